@@ -243,7 +243,7 @@ def test_a_small_run_is_reported_and_kept(tmp_path: Path, monkeypatch: pytest.Mo
     written = show(outcome)
     assert all(path.stat().st_size > 0 for path in written)
     page = written[0].read_text(encoding="utf-8")
-    for words in ("Policies compared", "elastic", "reconstruction", "Withdrawn claims"):
+    for words in ("Comparison of policies", "elastic", "reconstruction", "Withdrawn claims"):
         assert words in page
 
     def never(told: str, seed: int) -> str:

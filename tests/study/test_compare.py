@@ -123,8 +123,8 @@ class Unfinished(FakeEngine):
 def test_runs_without_a_value_are_told() -> None:
     found = compare(scenario(), ["pfifo", "codel"], 5, "sojourn_p95", "", engine=Unfinished())
     told = (
-        "3 of 5 runs have no value of sojourn_p95 (for example because no transfer finished): "
-        "the mean is over the others"
+        "3 of 5 runs have no value of sojourn_p95 (for example because no transfer finished); "
+        "the mean excludes them"
     )
     assert found.entry("pfifo").reason == told
     assert found.entry("codel").reason == ""

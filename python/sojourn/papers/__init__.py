@@ -1,4 +1,4 @@
-"""Published studies: the scenarios, factors and findings of each, run by one command."""
+"""Published studies with their scenarios, factors and claims; `sojourn paper NAME` runs one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ NAMES = ("taildrop", "daqm", "queue-lb", "rrda", "edge-store", "redopt-online", 
 
 
 def load(name: str) -> Paper:
-    """Returns the study of this name; loaded when it is used, because it brings large libraries."""
+    """Returns the study of this name, one of `NAMES`.
+
+    Its module is imported here, because it imports large libraries.
+    """
     paper: Paper = import_module(f"{__name__}.{name.replace('-', '_')}.paper").PAPER
     return paper

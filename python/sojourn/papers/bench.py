@@ -1,4 +1,4 @@
-"""Makes a study's runs with one engine or two, and judges its claims on them."""
+"""Makes the runs of a study, simulated and possibly real, and judges its claims on them."""
 
 from __future__ import annotations
 
@@ -34,13 +34,17 @@ if TYPE_CHECKING:
     from sojourn.study.cluster import Place
 
 ABOUT_A_RUN = ("violations", FORMER, "valid", "load")
-"""Fields of a real run's record that concern only this run."""
-LONGER = "quick runs are fewer or shorter than the whole study's: it would tell, not more seeds"
-"""Advice with `--quick` in place of a number of seeds."""
+"""Fields of a real run's record that differ from run to run."""
+LONGER = "quick runs are too few or too short; run the whole study, without --quick"
+"""Advice for an undecided claim with `--quick`, in place of a required number of seeds."""
 
 
 class Bench:
-    """The environment of a study's parts: size, folder, engines, and the place of the runs."""
+    """Makes the parts of a study of a given size: knows folder, engines and cluster.
+
+    `on` is a Dask cluster, `shift` is added to every seed, and `rule` gives the required precision
+    in place of a number of seeds. The first of `engines` gives the verdicts.
+    """
 
     def __init__(
         self,
@@ -76,16 +80,22 @@ class Bench:
         self._runs: list[tuple[str, bool, float]] = []
 
     def check(self, cells: Sequence[tuple[Any, Any]]) -> None:
-        """Raises the reason why this machine cannot run the cells, before any simulation."""
+        """Checks before any simulation that the real engine can run the cells on this machine.
+
+        Raises the engine's error with the reason if it cannot.
+        """
         check = getattr(self._engines.get(REAL), "check", None)
         if check is not None:
             for _, scenario in cells:
                 check(scenario.plan_json, 1)
 
     def make(self, part: Part) -> Frames:
-        """Makes the runs of a part and judges its claims; returns its derived tables."""
+        """Makes the runs of a part and judges its claims.
+
+        Returns the part's derived tables from the runs that give the verdicts.
+        """
         self.check(part.cells)
-        # Simulated runs are fast: they show errors in the scenarios before the real runs.
+        # Simulated runs come first: they are fast and reveal errors in the scenarios.
         for name in reversed(self._columns):
             table = self._table(part, name)
             column = self._columns[name]
@@ -100,7 +110,10 @@ class Bench:
         return next(iter(self._columns.values())).frames[part.name]
 
     def judge(self, part: Part, claims: Sequence[Claim]) -> None:
-        """Judges claims on a part's derived tables, as far as the levels that they name are run."""
+        """Judges claims on a part's derived tables.
+
+        Claims with levels that the part does not run are left open in a real study.
+        """
         for name in self._columns:
             self._judge(part, claims, name)
 
@@ -120,7 +133,10 @@ class Bench:
             self._measured[name] += measured
 
     def _of_valid(self, part: Part, claims: Sequence[Claim], measured: Measured) -> Measured:
-        """Returns the claims on valid runs only; notes the claims that lose runs."""
+        """Returns the claims with their quantities from valid runs only.
+
+        Notes the claims that lose runs by this.
+        """
         column = self._columns[REAL]
         table = column.tables[part.name]
         violations = {run.key: violations_in(run.about["real"]) for _, run in runs_of(table)}
@@ -128,8 +144,8 @@ class Bench:
         if not invalid:
             return measured
         rows = table.frame.loc[table.frame["key"].isin(list(invalid)), [*table.factors, "seed"]]
-        # Values derived from several runs omit the invalid ones. They are missing if all runs of
-        # their cell are invalid.
+        # A value that is derived from several runs is computed from the valid runs. It is missing
+        # if all runs of its cell are invalid.
         derived = part.frames(table.having(without(table.frame, rows)))
         valid = quantified(claims, {n: without(f, rows) for n, f in derived.items()})
         why = "; ".join(dict.fromkeys(d["what"] for found in invalid.values() for d in found))
@@ -140,6 +156,7 @@ class Bench:
         return valid
 
     def _table(self, part: Part, name: str) -> Table:
+        """Makes the runs of a part with the engine of column `name`, and returns their table."""
         title, folder, seeds = part.title, self.folder, part.seeds
         if self.real:
             title = f"{part.title}, {'for real' if name == REAL else 'simulated'}"
@@ -171,7 +188,10 @@ class Bench:
         return table
 
     def _rule_of(self, part: Part) -> Until | None:
-        """Returns the rule for the metrics that all cells of a part have, if any."""
+        """Returns the rule, limited to the metrics that all cells of a part have.
+
+        `None` if the study has no rule or the cells have none of its metrics.
+        """
         if self.rule is None:
             return None
         plans = [json.loads(scenario.plan_json) for _, scenario in part.cells]
@@ -201,11 +221,18 @@ class Bench:
         column.judgements = without_verdict(column.judgements, notes)
 
     def outcome(self, quick: bool, found: Mapping[str, Any]) -> Outcome:
-        """Returns the outcome, with a common alpha for all claims of a column."""
+        """Returns the outcome; one alpha applies to all claims of a column together.
+
+        `found` has the study's results in addition to its tables. Raises `StudyError` if no part
+        has the metrics of `--until`.
+        """
         instead = LONGER if quick else ""
         if self.rule is not None and not self._stopped:
             names = ", ".join(one.metric for one in self.rule.precisions)
-            raise StudyError(f"--until: no part of the paper `{self.paper.name}` has {names}")
+            raise StudyError(
+                f"--until: no part of the paper `{self.paper.name}` has {names}; name a metric of "
+                "its runs"
+            )
         alpha = ALPHA if self.rule is None else ALPHA * MISSED
         for name, column in self._columns.items():
             violations = self._left_out if name == REAL else {}
@@ -237,7 +264,10 @@ class Bench:
 def without_verdict(
     judgements: Sequence[Judgement], notes: Mapping[str, str]
 ) -> tuple[Judgement, ...]:
-    """Returns the judgements; those on noted claims are undecided, with the note as the reason."""
+    """Returns the judgements, with every claim that has a note made undecided.
+
+    `notes` has the reasons by the claim's identifier.
+    """
     return tuple(
         replace(j, verdict="cannot be told", seeds_needed=None, note=notes[j.claim.id])
         if j.claim.id in notes
@@ -247,7 +277,7 @@ def without_verdict(
 
 
 def too_wide(stopped: Stopping) -> str:
-    """Returns why a claim is undecided on runs that ended at their maximum."""
+    """Describes why a claim is undecided if its runs reached the maximum number of seeds."""
     wanted = " and ".join(str(one) for one in stopped.rule.precisions)
     return f"not decided: the maximum of {stopped.seeds} seeds was reached before {wanted}"
 
@@ -262,7 +292,10 @@ def measures(plan: Mapping[str, Any], metric: str) -> bool:
 
 
 def begun_alike(folder: Path, rule: Until | None) -> None:
-    """Refuses a folder whose runs were begun with another rule, which is fixed by the first run."""
+    """Checks that the runs in a folder were begun with the same rule, or that it has no runs.
+
+    The first run fixes the rule. Raises `ResultsError` if the rules differ.
+    """
     there = manifest.load(folder)
     if there is None:
         return
@@ -271,20 +304,25 @@ def begun_alike(folder: Path, rule: Until | None) -> None:
         texts = "with a number of seeds" if before is None else f"with --until {before}"
         raise ResultsError(
             folder,
-            f"was begun {texts}, which the first run fixes; choose another folder with --out",
+            f"was begun {texts}, and all of its runs must use this rule; choose another folder "
+            "with --out",
         )
 
 
 def quantified(claims: Sequence[Claim], frames: Frames) -> Measured:
-    """Returns each claim's quantities, from the table of its metric or the unnamed table."""
+    """Returns each claim with its quantities.
+
+    They are computed from the table with the name of the claim's metric, or else from the table
+    with the empty name.
+    """
     return [(c, c.components(frames[c.metric if c.metric in frames else ""])) for c in claims]
 
 
 def without(frame: pd.DataFrame, invalid: pd.DataFrame) -> pd.DataFrame:
-    """Returns the table with missing values for all rows that include an invalid run.
+    """Returns the table with NaN in all measurements of rows that include an invalid run.
 
-    `invalid` contains the levels and seeds of such runs. A row with fewer factors includes all runs
-    with the same levels of these factors.
+    `invalid` contains the levels and seeds of the invalid runs. A row of a table with fewer factors
+    includes all runs with its levels of these factors.
     """
     on = [name for name in invalid.columns if name in frame]
     bad = set(invalid[on].itertuples(index=False, name=None))
@@ -298,12 +336,13 @@ def without(frame: pd.DataFrame, invalid: pd.DataFrame) -> pd.DataFrame:
 
 
 def runs_of(table: Table) -> Iterator[tuple[dict[str, Any], StoredRun]]:
-    """Yields the runs of a table, one per row, with the levels of their factors.
+    """Yields each row's levels of the factors with its run.
 
-    Cells with the same plan share a run.
+    Cells with the same plan have the same run. Raises `ValueError` for a table without a results
+    folder.
     """
     if table.results is None:
-        raise ValueError("this table lacks the results folder with its runs")
+        raise ValueError("the table has no results folder; use a table that a study has made")
     for row in table.frame[[*table.factors, "key"]].to_dict("records"):
         key = str(row.pop("key"))
         yield {str(name): level for name, level in row.items()}, StoredRun(table.results.store, key)
@@ -327,13 +366,19 @@ def levels_of(part: Part) -> dict[str, set[Any]]:
 def split(
     claims: Sequence[Claim], there: Mapping[str, set[Any]]
 ) -> tuple[list[Claim], list[Claim]]:
-    """Returns the claims for which the levels suffice, and the other claims."""
+    """Divides claims by whether the levels `there` suffice to judge them.
+
+    Returns the claims that can be judged and the claims that cannot.
+    """
     fit = [claim for claim in claims if suffices(claim, there)]
     return fit, [claim for claim in claims if claim not in fit]
 
 
 def suffices(claim: Claim, there: Mapping[str, set[Any]]) -> bool:
-    """Returns whether all levels that a claim names are run, and enough for its comparison."""
+    """Returns whether the levels in `there` suffice to judge a claim.
+
+    All levels that the claim names must be run, and at least two of the factor that it compares.
+    """
     if any(named(claim, factor) - levels for factor, levels in there.items()):
         return False
     compared = {getattr(claim, name, None) for name in ("over", "among")}
@@ -341,7 +386,7 @@ def suffices(claim: Claim, there: Mapping[str, set[Any]]) -> bool:
 
 
 def named(claim: Claim, factor: str) -> set[Any]:
-    """Returns all levels of a factor that a claim names."""
+    """Returns all levels of a factor that a claim or its parts name."""
     found: set[Any] = set()
     if getattr(claim, "among", None) == factor and hasattr(claim, "who"):
         found.add(claim.who)

@@ -26,18 +26,18 @@ RATIO = "real / simulated"
 VERDICTS = ("finding", "simulated", "verdict simulated", "real", "verdict real", "engines")
 RUNS = "real runs"
 FEWEST = 5
-"""Number of runs per cell below which a mean of wall-clock runs is weak evidence."""
+"""Number of valid runs of a cell below which its mean over wall-clock runs is weak evidence."""
 AGREE = {"holds": "agree", "does not hold": "differ", "cannot be told": "undecided"}
-"""Words for the verdict on the ratio of two engines."""
+"""Whether two engines agree, by the verdict on the claim that their ratio is within the margin."""
 Measured = list[tuple[Claim, list[Component]]]
-"""Claims with their quantities."""
+"""Claims, each with the quantities on which it is judged."""
 
 
 class UnpairedRatio(Component):
-    """The ratio of one quantity in two engines with unrelated runs.
+    """The ratio of a quantity in two engines whose runs are not paired by seed.
 
-    It works on logarithms: by the jackknife each run has a value in each engine, and the means of
-    these values are compared by Welch's interval.
+    The jackknife gives a value of the quantity's logarithm for each run of each engine. Welch's
+    interval compares the means of these values.
     """
 
     def __init__(self, real: Component, simulated: Component, margin: float) -> None:
@@ -45,33 +45,39 @@ class UnpairedRatio(Component):
         self.other = _logs(simulated)
 
     def problem(self) -> str | None:
-        """Also reports too few runs for a comparison."""
+        """Returns why the ratio cannot be computed; `None` if it can.
+
+        Each engine needs two runs, and the quantity must be positive.
+        """
         if min(self.n, self.other.size) < 2:
-            return f"{self.label}: two runs of each engine are required"
+            return f"{self.label}: two runs of each engine are required; run more seeds"
         if not (np.isfinite(self.values).all() and np.isfinite(self.other).all()):
-            return f"{self.label}: not above zero, so the ratio is undefined"
+            return f"{self.label}: a value is not above zero, so the ratio is undefined"
         return None
 
     def z(self, bound: float) -> Floats:
-        """Returns the logarithms minus those of the other engine's mean and of the bound."""
+        """Returns the real runs' logarithms minus the simulated mean and the bound's logarithm."""
         return self.values - float(self.other.mean()) - math.log(bound)
 
     def side(self, bound: float) -> Side:
-        """Returns the side by Welch's test."""
+        """Returns the side of the bound on which the ratio is, with the p value of Welch's test."""
         test = welch_difference(self.values - math.log(bound), self.other)
         return Side(int(np.sign(test.interval.estimate)), test.p)
 
     def interval(self, level: float) -> Interval:
-        """Returns limits on the original scale."""
+        """Returns Welch's interval of the ratio, on the original scale."""
         return raised(welch_difference(self.values, self.other, level).interval)
 
     def shrinks(self) -> bool | None:
-        """Returns `None`: the number of seeds is not estimated for two engines."""
+        """Returns `None`: the required number of seeds is not estimated for two engines."""
         return None
 
 
 def _logs(component: Component) -> Floats:
-    """Returns a quantity's logarithm, one jackknife value per seed; NaN unless it is positive."""
+    """Returns the jackknife values of a quantity's logarithm, one for each seed.
+
+    All are NaN if a value of the quantity is not positive.
+    """
     if isinstance(component, LogComponent):
         return component.values
     n = component.n
@@ -85,10 +91,10 @@ def _logs(component: Component) -> Floats:
 
 
 def agreement(real: Measured, simulated: Measured, margin: float) -> dict[str, Judgement]:
-    """Returns, by claim, the verdict on the ratio of real to simulated against the margin.
+    """Returns, by claim, whether the ratio of real to simulated results is within the margin.
 
-    The engines *agree* if the interval is inside, *differ* if it is outside, and are undecided
-    otherwise. Alpha applies to all claims together.
+    The engines *agree* if the ratio's interval is inside the margin, and *differ* if the interval
+    is outside. Otherwise they are undecided. One alpha applies to all claims together.
     """
     here = {claim.id: components for claim, components in simulated}
     pairs: Measured = []
@@ -102,21 +108,23 @@ def agreement(real: Measured, simulated: Measured, margin: float) -> dict[str, J
 
 @dataclass(frozen=True)
 class WallClock:
-    """Data on the strength of the means of wall-clock runs."""
+    """How strong the evidence of real runs in wall-clock time is: numbers of runs and the load."""
 
     fewest: int
-    """Valid runs of the cell with the fewest."""
+    """Smallest number of valid runs of a cell."""
     valid: int
-    """Valid runs of all parts."""
+    """Number of valid runs of all parts."""
     runs: int
-    """Runs of all parts, including invalid ones."""
+    """Number of runs of all parts, including invalid runs."""
     load: tuple[float, float]
-    """Lowest and highest load of the machine: mean number of running or ready programs in a minute.
-    """
+    """Lowest and highest load average of the machine over one minute, in runnable programs."""
 
     @classmethod
     def of(cls, runs: Sequence[tuple[str, bool, float]]) -> WallClock | None:
-        """Returns the data from the cell, validity and load of each run; `None` without any run."""
+        """Returns the numbers from the cell, validity and load of each run.
+
+        Returns `None` if there are no runs.
+        """
         if not runs:
             return None
         cells = Counter({cell: 0 for cell, _, _ in runs})
@@ -128,13 +136,13 @@ class WallClock:
         few = f": fewer than {FEWEST}, which is weak evidence" if self.fewest < FEWEST else ""
         low, high = self.load
         return (
-            f"wall clock: {self.valid} of {self.runs} runs valid, at least {self.fewest} a cell"
-            f"{few}; load of the machine {low:.1f} to {high:.1f}"
+            f"wall clock: {self.valid} of {self.runs} runs valid, at least {self.fewest} for each "
+            f"cell{few}; load average of the machine {low:.1f} to {high:.1f}"
         )
 
 
 def ratio(a: float, b: float) -> float:
-    """Returns the quotient; 1 for equal values, including zeros."""
+    """Returns a / b: 1 if both are equal, even zero, and NaN if only `b` is zero."""
     if a == b:
         return 1.0
     return float(a / b) if b else float("nan")
@@ -143,7 +151,10 @@ def ratio(a: float, b: float) -> float:
 def means(
     real: pd.DataFrame, simulated: pd.DataFrame, factors: Sequence[str], metrics: Sequence[str]
 ) -> pd.DataFrame:
-    """Returns the means of every cell in both engines, and the ratio of real to simulated."""
+    """Returns a row for each cell and metric: the simulated mean, the real mean and their ratio.
+
+    The row also has the number of real runs.
+    """
     keys = list(factors)
     known = [metric for metric in metrics if metric in real and metric in simulated]
     there, here = (frame.groupby(keys, sort=False)[known].mean() for frame in (real, simulated))
@@ -165,7 +176,7 @@ def means(
 
 
 def beside(outcome: Outcome) -> pd.DataFrame:
-    """Returns the means that the study compares: the paper's if given, simulated, real."""
+    """Returns the means that a real study compares: published (if known), simulated and real."""
     assert outcome.real is not None
     how = outcome.real.beside
     real, simulated = (outcome.columns[n].frames[how.part][how.frame] for n in (REAL, SIMULATED))
@@ -179,7 +190,7 @@ def beside(outcome: Outcome) -> pd.DataFrame:
 
 
 def rows(outcome: Outcome) -> list[dict[str, str]]:
-    """Returns the same means as texts with units."""
+    """Returns the means of `beside` as texts with units."""
     assert outcome.real is not None
     how = outcome.real.beside
 
@@ -199,7 +210,7 @@ def rows(outcome: Outcome) -> list[dict[str, str]]:
 
 
 def verdicts(outcome: Outcome) -> list[dict[str, str]]:
-    """Returns each claim's verdicts in both columns as texts."""
+    """Returns each claim's simulated and real verdict, with estimate and interval, as texts."""
 
     def told(judgement: Judgement | None) -> tuple[str, str]:
         if judgement is None:

@@ -1,4 +1,4 @@
-"""Common parts of the studies' figures."""
+"""Functions that the figures of several studies use."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from sojourn.stats import Interval
 def whiskers(
     axes: Axes, x: Sequence[float], spans: Sequence[Interval], number: int, **how: Any
 ) -> None:
-    """Draws estimates with their intervals in the colour of series `number`.
+    """Draws estimates at `x` with their intervals as error bars, in the colour of series `number`.
 
-    An estimate from one run has no interval.
+    An estimate without an interval, from a single run, has no error bar. `how` has further
+    arguments of matplotlib's `errorbar`.
     """
 
     def known(value: float) -> float:

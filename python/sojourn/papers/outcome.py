@@ -1,4 +1,4 @@
-"""The outcome of a published study."""
+"""The outcome of a published study: tables and verdicts of each engine, and their JSON form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sojourn.study import Stopping, Table, Until
 
 TOLD = 5
-"""Number of invalid runs and of open claims that are printed; `--json` contains all."""
+"""Maximum number of invalid runs, and of open claims, that are printed. `--json` contains all."""
 
 
 @dataclass
@@ -29,13 +29,15 @@ class Column:
     """Results of one engine."""
 
     tables: dict[str, Table] = field(default_factory=dict)
-    """Tables by the names of the parts."""
+    """Tables of runs, by the name of the part."""
     frames: dict[str, Frames] = field(default_factory=dict)
+    """Derived tables, by the name of the part."""
     judgements: tuple[Judgement, ...] = ()
+    """Verdicts on the claims."""
     readings: dict[str, tuple[Judgement, ...]] = field(default_factory=dict)
-    """Claims judged under other readings of the paper, by their names; exploratory."""
+    """Exploratory verdicts under alternative readings of the paper, by the reading's name."""
     sweeps: dict[str, dict[str, tuple[Judgement, ...]]] = field(default_factory=dict)
-    """Claims judged at each value of a parameter, by the parameter's name; exploratory."""
+    """Exploratory verdicts at each value of a parameter, by the names of parameter and value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,51 +46,58 @@ class Outcome:
 
     paper: Paper
     size: Any
+    """Lengths and numbers of seeds of the runs; the type depends on the study."""
     quick: bool
+    """Whether the runs were made with `--quick`."""
     folder: Path
+    """Folder of results, to which the page is also written."""
     columns: Mapping[str, Column]
-    """Results by engine: `simulated`; in real studies `real`, then `simulated`."""
+    """Results by engine: `simulated`, or `real` and then `simulated`. The first gives the verdicts.
+    """
     found: Mapping[str, Any]
     """Results of the study in addition to its tables."""
     open: tuple[Claim, ...] = ()
     """Claims that were not judged because levels that they name were not run."""
     violations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Violations of each invalid real run, by the run's factors and seed."""
+    """Reasons why real runs are invalid, by the name of the run."""
     about: Mapping[str, Any] = field(default_factory=dict)
-    """Description of how the real runs were made."""
+    """How the real runs were made: engine, kernel and versions of programs."""
     wall_clock: WallClock | None = None
-    """Strength of the real runs' means, if they were made by the wall clock."""
+    """Numbers of real runs and load of the machine; `None` without runs in wall-clock time."""
     support: Mapping[str, Support] = field(default_factory=dict)
-    """Verdicts on the paper's own numbers, by claim."""
+    """Whether the paper's own numbers support a claim, by the claim's identifier."""
     agreement: Mapping[str, Judgement] = field(default_factory=dict)
-    """Verdicts on the ratio of real to simulated, by claim."""
+    """Verdicts on the ratio of real to simulated results, by the claim's identifier."""
     rule: Until | None = None
-    """Required precision of the runs."""
+    """Required precision of the runs; `None` if the number of seeds was fixed."""
     stopped: Mapping[str, Stopping] = field(default_factory=dict)
-    """End of the runs by part, if the rule applied to it."""
+    """Why and at which number of seeds the runs of a part ended, for parts with `rule`."""
 
     @property
     def real(self) -> Real | None:
-        """Returns the study's real part; `None` if this is the outcome of simulations alone."""
+        """Returns the specification of the real runs; `None` if all runs were simulated."""
         return self.paper.real if REAL in self.columns else None
 
     @property
     def column(self) -> Column:
-        """Returns the column that gives the verdicts."""
+        """Returns the results of the engine that gives the verdicts."""
         return next(iter(self.columns.values()))
 
     @property
     def judgements(self) -> tuple[Judgement, ...]:
-        """Returns the verdicts."""
+        """Returns the verdicts of the engine in `column`."""
         return self.column.judgements
 
     @property
     def in_simulation(self) -> Mapping[str, Judgement]:
-        """Returns the simulated runs' verdicts by claim."""
+        """Returns the verdicts of the simulated runs, by the claim's identifier."""
         return {j.claim.id: j for j in self.columns[SIMULATED].judgements}
 
     def readings(self, claim: Claim) -> dict[str, str]:
-        """Returns the verdicts on a finding by the reading of the paper; its own is first."""
+        """Returns the verdicts on a claim's finding by reading, the claim's own reading first.
+
+        `main` is the reading without a name.
+        """
         mine = {
             j.claim.reading or "main": j.verdict
             for j in self.judgements
@@ -98,7 +107,11 @@ class Outcome:
         return {own: mine.get(own, "")} | mine | _verdicts(self.column.readings, claim)
 
     def asides(self, claim: Claim) -> list[str]:
-        """Returns lines for a claim's verdict: the paper's own numbers, and other readings."""
+        """Returns notes on a claim's verdict.
+
+        They state whether the paper's own numbers contradict the claim, in how many readings it
+        holds, and at how many values of each swept parameter.
+        """
         own = self.support.get(claim.id)
         told = [f"{own.verdict}: {own.text}"] if own is not None and own.holds is False else []
         readings = self.readings(claim)
@@ -112,21 +125,21 @@ class Outcome:
 
     @property
     def tables(self) -> Mapping[str, Table]:
-        """Returns the tables behind the verdicts."""
+        """Returns the tables of the runs that give the verdicts, by the name of the part."""
         return self.column.tables
 
     def frame(self, part: str, name: str = "") -> pd.DataFrame:
-        """Returns one of a part's derived tables, from the runs behind the verdicts."""
+        """Returns a part's derived table `name`, from the runs that give the verdicts."""
         return self.column.frames[part][name]
 
     @property
     def title(self) -> str:
-        """Title of the page."""
+        """Returns the title of the page."""
         return self.real.title if self.real else self.paper.title
 
     @property
     def command(self) -> str:
-        """Command that makes the study."""
+        """Returns the command that makes the study."""
         words = ["sojourn paper", self.paper.name]
         words += ["--real"] * (self.real is not None) + ["--quick"] * self.quick
         if self.rule is not None:
@@ -136,7 +149,7 @@ class Outcome:
 
     @property
     def units(self) -> Mapping[str, str]:
-        """Units of the claims' metrics."""
+        """Returns the units of metrics, by metric."""
         known = dict(self.paper.units)
         for column in self.columns.values():
             for table in column.tables.values():
@@ -145,18 +158,22 @@ class Outcome:
 
     @property
     def notes(self) -> list[str]:
-        """Further notes for readers, in addition to the verdicts and the invalid runs."""
+        """Returns notes in addition to the verdicts and the invalid runs.
+
+        They name the open claims, the ends of runs with a required precision and the verdicts that
+        differ between real and simulated runs.
+        """
         names = [claim.id for claim in self.open]
         left = []
         if names:
             told = ", ".join(names[:TOLD]) + ", and more, which --json names" * (len(names) > TOLD)
-            left = [f"not judged, because levels that they name were not run: {told}"]
+            left = [f"claims not judged, because their levels were not run: {told}"]
         left += [f"{part}: {one.description()}" for part, one in self.stopped.items()]
         if self.real is None:
             return [*self.paper.notes(self), *left]
         here = self.in_simulation
         lines = [
-            f"{j.claim.id}: {j.verdict} for real, {here[j.claim.id].verdict} simulated"
+            f"{j.claim.id}: {j.verdict} in real runs, {here[j.claim.id].verdict} in simulated runs"
             for j in self.judgements
             if j.claim.id in here and j.verdict != here[j.claim.id].verdict
         ]
@@ -165,7 +182,7 @@ class Outcome:
 
     @property
     def invalid(self) -> list[str]:
-        """Invalid real runs with the reasons; empty if all are valid."""
+        """Returns lines that name the invalid real runs with the reasons; none if all are valid."""
         if not self.violations:
             return []
         runs = len({k for t in self.tables.values() for k in t.frame["key"]})
@@ -191,7 +208,7 @@ class Outcome:
         return told
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns every claim with its verdicts and figures, and the underlying data."""
+        """Returns the outcome as data for JSON: every claim with its verdicts, and the facts."""
         told: dict[str, Any] = {
             "paper": self.paper.name,
             "title": self.title,
@@ -220,21 +237,28 @@ class Outcome:
 
 
 def tried(readings: Mapping[str, str]) -> str:
-    """Describes in how many readings of the paper a finding holds."""
+    """Describes in how many readings of the paper a finding holds.
+
+    `readings` has the verdicts by reading.
+    """
     some = 0 < list(readings.values()).count("holds") < len(readings)
     return count(readings, "readings tried") + ": at least one reading gives it" * some
 
 
 def count(verdicts: Mapping[str, str], of: str) -> str:
-    """Describes in how many of several cases a finding holds, with their names if only in some."""
+    """Describes in how many of several cases a finding holds.
+
+    `verdicts` has the verdicts by case, and `of` is the plural of the case's noun. The cases are
+    named if the finding holds in some of them only.
+    """
     holding = [name for name, verdict in verdicts.items() if verdict == "holds"]
     told = f"holds in {len(holding)} of {len(verdicts)} {of}"
-    # Names contain commas.
+    # Joined by semicolons, because names contain commas.
     return told if len(holding) in (0, len(verdicts)) else f"{told} ({'; '.join(holding)})"
 
 
 def _verdicts(judged: Mapping[str, Sequence[Judgement]], claim: Claim) -> dict[str, str]:
-    """Returns the verdicts on a claim's finding, by reading or value."""
+    """Returns the verdicts on a claim's finding, by the name of the reading or value."""
     return {
         name: j.verdict
         for name, judgements in judged.items()

@@ -1,9 +1,9 @@
 """A published study as data and functions.
 
-A `Paper` has sizes (lengths and seeds), a function that makes its runs with a `Bench`, and
-functions for figures, tables and remarks. Its `Real` part specifies the runs of a real engine;
-claims, runs, verdicts and the page use the same code for both. Every engine gives a `Column` of the
-outcome.
+A `Paper` has sizes (lengths and numbers of seeds), a function that makes its runs with a `Bench`,
+and functions for figures, tables and remarks. Its field `real` specifies the runs of a real engine.
+Simulated and real runs use the same code for claims, verdicts and the page. The results of each
+engine are a `Column` of the outcome.
 """
 
 from __future__ import annotations
@@ -29,66 +29,83 @@ from sojourn.study.progress import Report
 from sojourn.study.until import Until
 
 Stage = Callable[[str], "Report | None"]
-"""Callback with the name of each stage; returns the callback for its progress."""
+"""Function that is called with the name of each stage, such as "bulk traffic".
+
+It returns the callback for the progress of the stage, or `None`.
+"""
 Cells = Sequence[tuple[Mapping[str, "Level"], "Runnable"]]
-"""Levels of the factors with the resulting scenario, or with another engine's runnable."""
+"""Cells: the levels of the factors, each with its scenario or another engine's `Runnable`."""
 Frames = Mapping[str, "pd.DataFrame"]
-"""A part's tables by name; claims are judged on the table of their metric, or on ``""``."""
+"""A part's tables by name.
+
+A claim is judged on the table with the name of its metric; if there is no such table, on the table
+with the empty name.
+"""
 Drawn = Mapping[str, tuple["Figure", str, str]]
-"""Figures by file name, each with title and caption."""
+"""Figures with title and caption, by file name without suffix."""
 Titled = Sequence[tuple[str, "pd.DataFrame"]]
 """Tables with their titles."""
 
 
 def silent(_name: str) -> None:
-    """A `Stage` that reports nothing."""
+    """Ignores the name of the stage: a `Stage` without reports."""
 
 
 def whole(table: Table) -> Frames:
-    """Returns the table unchanged."""
+    """Returns the table of runs, unchanged, under the empty name."""
     return {"": table.frame}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """Runs of one table, and the claims that are judged on it."""
+    """A part of a study: the runs of one table, and the claims that are judged on this table."""
 
     name: str
-    """Name of its table and of its folder."""
+    """Name of the part's table and of its folder of results."""
     title: str
+    """Title of the part in reports of progress."""
     cells: Cells
     seeds: int
+    """Number of seeds from 1 on, or a range of seeds."""
     claims: Sequence[Claim] = ()
+    """Claims that simulated and real runs can decide."""
     frames: Callable[[Table], Frames] = whole
     """Derives the tables of claims, figures and output from the table of runs."""
     metrics: Sequence[str] | None = None
-    """Metrics that are kept; by default all."""
+    """Metrics that are stored for each run; `None` for all."""
     tables: Sequence[str] | None = None
-    """Tables of the runs that are kept; by default all."""
+    """Tables that are stored for each run, such as `series`; `None` for all."""
     reading: str = ""
-    """Another reading of the paper: its claims are judged separately and give no verdicts."""
+    """Name of an alternative reading of the paper; empty for the reading that gives the verdicts.
+
+    The claims of an alternative reading are judged separately.
+    """
     sweep: str = ""
-    """Parameter of which `reading` is one value; values of a sweep do not count as readings."""
+    """Name of the parameter of which `reading` is one value; empty if `reading` is no such value.
+
+    The values of a parameter are not counted as readings.
+    """
     real_seeds: int | None = None
-    """Number of seeds of the real runs, if lower."""
+    """Number of seeds of the real runs; `None` for `seeds`."""
     real_claims: Sequence[Claim] = ()
     """Claims that only real runs can decide."""
     open: Sequence[Claim] = ()
-    """Claims that are left open because their levels are not run."""
+    """Claims that are not judged because levels that they name are not run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Withdrawn:
-    """A claim that is no longer made; it remains listed."""
+    """A withdrawn claim: it is no longer judged, but the page still lists it."""
 
     id: str
     text: str
-    """The judged finding in words."""
+    """The finding in words."""
     date: str
-    """Date of the withdrawal: YYYY-MM-DD."""
+    """Date of the withdrawal, as YYYY-MM-DD."""
     verdict: Verdict
-    """The last verdict."""
+    """The last verdict before the withdrawal."""
     reason: str
+    """Reason for the withdrawal."""
 
     def as_dict(self) -> dict[str, str]:
         """Returns the fields as data for JSON."""
@@ -97,43 +114,61 @@ class Withdrawn:
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
-    """Means of both engines that the page compares."""
+    """Specification of the table that compares the means of real and simulated runs."""
 
     part: str
+    """Name of the part with the runs."""
     factors: Sequence[str]
+    """Factors whose levels identify a row of the table."""
     metrics: Sequence[str]
+    """Metrics to compare."""
     frame: str = ""
+    """Name of the table among the part's tables."""
     paper: Callable[[], Mapping[tuple[Any, ...], float]] | None = None
-    """The paper's own values by cell, if it has any."""
+    """Function that returns the paper's own values by levels of `factors`; `None` without any."""
     unit: str = ""
-    """Unit of metrics that no table of the runs has."""
+    """Unit of the metrics whose unit is in no table of the runs."""
     margin: float = 0.15
-    """Relative margin within which two engines agree on a claim; fixed before any run."""
+    """Relative margin within which two engines agree on a claim.
+
+    It was fixed before the first run.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Real:
-    """The runs with real programs, and the differences of their page."""
+    """The part of a study that real programs run, and the contents of its page."""
 
     title: str
+    """Title of the page."""
     quick: Any
+    """Size of the runs with `--quick`."""
     full: Any
+    """Size of the runs without `--quick`."""
     beside: Beside
+    """Table of the means of real and simulated runs."""
     estimate: Callable[[Any], str]
-    """Returns an estimate of the duration of a size's real runs."""
+    """Describes the number of real runs of a size and their estimated duration."""
     remarks: Callable[[Outcome], list[str]]
+    """Returns the remarks that precede the verdicts on the page."""
     figures: Callable[[Outcome], Drawn]
     tables: Callable[[Outcome], Titled] = lambda _: ()
+    """Returns tables for the page, in addition to verdicts and means."""
     facts: Callable[[Outcome], dict[str, Any]] = lambda _: {}
+    """Returns additional fields of the JSON form."""
     notes: Callable[[Outcome], list[str]] = lambda _: []
+    """Returns notes on results that the verdicts do not contain."""
     engines: Sequence[str] = ("wire",)
-    """Engines that can run it and measure its claims' metrics."""
+    """Engines that can make the runs and measure the metrics of the claims."""
     linux: Any = None
-    """Size of the recorded runs by Linux in virtual time, fixed before any of them."""
+    """Size of the recorded runs by Linux in virtual time, fixed before the first of these runs.
+
+    `None` if Linux in virtual time cannot make the runs.
+    """
     no_linux: str = ""
-    """Reason for their absence if `linux` is `None`."""
+    """Reason why Linux in virtual time cannot make the runs, if `linux` is `None`."""
     verdicts_shown: bool = False
-    """Whether the terminal shows each claim in both columns, instead of means."""
+    """Whether the terminal shows each claim's simulated and real verdict, instead of means."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,47 +176,57 @@ class Paper:
     """A published study."""
 
     name: str
-    """Name as in `sojourn paper NAME`."""
+    """Name of the study in `sojourn paper NAME`."""
     title: str
+    """Title of the page."""
     reference: str
+    """Bibliographic reference of the paper."""
     quick: Any
-    """Lengths and seeds for a run of minutes on two cores."""
+    """Size with which the study takes minutes on two cores."""
     full: Any
-    """The paper's own lengths."""
+    """Size with the paper's own lengths."""
     measure: Callable[[Bench], Mapping[str, Any]]
-    """Makes the parts of a size; returns further results."""
+    """Makes all parts of the study; returns results in addition to the tables."""
     published: Callable[[], Frames] = dict
-    """The paper's own numbers as tables of one seed, on which its claims are tried first."""
+    """Returns the paper's own numbers as tables with one seed.
+
+    They show whether the paper's own numbers support its claims.
+    """
     withdrawn: Sequence[Withdrawn] = ()
-    """Claims that are no longer made."""
+    """Claims that are no longer judged."""
     remarks: Callable[[Outcome], list[str]] = lambda outcome: outcome.notes
-    """Remarks that a reader of the page needs before the verdicts."""
+    """Returns the remarks that precede the verdicts on the page."""
     notes: Callable[[Outcome], list[str]] = lambda _: []
-    """Notes that the verdicts do not contain."""
+    """Returns notes on results that the verdicts do not contain."""
     figures: Callable[[Outcome], Drawn] | None = None
-    """Figures; by default each claim's metric over a factor."""
+    """Returns the figures; by default, each claim's metric over the factor with most levels."""
     tables: Callable[[Outcome], Titled] | None = None
-    """Tables; by default the means of each claim's metric."""
+    """Returns the tables; by default, the means of each claim's metric."""
     shown: Sequence[str] | None = None
-    """Returns the CPU time in seconds: of all threads and programs, and of this thread."""
+    """Names of the parts whose runs the page documents; `None` for all parts."""
     facts: Callable[[Outcome], dict[str, Any]] = lambda _: {}
-    """Further fields of the JSON form."""
+    """Returns additional fields of the JSON form."""
     about_claim: Callable[[Outcome, Judgement], dict[str, Any]] = lambda _outcome, _judgement: {}
-    """Further fields of a claim in the JSON form."""
+    """Returns additional fields of a claim in the JSON form."""
     units: Mapping[str, str] = field(default_factory=dict)
-    """Units of metrics that the runs' tables do not have."""
+    """Units by metric, for metrics without a unit in the runs' tables."""
     engine: Callable[[Engine | None], AbstractContextManager[Engine | None]] = nullcontext
-    """Converts the requested engine (`None`: the simulator) to the one that makes the runs."""
+    """Returns a context with the engine that makes the runs, given the requested engine.
+
+    `None` is the simulator.
+    """
     cluster: bool = True
-    """Whether a cluster may make the runs."""
+    """Whether a Dask cluster can make the runs."""
     work: Callable[[Any], float] | None = None
-    """Approximate number of seconds that the runs of a size simulate in all, weighted by their
-    traffic; from it, the time of one size follows from that of another.
+    """Returns the simulated seconds of all runs of a size, weighted by their traffic.
+
+    The ratio of two sizes' values is the ratio of their CPU times. `None` if it is unknown.
     """
     real: Real | None = None
+    """The runs by real programs; `None` if the study has no such runs."""
 
     def size(self, quick: bool, real: bool = False) -> Any:
-        """Returns the quick or full size of the simulated or real part."""
+        """Returns the quick or full size of the simulated runs, or of the real runs."""
         of = self.real if real else self
         assert of is not None
         return of.quick if quick else of.full
@@ -198,22 +243,26 @@ class Paper:
         shift: int = 0,
         rule: Until | None = None,
     ) -> Outcome:
-        """Makes the runs that `out` does not contain yet, and judges the paper's findings.
+        """Makes the runs that the folder `out` does not contain yet, and judges the paper's claims.
 
-        `size` replaces the two sizes that `quick` selects. `on` is a Dask cluster. With `engine`,
-        both it and the simulator make the runs of the real part, and the verdicts depend on those
-        of `engine`. `shift` is added to every seed. With `rule`, the cells of each part with its
-        metrics run until their precision is reached; claims on a part that reaches the maximum are
-        not decided.
+        `size` replaces the size that `quick` selects. `on` is a Dask cluster that makes the runs.
+        With `engine`, this engine and the simulator both make the runs of `real`, and the verdicts
+        depend on the runs of `engine`. `shift` is added to every seed. With `rule`, each part that
+        has the metrics of the rule runs until their precision is reached. Claims are undecided on
+        a part that reaches the maximum number of seeds first.
+
+        Raises `ValueError` if `rule` is combined with `engine` or `shift`, or if `on` is given
+        and the study does not run on a cluster.
         """
         if rule is not None and (engine is not None or shift):
             raise ValueError(
-                "--until requires simulated runs and the seeds 1, 2, 3, ...: "
+                "--until requires simulated runs with the seeds 1, 2, 3, ...: "
                 "omit `engine` and `shift`"
             )
         if on is not None and not self.cluster:
             raise ValueError(
-                f"`paper {self.name}` takes minutes on one machine and does not run on a cluster"
+                f"`paper {self.name}` does not run on a cluster; run it on one machine, where it "
+                "takes minutes"
             )
         size = size if size is not None else self.size(quick, engine is not None)
         with ExitStack() as stack:
@@ -225,7 +274,7 @@ class Paper:
 
 
 def estimate(runs: str, seconds: float) -> str:
-    """Describes the duration of real runs in sequence."""
+    """Describes real runs that are made in sequence; `seconds` is their total duration."""
     minutes = seconds / 60
     time = f"{minutes:.0f} minutes" if minutes < 90 else f"{minutes / 60:.1f} hours"
     return f"{runs}, one after the other: about {time}"

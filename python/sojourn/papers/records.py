@@ -1,8 +1,8 @@
-"""Recorded results of the published studies: verdicts, dates, and durations.
+"""Recorded results of the published studies: verdicts, dates and CPU times.
 
-`docs/studies/record.py` writes `recorded/NAME.json`. `recorded/cells/NAME.json` contains sampled
-cells of the study with plan, seed, hash and metrics, which a test runs again.
-`recorded/quick/NAME.json` contains the results of quick runs with other seeds
+`docs/studies/record.py` writes `recorded/NAME.json`. `recorded/cells/NAME.json` contains a sample
+of the study's cells with plan, seed, trace hash and metrics; a test repeats these runs.
+`recorded/quick/NAME.json` contains the verdicts of quick runs with other seeds
 (`sojourn.papers.steady`).
 """
 
@@ -24,9 +24,9 @@ from sojourn.study.machine import cores
 
 FOLDER = Path(__file__).parent / "recorded"
 COLUMNS = {"verdict": "simulated", "linux": "Linux in virtual time", "real": "real"}
-"""Columns of the engines, by the key of a recorded claim."""
+"""Names of the engines, by the key of their verdict in a recorded claim."""
 _SHORT = {"linux": "Linux"}
-"""Shorter heads for terminals."""
+"""Shorter names of engines for column heads in terminals."""
 WORDS = ("holds", "does not hold", "cannot be told")
 NOTHING = "–"
 _CALIBRATION = """\
@@ -51,7 +51,7 @@ def path(name: str) -> Path:
 
 
 def record(name: str) -> dict[str, Any] | None:
-    """Returns the record of a study, if any."""
+    """Returns the record of a study; `None` if the study was not recorded."""
     if not path(name).exists():
         return None
     found: dict[str, Any] = json.loads(path(name).read_text(encoding="utf-8"))
@@ -59,19 +59,22 @@ def record(name: str) -> dict[str, Any] | None:
 
 
 def counts(claims: list[dict[str, Any]], column: str = "verdict") -> list[int]:
-    """Returns the numbers of claims in a column that hold, do not hold, or are undecided."""
+    """Returns how many claims hold, how many do not hold, and how many are undecided.
+
+    `column` is the key of an engine's verdict, as in `COLUMNS`.
+    """
     found = Counter(claim.get(column) for claim in claims)
     return [found[word] for word in WORDS]
 
 
 def age(made: str, today: date) -> str:
-    """Describes the age of a record."""
+    """Returns the age of a record in days as text; `made` is its date, as YYYY-MM-DD."""
     days = (today - date.fromisoformat(made)).days
     return "today" if days <= 0 else f"{days} d"
 
 
 def seconds_shown(seconds: float) -> str:
-    """Formats a duration."""
+    """Returns a duration as text in seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = seconds / 60
@@ -79,7 +82,11 @@ def seconds_shown(seconds: float) -> str:
 
 
 def listed() -> list[dict[str, Any]]:
-    """Returns every study with its verdicts by column, their date, and the duration of the runs."""
+    """Returns a summary of each study's record.
+
+    It has the numbers of verdicts by engine, the date and the CPU time. A study without a record
+    has `None` as `command`, `made` and `engine`.
+    """
     found = []
     for name in NAMES:
         kept = record(name)
@@ -103,7 +110,10 @@ def listed() -> list[dict[str, Any]]:
 
 
 def rows(today: date | None = None) -> list[dict[str, str]]:
-    """Returns the same list as texts."""
+    """Returns the summaries of `listed` as texts for a terminal.
+
+    `today` is the date from which the age is counted; by default, the date in UTC.
+    """
     now = today or datetime.now(UTC).date()
 
     def row(one: dict[str, Any]) -> dict[str, str]:
@@ -127,15 +137,18 @@ def rows(today: date | None = None) -> list[dict[str, str]]:
 
 
 def footnotes() -> list[str]:
-    """Returns notes on the rows."""
-    told = ["Linux: in virtual time. time: of one core, for the simulated runs."]
+    """Returns notes on the table of `rows`, among them studies that another engine has made."""
+    told = ["Linux: in virtual time. time: CPU time of the simulated runs."]
     fingerprint = _core.fingerprint()
     other = [one["study"] for one in listed() if one["engine"] not in (None, fingerprint)]
     return [*told, f"Made by a different engine: {', '.join(other)}."] if other else told
 
 
 def calibrated() -> float:
-    """Returns the CPU time of a fixed run in seconds, which measures this machine's speed."""
+    """Returns the CPU time of a fixed simulation, in seconds: the minimum of three runs.
+
+    It measures the speed of this machine.
+    """
     from sojourn.scenario import Scenario
 
     plan = Scenario.from_toml(_CALIBRATION).plan_json
@@ -149,7 +162,7 @@ def calibrated() -> float:
 
 
 class Meter:
-    """Measures the CPU time of runs that may be interrupted and continued, in a file."""
+    """Measures the CPU time of runs; a file keeps it across interruptions."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -164,25 +177,34 @@ class Meter:
         return {"cpu": time.process_time() + programs, "serial": time.thread_time()}
 
     def spent(self) -> dict[str, float]:
-        """Returns the CPU time in seconds: of all threads and programs, and of this thread."""
+        """Returns CPU times in seconds, including those in the file.
+
+        `cpu` is the time of all threads and child processes, `serial` the time of this thread.
+        """
         now = self._now()
         return {k: now[k] - self._begin[k] + self._before[k] for k in now}
 
     def keep(self) -> None:
-        """Writes the times to the file."""
+        """Writes the CPU times to the file."""
         self._file.parent.mkdir(parents=True, exist_ok=True)
         self._file.write_text(json.dumps(self.spent()), encoding="utf-8")
 
 
 def took(spent: Mapping[str, float]) -> dict[str, float]:
-    """Returns a record's data on CPU times, from which those of another machine follow."""
+    """Returns CPU times for a record, with this machine's `calibration`.
+
+    Divided by the calibration, they predict the CPU times on another machine.
+    """
     return {**{k: round(v, 1) for k, v in spent.items()}, "calibration": round(calibrated(), 4)}
 
 
 def expected(name: str, size: str) -> dict[str, float] | None:
-    """Returns the CPU time of a study's size here in seconds, in all and in one thread.
+    """Returns the expected CPU time of a study on this machine, in seconds.
 
-    It follows from the recorded time, or is scaled from the quick size by their work.
+    `cpu` is the time of all threads, `serial` the time that cannot be divided between cores. Both
+    follow from the recorded times of `size`, `quick` or `full`. If only the quick size is recorded,
+    the times of the full size follow from the ratio of their work. Returns `None` if neither is
+    known.
     """
     known: Mapping[str, Mapping[str, float]] = (record(name) or {}).get("took", {})
     study, more = load(name), 1.0
@@ -196,10 +218,13 @@ def expected(name: str, size: str) -> dict[str, float] | None:
 
 
 def estimate(name: str, size: str, workers: int | None = None) -> str:
-    """Describes the duration of a study on idle cores of this machine."""
+    """Describes the expected duration of a study with `workers` idle cores of this machine.
+
+    By default, all cores.
+    """
     here = expected(name, size)
     if here is None:
-        return f"{name}: no time is recorded for this size"
+        return f"{name}: duration unknown, because no time is recorded for this size"
     number = workers or cores()
     wall = here["serial"] + (here["cpu"] - here["serial"]) / number
     return f"{name}: about {seconds_shown(wall)} on {number} idle core{'s'[: number != 1]}"

@@ -50,8 +50,8 @@ def _real(outcome: Outcome) -> tuple[Drawn, Titled, list[str]]:
     real = outcome.real
     assert real is not None
     tables = [
-        ("Verdicts in both worlds", pd.DataFrame(verdicts(outcome))),
-        ("Means in both worlds", pd.DataFrame(rows(outcome))),
+        ("Verdicts of simulated and real runs", pd.DataFrame(verdicts(outcome))),
+        ("Means of simulated and real runs", pd.DataFrame(rows(outcome))),
         *real.tables(outcome),
         *_withdrawn(outcome),
     ]
@@ -59,20 +59,20 @@ def _real(outcome: Outcome) -> tuple[Drawn, Titled, list[str]]:
 
 
 def _withdrawn(outcome: Outcome) -> Titled:
-    """Returns the claims that are no longer made."""
+    """Returns the table of withdrawn claims; nothing if there are no withdrawn claims."""
     listed = [claim.as_dict() for claim in outcome.paper.withdrawn]
     return [("Withdrawn claims", pd.DataFrame(listed))] if listed else []
 
 
 def _metrics(outcome: Outcome) -> list[tuple[Table, str]]:
-    """Returns the metrics of the claims, each with its table."""
+    """Returns the metrics of the claims, each with the first table that has this metric."""
     metrics = dict.fromkeys(j.claim.metric for j in outcome.judgements)
     tables = outcome.tables.values()
     return [(next(t for t in tables if m in t.frame), m) for m in metrics]
 
 
 def _claimed(outcome: Outcome) -> Drawn:
-    """Returns each claim's metric over the factor with most levels."""
+    """Draws the metric of each claim over the factor with most levels."""
     drawn = {}
     for table, metric in _metrics(outcome):
         if not table.factors:
@@ -87,7 +87,7 @@ def _claimed(outcome: Outcome) -> Drawn:
 
 
 def _means(outcome: Outcome) -> Titled:
-    """Returns the means of each claim's metric, in a readable unit."""
+    """Returns the means of each claim's metric with 95 % intervals, in a readable unit."""
     found = []
     for table, metric in _metrics(outcome):
         frame = table.ci(metric).drop(columns=["sd", "missing"])

@@ -1,7 +1,7 @@
-"""Tests whether a study's quick runs can judge its claims, by a comparison with full verdicts.
+"""Selects the claims that a study's quick runs can judge, by comparison with the full verdicts.
 
-`docs/studies/record.py --steady` makes twenty quick runs, each with other seeds, and writes
-`recorded/quick/NAME.json`.
+`docs/studies/record.py --steady` makes twenty quick runs with different seeds, and writes their
+verdicts to `recorded/quick/NAME.json`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ from sojourn.papers import records
 TIMES = 20
 """Number of quick runs that are compared with the full verdicts."""
 APART = 1_000_000
-"""Distance between the seeds of one quick run and of the next; no study has so many seeds."""
+"""Difference between the seeds of consecutive quick runs; no study has as many seeds."""
 CONTRADICTIONS = 1
-"""Number of quick verdicts per claim that may contradict the full one."""
+"""Maximum number of quick runs whose verdict on a claim contradicts the full verdict."""
 _JUDGED = ("holds", "does not hold")
-NOT_JUDGED = "not judged by --quick: quick runs with other seeds decide otherwise, or seldom"
-"""Text of a claim in place of its verdict."""
+NOT_JUDGED = (
+    "not judged by --quick: quick runs with other seeds contradict the full verdict or each "
+    "other, or are mostly undecided"
+)
+"""Note on a claim that quick runs cannot judge, in place of a verdict."""
 
 
 def path(name: str) -> Path:
@@ -31,12 +34,15 @@ def path(name: str) -> Path:
 
 
 def shifts() -> range:
-    """Returns the shifts of the seeds of each quick run; none has the seeds of the study."""
+    """Returns the numbers that are added to the study's seeds, one for each quick run."""
     return range(APART, (TIMES + 1) * APART, APART)
 
 
 def against(full: Mapping[str, str], quick: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """Returns each claim's full verdict and the number of quick runs with each verdict."""
+    """Returns, by claim, the full verdict and the number of quick runs with each verdict.
+
+    `quick` has the verdicts by claim for each quick run.
+    """
     return {
         claim: {"full": verdict, **Counter(run[claim] for run in quick if claim in run)}
         for claim, verdict in full.items()
@@ -44,15 +50,19 @@ def against(full: Mapping[str, str], quick: Sequence[Mapping[str, str]]) -> dict
 
 
 def judges(found: Mapping[str, Any], times: int) -> bool:
-    """Returns whether quick runs can judge a claim, from its result of `against`."""
+    """Returns whether quick runs can judge a claim, from its result of `against`.
+
+    At most `CONTRADICTIONS` of the `times` quick runs may contradict the full verdict, and at least
+    half of the runs must decide.
+    """
     told = {verdict: int(found.get(verdict, 0)) for verdict in _JUDGED}
-    # If the full run does not decide, quick runs can only contradict each other.
+    # If the full verdict is undecided, the rarer of the two decided quick verdicts contradicts.
     contrary = min(n for verdict, n in told.items() if verdict != found["full"])
     return contrary <= CONTRADICTIONS and 2 * sum(told.values()) >= times
 
 
 def left_out(name: str) -> frozenset[str]:
-    """Returns the claims of a study that its quick runs cannot judge, as far as recorded."""
+    """Returns the claims of a study that its quick runs cannot judge; empty if not recorded."""
     if not path(name).exists():
         return frozenset()
     kept = json.loads(path(name).read_text(encoding="utf-8"))

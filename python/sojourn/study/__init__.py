@@ -1,4 +1,4 @@
-"""Studies: factors x seeds -> runs on disk -> one table; and comparisons of queues."""
+"""Studies and comparisons: runs of all factor levels with all seeds, and their table."""
 
 from sojourn import lazy
 

@@ -1,4 +1,4 @@
-"""A comparison by several engines: the same choices and seeds, side by side."""
+"""A comparison with several engines, which run the same choices with the same seeds."""
 
 from __future__ import annotations
 
@@ -28,21 +28,27 @@ _NOTHING = Interval(math.nan, math.nan, math.nan, 0.95, 0)
 
 @dataclass(frozen=True)
 class Row:
-    """A choice with one engine's results."""
+    """The results of one choice with one engine."""
 
     choice: str
+    """The queue, or the levels of the varied factors in words."""
     engine: str
+    """Name of the engine."""
     entry: Entry
+    """The choice's entry in the engine's comparison."""
 
     def value(self, metric: str, by: str) -> Interval:
-        """Returns a metric's mean with its interval; NaN where the engine has no value."""
+        """Returns a metric's mean with its interval; NaN if the engine has no value.
+
+        `by` is the deciding metric of the comparison.
+        """
         return self.entry.value if metric == by else self.entry.metrics.get(metric, _NOTHING)
 
 
 class AcrossEngines:
-    """A comparison for each engine, each ranked separately.
+    """A comparison for each of several engines.
 
-    The results of different engines are shown side by side and not ranked together.
+    Choices are ranked separately for each engine.
     """
 
     def __init__(
@@ -56,7 +62,7 @@ class AcrossEngines:
     ) -> None:
         if ENGINE not in table.factors:
             raise StudyError(
-                "these runs were made by one engine: comparing engines takes two or more"
+                "these runs were made by one engine, but a comparison of engines needs at least two"
             )
         self.table = table
         self.engines: dict[str, Comparison] = {
@@ -65,12 +71,12 @@ class AcrossEngines:
             )
             for name in table.levels(ENGINE)
         }
-        """The comparisons, by engine."""
+        """Comparisons by the name of the engine."""
         self.fault = fault
 
     @classmethod
     def open(cls, folder: str | Path) -> AcrossEngines:
-        """Returns the comparison whose results are in a folder."""
+        """Returns the comparison whose results are in a folder; raises `ResultsError` otherwise."""
         results = Results.open(folder)
         if results.kind != "comparison":
             raise ResultsError(results.folder, f"holds a {results.kind}, not a comparison")
@@ -88,17 +94,17 @@ class AcrossEngines:
 
     @property
     def results(self) -> Results | None:
-        """Returns the results folder."""
+        """Returns the folder of results; `None` if the table was not read from a folder."""
         return self.table.results
 
     @property
     def limits(self) -> dict[str, str]:
-        """Returns the limits of the results, by engine."""
+        """Returns the limits of the results in words, by engine, for engines that state any."""
         return {} if self.results is None else self.results.manifest.limits
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """Returns a row for each choice and engine: choices in the first engine's order."""
+        """Returns a row for each choice and engine, with choices in the first engine's order."""
         order = dict.fromkeys(e.choice for c in self.engines.values() for e in c.entries)
         found = {(e.choice, name): e for name, c in self.engines.items() for e in c.entries}
         return tuple(
@@ -110,12 +116,15 @@ class AcrossEngines:
 
     @property
     def shown_metrics(self) -> tuple[str, ...]:
-        """Returns the metrics that any engine shows; those that all engines measured come first."""
+        """Returns the metrics that at least one engine measured.
+
+        The deciding metric comes first, then the metrics that most engines measured.
+        """
         every = dict.fromkeys(m for c in self.engines.values() for m in c.shown_metrics)
         return tuple(self._sorted(every))
 
     def table_metrics(self, most: int = 7) -> list[str]:
-        """Returns the metrics for a table as wide as a terminal."""
+        """Returns at most `most` metrics, for a table that fits a terminal."""
         every = dict.fromkeys(m for c in self.engines.values() for m in table_metrics(c, most))
         return self._sorted(every)[:most]
 
@@ -184,11 +193,11 @@ class AcrossEngines:
         return "\n".join([self.answer(), "", *lines])
 
     def unit(self, metric: str) -> str:
-        """Returns the unit of a metric."""
+        """Returns the unit of a metric; empty if it has none."""
         return self.table.units.get(metric, "")
 
     def question(self) -> str:
-        """Returns the question in words."""
+        """Returns the question in words, such as "the lowest queueing delay"."""
         extreme = "lowest" if self.first.better == "lower" else "highest"
         return f"the {extreme} {words(self.by)}"
 
@@ -251,9 +260,9 @@ def compare_engines(
     on: Place | None = None,
     smallest: str | None = None,
 ) -> AcrossEngines:
-    """Compares as `compare` does, with each of several engines."""
+    """Compares as `compare` does, with each of several engines, given by name."""
     if len(engines) < 2:
-        raise StudyError("comparing engines takes two or more")
+        raise StudyError("a comparison of engines needs at least two engines")
     table, question, fault = compared(
         scenario, queues, seeds, by, subject_to, smallest, workers, out, progress, engines, on, vary
     )

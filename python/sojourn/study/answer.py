@@ -1,4 +1,4 @@
-"""A comparison's answer in words, and as a plain table."""
+"""The answer of a comparison in words, and as a plain-text table."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 def words(metric: str) -> str:
-    """Returns a metric's readable name, with the link or group it belongs to."""
+    """Returns the readable name of a metric, with the link or group of flows that it concerns."""
     owner = metric.rpartition(".")[0]
     return f"{label(metric)} of {owner}" if owner else label(metric)
 
 
 def listed(names: list[str]) -> str:
-    """Returns names joined for a sentence."""
+    """Returns names joined by commas and "and"."""
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def interest_text(metric: str, interest: Interest) -> str:
-    """Returns a smallest difference of interest in words, with its source."""
+    """Returns the smallest difference of interest of a metric in words, with its source."""
     entry = find(metric)
     if entry is None:
         return "any difference"
@@ -37,7 +37,7 @@ def interest_text(metric: str, interest: Interest) -> str:
 
 
 def answer(c: Comparison) -> str:
-    """Returns the answer: first the best choice, then its lead and the other choices."""
+    """Returns the answer in sentences: the best choice, its lead, and the other choices."""
     unit = c.table.units.get(c.by, "")
     fit = [e for e in c.entries if e.feasible]
     if not fit:
@@ -68,7 +68,7 @@ def answer(c: Comparison) -> str:
 
 
 def _otherwise(c: Comparison) -> str:
-    """Returns sentences on groups of flows that another queue serves better."""
+    """Returns sentences on groups of flows for which another queue is better."""
     names, units = c.short, c.table.units
     said = []
     for found in c.otherwise:
@@ -98,7 +98,11 @@ def _same(c: Comparison) -> str:
 
 
 def blind(c: Comparison) -> str:
-    """Returns what OpenFlow does not report to the best policy, and an alternative."""
+    """Returns a note on inputs of the best policy that OpenFlow does not report.
+
+    The note names an alternative policy. It is empty if no policies are compared or OpenFlow
+    reports all inputs.
+    """
     factor = f"balancers.{c.policy_of}.policy"
     if c.policy_of is None or not c.winners:
         return ""
@@ -124,7 +128,7 @@ def blind(c: Comparison) -> str:
 
 
 def _open(c: Comparison, fit: list[Entry]) -> str:
-    """Returns the choices that the seeds do not decide, with the number of seeds that would."""
+    """Returns a sentence on undecided choices, with the number of seeds that would decide them."""
     undecided = [e.choice for e in fit if e.verdict == "not decided"]
     if not undecided:
         return ""
@@ -181,14 +185,13 @@ def _outs(c: Comparison) -> str:
 
 
 def _price(c: Comparison) -> str:
-    """Returns a note on a condition that excludes a choice better by ten per cent or more."""
-    out = next(
-        (e for e in c.entries if not e.feasible), None
-    )  # the best excluded choice comes first
+    """Returns a note on the best excluded choice if it is at least 10 % better than the winner."""
+    # Of the excluded choices, the best comes first.
+    out = next((e for e in c.entries if not e.feasible), None)
     if out is None or not c.winners:
         return ""
     if store_of(c.by, c.table.metrics) is not None:
-        return ""  # unacknowledged requests have no latency, so the remaining ones look fast
+        return ""  # only acknowledged requests have a latency, so a failing store appears fast
     mine, best = out.value.estimate, c.winners[0].value.estimate
     gain = (best - mine) * (1.0 if c.better == "lower" else -1.0)
     if not gain >= 0.1 * abs(best):
@@ -201,7 +204,7 @@ def _price(c: Comparison) -> str:
 
 
 def undecided(c: Comparison, own: str) -> str:
-    """Returns advice for a comparison that decides nothing; `own` is the current choice."""
+    """Returns advice for a comparison that decides nothing; `own` is the scenario's own choice."""
     wanted = max(c.seeds_to_decide.values(), default=4 * len(c.seeds))
     there = f", {c.short[own]}," if own in c.choices else ""
     return (
@@ -213,7 +216,10 @@ def undecided(c: Comparison, own: str) -> str:
 
 
 def kept(c: Comparison, own: str) -> str:
-    """Returns a note that the current choice may stay, if it is not worse than the best."""
+    """Returns a note on the scenario's own choice `own` if it is not worse than the best.
+
+    Empty if it is worse or was not compared.
+    """
     verdict = next((e.verdict for e in c.entries if e.choice == own), None)
     if verdict == "as good as":
         return f"{c.short[own]}, the current {c.noun}, performs equally well: no change is needed."
@@ -225,7 +231,7 @@ def kept(c: Comparison, own: str) -> str:
 
 
 def table_metrics(c: Comparison, most: int = 7) -> list[str]:
-    """Returns the metrics for a table that fits a terminal."""
+    """Returns at most `most` metrics, for a table that fits a terminal."""
     if store_of(c.by, c.table.metrics) is not None:
         return list(c.shown_metrics[:most])
     first = [m for m in c.shown_metrics if "." not in m and m != "utilisation"]
@@ -235,7 +241,7 @@ def table_metrics(c: Comparison, most: int = 7) -> list[str]:
 
 
 def plain_table(c: Comparison) -> str:
-    """Returns letters, queue and values in aligned columns."""
+    """Returns the ranking as plain text in aligned columns: letters, choice, and metrics."""
     metrics = table_metrics(c)
     columns = [_column(c, m) for m in metrics]
     group = ["", "group", *(e.letters or quantities.NOTHING for e in c.entries)]

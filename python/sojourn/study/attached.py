@@ -1,4 +1,4 @@
-"""Files of a run in addition to its tables: its captures, and files of an engine."""
+"""Files of a run in addition to its tables: packet captures, and files that an engine adds."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from sojourn.scenario.engine import Record
 from sojourn.study import disk
 
 FILES = "files"
-"""The subfolder of a results folder that has these files, with a folder for each run."""
+"""Name of the subfolder of a results folder with these files; each run has a folder in it."""
 
 PCAPNG = bytes.fromhex("0a0d0d0a")
-"""First bytes of captures of real packets, which have both sides of the queue in one file."""
+"""First bytes of a capture in pcapng format: a capture of real packets, before and after a queue.
+"""
 
 
 def write(folder: Path, plan_json: str, record: Record) -> dict[str, str]:
-    """Writes a run's files into a folder; returns their digests by name."""
+    """Writes a run's files into a folder; returns their SHA-256 digests by name."""
     found: dict[str, bytes] = {}
     if captures := record.captures:
         names = _capture_names(json.loads(plan_json))
@@ -31,19 +32,25 @@ def write(folder: Path, plan_json: str, record: Record) -> dict[str, str]:
 
 
 def damage(folder: Path, recorded: dict[str, str]) -> list[str]:
-    """Returns the problems of a run's files."""
+    """Returns descriptions of files of a run that are missing or changed.
+
+    `recorded` has the digests that `write` returned.
+    """
     found = []
     for name, expected in recorded.items():
         path = folder / name
         if not path.exists():
-            found.append(f"{path}: the file is missing")
+            found.append(f"{path}: the file is missing: repeat the run")
         elif hashlib.sha256(path.read_bytes()).hexdigest() != expected:
-            found.append(f"{path}: the content has changed since the run")
+            found.append(f"{path}: the content has changed since the run: repeat the run")
     return found
 
 
 def _capture_names(plan: dict[str, Any]) -> list[str]:
-    """Returns file names for the captures by link, with special characters replaced by `_`."""
+    """Returns the file names of a plan's captures, made from the names of links.
+
+    Special characters are replaced by `_`.
+    """
     links = plan.get("links", [])
     names: list[str] = []
     for index in plan.get("observe", {}).get("capture") or []:

@@ -1,9 +1,9 @@
 """The log of a study: an append-only file of checksummed batches of runs.
 
-A file begins with `HEAD`. A batch is a fixed header, the keys of its runs (16 bytes each) and a
-body: Arrow streams, one for each table and schema, compressed together with Zstandard. A digest
-covers the whole batch. A batch that is incomplete or changed fails its digest and is skipped; other
-batches are not affected.
+A log begins with `HEAD`. A batch consists of a header of fixed length, the keys of its runs (16
+bytes each) and a body. The body has an Arrow stream for each table and schema, compressed together
+with Zstandard. A digest covers the whole batch. A batch whose digest does not match, because it is
+incomplete or changed, is skipped; other batches are not affected.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ HEAD = b"SojournRuns1\n"
 """The first bytes of a log."""
 
 RUNS = "runs"
-"""The table with one row for each run: `key`, `about`, `plan`, then the run's metrics."""
+"""Name of the table with a row for each run: `key`, `about`, `plan`, and the run's metrics."""
 
 _MAGIC = b"RUNS"
-#: Magic, number of runs, length of the body, its length before compression; then the digest.
+#: Header of a batch: magic, number of runs, length of the body, and length of the uncompressed
+#: body. The digest follows.
 _SIZES = struct.Struct("<4sIQQ")
 _DIGEST = 16
 _HEADER = _SIZES.size + _DIGEST
@@ -33,17 +34,22 @@ _KEY = 16
 _CODEC = "zstd"
 
 Tables = dict[str, list[pa.Table]]
-"""Tables by name, in parts with their own schemas; each part begins with the column `key`."""
+"""Tables by name. A table is a list of parts with different schemas, whose first column is `key`.
+"""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch in a log: its place and the keys of its runs."""
+    """A batch in a log."""
 
     path: Path
+    """File of the log."""
     offset: int
+    """Offset of the batch in the file, in bytes."""
     length: int
+    """Length of the batch in bytes."""
     keys: tuple[str, ...]
+    """Keys of the runs in the batch."""
 
 
 def encode(keys: Sequence[str], tables: Tables) -> bytes:
@@ -68,7 +74,7 @@ def _digest(sizes: bytes, content: bytes | memoryview) -> bytes:
 
 
 def _joined(parts: Iterable[pa.Table]) -> list[pa.Table]:
-    """Returns the parts, with parts of equal schema joined."""
+    """Returns the parts of a table, with parts of equal schema joined to one."""
     by_schema: dict[bytes, list[pa.Table]] = {}
     for part in parts:
         by_schema.setdefault(part.schema.serialize().to_pybytes(), []).append(part)
@@ -76,9 +82,10 @@ def _joined(parts: Iterable[pa.Table]) -> list[pa.Table]:
 
 
 def scan(path: Path, start: int = 0) -> tuple[list[Batch], int, list[str]]:
-    """Returns the complete batches of a log from an offset, the next offset, and any damage.
+    """Finds the complete batches of a log from the offset `start` on.
 
-    A batch that is still being written ends the scan: the next offset is its start.
+    Returns the batches, the offset at which the next scan begins, and descriptions of damage. An
+    incomplete batch at the end is still being written, so the next scan begins with it.
     """
     with path.open("rb") as file:
         if start == 0:
@@ -102,13 +109,19 @@ def scan(path: Path, start: int = 0) -> tuple[list[Batch], int, list[str]]:
             following = data.find(_MAGIC, following + 1)
         if following < 0:
             break
-        damage.append(f"{path}: a batch of runs at byte {start + at} is damaged; its runs are lost")
+        damage.append(
+            f"{path}: the batch of runs at byte {start + at} is damaged; repeat the study to make "
+            "its runs again"
+        )
         at = following
     return found, start + at, damage
 
 
 def _whole(data: bytes, at: int) -> tuple[int, tuple[str, ...]]:
-    """Returns the length of the batch at an offset and its keys; 0 if it is incomplete."""
+    """Returns the length and the keys of the batch at an offset.
+
+    The length is 0 if there is no complete batch with a matching digest.
+    """
     if len(data) - at < _HEADER:
         return 0, ()
     magic, count, size, _ = _SIZES.unpack_from(data, at)
@@ -124,12 +137,16 @@ def _whole(data: bytes, at: int) -> tuple[int, tuple[str, ...]]:
 
 
 def read(batch: Batch) -> Tables:
-    """Returns the tables of a batch."""
+    """Returns the tables of a batch; raises `ResultsError` if the batch is damaged."""
     with batch.path.open("rb") as file:
         file.seek(batch.offset)
         data = file.read(batch.length)
     if _whole(data, 0)[0] != batch.length:
-        raise ResultsError(batch.path, f"the batch of runs at byte {batch.offset} is damaged")
+        raise ResultsError(
+            batch.path,
+            f"the batch of runs at byte {batch.offset} is damaged; repeat the study to make its "
+            "runs again",
+        )
     _, count, _, size = _SIZES.unpack_from(data)
     packed = memoryview(data)[_HEADER + count * _KEY :]
     body = pa.BufferReader(pa.Codec(_CODEC).decompress(packed, size))

@@ -1,9 +1,10 @@
-"""Comparison of a difference between two queues with the simulator's error against Linux.
+"""Comparison of differences between queues with the simulator's error against Linux.
 
-A grid of cells was run by the simulator and by Linux in virtual time (`agreement.json`, recorded by
-`tests/agreement`). The error of a *difference* of two queues in a cell is the simulator's
-difference minus Linux's. A comparison uses the cells that resemble its scenario: the same
-applications, transports and disciplines, and every number within a factor of two.
+The simulator and Linux in virtual time ran the same grid of cells (`agreement.json`, recorded by
+`tests/agreement`). For two queues in a cell, the simulator's error is its difference between them
+minus Linux's difference. For a comparison, only the cells that are similar to its scenario count:
+they have the same applications, transports and disciplines, and every number is within a factor of
+two.
 """
 
 from __future__ import annotations
@@ -25,34 +26,34 @@ if TYPE_CHECKING:
     from sojourn.study.comparison import Comparison
 
 FACTOR = 2.0
-"""Numbers of similar scenarios differ by at most this factor."""
+"""Maximum ratio of corresponding numbers in similar scenarios."""
 
 SHARED = ("traffic", "transport", "queue", "impairments")
-"""Parts of shapes that the record stores once."""
+"""Parts of shapes that the record stores once for all cells with the same part."""
 
 Json = dict[str, Any]
 
 
 class Unlike(Exception):
-    """A scenario that resembles no cell, with the reason."""
+    """The scenario is not similar to any cell; the message states the reason."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """The result of the grid for a comparison."""
+    """Differences of a comparison's queues to the best queue, against the simulator's error."""
 
     within: dict[str, float]
-    """Queues whose difference to the best is within the simulator's error, with that error."""
+    """Simulator's errors by queue, for queues whose difference is at most the error."""
     beyond: dict[str, float]
-    """Queues whose difference to the best exceeds the error, with that error."""
+    """Simulator's errors by queue, for queues whose difference exceeds the error."""
     unknown: dict[str, str]
-    """Queues without a similar cell, with the reason."""
+    """Reasons by queue, for queues without a similar cell."""
     cells: int
-    """Largest number of similar cells of any queue."""
+    """Number of similar cells of the queue that has most of them."""
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Returns whether two values have the same form, with numbers within a factor of two."""
+    """Returns whether two values are equal, except that numbers may differ by a factor of two."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(alike(v, b[k]) for k, v in a.items())
     if isinstance(a, list) and isinstance(b, list):
@@ -65,10 +66,12 @@ def alike(a: Any, b: Any) -> bool:
 
 
 def shape(plan: Json) -> Json:
-    """Returns the properties that cells are compared by: traffic, bottleneck, round-trip time.
+    """Returns the properties of a plan by which cells are compared.
+
+    They are the traffic, the bottleneck's rate, queue and impairments, and the round-trip time.
 
     Raises:
-        Unlike: if the plan has a property of no cell, such as random loss or a second bottleneck.
+        Unlike: if the plan has a property that no cell has, such as a second bottleneck.
     """
     if plan["media"]:
         raise Unlike("no cell has a shared medium")
@@ -113,7 +116,7 @@ def shape(plan: Json) -> Json:
         "rtt": sum(trips) / len(trips),
         "back": back,
         "impairments": impairments[0],
-        # The ticks of timers belong to the machine, not to the scenario.
+        # The timer frequency is a property of the machine, not of the scenario.
         "queue": {key: value for key, value in line["params"]["queue"].items() if key != "hz"},
     }
 
@@ -122,7 +125,7 @@ def _steady(link: Json) -> None:
     if link["changes"] or link["ring"] or link["medium"] is not None:
         raise Unlike("no cell has a link that changes, or a transmit ring")
     if "host" in link:
-        raise Unlike("no cell has a host that is late")
+        raise Unlike("no cell has a host with processing delays")
     if "cells" in link["params"]:
         raise Unlike("no cell has a line that divides packets into cells")
 
@@ -142,7 +145,7 @@ def _rate(link: Json) -> float:
 
 
 def _path(links: list[Json], start: int, end: int) -> list[Json]:
-    """Returns the links of the shortest path."""
+    """Returns the links of the path with the fewest links from node `start` to node `end`."""
     ways: dict[int, list[Json]] = {start: []}
     waiting = deque([start])
     while waiting and end not in ways:
@@ -167,7 +170,11 @@ _WHAT = {
 
 @cache
 def recorded() -> Json:
-    """Returns the record: `cells` with `shape` and `means` by engine, and the `kernel`."""
+    """Returns the record of the grid.
+
+    It has `cells`, each with its `shape` and its `means` by engine, and the version of the
+    `kernel`.
+    """
     text = resources.files("sojourn.study").joinpath("agreement.json").read_text("utf-8")
     found: Json = json.loads(text)
     shared = found.pop("shared")
@@ -179,9 +186,9 @@ def recorded() -> Json:
 
 
 def _errors(metric: str, a: Json, b: Json) -> Iterator[float]:
-    """Yields the error of the difference of two queues in each cell that has both.
+    """Yields the simulator's error of the difference of two queues in each similar cell.
 
-    `a` and `b` are the shapes of the scenario with each queue.
+    `a` and `b` are the shapes of the scenario with each of the two queues.
     """
     cells: list[Json] = recorded()["cells"]
     for key, what in _WHAT.items():
@@ -202,10 +209,10 @@ def _errors(metric: str, a: Json, b: Json) -> Iterator[float]:
 
 
 def calibration(found: Comparison, scenario: Scenario) -> Calibration:
-    """Compares a comparison of queues by the simulator with the grid of cells run by Linux.
+    """Compares the differences of a simulated comparison of queues with the simulator's error.
 
     Raises:
-        Unlike: if the grid has no answer, with the reason.
+        Unlike: if no queue has a similar cell; the message states the reason.
     """
     if found.noun != "queue":
         raise Unlike("only queues have been compared with Linux")
@@ -229,7 +236,7 @@ def calibration(found: Comparison, scenario: Scenario) -> Calibration:
         gap = abs(entry.value.estimate - found.entries[0].value.estimate)
         (within if gap <= max(errors) else beyond)[entry.choice] = max(errors)
     if not within and not beyond:
-        raise Unlike(next(iter(unknown.values()), "a queue has no difference"))
+        raise Unlike(next(iter(unknown.values()), "only one queue was compared"))
     return Calibration(within, beyond, unknown, most)
 
 

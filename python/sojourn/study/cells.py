@@ -19,48 +19,48 @@ Level = str | int | float | bool
 """The value of a factor."""
 
 RESERVED = ("seed", "key", ENGINE)
-"""Columns of every table, which no factor may be named after."""
+"""Columns of every table; a factor must not have such a name."""
 
 
 class Runnable(Protocol):
-    """Input of a cell: a scenario, or another engine's equivalent of a plan."""
+    """Input of a cell: a scenario, or an equivalent object for another engine."""
 
     @property
     def name(self) -> str | None:
-        """Returns its name."""
+        """Returns the name of the scenario; `None` if it has no name."""
 
     @property
     def plan_json(self) -> str:
-        """Returns the plan in the engine's form."""
+        """Returns the plan as JSON, in the form that the engine reads."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the description as plain data."""
+        """Returns the user's description of the scenario as plain data."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One combination of levels and its plan."""
+    """A combination of factor levels, with its plan."""
 
     factors: Mapping[str, Level]
     plan_json: str
     scenario: Mapping[str, Any]
-    """The scenario as described, as plain data."""
+    """The user's description of the scenario with these levels, as plain data."""
     plan_hash: str
 
     @classmethod
     def of(cls, factors: Mapping[str, Level], scenario: Runnable) -> Cell:
-        """Returns the cell of a scenario."""
+        """Returns the cell with these levels and this scenario."""
         plan = canonical(scenario.plan_json)
         return cls(dict(factors), plan, scenario.as_dict(), canonical_hash(plan))
 
     def label(self) -> str:
-        """Returns the levels in words."""
+        """Returns the levels in words, for messages."""
         return ", ".join(f"{k} = {v}" for k, v in self.factors.items()) or "the scenario"
 
 
 @dataclass(frozen=True)
 class Factor:
-    """A factor: a name and, for each level, the changes to the scenario."""
+    """An experiment factor: its name and, for each level, the changes to the scenario."""
 
     name: str
     levels: Mapping[Level, Mapping[str, Any]]
@@ -69,8 +69,9 @@ class Factor:
     def make(cls, name: str, values: object, queue_keys: Sequence[str]) -> Factor:
         """Returns the factor of `vary(name=values)`.
 
-        A list has values of the scenario's key `name` (`queue` means the bottleneck's queue). A
-        table names each level: its values are either values of the key or tables of changes.
+        A list has values of the scenario's key `name`; `queue` means the keys `queue_keys`, the
+        queues of the bottleneck. A table has named levels. Each is a value of the key, or a table
+        of changes to the scenario.
         """
         if name in RESERVED:
             raise StudyError(
@@ -94,7 +95,7 @@ class Factor:
                     raise StudyError(f"{name}: the level {value!r} is listed twice")
                 levels[level] = dict.fromkeys(keys, value)
         else:
-            raise StudyError(f"{name}: levels must be a list, not {values!r}")
+            raise StudyError(f"{name}: levels must be a list or a table, not {values!r}")
         if not levels:
             raise StudyError(f"{name}: the list of levels is empty")
         for level in levels:
@@ -121,7 +122,11 @@ def combine(scenario: Scenario, factors: Sequence[Factor]) -> list[Cell]:
 
 
 def check(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """Returns the factors' names; rejects cells that differ in them or are listed twice."""
+    """Returns the names of the factors.
+
+    Raises `StudyError` if cells differ in their factors, if a cell is listed twice, or if a name
+    is reserved.
+    """
     if not cells:
         raise StudyError("a study needs at least one cell")
     names = tuple(cells[0].factors)

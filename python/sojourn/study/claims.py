@@ -1,8 +1,8 @@
-"""Claims: the runs that this process is making and no other process should make.
+"""Claims: locks that prevent two processes from making the same run.
 
 A claim is a lock of one byte in the file `claims`, at an offset derived from the run's key. The
-kernel releases the locks of a process that ends. Systems without such locks have no claims: two
-processes may then make the same run, and one of the two results is kept.
+kernel releases the locks of a process that ends. Windows has no such locks: two processes may make
+the same run there, and one of the two results is kept.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if sys.platform != "win32":
     import fcntl
 
 
-#: File offsets have 63 bits; the lowest offsets stay free for other uses.
+#: Number of bits of a lock's offset; file offsets have 63 bits.
 _OFFSET_BITS = 62
 
 
@@ -29,7 +29,7 @@ class Claims:
         self._fd: int | None = None
 
     def take(self, key: str) -> bool:
-        """Claims a run; returns False if another session has claimed it."""
+        """Claims the run with this key; returns `False` if another session has claimed it."""
         while True:
             if self._fd is None:
                 self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -40,7 +40,7 @@ class Claims:
             self.close()  # another session has removed the file since it was opened
 
     def release(self, key: str) -> None:
-        """Releases a claim."""
+        """Releases the claim on the run with this key."""
         if self._fd is not None:
             _unlock(self._fd, _offset(key))
 
@@ -70,7 +70,7 @@ if sys.platform == "win32":
         pass
 
 elif hasattr(fcntl, "F_OFD_SETLK"):
-    # Locks belong to the open file, so sessions of one process also exclude each other.
+    # These locks belong to the open file, so they also exclude other sessions of this process.
 
     def _set(fd: int, kind: int, at: int) -> None:
         fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack("hhqqi", kind, os.SEEK_SET, at, 1, 0))

@@ -1,8 +1,8 @@
 """Runs on a Dask cluster.
 
-To the study a cluster is an engine whose `simulate_many` runs elsewhere: the runner handles claims,
-writing, progress and stopping, as for local runs. Only this module and `remote` import Dask, and
-only when a cluster is used.
+A study uses a cluster like an engine, whose `simulate_many` calls the cluster's workers. The runner
+handles claims, writing, progress and stopping, as for local runs. Only this module and `remote`
+import Dask, and only if a cluster is used.
 """
 
 from __future__ import annotations
@@ -29,30 +29,33 @@ if TYPE_CHECKING:
     from distributed.deploy.cluster import Cluster as DaskCluster
 
 Place: TypeAlias = "str | Client | DaskCluster"
-"""A scheduler's address, or a Dask client or cluster."""
+"""A cluster: the address of its scheduler, a Dask client, or a Dask cluster."""
 
 CANCELLED = (CancelledError, AsyncCancelledError)
 LEAST_IN_FLIGHT = 8
-"""Calls in flight while a cluster has no workers: it may need work before it starts any."""
+"""Minimum number of calls in flight; some clusters start workers only when calls wait."""
 AHEAD = 2
-"""Calls in flight for each of the cluster's threads: one runs, one waits."""
+"""Number of calls in flight for each thread of the cluster: one runs and one waits."""
 LISTEN = 0.5
-"""Seconds between checks of a run's progress and of a stop request."""
+"""Interval in seconds at which a call checks its progress and whether the study was stopped."""
 LOOK = 2.0
-"""Seconds between checks of the list of workers."""
+"""Interval in seconds at which the list of workers is updated."""
 MESSAGES_PER_SECOND = 100
-"""Progress messages that all workers together may send each second."""
+"""Maximum number of progress messages per second that all workers send together."""
 NAMED = 3
-"""Workers listed in a message; the others are counted."""
+"""Maximum number of workers that a message lists; it counts the other workers."""
 
 
 @dataclass(frozen=True)
 class Tls:
-    """Certificate and key files for a TLS connection to the scheduler."""
+    """PEM files for a TLS connection to the scheduler; false if none is given."""
 
     ca: Path | None = None
+    """Certificates of the authorities that sign the scheduler's certificate."""
     cert: Path | None = None
+    """Certificate of this client."""
     key: Path | None = None
+    """Private key of this client."""
 
     def __bool__(self) -> bool:
         return any((self.ca, self.cert, self.key))
@@ -71,7 +74,11 @@ def _dask() -> Any:
 
 @contextlib.contextmanager
 def connected(on: Place, tls: Tls | None = None) -> Iterator[Client]:
-    """Yields a client of the scheduler at `on`; closes it unless the caller passed it."""
+    """Yields a Dask client of the cluster `on`; closes it at the end unless `on` is a client.
+
+    Raises `ClusterError` if Dask is missing or the scheduler cannot be reached, and `OSError` if a
+    TLS file is missing.
+    """
     dask = _dask()
     if isinstance(on, dask.Client):
         if on.asynchronous:
@@ -85,7 +92,7 @@ def connected(on: Place, tls: Tls | None = None) -> Iterator[Client]:
     security = None
     if tls:
         for file in filter(None, (tls.ca, tls.cert, tls.key)):
-            file.open("rb").close()  # reports which file is missing, which later steps do not
+            file.open("rb").close()  # Dask's own error does not name the missing file
         security = dask.Security(
             require_encryption=True,
             tls_ca_file=tls.ca and str(tls.ca),
@@ -104,10 +111,14 @@ def connected(on: Place, tls: Tls | None = None) -> Iterator[Client]:
 
 
 class Cluster:
-    """The workers of a Dask cluster as one engine; a context that ends with the study."""
+    """The workers of a Dask cluster as one engine.
+
+    It is a context manager. `engine` makes the runs on the workers (by default the simulator), and
+    `most` limits the number of calls in flight.
+    """
 
     call_seconds = 1.0
-    """Duration of a call, many times the overhead of scheduler and network."""
+    """Intended duration of a call in seconds, far longer than the overhead of the network."""
 
     def __init__(
         self, client: Client, engine: Engine | None = None, most: int | None = None
@@ -123,7 +134,7 @@ class Cluster:
         self._trouble: ClusterError | None = None
         self._careful = False
         self.tables: tuple[str, ...] = (*TABLES, *ASKED)
-        """Tables that workers send back."""
+        """Names of the tables that workers send back."""
         self._over = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="sojourn-cluster", daemon=True)
 
@@ -139,28 +150,31 @@ class Cluster:
             self._client.unsubscribe_topic(self._topic)
         self._watcher.join(LOOK)
 
-    # As workers
+    # Methods of `runner.Workers`
 
     @property
     def threads(self) -> int:
-        """Returns the number of concurrent runs on the cluster."""
+        """Returns the number of threads of all workers."""
         return sum(self._threads.values())
 
     def slots(self) -> int:
-        """Returns the number of calls to keep in flight; raises an error of the cluster."""
+        """Returns the number of calls to keep in flight; raises `ClusterError` for an unfit worker.
+
+        A worker is unfit if it has another version of the package or of the engine.
+        """
         if self._trouble is not None:
             raise self._trouble
         ahead = max(AHEAD * self.threads, LEAST_IN_FLIGHT)
         return min(ahead, self._most or ahead)
 
     def note(self) -> str:
-        """Returns a note if the cluster has no workers."""
+        """Returns a note if the cluster has no workers; otherwise an empty text."""
         return "" if self._threads else "the cluster has no workers yet"
 
-    # As an engine
+    # Methods of an engine
 
     def version(self) -> str:
-        """Returns the version, which is the same on all machines."""
+        """Returns the engine's version, which is the same on all machines."""
         return self._own.version
 
     def fingerprint(self) -> str:
@@ -168,7 +182,10 @@ class Cluster:
         return self._own.engine
 
     def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
-        """Has a worker make a run, and another worker if the first is lost."""
+        """Makes a run on a worker; if the worker is lost, Dask repeats the run on another worker.
+
+        Raises the error of a failed run, and `Stopped` if the study was stopped.
+        """
         made = self.simulate_many([(plan_json, seed)], progress)
         if made.fault is not None:
             raise made.fault
@@ -177,9 +194,9 @@ class Cluster:
         return made[0]
 
     def simulate_many(self, runs: Wanted, progress: RunProgress | None = None) -> Shipped:
-        """Has a worker make runs one after the other.
+        """Makes runs one after the other on a worker.
 
-        After a call has killed its workers, each call has one run, so that the faulty run is
+        If a call ends its workers, later calls have one run each, so that the faulty run can be
         identified.
         """
         from distributed.scheduler import KilledWorker
@@ -219,13 +236,13 @@ class Cluster:
     # Failures
 
     def _explained(self, error: BaseException) -> BaseException:
-        """Returns an error that explains a failure."""
+        """Returns an error that states the cause of a failed call."""
         from distributed.scheduler import KilledWorker
 
         if isinstance(error, KilledWorker):
             return StudyError(
                 f"{error.allowed_failures + 1} workers ended during this call, the last at "
-                f"{error.last_worker.address}: see their logs (out of memory?)"
+                f"{error.last_worker.address}: see the logs of the workers (out of memory?)"
             )
         if self._client.status != "running" or isinstance(error, CANCELLED):
             reason = getattr(error, "reason", None) or "the connection is closed"
@@ -248,11 +265,14 @@ class Cluster:
             except ClusterError as trouble:
                 self._trouble = trouble
                 return
-            except Exception:  # noqa: BLE001, S112 - the runs report a lost connection
+            except Exception:  # noqa: BLE001, S112 - calls in flight report a lost connection
                 continue
 
     def _look(self) -> None:
-        """Updates the list of workers, and checks the identity of new ones."""
+        """Updates the list of workers and checks the identity of new workers.
+
+        Raises `ClusterError` if a worker has another version.
+        """
         self._threads = self._client.nthreads()
         new = sorted(set(self._threads) - self._known)
         if not new:
@@ -261,7 +281,7 @@ class Cluster:
         answers = self._client.run(*task, workers=new, on_error="return")
         unfit = {}
         for address, found in answers.items():
-            # A worker that does not answer has left or will be asked again.
+            # A worker that does not answer has left the cluster, or is checked again later.
             if isinstance(found, OSError | TimeoutError):
                 continue
             if found == self._own:
@@ -283,13 +303,16 @@ class Cluster:
         )
 
     def _misfit(self) -> ClusterError | None:
-        """Checks all workers again, because one that joined later may be unsuitable."""
+        """Checks all workers again and returns the error, if any.
+
+        A worker that joined since the last check may have another version.
+        """
         self._known.clear()
         try:
             self._look()
         except ClusterError as trouble:
             return trouble
-        except Exception:  # noqa: BLE001 - what was to be explained by it is the news
+        except Exception:  # noqa: BLE001 - the caller reports its original error
             return None
         return None
 
@@ -306,11 +329,14 @@ def _task(name: str, *arguments: object) -> tuple[Any, str, dict[str, object]]:
 
 
 def _description(found: object) -> str:
-    """Returns what an unsuitable machine has, as the end of a sentence."""
+    """Describes the installation on a worker that cannot make runs, as the end of a sentence.
+
+    `found` is the worker's identity, or the error that it raised.
+    """
     if isinstance(found, tuple):
         version, engine = found
         return f"has version {version}, engine {engine[:12]}"
-    # The type of the error may be lost in transit, but its text is not.
+    # Dask may replace the type of a worker's error, but it keeps the text.
     missing = re.search(r"No module named '(sojourn[\w.]*)'", str(found))
     if missing is None:
         return f"cannot load Sojourn ({found})"

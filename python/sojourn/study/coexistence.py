@@ -1,8 +1,9 @@
-"""Mutual effects of two flows: shares, harm, delays, marks and losses in a matrix of pairs.
+"""Mutual effects of two competing flows, in a matrix of pairs of congestion controls.
 
-Harm is that of Ware, Mukerjee, Seshan and Sherry (HotNets 2019): the share of its solo goodput that
-an incumbent loses to a rival. By their threshold, a rival is acceptable if it does no more harm
-than the incumbent does to itself.
+The matrix has shares of goodput, harm, delays, marks and losses. Harm (Ware, Mukerjee, Seshan and
+Sherry, HotNets 2019) is the share of its solo goodput that an incumbent loses to a rival. By their
+threshold, a rival is acceptable if it does no more harm to an incumbent than a second flow with the
+incumbent's control does.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from sojourn.study.table import Table
 KIND = "coexistence"
 """Kind of the study in its manifest."""
 ALONE = "none"
-"""The rival of an incumbent that uses the link alone."""
+"""Level of the factor `rival` for an incumbent that uses the link alone."""
 SMALLEST = 0.1
-"""The smallest difference of harm of interest: a tenth of the solo goodput."""
+"""Smallest difference of interest between two harms, as a share of the solo goodput."""
 METRICS = (
     "utilisation",
     "mark_share",
@@ -38,19 +39,19 @@ METRICS = (
     "incumbent.packet_loss",
     "rival.packet_loss",
 )
-"""Metrics recorded of each run."""
+"""Metrics that are stored for each run."""
 FACTORS = ("incumbent", "rival", "queue", "rtt")
 QUANTITIES = {
-    "share": "share of the goodput that the rival gets",
+    "share": "share of the goodput that the rival obtains",
     "harm": "share of its solo goodput that the incumbent loses",
     "incumbent_delay": "mean one-way delay of the incumbent in addition to propagation, s",
     "rival_delay": "mean one-way delay of the rival in addition to propagation, s",
     "marks": "share of packets that the queue marked",
     "incumbent_loss": "share of the incumbent's packets that were lost",
     "rival_loss": "share of the rival's packets that were lost",
-    "utilisation": "of the bottleneck",
+    "utilisation": "utilisation of the bottleneck",
 }
-"""Quantities of every pair, with simultaneous intervals."""
+"""Descriptions of the quantities of each pair, by name."""
 Verdict = Literal["harms more", "harms less", "as itself", "not decided"]
 _VERDICTS: dict[str, Verdict] = {
     "above": "harms more",
@@ -59,7 +60,7 @@ _VERDICTS: dict[str, Verdict] = {
 }
 Values = npt.NDArray[np.float64]
 Key = tuple[str, str, str, str]
-"""Incumbent, rival, queue, round-trip times."""
+"""Levels of `FACTORS`: incumbent, rival, queue, round-trip times."""
 
 
 @dataclass(frozen=True)
@@ -71,26 +72,29 @@ class Encounter:
     queue: str
     rtt: str
     values: dict[str, Interval]
-    """Intervals by the names of `QUANTITIES`."""
+    """Mean and interval of each of `QUANTITIES`, by name."""
     excess: Gap
-    """Harm minus the incumbent's harm to itself, paired by seed."""
+    """The rival's harm minus the harm of a second incumbent, paired by seed."""
 
     @property
     def verdict(self) -> Verdict:
-        """Returns whether the rival does more harm than the incumbent does to itself."""
+        """Returns whether the rival does more harm, less harm or as much as a second incumbent."""
         return _VERDICTS.get(self.excess.where, "not decided")
 
 
 def round_trips(rtt: str) -> tuple[float, float]:
-    """Returns the rival's and the incumbent's round-trip time in seconds: `20/80 ms`, `20 ms`."""
+    """Returns the base RTTs of the rival and of the incumbent in seconds.
+
+    `rtt` is a level such as `20/80 ms`, or `20 ms` if both are equal.
+    """
     first, _, second = rtt.removesuffix(" ms").partition("/")
     return float(first) / 1e3, float(second or first) / 1e3
 
 
 class Coexistence:
-    """The matrix of a table with the factors `FACTORS`.
+    """The matrix of encounters from a table with the factors `FACTORS`.
 
-    The intervals of one quantity are simultaneous over all encounters (Bonferroni).
+    The intervals of each quantity are simultaneous over all encounters (Bonferroni).
     """
 
     def __init__(self, table: Table, alpha: float = 0.05) -> None:
@@ -148,7 +152,7 @@ class Coexistence:
         return {name: _interval(found[name], self.level) for name in QUANTITIES}
 
     def of(self, incumbent: str, rival: str, queue: str, rtt: str) -> Encounter | None:
-        """Returns an encounter if the matrix has it; either order of a pair may exist."""
+        """Returns the encounter with these levels; `None` if the matrix does not have it."""
         return self.encounters.get((incumbent, rival, queue, rtt))
 
     def levels(self, factor: int) -> list[str]:
@@ -157,21 +161,21 @@ class Coexistence:
 
     @property
     def incumbents(self) -> list[str]:
-        """Returns the incumbents: CUBIC, or every control."""
+        """Returns the names of the incumbents."""
         return self.levels(0)
 
     def rivals(self, incumbent: str) -> list[str]:
-        """Returns the rivals of an incumbent."""
+        """Returns the names of the rivals of an incumbent."""
         return list(dict.fromkeys(b for a, b, _, _ in self.encounters if a == incumbent))
 
     @property
     def queues(self) -> list[str]:
-        """Returns the queues."""
+        """Returns the names of the queues."""
         return self.levels(2)
 
     @property
     def rtts(self) -> list[str]:
-        """Returns the round-trip times."""
+        """Returns the levels of the round-trip times, such as `20/80 ms`."""
         return self.levels(3)
 
     @property
@@ -181,16 +185,16 @@ class Coexistence:
 
     @property
     def results(self) -> Results | None:
-        """Returns the results folder."""
+        """Returns the folder of results; `None` if the table was not read from a folder."""
         return self.table.results
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """Returns a data frame: quantities with intervals and verdict of each encounter."""
+        """Returns a row for each encounter, with quantities, intervals and verdict."""
         return pd.DataFrame(self.rows())
 
     def rows(self) -> list[dict[str, Any]]:
-        """Returns a row for each encounter, as JSON-compatible data."""
+        """Returns a row for each encounter as data for JSON."""
         found = []
         for e in self.encounters.values():
             row: dict[str, Any] = dict(
@@ -202,7 +206,7 @@ class Coexistence:
         return found
 
     def answer(self) -> str:
-        """Returns a sentence for each rival: where it does more harm than the incumbent itself."""
+        """Returns a sentence for each rival: where it does more harm than a second incumbent."""
         lines = []
         for incumbent in self.incumbents:
             for rival in self.rivals(incumbent):
@@ -223,7 +227,7 @@ class Coexistence:
 
 
 def _aligned(a: pd.Series[float], b: pd.Series[float]) -> tuple[Values, Values]:
-    """Returns the values of the seeds that both have."""
+    """Returns the values of both series for the seeds that both have."""
     both = a.index.intersection(b.index)
     x, y = (np.asarray(one.loc[both], dtype=np.float64) for one in (a, b))
     return x, y

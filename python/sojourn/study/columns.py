@@ -1,4 +1,4 @@
-"""A record's tables as Arrow tables and Parquet files, with units in the columns' metadata."""
+"""Tables of runs as Arrow tables and Parquet files, with units in the metadata of columns."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ if TYPE_CHECKING:
     from sojourn.study.rows import PlainRows
 
 THREADS = False
-"""Whether Arrow may use threads of its own.
+"""Whether Arrow uses its own threads.
 
-A thread that releases Python memory while the interpreter ends aborts the process ("terminate
-called without an active exception"). A run's tables are too small to gain from threads.
+A thread of Arrow that releases Python memory while the interpreter ends aborts the process
+("terminate called without an active exception"). A run's tables are too small to gain from threads.
 """
 
-# A seed may use all 64 bits; and a table without rows needs types too.
+# Types are stated because a seed may need 64 bits, and a table without rows has no values.
 _FRONT = {"seed": pa.uint64(), "key": pa.string(), "about": pa.string(), "plan": pa.string()}
 
 GROUP = 1 << 17
-"""Rows of a Parquet file that are written and read together."""
+"""Maximum number of rows in a row group of a Parquet file."""
 
 GROUP_BYTES = 32 << 20
-"""Bytes of rows in memory above which fewer rows are written together."""
+"""Size of the pending rows in bytes above which a row group is written before it has `GROUP` rows.
+"""
 
 _HISTOGRAM = {"key", "place", "metric", "low"}
 """Columns that identify a bin of a run's histogram."""
@@ -47,7 +48,7 @@ _ARROW = {"f8": pa.float64(), "i8": pa.int64(), "?": pa.bool_(), "text": pa.stri
 
 
 def to_arrow(columns: Sequence[Column]) -> pa.Table:
-    """Returns a record's table as an Arrow table."""
+    """Returns a record's table as an Arrow table; raises `StudyError` for an unknown type."""
     fields, arrays = [], []
     for name, unit, dtype, data in columns:
         if dtype == "text":
@@ -62,7 +63,7 @@ def to_arrow(columns: Sequence[Column]) -> pa.Table:
 
 
 def of_rows(rows: PlainRows) -> pa.Table:
-    """Returns plain rows as an Arrow table."""
+    """Returns rows as an Arrow table."""
     fields, arrays = [], []
     for name, values in rows.columns.items():
         array = pa.array(values, _FRONT.get(name) or _ARROW.get(rows.types[name]))
@@ -86,7 +87,10 @@ def frame(table: pa.Table) -> pd.DataFrame:
 
 
 def read(path: Path, wanted: Callable[[str], bool] = lambda _: True) -> pa.Table:
-    """Reads a Parquet file or some of its columns; raises `ResultsError` if it is unreadable."""
+    """Reads the columns of a Parquet file for whose names `wanted` returns `True`.
+
+    Raises `ResultsError` if the file is missing or damaged.
+    """
     with _opened(path) as file:
         names = list(filter(wanted, file.schema_arrow.names))
         return file.read(columns=names, use_threads=THREADS)
@@ -95,7 +99,7 @@ def read(path: Path, wanted: Callable[[str], bool] = lambda _: True) -> pa.Table
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[pq.ParquetFile]:
     try:
-        # Arrow opens no file whose name is not UTF-8.
+        # The file is opened here, because Arrow cannot open a file whose name is not UTF-8.
         with path.open("rb") as opened:
             yield pq.ParquetFile(opened, page_checksum_verification=True)
     except FileNotFoundError:
@@ -116,9 +120,10 @@ def groups(path: Path) -> Iterator[pa.Table]:
 
 @contextlib.contextmanager
 def rewriting(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
-    """Yields a function that adds rows to a new version of the file, which replaces it at the end.
+    """Yields a function that adds rows to a new file, which replaces the file at the end.
 
-    The columns are those of the existing file and of `schema`; missing values are empty.
+    The new file has the columns of the existing file and of `schema`. Columns that added rows do
+    not have are null.
     """
     if path.exists():
         with _opened(path) as file:
@@ -185,7 +190,7 @@ def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def unified(one: pa.Schema | None, other: pa.Schema) -> pa.Schema:
-    """Returns a schema with the columns of both."""
+    """Returns a schema with the columns of both schemas."""
     other = other.remove_metadata()
     if one is None:
         return other
@@ -193,7 +198,7 @@ def unified(one: pa.Schema | None, other: pa.Schema) -> pa.Schema:
 
 
 class Rows:
-    """A Parquet file of many runs, whose rows are read by the run's key."""
+    """A Parquet file with the rows of many runs, which are read by the run's key."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -203,7 +208,10 @@ class Rows:
         self._group: tuple[int, Sequence[str] | None, pa.Table] | None = None
 
     def refresh(self) -> bool:
-        """Reads the file's state; returns whether it has changed since the last call."""
+        """Reads the index of the file if it has changed since the last call.
+
+        Returns whether it has changed.
+        """
         try:
             stat = self.path.stat()
             state = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
@@ -221,7 +229,7 @@ class Rows:
             columns = [name for name in ("key", "low") if name in file.schema_arrow.names]
             for group in range(file.num_row_groups):
                 rows = _by_run(file.read_row_group(group, columns=columns, use_threads=THREADS))
-                # A run's rows are adjacent: its key is compared once, not once a row.
+                # A run's rows are adjacent, so its key is looked up once instead of for each row.
                 runs = pc.run_end_encode(rows.column("key").combine_chunks())
                 first = 0
                 ends = zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True)
@@ -236,9 +244,9 @@ class Rows:
         return iter(self._places)
 
     def rows(self, key: str, names: Sequence[str] | None = None) -> pa.Table | None:
-        """Returns the rows of a run, with all of its columns or with these.
+        """Returns the rows of a run, with all columns or with the columns `names`.
 
-        None without a file.
+        The table is empty if the file has no such run. Returns `None` if there is no file.
         """
         if self._state is None:
             return None
@@ -259,12 +267,12 @@ class Rows:
 
 
 def rows_of(table: pa.Table, key: str) -> pa.Table:
-    """Returns the rows of a run."""
+    """Returns the rows of the run with this key."""
     return table.filter(pc.equal(table.column("key"), key))
 
 
 def units(table: pa.Table) -> dict[str, str]:
-    """Returns the unit of each column that has one."""
+    """Returns the units by column, for columns with a unit."""
     found = {}
     for field in table.schema:
         unit = (field.metadata or {}).get(b"unit")
@@ -274,7 +282,10 @@ def units(table: pa.Table) -> dict[str, str]:
 
 
 def with_front(table: pa.Table, front: Mapping[str, Sequence[Any]]) -> pa.Table:
-    """Returns the table with columns in front; renames a column of the table with such a name."""
+    """Returns the table with additional first columns, given by name.
+
+    A column of the table with the same name gets the prefix `metric.`.
+    """
     arrays = {name: pa.array(values, _FRONT.get(name)) for name, values in front.items()}
     fields = [field.with_name(f"metric.{field.name}") if field.name in front else field
               for field in table.schema]  # fmt: skip
@@ -283,7 +294,10 @@ def with_front(table: pa.Table, front: Mapping[str, Sequence[Any]]) -> pa.Table:
 
 
 def without_front(table: pa.Table, front: Sequence[str]) -> pa.Table:
-    """Reverses `with_front`."""
+    """Returns the table without the columns `front` that `with_front` added.
+
+    The prefix `metric.` of renamed columns is removed.
+    """
     table = table.drop_columns([name for name in front if name in table.column_names])
     return table.rename_columns(
         [
@@ -294,7 +308,7 @@ def without_front(table: pa.Table, front: Sequence[str]) -> pa.Table:
 
 
 def without_empty(table: pa.Table) -> pa.Table:
-    """Returns the table without columns that have no value in any row."""
+    """Returns the table without columns whose values are all null."""
     if table.num_rows == 0:
         return table
     empty = [n for n in table.column_names if table.column(n).null_count == table.num_rows]
@@ -302,5 +316,5 @@ def without_empty(table: pa.Table) -> pa.Table:
 
 
 def stack(tables: Iterable[pa.Table]) -> pa.Table:
-    """Returns tables stacked vertically; missing columns are empty."""
+    """Returns the rows of all tables as one table; columns that a table does not have are null."""
     return pa.concat_tables(list(tables), promote_options="permissive")

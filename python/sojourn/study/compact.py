@@ -1,4 +1,4 @@
-"""Compaction: from batches of runs to Parquet files, and the summary of a study."""
+"""Compaction of batches of runs into Parquet files, and the summary of a study."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from sojourn.study.kept import Kept
 from sojourn.study.manifest import Manifest
 
 SUMMARY_FILE = "summary.parquet"
-"""A file with a row for each run of the manifest: factors, seed and key, then the metrics."""
+"""File with a row for each run of the manifest: factors, seed, key and metrics."""
 
 HIDDEN = ("about", "plan")
-"""Columns of runs that are not metrics, apart from the key."""
+"""Columns of the table of runs that are neither the key nor metrics."""
 
 
 def compact(folder: Path, logged: Sequence[Batch]) -> None:
-    """Adds batches to the Parquet files of a folder; replaces `runs.parquet` last."""
+    """Adds the runs of batches to the Parquet files of a folder; replaces `runs.parquet` last.
+
+    A run that is in several batches is added once.
+    """
     if not logged:
         return
     schemas: dict[str, pa.Schema] = {}
@@ -33,7 +36,7 @@ def compact(folder: Path, logged: Sequence[Batch]) -> None:
     keys = pa.array(sorted({key for batch in logged for key in batch.keys}))
     add: dict[str, Callable[[pa.Table], None]] = {}
     with contextlib.ExitStack() as stack:
-        # The file that is opened first is replaced last.
+        # The file that is opened first, `runs.parquet`, is replaced last.
         for name in sorted(schemas, key=lambda name: name != batches.RUNS):
             path = folder / f"{name}.parquet"
             add[name] = stack.enter_context(columns.rewriting(path, schemas[name]))
@@ -44,20 +47,20 @@ def compact(folder: Path, logged: Sequence[Batch]) -> None:
 
 
 def _older(path: Path, new: pa.Array) -> Iterator[pa.Table]:
-    """Yields the rows of the file except those of the new runs."""
+    """Yields the rows of a file except those of runs with the keys `new`."""
     if path.exists():
-        # An interrupted compaction may have written some of them.
+        # An interrupted compaction may already have added some of the new runs.
         for part in columns.groups(path):
             yield _without(part, new)
 
 
 def _without(rows: pa.Table, keys: pa.Array) -> pa.Table:
-    """Returns the rows of all other runs."""
+    """Returns the rows without those of runs with these keys."""
     return rows.filter(pc.invert(pc.is_in(rows.column("key"), keys)))
 
 
 def _newer(logged: Sequence[Batch]) -> Iterator[tuple[str, pa.Table]]:
-    """Yields the rows of batches with their table's name, each run once."""
+    """Yields the name of a table with rows for it from the batches; each run occurs once."""
     written: set[str] = set()
     for batch in logged:
         again = pa.array([key for key in batch.keys if key in written], pa.string())
@@ -73,7 +76,11 @@ def summary_of(
     logged: Sequence[tuple[Batch, Sequence[pa.Table]]],
     metrics: Sequence[str] | None,
 ) -> pa.Table | None:
-    """Returns the summaries of the manifest's runs in its order; None without any runs."""
+    """Returns a row for each run of the manifest that exists, in the order of the manifest.
+
+    `compacted` is the Parquet file of runs, `logged` has the batches with their tables of runs, and
+    `metrics` are the metrics to read (by default, all). Returns `None` if no run exists.
+    """
 
     def wanted(name: str) -> bool:
         return name == "key" or (name in metrics if metrics else name not in HIDDEN)
@@ -91,7 +98,7 @@ def summary_of(
     table = columns.without_empty(table.take(pa.array([row for *_, row in rows])))
     table = columns.without_front(table, ["key", *HIDDEN])
     kept = Kept.from_dict(of.kept)
-    if not kept.everything:  # runs made before this selection may have more
+    if not kept.everything:  # runs that were made with an earlier selection may have more metrics
         table = table.select(kept.columns(table.column_names))
     factors = {name: [r[0][name] for r in rows] for name in rows[0][0]}
     seeds, keys = [r[1] for r in rows], [r[2] for r in rows]

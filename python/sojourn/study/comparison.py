@@ -1,4 +1,4 @@
-"""`compare`: the best queue, or the best levels of other factors, with its certainty."""
+"""Ranking of queues, or of levels of other factors, by a metric under conditions."""
 
 from __future__ import annotations
 
@@ -47,57 +47,64 @@ if TYPE_CHECKING:
     from sojourn.study.cluster import Place
 
 QUEUES = ("pfifo", "codel", "fq_codel", "pie", "cobalt", "cake")
-"""Queues compared by default, after the scenario's own."""
+"""Queues that are compared by default, in addition to the scenario's own queue."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One of the compared choices."""
+    """The results of one of the compared choices."""
 
     choice: str
     """The queue, or the levels of the varied factors in words."""
     levels: Mapping[str, Level]
     """The level of each factor."""
     verdict: Verdict | Literal["best"] | None
-    """Result against the best; None if a condition is not met."""
+    """Verdict against the best choice; `None` if a condition is not met."""
     letters: str
-    """Choices that share a letter do not differ significantly."""
+    """Group letters: choices that share a letter do not differ significantly."""
     value: stats.Interval
-    """The deciding metric: mean over seeds with its 95 % interval."""
+    """Mean of the deciding metric over seeds, with its 95 % interval."""
     difference: stats.Interval | None
-    """Paired difference to the best, with the interval that determines the verdict.
+    """Difference to the best choice, paired by seed, with the interval that gives the verdict.
 
-    None for the best itself, and where a condition is not met.
+    `None` for the best choice itself, and if a condition is not met.
     """
     feasible: bool
+    """Whether the choice meets all conditions and has a value of the deciding metric."""
     checks: tuple[Check, ...]
-    """Each condition with its result."""
+    """Result of each condition."""
     metrics: dict[str, stats.Interval]
-    """Further metrics."""
+    """Means and intervals of the other shown metrics, by metric."""
     missing: str = ""
-    """Runs in which the metric has no value, in words; the mean excludes them."""
+    """Note on runs without a value of the deciding metric, which the mean excludes."""
 
     @property
     def reason(self) -> str:
-        """Returns why the choice is excluded or borderline, and which runs its mean omits."""
+        """Returns notes on missing runs and on conditions that are not met or borderline."""
         wrong = (c.reason for c in self.checks if not c.met or c.borderline)
         return "; ".join(text for text in (self.missing, *wrong) if text)
 
 
 @dataclass(frozen=True)
 class Otherwise:
-    """A group of flows that another queue serves better than the best queue does."""
+    """A group of flows for which another queue is better than the comparison's best queue."""
 
     metric: str
+    """Metric of the group of flows."""
     choice: str
-    """The queue that is best by this metric."""
+    """Queue that is best by this metric."""
     value: stats.Interval
+    """Mean of the metric with queue `choice`."""
     behind: stats.Interval
-    """The value of the comparison's best queue."""
+    """Mean of the metric with the comparison's best queue."""
 
 
 class Comparison:
-    """Queues, or levels of any factors, compared by one metric under conditions."""
+    """A comparison of queues, or of levels of any factors, by one metric under conditions.
+
+    `by` is the deciding metric, `subject_to` the conditions, `smallest` the smallest difference of
+    interest (by default, the metric's own), and `rule` the precision that ended the runs.
+    """
 
     def __init__(
         self,
@@ -113,29 +120,35 @@ class Comparison:
             raise StudyError("a comparison needs a factor, such as queue")
         self.table = table
         self.fault = fault
-        """Failures of the user's policies, which the comparison excludes."""
+        """Error of the user's policies that failed and are excluded; `None` without failures."""
         self.noun = "queue" if table.factors == ("queue",) else "choice"
-        """Noun for the compared choices."""
+        """Noun for the compared choices: `queue` or `choice`."""
         self._placed = Placed(table)
         self.levels: Mapping[str, Mapping[str, Level]] = self._placed.levels
-        """The compared choices in the given order: the level of each factor."""
+        """Levels of the factors by choice, in the given order."""
         self.alpha = alpha
         self.rule = rule
-        """The precision that ended the runs, if any; intervals allow for its interim looks."""
+        """Precision that ended the runs; `None` if the number of seeds was fixed.
+
+        Intervals allow for the repeated looks at the results.
+        """
         self.by = table.metric(spelled(by))
         self.subject_to = subject_to
         self.conditions = conditions(subject_to)
         better = direction(self.by)
         if better is None:
-            raise StudyError(f"{by}: this metric has no better direction, so it cannot decide")
+            raise StudyError(
+                f"{by}: this metric has no better direction, so it cannot rank; choose another "
+                "metric"
+            )
         self.better: Direction = better
         self.smallest = smallest
         self.interest: Interest = interest(self.by, smallest)
-        """The deciding metric's smallest difference of interest."""
+        """Smallest difference of interest of the deciding metric."""
 
     @classmethod
     def open(cls, folder: str | Path) -> Comparison:
-        """Returns the comparison whose results are in a folder."""
+        """Returns the comparison whose results are in a folder; raises `ResultsError` otherwise."""
         results = Results.open(folder)
         if results.kind != "comparison":
             raise ResultsError(results.folder, f"holds a {results.kind}, not a comparison")
@@ -149,17 +162,17 @@ class Comparison:
 
     @property
     def results(self) -> Results | None:
-        """Returns the results folder."""
+        """Returns the folder of results; `None` if the table was not read from a folder."""
         return self.table.results
 
     @property
     def choices(self) -> list[str]:
-        """Returns the compared choices in the given order."""
+        """Returns the names of the compared choices in the given order."""
         return list(self.levels)
 
     @property
     def policy_of(self) -> str | None:
-        """Returns the balancer whose policies are compared, if a policy is a factor."""
+        """Returns the name of the balancer whose policies are compared; `None` without one."""
         keys = [factor.split(".") for factor in self.table.factors]
         found = [k[1] for k in keys if len(k) == 3 and (k[0], k[2]) == ("balancers", "policy")]
         return found[0] if found else None
@@ -171,11 +184,11 @@ class Comparison:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Returns the seeds."""
+        """Returns the seeds of the runs, in ascending order."""
         return self.table.seeds
 
     def values(self, metric: str) -> dict[str, npt.NDArray[np.float64]]:
-        """Returns a metric's values by choice, in the order of the seeds; NaN where missing."""
+        """Returns the values of a metric by choice, in the order of seeds; NaN if missing."""
         return self._placed.of(self.table.metric(metric))
 
     @cached_property
@@ -194,19 +207,19 @@ class Comparison:
 
     @cached_property
     def ranking(self) -> Ranking:
-        """Returns all pairs of the queues that meet the conditions."""
+        """Returns the ranking of the choices that meet the conditions."""
         values = self.values(self.by)
         fit = {q: x for q, x in values.items() if self._fit(q, x)}
         return rank(fit, self.better, self.interest, self.alpha, looked=self.rule is not None)
 
     @cached_property
     def stopping(self) -> Stopping | None:
-        """Returns the looks at the precision, if the runs had one to reach."""
+        """Returns at which precision the runs ended; `None` if the number of seeds was fixed."""
         return None if self.rule is None else stopping(self.table, self.rule, paired=True)
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
-        """Returns all queues, best first; those that do not meet the conditions last."""
+        """Returns the entries of all choices, the best first; excluded choices come last."""
         values, ranking = self.values(self.by), self.ranking
         sign = 1.0 if self.better == "lower" else -1.0
 
@@ -243,7 +256,10 @@ class Comparison:
 
     @cached_property
     def shown_metrics(self) -> tuple[str, ...]:
-        """Returns the deciding metric, those of the conditions, and the usual ones."""
+        """Returns the metrics to show: the deciding one, those of conditions, and default ones.
+
+        Metrics without any value are omitted.
+        """
         columns = self.table.metrics
         wanted = [self.by, *(self.table.metric(c.metric) for c in self.conditions)]
         store = store_of(self.by, columns)
@@ -275,7 +291,7 @@ class Comparison:
 
     @cached_property
     def alike(self) -> tuple[str, ...]:
-        """Returns the queues for which all seeds gave the same result, for lack of randomness."""
+        """Returns the choices for which all seeds gave the same results in all metrics."""
         if len(self.seeds) < 2:
             return ()
         return tuple(
@@ -286,7 +302,7 @@ class Comparison:
 
     @cached_property
     def same(self) -> tuple[tuple[str, ...], ...]:
-        """Returns groups of queues with identical results in every run."""
+        """Returns groups of choices with identical results in every run."""
         found: dict[bytes, list[str]] = {}
         for q, values in self._all.items():
             found.setdefault(values.tobytes(), []).append(q)
@@ -294,10 +310,10 @@ class Comparison:
 
     @cached_property
     def otherwise(self) -> tuple[Otherwise, ...]:
-        """Returns the groups of flows for which another queue is better.
+        """Returns the groups of flows for which another choice is better than the best choice.
 
-        The other queue meets the conditions, and the difference exceeds the smallest difference of
-        interest of the group's own metric.
+        The other choice meets the conditions, and the difference exceeds the smallest difference of
+        interest of the group's metric.
         """
         if not self.winners:
             return ()
@@ -335,14 +351,14 @@ class Comparison:
 
     @property
     def winners(self) -> tuple[Entry, ...]:
-        """Returns the best queue and those that are not significantly worse."""
+        """Returns the entries of all choices that are not significantly worse than the best."""
         return tuple(e for e in self.entries if e.choice in self.ranking.unbeaten)
 
     @property
     def decided(self) -> bool:
-        """Returns whether any choice is significantly worse than the best, or equally good.
+        """Returns whether at least one other choice has a verdict against the best choice.
 
-        A single choice that meets the conditions is decided.
+        It is also true if only one choice meets the conditions.
         """
         others = self.ranking.order[1:]
         verdicts = {self.ranking.verdict(q, self.ranking.order[0]) for q in others}
@@ -350,26 +366,27 @@ class Comparison:
 
     @property
     def seeds_to_decide(self) -> dict[str, int]:
-        """Returns the approximate number of seeds that would decide each undecided queue.
+        """Returns, by undecided choice, the approximate number of seeds that would decide.
 
-        Queues for which no number can be estimated (`stats.Gap.seeds`) are omitted.
+        Choices for which it cannot be estimated (`stats.Gap.seeds`) are omitted.
         """
         first, *others = self.ranking.order or ("",)
         wanted = {q: self.ranking.gaps[first, q].seeds for q in others}
         return {q: n for q, n in wanted.items() if n is not None}
 
     def entry(self, queue: str) -> Entry:
-        """Returns the entry of a queue."""
+        """Returns the entry of a choice; raises `StudyError` if it was not compared."""
         for e in self.entries:
             if e.choice == queue:
                 return e
         close = nearest(queue, self.choices)
         raise StudyError(
-            f"`{queue}` is not among the compared" + (f": did you mean `{close}`?" if close else "")
+            f"`{queue}` is not among the compared {self.noun}s"
+            + (f": did you mean `{close}`?" if close else f": {', '.join(self.choices)}")
         )
 
     def answer(self) -> str:
-        """Returns the answer in words."""
+        """Returns the answer in sentences."""
         return answer.answer(self)
 
     def summary(self) -> str:
@@ -377,7 +394,7 @@ class Comparison:
         return f"{self.answer()}\n\n{answer.plain_table(self)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the comparison as plain data."""
+        """Returns the comparison as data for JSON."""
         u = self.table.units
         return {
             "by": self.by,
@@ -438,9 +455,10 @@ class Comparison:
         }
 
     def to_frame(self, library: Library = "pandas") -> Any:
-        """Returns a row for each choice, best first, as a data frame of pandas, polars or Arrow.
+        """Returns a row for each choice, the best first, as a table of pandas, polars or Arrow.
 
-        A metric's mean has its name; its interval is in `<metric>.low` and `<metric>.high`.
+        The column of a metric's mean has the metric's name; the limits of its interval are
+        `<metric>.low` and `<metric>.high`.
         """
         rows = []
         for e in self.entries:
@@ -470,13 +488,16 @@ class Comparison:
 
 
 def _missing(metric: str, values: npt.NDArray[np.float64]) -> str:
-    """Returns a note on runs without a value of a metric, if others have one."""
+    """Returns a note on runs without a value of a metric.
+
+    Empty if all runs have a value, or none.
+    """
     without = int((~np.isfinite(values)).sum())
     if without in (0, values.size):
         return ""
     return (
         f"{without} of {values.size} runs have no value of {metric} (for example because no "
-        "transfer finished): the mean is over the others"
+        "transfer finished); the mean excludes them"
     )
 
 
@@ -508,19 +529,20 @@ def compare(
     until: Until | str | Sequence[str] | None = None,
     max_seeds: int | None = None,
 ) -> Comparison:
-    """Runs the scenario with each queue at its bottleneck, or with the levels of `vary`, and ranks.
+    """Runs the scenario with each of several queues at its bottleneck, and ranks the queues.
 
-    `vary` has factors as in `Study.vary`. All combinations are compared, with each of `queues` if
-    given. `by` is a metric, also of a link or group of flows (`call.mos`). `subject_to` is a
-    condition such as `goodput >= 95% of best and loss <= 1%`, or empty. `smallest` is the smallest
-    difference of interest, such as `5%` or `2ms`. Arguments that are None come from the scenario's
-    `[question]`, then from the defaults. All choices use the same seeds. `out`, `workers`,
-    `progress` and `on` are those of `Study.run`. A policy of the user that fails is excluded, and
-    the comparison's `fault` reports it; if all fail, the error is raised.
+    `vary` has further factors, as in `Study.vary`; all combinations of their levels are compared,
+    with each of `queues` if given. `by` is the deciding metric, possibly of a link or a group of
+    flows (`call.mos`). `subject_to` is a condition such as `goodput >= 95% of best and loss <= 1%`,
+    or empty. `smallest` is the smallest difference of interest, such as `5%` or `2ms`. The default
+    of these arguments is the scenario's `[question]`, if it has one. All choices are run with the
+    same seeds. `out`, `workers`, `progress` and `on` are those of `Study.run`. A user's policy that
+    fails is excluded, and `fault` of the comparison has its error; if all fail, the error is
+    raised.
 
-    With `until`, precisions such as `sojourn_p95 ± 2%` determine the seeds instead of `seeds`: runs
-    end when the differences of all pairs have this precision, or at `max_seeds` (1000 by default).
-    The comparison's `stopping` reports which.
+    With `until`, precisions such as `sojourn_p95 ± 2%` replace `seeds`: runs end when the
+    differences of all pairs have this precision, or at `max_seeds` (by default, 1000). `stopping`
+    of the comparison states which of the two ended the runs.
     """
     rule = until if until is None or isinstance(until, Until) else parse(until, max_seeds)
     table, question, fault = compared(
@@ -531,7 +553,7 @@ def compare(
 
 
 def judged(found: Comparison) -> Comparison:
-    """Returns a comparison; raises its fault if a condition refers to a choice that failed."""
+    """Returns the comparison; raises its `fault` if a condition refers to a choice that failed."""
     fault = found.fault
     if fault and any(c.of not in (None, "best", *found.choices) for c in found.conditions):
         raise fault
@@ -553,15 +575,16 @@ def compared(
     vary: Mapping[str, object] | None,
     rule: Until | None = None,
 ) -> tuple[Table, dict[str, Any], PolicyFault | None]:
-    """Makes the runs of a comparison; returns their table, the question, and any fault.
+    """Makes the runs of a comparison.
 
-    With a rule, the rule determines the number of seeds.
+    Returns their table, the question as data, and the error of excluded policies (`None` without).
+    The arguments are those of `compare`; with `rule`, it determines the number of seeds.
     """
     named: tuple[str, ...] = tuple(queues or ())
     if queues is None and not vary:
         named = tuple(dict.fromkeys(scenario.asked_queues or (scenario.queue_name, *QUEUES)))
     if not named and not vary:
-        raise StudyError("nothing to compare: name two or more queues")
+        raise StudyError("the list of queues is empty: name two or more queues")
     if len(set(named)) < len(named):
         raise StudyError("the list names a queue twice: remove one")
     engines = {} if engine is None else named_engines(engine)

@@ -1,4 +1,4 @@
-"""Checks of conditions on queues, by the means over the seeds."""
+"""Checks of conditions on the compared choices, on means over seeds."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from sojourn.study.errors import StudyError
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result of one condition for one queue."""
+    """The result of one condition for one choice."""
 
     condition: str
+    """The condition as text."""
     met: bool
     borderline: bool
-    """Whether the interval contains the bound: other seeds might decide differently."""
+    """Whether the interval contains the bound, so that other seeds could decide differently."""
     reason: str
-    """Reason why the condition is not met, or narrowly met; empty if clearly met."""
+    """Description of a condition that is not met or borderline; empty otherwise."""
     found: str = ""
-    """The measurement in words."""
+    """The measured mean in words; empty if the metric was not measured."""
     value: float = math.nan
-    """The mean measured."""
+    """The measured mean, in the metric's unit; NaN if it was not measured."""
     bound: float = math.nan
-    """The bound in the metric's unit."""
+    """The bound of the condition, in the metric's unit; NaN if the metric was not measured."""
 
 
 def check(
@@ -40,7 +41,11 @@ def check(
     unit: str,
     values: Mapping[str, npt.NDArray[np.float64]],
 ) -> dict[str, Check]:
-    """Returns the result for each queue."""
+    """Returns the result of a condition for each choice.
+
+    `column` is the metric's column, `unit` its unit, and `values` has its values by choice. Raises
+    `StudyError` if the condition refers to a choice that was not compared.
+    """
     if condition.of is None or condition.share is None:
         bound = condition.absolute(unit)
         return {q: _absolute(condition, column, unit, x, bound) for q, x in values.items()}
@@ -59,7 +64,9 @@ def check(
         name = pick(measured, key=lambda q: measured[q])
         reference = values[name]
     if reference is None:
-        raise StudyError(f"`{condition}`: `{condition.of}` is not among the compared")
+        raise StudyError(
+            f"`{condition}`: `{condition.of}` is not among the compared: {', '.join(values)}"
+        )
     return {
         q: _relative(condition, column, unit, x, reference, name, condition.share)
         for q, x in values.items()
@@ -103,7 +110,7 @@ def _relative(
     x, y = values[both], reference[both]
     bound = share * float(y.mean())
     met = condition.met(float(x.mean()), bound)
-    # Pairing by seed cancels common variation.
+    # Pairing by seed removes the variation that both choices have in common.
     z = x - share * y
     limits = stats.one_sample(z).interval if z.size > 1 else None
     borderline = limits is not None and limits.low <= 0 <= limits.high and bool(np.ptp(z) > 0)

@@ -1,7 +1,7 @@
-"""Contrasts with a baseline: the cells of a study in which a level is better than another.
+"""Contrasts of a factor's levels with a baseline level, in each cell of the other factors.
 
-Runs of two levels are compared in each cell of the other factors, paired by seed. The intervals of
-all these differences are simultaneous, and each gives a verdict.
+The runs of both levels are paired by seed. The intervals of all differences are simultaneous, and
+each gives a verdict.
 """
 
 from __future__ import annotations
@@ -26,52 +26,56 @@ from sojourn.study.table import Table
 Verdict = Literal[
     "better", "worse", "as good as", "more", "less", "as much as", "not decided", "not measured"
 ]
-"""*More*, *less* and *as much as* apply to metrics without a better direction."""
+"""Result of a contrast; *more*, *less* and *as much as* are for metrics without better direction.
+"""
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """One level against the baseline, in one cell of the other factors."""
+    """The contrast of one level with the baseline, in one cell of the other factors."""
 
     cell: dict[str, Level]
     """Levels of the other factors."""
     level: Level
-    """The level that is compared with the baseline."""
+    """Level that is compared with the baseline."""
     baseline: float
-    """Mean of the baseline over the seeds that both have."""
+    """Mean with the baseline over the seeds that both levels have."""
     mean: float
-    """Mean of the level over the same seeds."""
+    """Mean with the level over the seeds that both levels have."""
     difference: Interval
-    """Level minus baseline, paired by seed; the intervals of all rows are simultaneous."""
+    """Level minus baseline, paired by seed; the intervals of all contrasts are simultaneous."""
     smallest: float
-    """The smallest difference of interest, in the metric's unit."""
+    """Smallest difference of interest, in the metric's unit."""
     verdict: Verdict
     exact: bool
-    """Whether all seeds gave the same difference, because nothing in the cell is random."""
+    """Whether all seeds gave the same difference, because the cell has no randomness."""
     seeds: int | None
-    """Approximate number of seeds that would decide; None if decided or unknown."""
+    """Approximate number of seeds that would decide; `None` if decided or unknown."""
 
     @property
     def change(self) -> float:
-        """Returns the difference as a share of the baseline; NaN where that is zero."""
+        """Returns the difference as a share of the baseline's mean; NaN if this mean is zero."""
         return self.difference.estimate / self.baseline if self.baseline else math.nan
 
 
 @dataclass(frozen=True)
 class Contrasts:
-    """All contrasts of a study with one baseline, by one metric."""
+    """All contrasts of a factor's levels with one baseline, by one metric."""
 
     metric: str
     unit: str
+    """Unit of the metric; empty if it has none."""
     factor: str
+    """Factor whose levels are compared."""
     baseline: Level
     rows: tuple[Contrast, ...]
     interest: Interest
-    """The smallest difference of interest."""
+    """Smallest difference of interest of the metric."""
     alpha: float
+    """Probability that any of the intervals misses its difference."""
 
     def of(self, level: Level) -> list[Contrast]:
-        """Returns the contrasts of one level."""
+        """Returns the contrasts of one level with the baseline, one for each cell."""
         return [row for row in self.rows if row.level == level]
 
     @property
@@ -152,10 +156,10 @@ def contrasts(
     alpha: float = 0.05,
     smallest: str | None = None,
 ) -> Contrasts:
-    """Returns the contrasts of a factor's other levels with `baseline`.
+    """Returns the contrasts of all other levels of a factor with the level `baseline`.
 
-    `factor` is by default the one that has this level. Cells with runs of only one of the two are
-    omitted. `smallest` is the smallest difference of interest, such as `5%`; by default the
+    `factor` is by default the factor that has this level. Cells with runs of only one of two levels
+    are omitted. `smallest` is the smallest difference of interest, such as `5%`; by default, the
     metric's own.
     """
     column = table.metric(metric)
@@ -178,7 +182,8 @@ def contrasts(
             pairs.append((x, y))
     if not pairs:
         raise StudyError(f"nothing to compare with {factor} {base}: no cell has another level")
-    # A policy's internal state is not in the registry, so any difference is of interest.
+    # The registry has no smallest difference for a policy's internal state: every difference
+    # counts.
     least = Interest(0.0, 0.0, "none") if find(column) is None else interest(column, smallest)
     return Contrasts(
         column,
@@ -217,7 +222,7 @@ def _verdict(gap: Gap, column: str) -> Verdict:
 
 
 def _factor(table: Table, baseline: Level) -> str:
-    """Returns the factor that has this level."""
+    """Returns the only factor that has the level `baseline`; raises `StudyError` otherwise."""
     having = [f for f in table.factors if any(str(x) == str(baseline) for x in table.levels(f))]
     if len(having) == 1:
         return having[0]

@@ -1,7 +1,7 @@
-"""Files and folders that are complete or absent, even if the process is killed.
+"""Functions that write files and folders completely or not at all, even if the process is killed.
 
 A file or folder is written under another name, flushed to the device, and renamed atomically. Locks
-are the kernel's (`flock`) on the folders themselves, so a killed process leaves none.
+are `flock` locks on the folders themselves, which the kernel releases when a process ends.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
-# Windows has no flock; there, only renames keep folders complete.
+# Windows has no flock, so folders are not locked there.
 if sys.platform != "win32":
     import fcntl
 
 
 def sync_folder(folder: Path) -> None:
-    """Flushes a folder's entries (new names, renames) to the device."""
-    if sys.platform == "win32":  # folders cannot be opened there
+    """Flushes new and renamed entries of a folder to the device; does nothing on Windows."""
+    if sys.platform == "win32":  # Windows cannot open folders
         return
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -32,7 +32,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Writes a new file and flushes it."""
+    """Writes a file and flushes it to the device."""
     with path.open("wb") as file:
         file.write(data)
         file.flush()
@@ -40,14 +40,17 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Writes a file so that readers see either the old or the new version."""
+    """Replaces the content of a file; readers see either the old or the new content."""
     with replacing(path) as file:
         file.write(data)
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Yields a new file to write, which replaces `path` at the end."""
+    """Yields a new file to write, which replaces the file `path` at the end.
+
+    If an exception occurs, the file `path` is not changed.
+    """
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with temporary.open("wb") as file:
@@ -58,14 +61,14 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
-        if isinstance(error, OSError) and error.filename is None:  # as for a full disk
+        if isinstance(error, OSError) and error.filename is None:  # for example, a full disk
             error.filename = str(path)
         raise
     sync_folder(path.parent)
 
 
 def replace_folder(path: Path, files: Mapping[str, bytes]) -> None:
-    """Writes a folder of files; removes an older one of that name first."""
+    """Writes a folder with files, given by name; an existing folder of that name is removed."""
     temporary = path.with_name(f"{path.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
@@ -78,7 +81,7 @@ def replace_folder(path: Path, files: Mapping[str, bytes]) -> None:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Writes all bytes to a descriptor and flush them to the device."""
+    """Writes all bytes to a file descriptor and flushes them to the device."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(fd, rest) :]
@@ -86,7 +89,7 @@ def write_all(fd: int, data: bytes) -> None:
 
 
 def remove_leftover_files(folder: Path) -> None:
-    """Removes temporary files of killed processes; call it under the folder's lock."""
+    """Removes temporary files of killed processes; the caller must have locked the folder."""
     for path in folder.glob(".*.tmp"):
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
@@ -94,7 +97,7 @@ def remove_leftover_files(folder: Path) -> None:
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Holds a folder for one process (and thread) at a time; waits for others."""
+    """Locks a folder against other processes and threads; waits until it is free."""
     if sys.platform == "win32":
         yield
         return

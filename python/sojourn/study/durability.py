@@ -1,4 +1,4 @@
-"""Checks whether a fast consistency level is also a safe one."""
+"""Checks whether the fastest consistency level of a comparison is safe."""
 
 from __future__ import annotations
 
@@ -15,13 +15,17 @@ if TYPE_CHECKING:
     from sojourn.study.comparison import Comparison
 
 SURVIVE = 1
-"""Lost nodes that an acknowledged write should survive, as in `sojourn advise store`."""
+"""Number of lost nodes that an acknowledged write should survive, as in `sojourn advise store`."""
 DOWN = 1
-"""Down replicas despite which requests should succeed, as in `sojourn advise store`."""
+"""Number of replicas that may be down while requests succeed, as in `sojourn advise store`."""
 
 
 def promise_of(store: Mapping[str, Any]) -> Promise:
-    """Returns the weakest guarantee of a plan's store: for one data centre or for all."""
+    """Returns the weakest guarantee of a plan's store.
+
+    With levels that concern one data centre, it is the guarantee in the data centre with the fewest
+    replicas.
+    """
     placement = store["placement"]
     factors = [n for n in placement.get("factors", [placement.get("factor")]) if n]
     levels = (store["write_level"], store["read_level"])
@@ -35,15 +39,16 @@ def promise_of(store: Mapping[str, Any]) -> Promise:
 
 
 def lacks(scenario: Scenario) -> dict[Lack, str]:
-    """Returns the guarantees that a scenario's store lacks, in words."""
+    """Returns the guarantees that a scenario's store lacks, in words; empty without a store."""
     store = store_in(scenario.plan())
     return {} if store is None else promise_of(store).lacks(SURVIVE, DOWN)
 
 
 def caution(found: Comparison, made: Callable[[Mapping[str, Level]], Scenario]) -> str:
-    """Returns what the fastest consistency level lacks, and which one to take; empty if nothing.
+    """Returns a warning if the fastest consistency level is unsafe, with the level to choose.
 
-    `made` makes the scenario of a choice's levels.
+    Empty if it is safe, or if not only the consistency level varies. `made` returns the scenario
+    with a choice's levels.
     """
     if list(found.table.factors) != ["store.consistency"]:
         return ""

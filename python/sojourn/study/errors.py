@@ -1,4 +1,4 @@
-"""Errors of studies."""
+"""Exceptions of studies."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pathlib import Path
 
 
 class StudyError(ValueError):
-    """A study that cannot be run as described, or a run of it that failed."""
+    """A study cannot be run as described, or one of its runs failed."""
 
 
 class ResultsError(StudyError):
-    """A folder with unexpected content."""
+    """A folder of results or one of its files has unexpected content; `path` names it."""
 
     def __init__(self, path: str | Path, message: str) -> None:
         self.path = Path(path)
@@ -18,11 +18,11 @@ class ResultsError(StudyError):
 
 
 class NotKept(StudyError):
-    """A table that the study did not record."""
+    """A table was requested that the study did not store."""
 
 
 class PolicyFault(StudyError):
-    """Failed runs of a user's policy; all other runs were made."""
+    """Runs with a user's policy failed; all other runs were made."""
 
     def __init__(self, message: str, keys: frozenset[str]) -> None:
         super().__init__(message)
@@ -31,11 +31,11 @@ class PolicyFault(StudyError):
 
 
 class ClusterError(StudyError):
-    """A cluster that cannot make runs."""
+    """A cluster cannot make runs."""
 
 
 class StudyInterrupted(KeyboardInterrupt):
-    """A study that the user stopped; finished runs are on disk."""
+    """The user stopped a study; finished runs are kept in `folder`, if the study has one."""
 
     def __init__(self, done: int, total: int, folder: Path | None) -> None:
         self.done, self.total, self.folder = done, total, folder

@@ -36,7 +36,7 @@ _KEEP = ("metrics", "tables")
 
 
 def load(path: str | Path) -> Study:
-    """Returns the study that a file describes."""
+    """Returns the study that a TOML file describes; raises `StudyError` if it describes none."""
     file = Path(path)
     name, text = source.read_file(file)
     data, _ = source.parse(text, name)
@@ -49,7 +49,7 @@ def load(path: str | Path) -> Study:
     named = data.pop("scenario", None)
     if named is None:
         rest = _without_study(text)
-        # With the original text, errors can report the line.
+        # Errors can name the line only if the scenario is read from the original text.
         whole = _data(rest) == data
         scenario = Scenario.from_toml(rest, file=str(file)) if whole else Scenario.from_dict(data)
     elif not isinstance(named, str):
@@ -64,15 +64,15 @@ def load(path: str | Path) -> Study:
 
 
 def _data(text: str) -> dict[str, Any] | None:
-    """Returns the text's data; None if it is not valid TOML."""
+    """Returns the data of a TOML text; `None` if it is not valid TOML."""
     try:
         return tomllib.loads(text)
-    except ValueError:  # a text of several lines contained something like a table's head
+    except ValueError:  # a line of a multi-line string began like a table's head
         return None
 
 
 def _without_study(text: str) -> str:
-    """Returns the text with the tables of `[study]` blanked and all other lines in place."""
+    """Returns the text with empty lines in place of the `[study]` tables."""
     lines, inside = [], False
     for line in text.splitlines():
         head = line.strip()
@@ -83,7 +83,10 @@ def _without_study(text: str) -> str:
 
 
 def from_data(scenario: Scenario, data: Mapping[str, Any], where: str = "study") -> Study:
-    """Returns the study of a table `[study]`."""
+    """Returns the study of a scenario with the data of a table `[study]`.
+
+    `where` is the name of the file for errors. Raises `StudyError` for invalid data.
+    """
     for key in data:
         if key not in _KEYS:
             close = nearest(key, _KEYS)

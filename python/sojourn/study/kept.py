@@ -1,7 +1,7 @@
-"""Selection of the metrics and tables that a study records of its runs; all by default.
+"""Selection of the metrics and tables that a study stores for its runs; by default, all.
 
-A run of a large network has a column for each metric of each link. A study of a thousand such runs
-with a question about a dozen columns can omit the rest.
+A run of a large network has a column for each metric of each link. A study with a thousand such
+runs can store only the columns that it needs.
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ from sojourn.scenario.engine import ASKED, SUMMARY, TABLES, Column
 from sojourn.study.errors import StudyError
 
 _PATTERN = re.compile(r"[*?\[\]]")
-#: Every run has it, because it makes the study's table.
+#: The summary is always stored, because the study's table consists of the runs' summaries.
 _ALWAYS = SUMMARY
 
 WITHOUT_SERIES = tuple(name for name in (*TABLES, *ASKED) if name not in (SUMMARY, "series"))
-"""All tables except the summary and the time series, which are half of a run's bytes."""
+"""Tables without the time series `series`, which is half of a run's size. The summary is implied.
+"""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """The selection; `None` means everything."""
+    """The selection of metrics and tables."""
 
     metrics: tuple[str, ...] | None = None
-    """Columns of the summary, by name or by pattern (`lb.*`, `sojourn_*`, `port?.loss`)."""
+    """Names or patterns (`lb.*`, `port?.loss`) of columns of the summary; `None` for all."""
     tables: tuple[str, ...] | None = None
-    """Tables in addition to the summary."""
+    """Names of tables in addition to the summary; `None` for all."""
 
     @classmethod
     def of(cls, metrics: Iterable[str] | None, tables: Iterable[str] | None) -> Self:
-        """Returns a checked selection; the error for an unknown name suggests the nearest."""
+        """Returns a selection; raises `StudyError` for unknown names."""
         return cls(
             None if metrics is None else tuple(_metric(m) for m in _listed(metrics, "metrics")),
             None if tables is None else tuple(_table(t) for t in _listed(tables, "tables")),
@@ -43,31 +44,34 @@ class Kept:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Returns the selection in a manifest, as `as_dict` wrote it; everything if absent."""
+        """Returns the selection from a manifest's data, as `as_dict` returns it."""
         return cls.of(data.get("metrics"), data.get("tables"))
 
     def as_dict(self) -> dict[str, list[str]]:
-        """Returns the selection for a manifest."""
+        """Returns the selection as data for a manifest; empty if everything is stored."""
         both = {"metrics": self.metrics, "tables": self.tables}
         return {name: list(words) for name, words in both.items() if words is not None}
 
     @property
     def everything(self) -> bool:
-        """Returns whether nothing is omitted."""
+        """Returns whether all metrics and tables are stored."""
         return self.metrics is None and self.tables is None
 
     def has_table(self, name: str) -> bool:
-        """Returns whether the table is recorded."""
+        """Returns whether the table with this name is stored."""
         return self.tables is None or name == _ALWAYS or name in self.tables
 
     def columns(self, names: Iterable[str]) -> list[str]:
-        """Returns the columns of a summary that are recorded, in their order."""
+        """Returns those of the summary's columns `names` that are stored, in their order."""
         if self.metrics is None:
             return list(names)
         return [n for n in names if any(fnmatchcase(n, m) for m in self.metrics)]
 
     def of_table(self, name: str, table: Sequence[Column]) -> Sequence[Column]:
-        """Returns the recorded part of a record's table."""
+        """Returns the stored columns of a record's table with this name.
+
+        Raises `StudyError` if no column of the summary is selected.
+        """
         if name != _ALWAYS or self.metrics is None:
             return table
         wanted = set(self.columns(column for column, *_ in table))

@@ -1,4 +1,4 @@
-"""The key of a run: a hash of its inputs."""
+"""The key of a run: a hash of its plan, seed and engine."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 
 def canonical(plan: str | Mapping[str, Any]) -> str:
-    """Returns a plan as canonical JSON, so that equal plans give equal texts."""
+    """Returns a plan as canonical JSON: equal plans give equal texts."""
     data = json.loads(plan) if isinstance(plan, str) else plan
     return json.dumps(data, sort_keys=True, separators=(",", ":"))
 
 
 def plan_hash(plan_json: str) -> str:
-    """Returns the hash of a plan."""
+    """Returns the hash of a plan, given as JSON in any form."""
     return canonical_hash(canonical(plan_json))
 
 
@@ -25,11 +25,11 @@ def canonical_hash(plan: str) -> str:
 
 
 def run_key(plan: str, seed: int, fingerprint: str) -> str:
-    """Returns the key of a run: equal plan, seed and engine give an equal key."""
+    """Returns the key of a run; `plan` is the hash of its plan."""
     return hashlib.sha256(f"{plan}\0{seed}\0{fingerprint}".encode()).hexdigest()[:32]
 
 
 def short(data: Any) -> str:
-    """Returns a hash of any JSON data."""
+    """Returns a hash of JSON-compatible data, with 32 hexadecimal digits."""
     text = json.dumps(data, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""Machine and versions of a study, for its manifest."""
+"""Description of the machine and of package versions, for a study's manifest."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def cores() -> int:
     """Returns the number of processors that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
+    except AttributeError:  # for example on macOS and Windows
         return os.cpu_count() or 1
 
 
 def free_memory() -> int:
-    """Returns the available memory in MiB; a large number if the system does not report it."""
+    """Returns the available memory in MiB; 1,048,576 if the system does not report it."""
     try:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
     except OSError:
@@ -48,7 +48,7 @@ def _package(name: str) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Returns a description of this machine."""
+    """Returns system, release, architecture, processor and number of cores of this machine."""
     return {
         "system": platform.system(),
         "release": platform.release(),
@@ -59,6 +59,6 @@ def machine() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Returns the versions of Python and of the packages used."""
+    """Returns the versions of Python and of the packages that compute results."""
     names = ("numpy", "pandas", "pyarrow", "scipy", "statsmodels")
     return {"python": platform.python_version(), **{n: _package(n) for n in names}}

@@ -1,4 +1,4 @@
-"""The manifest: the description of a study in its folder."""
+"""The manifest of a folder of results: a description of the study."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAME = "manifest.json"
 
 
 def now() -> str:
-    """Returns the current time, to the second."""
+    """Returns the current time in UTC as ISO 8601, to the second."""
     return datetime.now(UTC).replace(microsecond=0).isoformat()
 
 
@@ -31,23 +31,26 @@ class Manifest:
     """The content of `manifest.json`."""
 
     kind: str
-    """`study`, `comparison`, `run` or `paper`."""
+    """Kind of the study, such as `study`, `comparison`, `run` or `paper`."""
     name: str
+    """Name of the study."""
     scenario: Mapping[str, Any]
-    """The scenario as described, without any factor."""
+    """The user's description of the scenario, without the changes of factors."""
     factors: Sequence[str]
+    """Names of the factors."""
     cells: list[dict[str, Any]]
-    """`factors`, `plan` (its hash) and `scenario` of each cell."""
+    """Cells, each with `factors` (its levels), `plan` (its plan's hash) and `scenario`."""
     seeds: list[int]
     engine: str
-    """The first engine's fingerprint."""
+    """Fingerprint of the first engine."""
     version: str
+    """Version of the first engine."""
     question: Mapping[str, Any] = field(default_factory=dict)
-    """The question of a comparison or a paper."""
+    """The question of a comparison or a paper; empty for other kinds."""
     kept: Mapping[str, Any] = field(default_factory=dict)
-    """Selection of recorded `metrics` and `tables`; everything if empty."""
+    """Selection of stored `metrics` and `tables`; empty if everything is stored."""
     engines: list[dict[str, str]] = field(default_factory=list)
-    """`name`, `fingerprint`, `version` and `limits` of each engine."""
+    """Engines, each with `name`, `fingerprint`, `version` and `limits`."""
     machine: Mapping[str, Any] = field(default_factory=machine)
     versions: Mapping[str, str] = field(default_factory=versions)
     created: str = field(default_factory=now)
@@ -55,33 +58,34 @@ class Manifest:
 
     @property
     def identity(self) -> str:
-        """Returns the hash that identifies the study: scenario and factors, not levels or seeds.
+        """Returns the hash of kind, scenario and names of factors, which identifies the study.
 
-        A paper's study is identified by its name, because its scenarios depend on its own results.
+        Levels and seeds may change. The study of a paper is identified by its name instead of the
+        scenario, because its scenarios may depend on results of other runs.
         """
         what = self.name if self.kind == "paper" else self.scenario
         return short([self.kind, what, sorted(self.factors)])
 
     def __post_init__(self) -> None:
-        if not self.engines:  # as in manifests written before engines had names
+        if not self.engines:  # manifests of earlier versions have only `engine` and `version`
             self.engines = [
                 {"name": SIM, "fingerprint": self.engine, "version": self.version, "limits": ""}
             ]
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Returns the factors, and the engine if there are several."""
+        """Returns the names of the factors, and `engine` if there are several engines."""
         return (*self.factors, *([ENGINE] if len(self.engines) > 1 else []))
 
     @property
     def limits(self) -> dict[str, str]:
-        """Returns the limits of the results, by engine, for engines that state any."""
+        """Returns the limits of the results in words, by engine, for engines that state any."""
         return {e["name"]: e["limits"] for e in self.engines if e["limits"]}
 
     def runs(self) -> Iterator[tuple[dict[str, Any], int, str]]:
-        """Yields factors, seed and key of every run of the study, in the table's order.
+        """Yields the levels, the seed and the key of each run, in the order of the table.
 
-        With several engines, the engine's name is the last of the factors.
+        With several engines, the engine's name is the level of the last factor.
         """
         for cell in self.cells:
             for engine in self.engines:
@@ -91,14 +95,15 @@ class Manifest:
                     yield cell["factors"] | name, seed, key
 
     def to_bytes(self) -> bytes:
-        """Returns the file's content."""
+        """Returns the content of the file."""
         data = {"sojourn": {"format": FORMAT}, "identity": self.identity, **self.__dict__}
         return json.dumps(data, indent=1, ensure_ascii=False, default=str).encode()
 
     def extended(self, old: Manifest) -> Manifest:
-        """Returns this manifest with the cells and seeds that the folder already has.
+        """Returns this manifest, extended by the cells, seeds and engines of the folder's manifest.
 
-        This requires a common engine, and adds all engines of both.
+        `old` is the folder's manifest. Without a common engine, only the date of creation is taken
+        from it. Raises `StudyError` if the folder has another selection of metrics and tables.
         """
         self.created = old.created
         same = {e["fingerprint"] for e in old.engines} & {e["fingerprint"] for e in self.engines}
@@ -106,7 +111,7 @@ class Manifest:
             return self
         named = {e["name"] for e in self.engines}
         more = [e for e in old.engines if e["name"] not in named]
-        if more:  # in the order of the folder
+        if more:  # engines of the folder come first, in their order
             first = [e["name"] for e in old.engines]
             both = sorted(
                 [*self.engines, *more],
@@ -116,12 +121,12 @@ class Manifest:
             self.engine, self.version = both[0]["fingerprint"], both[0]["version"]
         if old.kept and old.kept != self.kept:
             raise StudyError(
-                f"the runs in this folder have only {_told(old.kept)}; request the same or "
-                "choose another folder"
+                f"the runs in this folder have only {_told(old.kept)}; keep the same metrics and "
+                "tables, or choose another folder"
             )
         mine = {json.dumps(c["factors"], sort_keys=True) for c in self.cells}
         rest = [c for c in old.cells if json.dumps(c["factors"], sort_keys=True) not in mine]
-        # The older cells come first, in their order, then the new ones.
+        # Cells of the folder come first, in their order, then new cells.
         order = {json.dumps(c["factors"], sort_keys=True): i for i, c in enumerate(old.cells)}
         self.cells = sorted(
             self.cells + rest,
@@ -153,7 +158,10 @@ def cell_entry(cell: Cell) -> dict[str, Any]:
 
 
 def load(folder: Path) -> Manifest | None:
-    """Reads a folder's manifest; None without one; raises an error if it is foreign or broken."""
+    """Returns the manifest of a folder; `None` if the folder has no manifest.
+
+    Raises `ResultsError` if the file cannot be read or is no manifest of this version.
+    """
     path = folder / NAME
     try:
         raw = path.read_bytes()

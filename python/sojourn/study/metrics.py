@@ -1,4 +1,4 @@
-"""Columns of tables by metrics' names."""
+"""Functions that find the columns of metrics in a table."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from sojourn.study.errors import StudyError
 
 
 def is_of_links(column: str) -> bool:
-    """Returns whether a metric belongs to links, not to flows or to the run."""
+    """Returns whether a column is a metric of links, and not of flows or of the whole run."""
     metric = find(column)
     return metric is not None and metric.of == "link"
 
 
 def store_of(column: str, columns: Iterable[str]) -> str | None:
-    """Returns the store of a metric, which may belong to one kind of its requests."""
+    """Returns the name of the store that a metric concerns; `None` if it concerns no store.
+
+    `columns` are the columns of the table.
+    """
     owner = column.partition(".")[0]
     return owner if f"{owner}.acknowledged" in set(columns) else None
 
 
 def headline(columns: Iterable[str]) -> list[str]:
-    """Returns the measured metrics that usually matter."""
+    """Returns the metrics that matter for most questions; with a store, its metrics."""
     there = list(columns)
     stores = [c.removesuffix(".acknowledged") for c in there if c.endswith(".acknowledged")]
     named = next((s for s in stores if "." not in s), None)
@@ -36,10 +39,11 @@ def resolve(
     bottleneck: str | None = None,
     measured: Callable[[str], bool] = lambda _: True,
 ) -> str:
-    """Returns the column of a metric's name.
+    """Returns the column of the metric `name`.
 
-    It is the name itself, otherwise the bottleneck link's column, otherwise the only column with
-    this ending that has values.
+    It is the column with this name, otherwise the column of the link `bottleneck`, otherwise the
+    only column with this ending for which `measured` is true. Raises `StudyError` if there is no
+    such column, or several.
     """
     there = list(columns)
     if name in there:
@@ -48,13 +52,13 @@ def resolve(
         return f"{bottleneck}.{name}"
     alone = name.removeprefix(f"{bottleneck}.")
     if bottleneck is not None and alone in there and is_of_links(alone):
-        return alone  # the bottleneck's columns have no prefix
+        return alone  # columns of the bottleneck have no prefix
     ending = [c for c in there if c.endswith(f".{name}") and ".state." not in c]
     ending = [c for c in ending if measured(c)] or ending
     if len(ending) == 1:
         return ending[0]
     if ending:
-        raise StudyError(f"which {name}? Available: {', '.join(ending[:6])}")
+        raise StudyError(f"several columns are named {name}; choose one: {', '.join(ending[:6])}")
     close = nearest(name, there)
     hint = f": did you mean `{close}`?" if close else ""
     if not close:

@@ -11,8 +11,8 @@ from sojourn.study.cells import Level
 def in_words(levels: Mapping[str, Level]) -> str:
     """Returns levels in words: only the level if a single factor varies and its level is a text.
 
-    A text that begins with { or [ counts as a table or list. A factor is named by the
-    last part of its key if that is unambiguous.
+    A text that begins with `{` or `[` is a table or list, and not a text. A factor is named by the
+    last part of its key if no other factor has the same last part.
     """
     texts = {
         factor: str(level).lower() if isinstance(level, bool) else str(level)
@@ -27,9 +27,10 @@ def in_words(levels: Mapping[str, Level]) -> str:
 
 
 def short_names(queues: Sequence[str]) -> dict[str, str]:
-    """Returns a short name for each queue: its kind, and its difference from others of the kind.
+    """Returns a short name for each queue.
 
-    Names are distinct.
+    It is the queue's kind, with the parameters that distinguish it from other queues of this kind.
+    All names are different.
     """
     kinds: dict[str, list[str]] = defaultdict(list)
     for queue in queues:
@@ -49,9 +50,10 @@ def short_names(queues: Sequence[str]) -> dict[str, str]:
 
 
 def elided(queue: str, kept: str, longest: int) -> str:
-    """Returns a queue's words within `longest` characters, with an ellipsis in the middle.
+    """Returns the words of a queue, shortened to `longest` characters by an ellipsis in the middle.
 
-    The words of `kept`, its short name, always stay. Of several statements the first stays.
+    The words of its short name `kept` are always included. Of several statements, only the first is
+    included.
     """
     first, statements, _ = queue.partition(";")
     if statements and kept == first.split(maxsplit=1)[0]:
@@ -78,7 +80,7 @@ def elided(queue: str, kept: str, longest: int) -> str:
 
 
 def _pairs(queue: str) -> list[tuple[str, ...]]:
-    """Returns the words after the kind, each number joined to the word before it."""
+    """Returns the words after the kind of a queue; a number is joined to the word before it."""
     pairs: list[tuple[str, ...]] = []
     for word in queue.split()[1:]:
         if pairs and len(pairs[-1]) == 1 and word[:1].isdigit():

@@ -1,4 +1,4 @@
-"""A table's values by cell, in the order of the seeds."""
+"""Values of a table by cell, in the order of seeds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Values = npt.NDArray[np.float64]
 
 
 class Placed:
-    """Index of a table by cell and seed."""
+    """An index of a table's rows by cell and seed."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -28,7 +28,7 @@ class Placed:
             rows = [dict(zip(table.factors, row, strict=True)) for row in levels]
         named = [(in_words(levels) if levels else "", levels) for levels in rows]
         self.levels: dict[str, Mapping[str, Level]] = dict(named)
-        """The cells in the given order: the level of each factor."""
+        """Levels of the factors by the cell's name, in the order of the table."""
         seeds = table.column("seed")
         self._places = {
             (name, seed): i for i, ((name, _), seed) in enumerate(zip(named, seeds, strict=True))
@@ -36,7 +36,7 @@ class Placed:
         self.seeds = table.seeds
 
     def of(self, column: str) -> dict[str, Values]:
-        """Returns a column's values by cell; NaN where missing."""
+        """Returns the values of a column by cell, in the order of seeds; NaN for missing values."""
         values = self._table.column(column)
         return {
             cell: np.array(

@@ -1,4 +1,4 @@
-"""Progress of a study."""
+"""The progress of a study: numbers of runs, speed and remaining time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 Report = Callable[["Progress"], bool | None]
-"""Called regularly with the progress; `False` stops the study cleanly."""
+"""Function that is called regularly with the progress.
+
+If it returns `False`, the study stops; finished runs are kept.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,33 +17,34 @@ class Progress:
     """The state of a study at one moment."""
 
     done: int
-    """Finished runs, including those of earlier sessions."""
+    """Number of finished runs, including those of earlier sessions."""
     total: int
+    """Number of all runs of the study."""
     reused: int
-    """Finished runs of earlier sessions or of other processes."""
+    """Number of finished runs of earlier sessions or of other processes."""
     running: float
-    """Number of runs in progress, by their completed fractions."""
+    """Sum of the completed fractions of the runs in progress."""
     seconds: float
-    """Time since the start."""
+    """Time since the start, in seconds."""
     events: int
-    """Events simulated since the start."""
+    """Number of events simulated since the start."""
     note: str = ""
-    """Note on the workers, such as that none has joined yet."""
+    """Note on the workers, such as that a cluster has none yet; usually empty."""
 
     @property
     def fraction(self) -> float:
-        """Returns the finished share of all runs."""
+        """Returns the completed share of all runs, from 0 to 1."""
         return min((self.done + self.running) / self.total, 1.0) if self.total else 1.0
 
     @property
     def rate(self) -> float:
-        """Returns the runs per second since the start."""
+        """Returns the number of runs made per second since the start."""
         made = self.done - self.reused + self.running
         return made / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def remaining(self) -> float | None:
-        """Returns the estimated remaining time in seconds; None if unknown."""
+        """Returns the estimated remaining time in seconds; `None` if no run has progressed."""
         if self.done >= self.total:
             return 0.0
         return (self.total - self.done - self.running) / self.rate if self.rate > 0 else None
@@ -53,7 +57,7 @@ class Progress:
 
 
 def together(parts: Sequence[Progress]) -> Progress:
-    """Returns the progress of several lists of runs that are made one after the other."""
+    """Returns the common progress of several lists of runs that are made one after the other."""
     if len(parts) == 1:
         return parts[0]
     return Progress(
@@ -68,7 +72,7 @@ def together(parts: Sequence[Progress]) -> Progress:
 
 
 def duration(seconds: float) -> str:
-    """Returns a duration in readable units."""
+    """Returns a duration as text in seconds, minutes and hours."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -1,4 +1,4 @@
-"""Numbers for readers: one prefix, and as many digits as the interval supports."""
+"""Numbers as text: with a suitable unit, and as many digits as the interval justifies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sojourn import stats
 from sojourn.metrics import is_percent
 
 NOTHING = "–"
-"""Text for a value that was not measured."""
+"""Text in place of a value that was not measured."""
 
 _PREFIXES = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
@@ -21,29 +21,32 @@ _PREFIXES = {
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The divisor of a number, and the resulting unit."""
+    """A unit for numbers."""
 
     factor: float
+    """Divisor that converts a value of the base unit to this unit."""
     unit: str
+    """Name of the unit; empty for a number without a unit."""
 
     def apply(self, value: float) -> float:
-        """Returns the value in this unit."""
+        """Returns a value of the base unit in this unit."""
         return value / self.factor
 
 
 def scale(unit: str, values: Iterable[float], metric: str = "") -> Scale:
-    """Returns the prefix that leaves one to three digits before the point of the largest value.
+    """Returns the unit in which the largest value has one to three digits before the point.
 
-    If most values are much smaller than the largest, it is the next prefix, with four digits.
+    If most values are much smaller than the largest, it is the next smaller unit, in which the
+    largest value has four digits. `metric` decides whether shares are shown in per cent.
     """
     sizes = sorted(abs(v) for v in values if math.isfinite(v) and v != 0.0)
     largest = sizes[-1] if sizes else 0.0
     if unit in _PREFIXES:
         steps = _PREFIXES[unit]
         if largest == 0.0:
-            # Without values, the most common prefix.
+            # Without values, the most common unit: ms, Mbit/s or B.
             return Scale(*steps[1]) if unit != "B" else Scale(*steps[-1])
-        # 0.9995 would be rounded to 1.00, so allow a margin.
+        # 0.9995 of a unit is rounded to 1.00.
         fits = (k for k, (factor, _) in enumerate(steps) if largest >= factor * 0.9995)
         chosen = next(fits, len(steps) - 1)
         if chosen + 1 < len(steps):
@@ -57,10 +60,10 @@ def scale(unit: str, values: Iterable[float], metric: str = "") -> Scale:
 
 
 def decimals(values: Iterable[float], half_widths: Iterable[float] = (), most: int = 6) -> int:
-    """Returns the number of digits to show after the point.
+    """Returns the number of digits to show after the point, from 0 to `most`.
 
-    Two digits of the median half width of the values' intervals are shown. Without half widths,
-    three digits of the largest value are shown.
+    The median of the half widths of the values' intervals is shown with two digits. Without half
+    widths, the largest value is shown with three digits.
     """
     known = sorted(h for h in half_widths if math.isfinite(h) and h > 0)
     half_width = known[len(known) // 2] if known else 0.0
@@ -70,7 +73,7 @@ def decimals(values: Iterable[float], half_widths: Iterable[float] = (), most: i
         return 0
     if half_width > 0:
         places = 1 - math.floor(math.log10(half_width))
-        # More than five digits do not help a reader, however precise they are.
+        # At most five significant digits are shown, even if the interval is narrower.
         if largest > 0:
             places = min(places, 4 - math.floor(math.log10(largest)))
     else:
@@ -79,9 +82,10 @@ def decimals(values: Iterable[float], half_widths: Iterable[float] = (), most: i
 
 
 def decimals_of_each(values: Sequence[float], half_widths: Sequence[float]) -> list[int]:
-    """Returns the number of digits to show after the point of each value.
+    """Returns the number of digits to show after the point, for each value.
 
-    It is that of `decimals`, except for small values, which would lose their second digit.
+    It is the number of `decimals` for all values. Small values that would have fewer than two
+    significant digits have more.
     """
     common = decimals(values, half_widths)
     return [
@@ -91,7 +95,10 @@ def decimals_of_each(values: Sequence[float], half_widths: Sequence[float]) -> l
 
 
 def number(value: float, places: int) -> str:
-    """Returns a number with this many digits after the point."""
+    """Returns a number as text with `places` digits after the point.
+
+    NaN is `NOTHING`, and infinity is `∞`.
+    """
     if not math.isfinite(value):
         return NOTHING if math.isnan(value) else ("∞" if value > 0 else "-∞")
     text = f"{value:.{places}f}"
@@ -99,7 +106,7 @@ def number(value: float, places: int) -> str:
 
 
 def value(x: float, unit: str, metric: str = "") -> str:
-    """Returns one value with its unit."""
+    """Returns a value as text with a suitable unit."""
     s = scale(unit, [x], metric)
     y = s.apply(x)
     places = 0 if s.unit in ("", "B") and float(y).is_integer() else decimals([y])
@@ -107,7 +114,7 @@ def value(x: float, unit: str, metric: str = "") -> str:
 
 
 def mean(i: stats.Interval, unit: str, metric: str = "") -> str:
-    """Returns a mean with half of its interval, as tables show it."""
+    """Returns a mean as text with the half width of its interval, such as `12.3 ± 0.4 ms`."""
     s = scale(unit, [i.estimate], metric)
     middle, half = s.apply(i.estimate), s.apply(i.half_width)
     places = decimals([middle], [half])
@@ -118,7 +125,7 @@ def mean(i: stats.Interval, unit: str, metric: str = "") -> str:
 
 
 def interval(i: stats.Interval, unit: str, metric: str = "") -> str:
-    """Returns a value with the limits of its interval."""
+    """Returns a value as text with the limits of its interval, such as `12.3 [11.9, 12.7] ms`."""
     s = scale(unit, [i.estimate], metric)
     mean, low, high = (s.apply(x) for x in (i.estimate, i.low, i.high))
     places = decimals([mean], [abs(high - low) / 2])

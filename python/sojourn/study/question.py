@@ -1,4 +1,4 @@
-"""The question of a comparison: options, then the scenario's question, then defaults."""
+"""The question of a comparison, from options, the scenario's `[question]` and defaults."""
 
 from __future__ import annotations
 
@@ -19,33 +19,39 @@ from sojourn.study.table import BACKLOG
 
 BY, SUBJECT_TO = rules.BY, rules.SUBJECT_TO
 BY_OTHERWISE = BACKLOG
-"""The default metric if an engine does not measure the usual one."""
+"""Default metric if an engine does not measure the metric `usual`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question that has been checked."""
+    """A checked question."""
 
     by: str
+    """The deciding metric."""
     subject_to: str = ""
+    """Conditions; empty without conditions."""
     smallest: str | None = None
-    """The smallest difference of interest of `by`; None for the registry's."""
+    """Smallest difference of interest of `by` as text; `None` for that of the registry."""
     chosen: bool = False
-    """Whether `by` is a default."""
+    """Whether `by` is a default and not stated by the user."""
 
     @property
     def interest(self) -> Interest:
-        """Returns the smallest difference of interest."""
+        """Returns the smallest difference of interest of `by`."""
         return interest(self.by, self.smallest)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the question for a manifest."""
+        """Returns the question as data for a manifest."""
         own = {} if self.smallest is None else {"smallest": self.smallest}
         return {"by": self.by, "subject_to": self.subject_to, **own}
 
 
 def interest(by: str, text: str | None) -> Interest:
-    """Returns a metric's smallest difference of interest: the stated one, or the registry's."""
+    """Returns the smallest difference of interest of a metric.
+
+    `text` states it, such as `5%`; `None` means that of the registry. Raises `StudyError` for an
+    invalid text.
+    """
     try:
         return rules.interest(by, text)
     except QuestionError as error:
@@ -53,7 +59,7 @@ def interest(by: str, text: str | None) -> Interest:
 
 
 def conditions(text: str) -> tuple[Condition, ...]:
-    """Returns the conditions of a text."""
+    """Returns the conditions that a text states; raises `StudyError` if it is invalid."""
     try:
         return parse(text)
     except QuestionError as error:
@@ -61,17 +67,17 @@ def conditions(text: str) -> tuple[Condition, ...]:
 
 
 def asked(question: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a manifest's question as arguments of a comparison."""
+    """Returns the question of a manifest as keyword arguments of `Comparison`."""
     return {key: question[key] for key in ("by", "subject_to", "smallest") if key in question}
 
 
 def usual(scenario: Scenario) -> str:
     """Returns the metric that decides by default.
 
-    For a store it is the tail of the latency. Otherwise it is the metric that matters to the
-    interactive group whose packets cross the bottleneck (`scenario.question.candidates`). Of
-    several such groups it is the one with the worst value in a simulated run of the scenario with
-    seed 1. Without such a group it is the queueing delay of all packets.
+    For a store it is the tail of the latency. Otherwise it is a metric of the group of interactive
+    flows whose packets cross the bottleneck (`scenario.question.candidates`). If there are several
+    such groups, it is the metric of the group with the worst value in a simulated run with seed 1.
+    Without such a group it is the queueing delay of all packets.
     """
     found = rules.candidates(scenario.plan())
     return found[0] if len(found) == 1 else _worst_off(scenario, found)
@@ -80,7 +86,7 @@ def usual(scenario: Scenario) -> str:
 def _worst_off(scenario: Scenario, metrics: Sequence[str]) -> str:
     try:
         values = scenario.run(1).metrics
-    except (PlanError, ScenarioError):  # such as programs of the user, for which no estimate exists
+    except (PlanError, ScenarioError):  # for example, the user's programs cannot be simulated
         return metrics[0]
     measured = [m for m in metrics if values.get(m, float("nan")) == values.get(m)]
     if not measured:
@@ -96,10 +102,11 @@ def asked_of(
     subject_to: str | None = None,
     smallest: str | None = None,
 ) -> Asked:
-    """Returns the question of a scenario, restricted to metrics that all engines measure.
+    """Returns the question of a comparison of a scenario with these engines.
 
-    Arguments take precedence over the scenario's question, and that over the defaults. Raises an
-    error for a metric that no engine measures.
+    Arguments take precedence over the scenario's `[question]`, which takes precedence over
+    defaults. A default metric is one that all engines measure. Raises `StudyError` if no engine
+    measures the stated metric.
     """
     own, engines = scenario.question, engines or {}
     if subject_to is None:
@@ -123,7 +130,10 @@ def asked_of(
 
 
 def sensible(scenario: Scenario, asked: Asked, compared: Sequence[str]) -> None:
-    """Rejects mistakes in a question that are visible before any run."""
+    """Checks a question before any run; raises `StudyError` if it has a mistake.
+
+    `compared` has the names of the compared choices.
+    """
     plan = json.loads(scenario.plan_json)
     try:
         rules.decides(plan, asked.by)

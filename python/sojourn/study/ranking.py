@@ -1,4 +1,4 @@
-"""Ranking of choices, with one simultaneous interval for each pair."""
+"""Ranking of choices by simultaneous intervals of the differences of all pairs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ from sojourn.stats import Gap, gaps
 from sojourn.stats.letters import letters
 
 Verdict = Literal["better", "worse", "as good as", "not decided"]
-"""*Better*, *worse*: the whole interval of the difference is beyond the smallest difference of
-interest. *As good as*: the whole interval is within it. *Not decided*: neither."""
+"""Verdict on a pair of choices.
+
+*Better* and *worse*: the whole interval of the difference is beyond the smallest difference of
+interest. *As good as*: the whole interval is within the smallest difference. *Not decided*:
+otherwise.
+"""
 
 
 def verdict(gap: Gap, better: Direction) -> Verdict:
-    """Returns the result of the first of a pair against the second."""
+    """Returns the verdict on the first choice of a pair against the second."""
     match gap.where:
         case "within":
             return "as good as"
@@ -33,16 +37,16 @@ def verdict(gap: Gap, better: Direction) -> Verdict:
 
 @dataclass(frozen=True)
 class Ranking:
-    """All pairs of choices."""
+    """The ranking of several choices."""
 
     order: tuple[str, ...]
-    """Names, the best mean first."""
+    """Names of the choices by mean, the best first."""
     gaps: Mapping[tuple[str, str], Gap]
-    """The difference a - b of each pair, in the order of the names."""
+    """Differences a - b by pair (a, b), where a precedes b in `order`."""
     better: Direction
 
     def verdict(self, a: str, b: str) -> Verdict:
-        """Returns the result of `a` against `b`."""
+        """Returns the verdict on `a` against `b`."""
         if (a, b) in self.gaps:
             return verdict(self.gaps[a, b], self.better)
         other = verdict(self.gaps[b, a], self.better)
@@ -50,13 +54,16 @@ class Ranking:
 
     @cached_property
     def unbeaten(self) -> tuple[str, ...]:
-        """Returns the choices that are not significantly worse than any other."""
+        """Returns the choices that are not significantly worse than another choice."""
         beaten = {a if self.verdict(a, b) == "worse" else b for a, b in self._apart}
         return tuple(name for name in self.order if name not in beaten)
 
     @cached_property
     def letters(self) -> Mapping[str, str]:
-        """Returns the compact letter display: choices with a common letter do not differ."""
+        """Returns the letters of each choice; choices with a common letter do not differ.
+
+        This is the compact letter display.
+        """
         return letters(self.order, {frozenset(pair) for pair in self._apart})
 
     @property
@@ -72,9 +79,10 @@ def rank(
     *,
     looked: bool = False,
 ) -> Ranking:
-    """Compares samples paired by position; omits pairs with a missing value.
+    """Returns the ranking of choices by samples that are paired by position.
 
-    `looked`: the runs ended at a precision, which the intervals allow for.
+    Pairs of values with NaN are omitted. `looked` states that the runs ended at a required
+    precision; the intervals then allow for the repeated looks.
     """
     sign = 1.0 if better == "lower" else -1.0
     mean = {name: float(np.nanmean(x)) for name, x in values.items()}

@@ -1,9 +1,9 @@
-"""Functions for a cluster's workers: they make runs and return plain data.
+"""Functions that run on a cluster's workers: they make runs and return plain data.
 
-The driver sends a text, `CALL`, that names these functions, and their arguments as bytes. A worker
-can therefore decode every task. A worker without Sojourn, or with another version, fails when it
-executes the task, with a clear error. A pickled function would fail during decoding and cost the
-worker its connection.
+The driver sends the text `CALL`, which calls one of these functions, and the arguments as bytes. So
+every worker can decode a task, and a worker without Sojourn or with another version fails with a
+clear error when it executes the task. A pickled function would fail when it is decoded, and the
+worker would lose its connection.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ CALL = "__import__('sojourn.study.remote', fromlist=['call']).call(name, argumen
 
 
 def call(name: str, arguments: bytes) -> Any:
-    """Calls one of this module's functions with pickled arguments."""
+    """Calls the function `identity` or `simulate` with pickled arguments."""
     functions: dict[str, Callable[..., Any]] = {"identity": identity, "simulate": simulate}
-    return functions[name](*pickle.loads(arguments))  # noqa: S301 - Dask's own trust
+    return functions[name](*pickle.loads(arguments))  # noqa: S301 - Dask unpickles tasks too
 
 
 class Identity(NamedTuple):
-    """Properties that all machines must share for equal results."""
+    """Properties that must be equal on all machines, so that results are equal."""
 
     version: str
-    """Version of the package."""
+    """Version of the engine."""
     engine: str
-    """The engine's fingerprint."""
+    """Fingerprint of the engine."""
 
 
 def identity(engine: Engine | None = None) -> Identity:
-    """Returns this machine's version and engine."""
+    """Returns the identity of an engine on this machine; by default, of the simulator."""
     own = engine or core()
     return Identity(own.version(), own.fingerprint())
 
 
 @dataclass(frozen=True)
 class End:
-    """Attributes of a run in addition to its tables."""
+    """Results of a run in addition to its tables."""
 
     trace_hash: str
     events: int
@@ -53,14 +53,16 @@ class End:
 
 @dataclass(frozen=True)
 class Shipped:
-    """Results of several runs as plain data, for transport."""
+    """Results of several runs as plain data, which a worker sends to the driver."""
 
     ends: Sequence[End] = ()
+    """Results of each run in addition to its tables."""
     stacks: Mapping[str, Sequence[Stack]] = field(default_factory=dict)
+    """Tables of all runs, by the table's name."""
     seconds: Sequence[float] = ()
     """Wall-clock time of each run on its worker, in seconds."""
     fault: BaseException | None = None
-    """The error of the first run that failed; on a worker it is raised, not sent."""
+    """Error of the first run that failed. The driver sets it; a worker raises the error."""
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -69,12 +71,12 @@ class Shipped:
         return One(self, number)
 
     def tables(self, name: str) -> Sequence[Stack]:
-        """Returns one of the tables."""
+        """Returns the table with this name, for all runs."""
         return self.stacks[name]
 
 
 class One:
-    """One of the received runs."""
+    """The record of one of the received runs."""
 
     complete = True
 
@@ -85,7 +87,7 @@ class One:
         self.trace_hash, self.events, self.captures = end.trace_hash, end.events, end.captures
 
     def table(self, name: str) -> Sequence[Column]:
-        """Returns one of its tables."""
+        """Returns the columns of the run's table with this name."""
         return of_runs(self._shipped.tables(name)).get(self._number, [])
 
 
@@ -98,11 +100,12 @@ def simulate(
     key: str,
     every: float,
 ) -> Shipped | Identity:
-    """Makes runs on a worker that matches `wanted`; any other worker returns its identity.
+    """Makes runs on a worker and returns them with the tables `tables`.
 
-    The given tables are sent back. Progress is published under `topic` every few seconds. Runs that
-    are no longer needed (stopped, or their driver has ended) are aborted. After a failed run no
-    further ones are made; its error is raised if no run precedes it.
+    A worker whose identity is not `wanted` returns its own identity instead. Progress is published
+    under `topic`, with the task's `key`, every `every` seconds. The runs are aborted if the task is
+    cancelled. After a failed run no further runs are made; if it was the first run, its error is
+    raised.
     """
     here = identity(engine)
     if here != wanted:
@@ -130,7 +133,7 @@ def simulate(
 
 
 def _interned(stacks: Sequence[Stack]) -> list[Stack]:
-    """Returns the same tables with one object for equal texts, so that each is sent once."""
+    """Returns the tables with one object for equal texts, so that pickle sends each text once."""
     texts: dict[str, str] = {}
     return [
         (

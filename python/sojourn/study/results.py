@@ -1,4 +1,4 @@
-"""Reading of a results folder."""
+"""Functions that read a folder of results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class StoredRun:
-    """One run in a results folder."""
+    """One run in a folder of results."""
 
     def __init__(self, store: Store | Scratch, key: str) -> None:
         self._store = store
@@ -36,36 +36,40 @@ class StoredRun:
 
     @cached_property
     def about(self) -> dict[str, Any]:
-        """Returns its plan, seed, factors, trace hash and engine."""
+        """Returns attributes of the run: plan, seed, factors, trace hash, engine and others."""
         return self._store.about(self.key)
 
     @property
     def place(self) -> str:
-        """Returns the folder and the key, for messages."""
+        """Returns the folder and the key of the run, for messages."""
         return f"{self._store.folder}: run {self.key}"
 
     @property
     def files(self) -> dict[str, Path]:
-        """Returns its captures and other files, by name."""
+        """Returns the paths of the run's captures and other files, by name."""
         return {name: self._store.files(self.key) / name for name in self.about.get("files", {})}
 
     @property
     def seed(self) -> int:
-        """Returns its seed."""
+        """Returns the seed of the run."""
         return int(self.about["seed"])
 
     @property
     def factors(self) -> dict[str, Any]:
-        """Returns the levels of its factors."""
+        """Returns the levels of the factors, by factor."""
         return dict(self.about["factors"])
 
     @property
     def plan_json(self) -> str:
-        """Returns its plan."""
+        """Returns the plan of the run as canonical JSON."""
         return canonical(self.about["plan"])
 
     def table(self, name: str) -> pd.DataFrame:
-        """Returns one of its tables as a data frame; units are in its `attrs`."""
+        """Returns a table of the run as a data frame, with the units in `attrs`.
+
+        Raises `NotKept` if the study does not store the table, and `StudyError` if the scenario
+        does not request it.
+        """
         if name not in (*TABLES, *ASKED):
             raise StudyError(f"no table `{name}`; existing: {', '.join((*TABLES, *ASKED))}")
         if not Kept.from_dict(self.about.get("kept", {})).has_table(name):
@@ -75,7 +79,10 @@ class StoredRun:
             )
         table = self._store.table(self.key, name)
         if table is None and name in ASKED:
-            raise StudyError(f"{self.place}: its scenario does not request the table `{name}`")
+            raise StudyError(
+                f"{self.place}: the scenario does not request the table `{name}`; request it in "
+                "[observe]"
+            )
         if table is None:
             raise ResultsError(self._store.folder / f"{name}.parquet", "the file is missing")
         from sojourn.study import columns
@@ -85,14 +92,15 @@ class StoredRun:
         return frame
 
     def replay(self, engine: Engine | None = None, *, any_engine: bool = False) -> Record:
-        """Runs it again and compares the trace hash with the recorded one.
+        """Repeats the run and compares its trace hash with the recorded hash.
 
-        Another engine may give another result, so it is rejected unless `any_engine` is set; then a
-        difference is not an error.
+        Raises `StudyError` if they differ. An engine with another fingerprint is rejected, because
+        its results may differ. With `any_engine` it is accepted, and a difference is no error.
         """
         if self.key != run_key(plan_hash(self.plan_json), self.seed, self.about["engine"]):
             raise StudyError(
-                f"{self.place}: plan, seed and key do not match: the folder was changed"
+                f"{self.place}: plan, seed and key do not match, because the folder was changed: "
+                "repeat the study"
             )
         engine = engine or core()
         same = engine.fingerprint() == self.about["engine"]
@@ -112,7 +120,7 @@ class StoredRun:
 
 
 class Results:
-    """A study's folder."""
+    """The folder of a study's results."""
 
     def __init__(self, store: Store | Scratch, about: Manifest) -> None:
         self.store = store
@@ -123,7 +131,7 @@ class Results:
         """Opens a folder; raises `ResultsError` if it is not a results folder."""
         path = Path(folder)
         if not path.exists():
-            raise ResultsError(path, "no such folder")
+            raise ResultsError(path, "the folder does not exist")
         if not path.is_dir():
             raise ResultsError(path, "is a file, not a results folder")
         about = manifest.load(path)
@@ -142,27 +150,27 @@ class Results:
 
     @property
     def name(self) -> str:
-        """Returns the study's name."""
+        """Returns the name of the study."""
         return self.manifest.name
 
     @property
     def kind(self) -> str:
-        """Returns the kind: `study`, `comparison`, `run` or `paper`."""
+        """Returns the kind of the study, such as `study`, `comparison`, `run` or `paper`."""
         return self.manifest.kind
 
     @property
     def factors(self) -> tuple[str, ...]:
-        """Returns the factors' names, and `engine` if several engines made the runs."""
+        """Returns the names of the factors, and `engine` if several engines made the runs."""
         return self.manifest.columns
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Returns the seeds."""
+        """Returns the seeds of the study."""
         return tuple(self.manifest.seeds)
 
     @property
     def keys(self) -> list[str]:
-        """Returns the keys of all runs of the study, each once."""
+        """Returns the keys of all runs of the study, without duplicates."""
         return list(dict.fromkeys(key for _, _, key in self.manifest.runs()))
 
     @property
@@ -178,20 +186,23 @@ class Results:
 
     @cached_property
     def scenario(self) -> Scenario:
-        """Returns the scenario without any factor."""
+        """Returns the scenario without the changes of factors."""
         return Scenario.from_dict(self.manifest.scenario)
 
     def scenario_of(self, **levels: Any) -> Scenario:
-        """Returns the scenario of a cell, for any engine."""
+        """Returns the scenario of the first cell with these levels; raises `StudyError` without."""
         levels.pop(ENGINE, None)
         for cell in self.manifest.cells:
             if all(cell["factors"].get(k) == v for k, v in levels.items()):
                 return Scenario.from_dict(cell["scenario"])
-        raise StudyError(f"no cell with {levels}")
+        raise StudyError(f"no cell has the levels {levels}")
 
     @cached_property
     def bottleneck(self) -> str | None:
-        """Returns the name of the studied link or links, from the first run's plan."""
+        """Returns the name of the bottleneck, from the plan of the first finished run.
+
+        `None` if no run is finished or the plan names no bottleneck.
+        """
         for *_, key in self.manifest.runs():
             if self.store.has(key):
                 subject = self.store.about(key)["plan"].get("observe", {}).get("bottleneck")
@@ -199,7 +210,7 @@ class Results:
         return None
 
     def runs(self, **levels: Any) -> list[StoredRun]:
-        """Returns the finished runs of cells with these levels."""
+        """Returns the finished runs of all cells with these levels."""
         wanted = [
             key
             for factors, _, key in self.manifest.runs()
@@ -208,16 +219,21 @@ class Results:
         return [StoredRun(self.store, key) for key in dict.fromkeys(wanted)]
 
     def run(self, seed: int | None = None, **levels: Any) -> StoredRun:
-        """Returns one run with these levels and this seed; by default the first seed."""
+        """Returns a finished run with these levels and this seed; by default, the first run.
+
+        Raises `StudyError` if there is none.
+        """
         for run in self.runs(**levels):
             if seed is None or run.seed == seed:
                 return run
-        raise StudyError(f"no run with {levels or 'any levels'} and seed {seed}")
+        wanted = f" and seed {seed}" if seed is not None else ""
+        raise StudyError(f"no finished run has {levels or 'any levels'}{wanted}")
 
     def table(self, part: Manifest | None = None, metrics: Sequence[str] | None = None) -> Table:
-        """Returns the table of all finished runs, or of those that `part` lists.
+        """Returns the table of all finished runs, or of the finished runs that `part` lists.
 
-        `metrics` are the columns wanted, by default all.
+        `metrics` are the metrics to read; by default, all. Raises `ResultsError` if no run is
+        finished.
         """
         table = self.store.summary(part or self.manifest, metrics)
         if table is None:
@@ -229,10 +245,11 @@ class Results:
         return made(table, (part or self.manifest).columns, self.bottleneck, self)
 
     def warm_up(self, metric: str = "backlog", place: str | None = None) -> dict[str, float]:
-        """Returns the initial time to cut, in seconds, by run (MSER-5 on a time series).
+        """Returns the warm-up that each run requires, in seconds, by the run's key.
 
-        NaN if the best cut is in the second half: that run is too short. Compare the largest with
-        the scenario's `warmup`.
+        It is found by MSER-5 on the time series of `metric` at the link `place`, by default the
+        bottleneck. NaN means that the run is too short. Compare the largest value with the
+        scenario's `warmup`.
         """
         where = place or self.bottleneck
         column = f"{where}.{metric}"
@@ -247,7 +264,7 @@ class Results:
         return found
 
     def check(self) -> list[str]:
-        """Returns all damage to the files, by their checksums."""
+        """Returns descriptions of damaged files, which are found by their checksums."""
         return self.store.damage()
 
 
@@ -258,9 +275,10 @@ def replay(
     *,
     any_engine: bool = False,
 ) -> Record:
-    """Repeats a run of a results folder; it must give the same trace.
+    """Repeats a run of a folder of results; raises `StudyError` if its trace hash differs.
 
-    `key` may be omitted if the folder has only one run.
+    `key` may be omitted if the folder has only one run. `any_engine` accepts any engine, as in
+    `StoredRun.replay`.
     """
     results = Results.open(folder)
     runs = [run for run in results.runs() if key in (None, run.key)]

@@ -1,4 +1,4 @@
-"""The rows of a study as plain lists, for code without Arrow and pandas."""
+"""The table of a study as plain lists, for use without Arrow and pandas."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ from sojourn.scenario.engine import Column, values_of
 from sojourn.study.errors import StudyError
 
 GIVEN = ""
-"""The type of a column of factors, whose levels may have any type."""
+"""Type of a column with levels of a factor, which may have any Python type."""
 
 
 @dataclass(frozen=True)
 class PlainRows:
-    """Columns by name, with a row for each run; `None` for a missing value."""
+    """A table with a row for each run."""
 
     columns: Mapping[str, list[Any]]
+    """Values by column; `None` for a missing value."""
     types: Mapping[str, str]
-    """Types as in a record's columns (`f8`, `i8`, `?`, `text`), or `GIVEN`."""
+    """Types by column, as in a record's columns (`f8`, `i8`, `?`, `text`), or `GIVEN`."""
     units: Mapping[str, str]
+    """Units by column, for columns with a unit."""
 
     @classmethod
     def stacked(cls, summaries: Sequence[Sequence[Column]]) -> PlainRows:
-        """Returns the summaries of runs as rows."""
+        """Returns the table with a row for each summary of a run."""
         columns: dict[str, list[Any]] = {}
         types: dict[str, str] = {}
         units: dict[str, str] = {}
@@ -44,7 +46,10 @@ class PlainRows:
         return cls(columns, types, units)
 
     def with_front(self, front: Mapping[str, list[Any]]) -> PlainRows:
-        """Returns the rows with columns in front; a column with such a name is renamed."""
+        """Returns the table with additional first columns.
+
+        An existing column with the same name gets the prefix `metric.`.
+        """
         names = {n: f"metric.{n}" if n in front else n for n in self.columns}
         return PlainRows(
             {**front, **{names[n]: values for n, values in self.columns.items()}},
@@ -53,7 +58,7 @@ class PlainRows:
         )
 
     def only(self, names: Iterable[str]) -> PlainRows:
-        """Returns some of the columns, in their order."""
+        """Returns the table with the named columns only, in their order."""
         wanted = set(names)
         return PlainRows(
             {n: values for n, values in self.columns.items() if n in wanted},
@@ -62,25 +67,25 @@ class PlainRows:
         )
 
     def without(self, name: str) -> PlainRows:
-        """Returns the rows without a column."""
+        """Returns the table without the column `name`."""
         return self.only(n for n in self.columns if n != name)
 
     def take(self, places: Sequence[int]) -> PlainRows:
-        """Returns some of the rows."""
+        """Returns the table with the rows at these indices."""
         columns = {n: [values[i] for i in places] for n, values in self.columns.items()}
         return PlainRows(columns, self.types, self.units)
 
     def is_number(self, name: str) -> bool:
-        """Returns whether a column has measured numbers."""
+        """Returns whether a column has numbers, or truth values without a missing value."""
         dtype = self.types[name]
         return dtype in ("f8", "i8") or (dtype == "?" and None not in self.columns[name])
 
 
 def missing(value: Any) -> bool:
-    """Returns whether a value is missing."""
+    """Returns whether a value is missing: `None` or NaN."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def number(value: Any) -> float:
-    """Returns a value as a number; NaN where missing."""
+    """Returns a value as a number; NaN if it is missing."""
     return math.nan if missing(value) else float(value)

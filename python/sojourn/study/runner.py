@@ -1,7 +1,8 @@
 """Makes the runs of a study, several at a time.
 
-The threads only wait: the engine releases Python's lock while it simulates, and a cluster's runs
-are made elsewhere. The main thread monitors, reports progress and handles Ctrl-C.
+A thread for each concurrent call waits for the engine. The engine releases Python's global lock
+while it simulates, and a cluster makes its runs on other machines. The main thread monitors the
+other threads, reports progress and handles Ctrl-C.
 """
 
 from __future__ import annotations
@@ -29,54 +30,64 @@ if TYPE_CHECKING:
     from sojourn.study.store import Store
 
 FLUSH = (0.2, 5.0)
-"""Minimum and maximum seconds before finished runs are written."""
+"""Minimum and maximum interval in seconds at which finished runs are written."""
 
 LOST = 0.01
-"""Share of the elapsed time that the end of the process may lose, within `FLUSH`."""
+"""Interval at which finished runs are written, as a share of the elapsed time, within `FLUSH`.
+
+It limits the work that is lost if the process is killed.
+"""
 
 BUSY_WAIT = 0.2
-"""Seconds before checking again a run that another process is making."""
+"""Interval in seconds at which runs that another process makes are checked."""
 
 
 class Workers(Protocol):
     """Workers that make a study's runs."""
 
     def slots(self) -> int:
-        """Returns the number of runs to have in progress, at least one; raises if impossible."""
+        """Returns the number of calls to have in progress, at least 1.
+
+        Raises an error if the workers cannot make runs.
+        """
 
     def note(self) -> str:
-        """Returns a note on the workers, such as that none has joined yet; usually empty."""
+        """Returns a note on the workers, such as that a cluster has none yet; usually empty."""
 
 
 @dataclass(frozen=True)
 class Threads:
-    """Workers of this process."""
+    """Workers that are threads of this process."""
 
     count: int
+    """Number of threads."""
 
     def slots(self) -> int:
         """Returns the number of threads."""
         return self.count
 
     def note(self) -> str:
-        """Returns an empty note: threads are always available."""
+        """Returns an empty note, because threads are always available."""
         return ""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One run to make."""
+    """A run to make."""
 
     key: str
+    """Key of the run."""
     plan_json: str
+    """Plan of the run in canonical form."""
     seed: int
     factors: Mapping[str, Level]
+    """Levels of the factors."""
     engine: str = SIM
-    """The name of the engine that makes it."""
+    """Name of the engine that makes the run."""
 
 
 class Runner:
-    """Makes a list of runs."""
+    """Makes a list of runs with one engine, and stores the selection `kept` of their results."""
 
     def __init__(
         self,
@@ -91,15 +102,15 @@ class Runner:
         self.engine = engine
         self.workers = workers
         self.fingerprint = engine.fingerprint()
-        # Two cells may have the same plan (other words for the same queue): one run serves both.
+        # Cells with the same plan, for example with synonymous words of a queue, share a run.
         unique = {t.key: t for t in tasks}
         self.total = len(unique)
         missing = [t for t in unique.values() if not store.has(t.key)]
         self.reused = self.total - len(missing)
         self.done = self.reused
         self.events = 0
-        # In the order of seeds: cells take different times, so this makes the progress proportional
-        # to time.
+        # Runs are made in the order of seeds. Cells take different times, so in the order of cells
+        # the progress would not be proportional to time.
         self._waiting = deque(sorted(missing, key=lambda task: task.seed))
         self._threads: list[threading.Thread] = []
         self._surplus = 0
@@ -119,7 +130,7 @@ class Runner:
         return self._stop.is_set()
 
     def progress(self) -> Progress:
-        """Returns the progress."""
+        """Returns the current progress."""
         with self._changed:
             return Progress(
                 self.done,
@@ -132,7 +143,11 @@ class Runner:
             )
 
     def run(self, report: Report | None = None, every: float = 0.25) -> None:
-        """Makes all runs; returns when all are finished, or when stopped; raises failures."""
+        """Makes all runs; returns when all are finished, or when `report` has stopped the study.
+
+        `report` is called every `every` seconds. Raises the first failure; failures of a user's
+        policy are raised as `PolicyFault` when all other runs are finished.
+        """
         try:
             self._watch(report, every)
         except BaseException:
@@ -168,7 +183,7 @@ class Runner:
                     self._stop.set()
 
     def _flush(self) -> None:
-        """Writes the last runs; reports an earlier failure in preference."""
+        """Writes finished runs; a failure to write is recorded if no earlier failure exists."""
         try:
             self.store.flush()
         except OSError as error:
@@ -178,7 +193,7 @@ class Runner:
                 self._failure.__cause__ = error
 
     def _staff(self, slots: int) -> None:
-        """Starts as many threads as there are slots, but not more than there is work for."""
+        """Adjusts the number of threads to `slots`, but starts no more threads than runs wait."""
         self._threads = [t for t in self._threads if t.is_alive()]
         with self._changed:
             self._surplus = max(len(self._threads) - slots, 0)
@@ -202,14 +217,14 @@ class Runner:
                 tasks = [self._waiting.popleft() for _ in range(count)]
             try:
                 self._make(tasks)
-            except BaseException as error:  # noqa: BLE001 - handed to the main thread
+            except BaseException as error:  # noqa: BLE001 - the main thread raises it
                 self._failed(tasks[0], error)
             finally:
                 with self._changed:
                     self._changed.notify_all()
 
     def _failed(self, task: Task, error: BaseException) -> None:
-        """Records a failure; a failed policy does not stop the other runs."""
+        """Records the failure of a run; the failure of a user's policy does not stop other runs."""
         if isinstance(error, PolicyError):
             self._faults[task.key] = _explained(task, error, self.store.folder)
             return
@@ -218,8 +233,8 @@ class Runner:
         self._stop.set()
 
     def _make(self, tasks: Sequence[Task]) -> None:
-        """Makes the runs that no other process makes, in one call, and stores them."""
-        # Another process may have made some in the meantime.
+        """Makes the runs that no other process has claimed, in one call, and stores them."""
+        # Another process may have made some of the runs in the meantime.
         left = [task for task in tasks if not self.store.has(task.key)]
         claimed = self.store.claim(task.key for task in left)
         mine = [task for task in left if task.key in claimed]
@@ -247,7 +262,7 @@ class Runner:
             self._waiting.extendleft(reversed(rest))
 
     def _keep(self, tasks: Sequence[Task], records: Records) -> int:
-        """Stores the runs that were made, the first of these; returns their number."""
+        """Stores the records of the first tasks, which were made; returns their number."""
         count, seconds = len(records), records.seconds
         if not count:
             return 0
@@ -272,7 +287,7 @@ class Runner:
             "made": now(),
         }
         real = getattr(record, "real", None)
-        if real is not None:  # how it was run, and whether it is valid
+        if real is not None:  # environment and validity of a real run
             about["real"] = real
         return Made(task.key, about, task.plan_json)
 
@@ -286,13 +301,13 @@ class Runner:
 
 
 def flush_after(elapsed: float) -> float:
-    """Returns how long finished runs may wait before they are written, by elapsed seconds."""
+    """Returns the interval in seconds at which finished runs are written after `elapsed` s."""
     least, most = FLUSH
     return min(max(least, LOST * elapsed), most)
 
 
 def _explained(task: Task, error: BaseException, folder: Path) -> BaseException:
-    """Returns the failure, with the run in which it happened."""
+    """Returns an error that also names the run in which a failure occurred."""
     if not isinstance(error, Exception) or isinstance(error, ClusterError):
         return error
     where = ", ".join(f"{k} = {v}" for k, v in task.factors.items())

@@ -1,7 +1,8 @@
-"""Runs of a study without a folder: they exist as long as the results that read them.
+"""Storage of runs of a study without a folder of results.
 
-The summary of each run is in memory; its other tables and its captures are in a temporary folder.
-Arrow and pandas are not needed until a table is requested.
+The runs exist as long as the `Results` that read them. The summaries of runs are in memory, their
+other tables and captures in a temporary folder. Arrow and pandas are imported only if a table is
+requested.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ TABLE_FILES = "tables"
 
 
 class Scratch:
-    """The runs of one session without its own folder."""
+    """The runs of a session in memory and in a temporary folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -41,7 +42,10 @@ class Scratch:
         self._summaries: dict[str, Sequence[Column]] = {}
 
     def open(self, wanted: Manifest) -> Manifest:
-        """Begins a study, or continues the existing one; returns the manifest."""
+        """Begins a study, or continues the session's study; returns the manifest.
+
+        Raises `ResultsError` if the session already has another study.
+        """
         there = self._manifest
         if there is not None:
             if there.identity != wanted.identity:
@@ -51,16 +55,16 @@ class Scratch:
         return wanted
 
     def close(self, mine: Manifest, *, summarise: bool = True) -> None:
-        """Does nothing: the runs remain until the folder is removed."""
+        """Does nothing, because runs are kept until the folder is removed."""
 
     def flush(self) -> None:
-        """Does nothing: added runs are already stored."""
+        """Does nothing, because added runs are already stored."""
 
     def refresh(self) -> None:
-        """Does nothing: no other process writes here."""
+        """Does nothing, because no other process writes here."""
 
     def has(self, key: str) -> bool:
-        """Returns whether the run exists."""
+        """Returns whether the run with this key exists."""
         return key in self._summaries
 
     @property
@@ -69,14 +73,14 @@ class Scratch:
         return set(self._summaries)
 
     def claim(self, keys: Iterable[str]) -> set[str]:
-        """Reserves runs: they are always free."""
+        """Returns the keys of runs that do not exist; no other process makes runs here."""
         return {key for key in keys if not self.has(key)}
 
     def release(self, keys: Iterable[str]) -> None:
-        """Releases claims."""
+        """Does nothing, because there are no claims."""
 
     def add(self, runs: Sequence[Made], records: Records, kept: Kept) -> None:
-        """Stores the recorded part of runs."""
+        """Stores the part of the runs' results that `kept` selects."""
         stacks = {
             name: [(n, rows, kept.of_table(name, table)) for n, rows, table in records.tables(name)]
             for name in (*TABLES, *ASKED)
@@ -96,17 +100,17 @@ class Scratch:
                 self._summaries[run.key] = summaries[number]
 
     def files(self, key: str) -> Path:
-        """Returns the folder of a run's captures, which exists if the run has any."""
+        """Returns the folder of a run's captures; it exists only if the run has captures."""
         return self.folder / attached.FILES / key
 
     def about(self, key: str) -> dict[str, Any]:
-        """Returns the record of a run without its tables: plan, seed, trace hash, ..."""
+        """Returns attributes of a run, such as plan, seed and trace hash."""
         if key not in self._about:
             raise ResultsError(self.folder, f"no run {key}")
         return {"key": key, **json.loads(self._about[key]), "plan": json.loads(self._plans[key])}
 
     def table(self, key: str, name: str) -> pa.Table | None:
-        """Returns one table of a run; None if the run has no such table."""
+        """Returns a table of a run; `None` if the run has no such table."""
         from sojourn.study import columns
 
         if name == SUMMARY:
@@ -117,7 +121,10 @@ class Scratch:
         return None if not found and name in ASKED else columns.to_arrow(found)
 
     def summary(self, of: Manifest, metrics: Sequence[str] | None = None) -> PlainRows | None:
-        """Returns a row for each finished run of a manifest, with factors and seed in front."""
+        """Returns a row for each finished run of a manifest: factors, seed, key and metrics.
+
+        `metrics` are the metrics to return; by default, all. `None` if no run is finished.
+        """
         runs = [run for run in of.runs() if self.has(run[2])]
         if not runs:
             return None
@@ -132,7 +139,7 @@ class Scratch:
         return rows.with_front({**factors, "seed": seeds, "key": keys})
 
     def damage(self) -> list[str]:
-        """Returns all damage to the files."""
+        """Returns descriptions of missing or changed files."""
         found: list[str] = []
         for key in sorted(self.keys):
             found += attached.damage(self.files(key), self.about(key)["files"])

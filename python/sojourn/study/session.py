@@ -1,4 +1,4 @@
-"""A folder of results and its workers, open for one study or for several in a row."""
+"""A session: a folder of results with workers, for one or several consecutive studies."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """A context in which runs are made; its end compacts them and writes the summary of all runs.
+    """A context manager in which runs are made.
 
-    Without a folder, the results exist as long as the `Results` that read them. Without `summarise`
-    no summary is written.
+    At its end, runs are compacted and, with `summarise`, the summary of all runs is written. `out`
+    is the folder of results; without it, results exist as long as the `Results` that read them.
+    `on` is a Dask cluster that makes the runs.
     """
 
     def __init__(
@@ -56,14 +57,14 @@ class Session:
         self.engines: Mapping[str, Engine] = named(self._engine)
         """Engines by name."""
         self.workers: Mapping[str, Workers]
-        """Workers by engine name."""
+        """Workers by the name of the engine."""
         if not self.engines:
-            raise StudyError("at least one engine is needed")
+            raise StudyError("the list of engines is empty; at least one engine is required")
         if self._on is None:
             self.workers = {name: self._threads(one) for name, one in self.engines.items()}
         else:
             if len(self.engines) > 1:
-                raise StudyError("a cluster makes the runs of one engine only")
+                raise StudyError("a cluster makes the runs of one engine only; name one engine")
             from sojourn.study.cluster import Cluster, connected
 
             [(name, engine)] = self.engines.items()
@@ -85,14 +86,14 @@ class Session:
         return Store(self._out)
 
     def _threads(self, engine: Engine) -> Threads:
-        # An engine of real programs or guests states how many runs this machine supports.
+        # An engine of real programs or guests states how many concurrent runs the machine allows.
         slots = getattr(engine, "slots", None)
         asked = self._count or slots or cores()
         return Threads(min(asked, slots or asked))
 
     @property
     def engine(self) -> Engine:
-        """Returns the first of the engines."""
+        """Returns the first engine."""
         return next(iter(self.engines.values()))
 
     def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
@@ -101,16 +102,18 @@ class Session:
                 if self._manifest is not None:
                     self.store.close(self._manifest, summarise=self._summarise)
                 return
-            with contextlib.suppress(OSError, ResultsError):  # the original error matters more
+            with contextlib.suppress(OSError, ResultsError):  # the original error is raised
                 if self._manifest is not None:
                     self.store.close(self._manifest, summarise=self._summarise)
             if self._temporary is not None and self._results is None:
                 self._temporary.close()
 
     def make(self, wanted: Manifest, tasks: Sequence[Task], progress: Report | None = None) -> None:
-        """Makes the runs that are not finished yet, and lists them in the folder's manifest.
+        """Makes the runs that are not finished, and adds them to the folder's manifest.
 
-        Engines run one after the other, because concurrent runs would disturb real ones.
+        Engines are used one after the other, because other programs would disturb real runs. Raises
+        `StudyInterrupted` if the user stopped the study, and `PolicyFault` if a user's policy
+        failed.
         """
         for name, engine in self.engines.items():
             mine = [task for task in tasks if task.engine == name]
@@ -151,9 +154,9 @@ class Session:
 
     @property
     def results(self) -> Results:
-        """Returns all results in the folder, after the first runs."""
+        """Returns all results in the folder; raises `StudyError` before the first runs."""
         if self._manifest is None:
-            raise StudyError("this session has no runs yet")
+            raise StudyError("this session has no runs yet; make runs first")
         if self._results is None:
             self._results = Results(self.store, self._manifest)
             if self._temporary is not None:

@@ -1,10 +1,10 @@
-"""A study's folder: a log of runs, and the Parquet files made from it.
+"""Storage of a study's runs in a folder, as logs and as Parquet files.
 
-Each session appends complete batches of runs to its own log, so that sessions never wait for each
-other and a killed process loses no written run. When a session ends, the logs without a writer
-become Parquet files: `runs.parquet` (a row for each run) and one file for each table of the
-records, with the run's key in front. A file is replaced as a whole; `runs.parquet` comes last and
-the logs are removed after it, so at every moment each run is in the log or in `runs.parquet`.
+Each session appends complete batches of runs to its own log. So sessions do not wait for each
+other, and a killed process loses no written run. When a session ends, it converts all logs that no
+session writes to Parquet files: `runs.parquet` has a row for each run, and each further table has a
+file with the run's key as first column. Files are replaced as a whole. `runs.parquet` is replaced
+last, and the logs are removed after it. So each run is always in a log or in `runs.parquet`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _OURS = {
 }
 
 MOST_PENDING = 8 << 20
-"""Bytes of results in memory at which they are written before the next `flush`."""
+"""Size of the pending results in bytes above which they are written before the next `flush`."""
 
 
 class Store:
@@ -60,14 +60,14 @@ class Store:
         self._log = folder / LOG
         self._claims = Claims(self._log / _CLAIMS)
         self._lock = threading.RLock()
-        # Content of the folder
+        # Index of the runs in the folder.
         self._compacted = columns.Rows(folder / f"{batches.RUNS}.parquet")
         self._tables: dict[str, columns.Rows] = {}
         self._ends: dict[Path, int] = {}
         self._batches: dict[str, Batch] = {}
         self._read: tuple[Batch, batches.Tables] | None = None
         self._damage: dict[Path, list[str]] = {}
-        # Runs that this session writes
+        # State of this session's log.
         self._own: Path | None = None
         self._fd: int | None = None
         self._keys: list[str] = []
@@ -77,9 +77,10 @@ class Store:
     # The folder as a whole
 
     def open(self, wanted: Manifest) -> Manifest:
-        """Creates the folder for this study, or continues the study in it; returns the manifest.
+        """Creates the folder for a study, or continues the study in the folder.
 
-        A folder with other files is not changed.
+        Returns the manifest. Raises `ResultsError` if the folder has another study or other files;
+        it is not changed then.
         """
         self._check_free()
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -121,7 +122,7 @@ class Store:
             )
 
     def _begin_log(self) -> None:
-        """Creates this session's log and locks it: an unlocked log has no writer."""
+        """Creates this session's log and locks it; a log that is not locked has no writer."""
         if self._fd is not None:
             return
         self._log.mkdir(exist_ok=True)
@@ -131,9 +132,10 @@ class Store:
             fcntl.flock(self._fd, fcntl.LOCK_EX)
 
     def close(self, mine: Manifest, *, summarise: bool = True) -> None:
-        """Writes pending runs, and compacts the logs without a writer.
+        """Writes pending runs, and converts all logs without a writer to Parquet files.
 
-        Without `summarise` no table of all runs is written.
+        With `summarise`, also writes the summary of all runs. `mine` is the manifest of the
+        session.
         """
         try:
             self.flush()
@@ -159,7 +161,7 @@ class Store:
             self._fd = None
 
     def _finished_logs(self) -> list[Path]:
-        """Returns the logs that no session has locked."""
+        """Returns the logs that no session writes; on Windows, only this session's log."""
         found = []
         for path in self._logs():
             if path == self._own or sys.platform == "win32":
@@ -177,12 +179,12 @@ class Store:
         return found
 
     def _remove_leftovers(self) -> None:
-        """Removes remains of killed sessions; requires that no session is active."""
+        """Removes files of killed sessions; no other session may be active."""
         shutil.rmtree(self._log, ignore_errors=True)
         files = self.folder / FILES
         for path in files.glob("*.tmp"):
             shutil.rmtree(path, ignore_errors=True)
-        with contextlib.suppress(OSError):  # it has files
+        with contextlib.suppress(OSError):  # fails if the folder is not empty
             files.rmdir()
 
     def _summarise(self, of: Manifest) -> None:
@@ -193,7 +195,7 @@ class Store:
             disk.replace_file(self.folder / SUMMARY_FILE, columns.parquet(table))
 
     def _has_summary(self, of: Manifest) -> bool:
-        """Returns whether the summary file exists and has the runs of this manifest."""
+        """Returns whether the summary file has exactly the finished runs of a manifest."""
         here = self.keys
         runs = [run for run in of.runs() if run[2] in here]
         if not runs:
@@ -205,10 +207,10 @@ class Store:
             return bool(there.to_pydict() == front)
         return False
 
-    # Existing runs
+    # Index of existing runs
 
     def refresh(self) -> None:
-        """Finds runs that other sessions have written."""
+        """Updates the index with runs that other sessions have written."""
         with self._lock:
             paths = self._logs()
             changed = self._compacted.refresh()
@@ -219,11 +221,11 @@ class Store:
                 self._damage.pop(gone, None)
                 self._batches = {k: b for k, b in self._batches.items() if b.path != gone}
             for path in paths:
-                with contextlib.suppress(FileNotFoundError):  # compacted in the meantime
+                with contextlib.suppress(FileNotFoundError):  # another session has converted it
                     self._scan(path)
 
     def refreshed(self) -> Self:
-        """Returns this store after `refresh`."""
+        """Updates the index and returns this store."""
         self.refresh()
         return self
 
@@ -248,7 +250,7 @@ class Store:
         return list(dict.fromkeys(self._batches.values()))
 
     def has(self, key: str) -> bool:
-        """Returns whether the run is in the folder."""
+        """Returns whether the run with this key exists."""
         with self._lock:
             return key in self._batches or key in self._compacted or key in self._keys
 
@@ -259,7 +261,10 @@ class Store:
             return {*self._batches, *self._compacted, *self._keys}
 
     def claim(self, keys: Iterable[str]) -> set[str]:
-        """Reserves runs for this session; returns those that no other session makes or has made."""
+        """Claims runs for this session.
+
+        Returns the keys of the claimed runs: those that no session has claimed or made.
+        """
         with self._lock:
             mine = {key for key in keys if self._claims.take(key)}
             self.refresh()
@@ -268,7 +273,7 @@ class Store:
             return mine - there
 
     def release(self, keys: Iterable[str]) -> None:
-        """Releases claims."""
+        """Releases the claims on the runs with these keys."""
         with self._lock:
             for key in keys:
                 self._claims.release(key)
@@ -276,7 +281,10 @@ class Store:
     # Writing
 
     def add(self, runs: Sequence[Made], records: Records, kept: Kept) -> None:
-        """Adds the recorded part of claimed runs; `flush` writes it and releases the claims."""
+        """Adds the part of claimed runs' results that `kept` selects.
+
+        `flush` writes the results and releases the claims.
+        """
         abouts = [self._about(run, records[number], kept) for number, run in enumerate(runs)]
         front = {
             "key": pa.array([run.key for run in runs], pa.string()),
@@ -316,7 +324,7 @@ class Store:
             if not self._keys:
                 return
             if self._fd is None or self._own is None:
-                raise StudyError(f"{self.folder}: the session has ended")
+                raise StudyError(f"{self.folder}: the session has ended, so no runs can be added")
             begin = os.lseek(self._fd, 0, os.SEEK_END)
             data = batches.encode(self._keys, self._pending)
             try:
@@ -333,11 +341,11 @@ class Store:
     # Reading
 
     def files(self, key: str) -> Path:
-        """Returns the folder of a run's captures, which exists if the run has any."""
+        """Returns the folder of a run's captures; it exists only if the run has captures."""
         return self.folder / FILES / key
 
     def about(self, key: str) -> dict[str, Any]:
-        """Returns the record of a run without its tables: plan, seed, trace hash, ..."""
+        """Returns attributes of a run, such as plan, seed and trace hash."""
         table = self._part(key, batches.RUNS, HIDDEN)
         if table is None or not table.num_rows:
             raise ResultsError(self.folder, f"no run {key}")
@@ -345,7 +353,10 @@ class Store:
         return {"key": key, **about, "plan": plan}
 
     def _part(self, key: str, name: str, wanted: Sequence[str] | None = None) -> pa.Table | None:
-        """Returns the rows of a run in a table, or some of their columns; None without any."""
+        """Returns the rows of a run in the table `name`; `None` if the run has no such table.
+
+        `wanted` are the columns to read from `runs.parquet`; by default, all.
+        """
         with self._lock:
             if key in self._keys:
                 self.flush()
@@ -368,7 +379,7 @@ class Store:
         return self._read[1]
 
     def table(self, key: str, name: str) -> pa.Table | None:
-        """Returns one table of a run; None if the run has no such table."""
+        """Returns a table of a run; `None` if the run has no such table."""
         if name == SUMMARY:
             rows = self._part(key, batches.RUNS)
             return None if rows is None else columns.without_front(rows, ["key", *HIDDEN])
@@ -376,9 +387,10 @@ class Store:
         return None if rows is None else columns.without_front(rows, ["key"])
 
     def summary(self, of: Manifest, metrics: Sequence[str] | None = None) -> pa.Table | None:
-        """Returns a row for each run of a manifest in the folder, with factors and seed in front.
+        """Returns a row for each finished run of a manifest: factors, seed, key and metrics.
 
-        None without any runs. Selecting a few metrics saves time if runs have many hundreds.
+        `metrics` are the metrics to read, which saves time if runs have hundreds; by default, all.
+        `None` if no run is finished.
         """
         with self._lock:
             self.flush()
@@ -391,7 +403,7 @@ class Store:
             return summary_of(of, self._compacted, logged, metrics)
 
     def damage(self) -> list[str]:
-        """Returns all damage to the folder's files."""
+        """Returns descriptions of damaged, missing or changed files of the folder."""
         self.refresh()
         found = [line for lines in self._damage.values() for line in lines]
         for name in (batches.RUNS, *TABLES, *ASKED):

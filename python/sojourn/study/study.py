@@ -1,4 +1,4 @@
-"""`Study`: factors x seeds -> runs -> one table."""
+"""A study: runs of a scenario with all combinations of factor levels and all seeds."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ if TYPE_CHECKING:
     from sojourn.study.until import Stopping, Until
 
 KIND = "study"
-"""Kind of a study in its manifest."""
+"""Kind of a study in its manifest, if it is no comparison or paper."""
 
 MOST_SEEDS = 1_000_000
 
 
 def seed_list(seeds: int | Iterable[int]) -> tuple[int, ...]:
-    """Returns the seeds: a number n means 1 to n."""
+    """Returns the seeds as a tuple; a number n stands for 1 to n.
+
+    Raises `StudyError` for invalid or repeated seeds.
+    """
     if isinstance(seeds, bool):
         raise StudyError("seeds must be a number or a list of numbers")
     if isinstance(seeds, int):
@@ -52,7 +55,7 @@ def seed_list(seeds: int | Iterable[int]) -> tuple[int, ...]:
 
 
 class Study:
-    """A scenario, factors and seeds. Immutable: each method returns a new study.
+    """A scenario with factors and seeds. It is immutable: its methods return a new study.
 
     ::
 
@@ -85,7 +88,10 @@ class Study:
         kind: str = KIND,
         question: Mapping[str, Any] | None = None,
     ) -> Study:
-        """Returns a study of the given cells, instead of combinations of levels."""
+        """Returns a study of these cells instead of all combinations of levels.
+
+        `kind` and `question` are stored in the manifest.
+        """
         listed = [(factors, scenario) for factors, scenario in cells]
         if not listed:
             raise StudyError("a study needs at least one cell")
@@ -103,14 +109,15 @@ class Study:
         return other
 
     def vary(self, factors: Mapping[str, object] | None = None, /, **more: object) -> Study:
-        """Returns the study with further factors, each a list of levels or a table of named levels.
+        """Returns the study with further factors.
 
-        A factor's name is a key of the scenario (`links.uplink.rate`), or `queue` for the
-        bottleneck's queue. Named levels may change several keys at once: `vary(load={"light":
-        {"flows.bulk.count": 4}, "heavy": {"flows.bulk.count": 64}})`.
+        A factor is a list of levels or a table of named levels. Its name is a key of the scenario
+        (`links.uplink.rate`), or `queue` for the bottleneck's queue. A named level may change
+        several keys: `vary(load={"light": {"flows.bulk.count": 4}, "heavy": {"flows.bulk.count":
+        64}})`.
         """
         if self._cells:
-            raise StudyError("this study has explicit cells: it takes no further factors")
+            raise StudyError("a study of given cells cannot vary factors; add cells instead")
         known = {f.name for f in self._factors}
         made = []
         for name, values in {**(factors or {}), **more}.items():
@@ -120,28 +127,29 @@ class Study:
         return self._copy(factors=(*self._factors, *made))
 
     def seeds(self, seeds: int | Iterable[int]) -> Study:
-        """Returns the study with these seeds: a number (1 to n) or a list."""
+        """Returns the study with these seeds; a number n stands for the seeds 1 to n."""
         return self._copy(seeds=seed_list(seeds))
 
     def keep(
         self, metrics: Iterable[str] | None = None, tables: Iterable[str] | None = None
     ) -> Study:
-        """Returns the study with a selection of recorded metrics and tables.
+        """Returns the study with a selection of the metrics and tables that are stored.
 
-        `metrics` are columns of the summary, by name or by pattern (`lb.*`, `*.sojourn_p95`).
-        `tables` are those in addition to the summary (`flows`, `queues`, `series`, `distributions`,
-        `flow_series`). By default all are recorded, but a study with factors records time series
-        only if its scenario sets `observe.series`. A replay of the run restores omitted parts.
+        `metrics` are names or patterns (`lb.*`, `*.sojourn_p95`) of columns of the summary.
+        `tables` are names of tables in addition to the summary (`flows`, `queues`, `series`,
+        `distributions`, `flow_series`). By default, all are stored, but a study with factors stores
+        time series only if its scenario sets `observe.series`. A replay of a run restores parts
+        that were not stored.
         """
         return self._copy(kept=Kept.of(metrics, tables))
 
     def asking(self, kind: str, question: Mapping[str, Any]) -> Study:
-        """Returns the study with a note on its purpose, stored in its manifest."""
+        """Returns the study with a kind and a question, which are stored in the manifest."""
         return self._copy(kind=kind, question=dict(question))
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """Returns all combinations of levels, resolved once."""
+        """Returns the cells of the study with their plans."""
         cells = self._cells or tuple(combine(self.scenario, self._factors))
         check(cells)
         return cells
@@ -158,15 +166,16 @@ class Study:
         engine: Engine | Mapping[str, Engine] | None = None,
         on: Place | None = None,
     ) -> Table:
-        """Makes all runs that are not finished yet, and returns the table of this study's runs.
+        """Makes all runs that are not finished, and returns the table of this study's runs.
 
-        `out` is the folder; without it results exist only as long as the table. `workers` is the
-        number of concurrent runs, by default the number of processors; an engine may allow fewer.
-        `engine` is the simulator by default. Several engines, by name, make the same runs one after
-        the other, and `engine` is a column of the table. `on` is the address of a Dask scheduler
-        (`tcp://host:8786`), or a Dask client: its workers then make the runs, with the same
-        results. If Ctrl-C or a `progress` that returns `False` stops it, it raises
-        `StudyInterrupted`; finished runs are kept, and the same call continues from there.
+        `out` is the folder of results; without it, results exist only as long as the table.
+        `workers` is the number of concurrent runs, by default the number of processors; an engine
+        may allow fewer. `engine` is by default the simulator. Several engines, given by name, make
+        the same runs one after the other, and the table has the column `engine`. `on` is the
+        address of a Dask scheduler (`tcp://host:8786`) or a Dask client, whose workers make the
+        runs with the same results. If Ctrl-C or a `progress` that returns `False` stops the study,
+        it raises `StudyInterrupted`. Finished runs are kept, and the same call continues with the
+        missing runs.
         """
         with Session(out, workers, engine, on) as session:
             wanted = self._make(session, progress)
@@ -184,15 +193,15 @@ class Study:
         engine: Engine | Mapping[str, Engine] | None = None,
         on: Place | None = None,
     ) -> tuple[Table, Stopping]:
-        """Makes runs of every cell with seeds 1, 2, 3, ... until their means are precise enough.
+        """Makes runs of each cell with seeds 1, 2, 3, ... until their means are precise enough.
 
-        Returns the table and the reason for stopping. The other arguments are those of `run`.
+        `rule` states the precision and the maximum number of seeds. Returns the table, and at which
+        precision and number of seeds the runs ended. The other arguments are those of `run`.
         """
         from sojourn.study.until import known, take_looks
 
-        if isinstance(
-            self.scenario, Scenario
-        ):  # cells given one by one may be no scenarios; their engine may have other metrics
+        # A given cell may be an input of another engine, whose metrics are not known here.
+        if isinstance(self.scenario, Scenario):
             known(rule, self.scenario)
         asking = self.asking(self._kind, {**self._question, **rule.as_dict()})
         with Session(out, workers, engine, on) as session:
@@ -203,9 +212,10 @@ class Study:
     def run_others(
         self, session: Session, progress: Report | None = None
     ) -> tuple[Table, PolicyFault | None]:
-        """Runs as `run_in` does, but drops the cells in which a policy of the user failed.
+        """Makes the runs as `run_in`, but excludes cells in which a user's policy failed.
 
-        Also returns the failures. Raises them if no cell is left.
+        Returns the table and the error of the failures, or `None`. Raises the error if no cell
+        remains.
         """
         try:
             return self.run_in(session, progress), None
@@ -231,9 +241,9 @@ class Study:
         progress: Report | None = None,
         metrics: Sequence[str] | None = None,
     ) -> Table:
-        """Makes the runs in a session, where further studies may follow; returns their table.
+        """Makes the runs in a session, in which further studies may follow; returns their table.
 
-        `metrics` are the columns wanted, by default all.
+        `metrics` are the metrics to read; by default, all.
         """
         manifest = self._make(session, progress)
         return session.results.table(manifest, metrics)
@@ -270,7 +280,10 @@ class Study:
         return wanted
 
     def _to_keep(self, cells: Sequence[Cell]) -> Kept:
-        """Returns the selection; a study with factors omits time series unless requested."""
+        """Returns the selection of metrics and tables to store.
+
+        A study with factors omits time series unless they are requested.
+        """
         if self._kept.tables is not None or self._kind != KIND or not self._factors:
             return self._kept
         if any("series" in cell.scenario.get("observe", {}) for cell in cells):
@@ -278,7 +291,7 @@ class Study:
         return replace(self._kept, tables=WITHOUT_SERIES)
 
     def _mine(self, table: Table) -> Table:
-        """Returns the requested rows: the folder may have more cells and seeds."""
+        """Returns the table with the rows of this study only; the folder may have more rows."""
         frame = table.frame
         frame = frame[frame["seed"].isin(self._seeds)]
         names = list(table.factors)

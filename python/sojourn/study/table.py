@@ -1,4 +1,4 @@
-"""The table of a study: a row for each run, with factors, seed and metrics."""
+"""The table of a study, with a row for each run: factors, seed, key and metrics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 BACKLOG = "backlog_mean"
 """A queue metric that every engine measures."""
 Group = Any
-"""A level, or a tuple of levels where groups are by several factors."""
+"""Key of a group: a level, or a tuple of levels for groups by several factors."""
 
 
 class Table:
@@ -44,7 +44,7 @@ class Table:
         self.units = dict(units or {})
         self.bottleneck = bottleneck
         self.results = results
-        """The folder it was read from."""
+        """Folder of results from which the table was read; `None` if there is no folder."""
 
     @classmethod
     def from_arrow(
@@ -67,7 +67,7 @@ class Table:
         bottleneck: str | None = None,
         results: Results | None = None,
     ) -> Table:
-        """Returns the table of runs in memory; makes a data frame only when requested."""
+        """Returns the table of runs in memory; the data frame is made only if it is requested."""
         return cls(rows, factors, rows.units, bottleneck, results)
 
     @property
@@ -106,7 +106,7 @@ class Table:
         return column in self._data.columns and not all(map(missing, self.column(column)))
 
     def having(self, frame: pd.DataFrame) -> Table:
-        """Returns the table with other values of the same runs."""
+        """Returns a table with other values for the same runs."""
         return self._with(frame)
 
     def __len__(self) -> int:
@@ -120,17 +120,20 @@ class Table:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Returns the seeds, ascending."""
+        """Returns the seeds in ascending order."""
         return tuple(sorted({int(s) for s in self.column("seed")}))
 
     @property
     def looked(self) -> bool:
-        """Returns whether the runs ended at a precision (`until`), which intervals allow for."""
+        """Returns whether the runs ended at a required precision (`until`).
+
+        Intervals then allow for the repeated looks at the results.
+        """
         return self.results is not None and "until" in self.results.manifest.question
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Returns the columns with measured numbers."""
+        """Returns the names of the columns with measured numbers."""
         skip, data = {*self.factors, "seed", "key"}, self._data
         if isinstance(data, PlainRows):
             return tuple(c for c in data.columns if c not in skip and data.is_number(c))
@@ -141,24 +144,24 @@ class Table:
         )
 
     def metric(self, name: str) -> str:
-        """Returns the column of a metric's name; the error for unknown names suggests another."""
+        """Returns the column of the metric `name`; raises `StudyError` if it has none."""
         return resolve(name, self.metrics, self.bottleneck, self.measured)
 
     def unit(self, name: str) -> str:
-        """Returns the unit of a metric."""
+        """Returns the unit of a metric; empty if it has none."""
         return self.units.get(self.metric(name), "")
 
     def levels(self, factor: str) -> list[Level]:
-        """Returns a factor's levels in the study's order."""
+        """Returns the levels of a factor in the order of the study."""
         self.factor(factor)
         return list(dict.fromkeys(self.column(factor)))
 
     def where(self, **levels: Level | Sequence[Level]) -> Table:
-        """Returns the runs with these levels."""
+        """Returns the table of runs with these levels; a factor may have several."""
         return self.select(levels)
 
     def select(self, levels: Mapping[str, Level | Sequence[Level]]) -> Table:
-        """Returns the runs with these levels, also for factors with points in their names."""
+        """Returns the table of runs with these levels; names of factors may contain dots."""
         places = list(range(len(self)))
         for factor, wanted in levels.items():
             many = [wanted] if isinstance(wanted, (str, int, float, bool)) else list(wanted)
@@ -181,10 +184,10 @@ class Table:
         return Table(data, self.factors, self.units, self.bottleneck, self.results)
 
     def headline(self) -> list[str]:
-        """Returns the measured metrics that most likely answer the question.
+        """Returns the measured metrics that most likely answer the user's question.
 
-        The first is the study's deciding metric. The backlog is added if an engine does not measure
-        all of them.
+        The first is the deciding metric of the study, if it has one. If an engine does not measure
+        all of these metrics, the backlog is added.
         """
         asked = None if self.results is None else self.results.manifest.question.get("by")
         usual = list(dict.fromkeys([*filter(None, [asked]), *headline(self.metrics)]))
@@ -196,7 +199,7 @@ class Table:
         return there
 
     def interesting(self) -> list[str]:
-        """Returns the metrics to show: the deciding one, then the usual ones that were measured."""
+        """Returns at most 12 metrics to show: the deciding one and measured default metrics."""
         there = [m for m in self.metrics if self.measured(m)]
         asked = None if self.results is None else self.results.manifest.question.get("by")
         first = [] if asked is None else [self.metric(asked)]
@@ -212,14 +215,14 @@ class Table:
             return False
 
     def of_engine(self, engine: Level) -> Table:
-        """Returns the runs of one of several engines; the engine is no longer a factor."""
+        """Returns the table of the runs of one engine, without the factor `engine`."""
         chosen = self.select({ENGINE: engine})
         data, factors = chosen._data, [factor for factor in self.factors if factor != ENGINE]
         rest = data.without(ENGINE) if isinstance(data, PlainRows) else data.drop(columns=ENGINE)
         return Table(rest, factors, self.units, self.bottleneck, self.results)
 
     def factor(self, name: str) -> str:
-        """Returns the name of a factor; the error for an unknown name suggests the nearest."""
+        """Returns the name unchanged; raises `StudyError` if the table has no such factor."""
         if name not in self.factors:
             close = nearest(name, self.factors)
             hint = f": did you mean `{close}`?" if close else ""
@@ -233,10 +236,11 @@ class Table:
         return [self.factor(f) for f in ([by] if isinstance(by, str) else by)]
 
     def groups(self, metric: str, by: str | Sequence[str] | None = None) -> dict[Group, Any]:
-        """Returns the metric's values in each group without missing ones.
+        """Returns the values of a metric by seed, for each group, without missing values.
 
-        If runs of several cells are in one group, a seed's values are averaged: the unit is the
-        seed, and a group has as many values as seeds.
+        `by` has the factors whose levels form the groups (by default, all factors). If a group has
+        runs of several cells, the values of each seed are averaged, so that a group has one value
+        for each seed.
         """
         column, keys = self.metric(metric), self._by(by)
         if not keys:
@@ -250,7 +254,10 @@ class Table:
     def ci(
         self, metric: str, by: str | Sequence[str] | None = None, level: float = 0.95
     ) -> pd.DataFrame:
-        """Returns mean and interval of a metric for each level of `by` (default: all factors)."""
+        """Returns mean and interval of a metric for each group of runs.
+
+        `by` has the factors whose levels form the groups; by default, all factors.
+        """
         import pandas as pd
 
         column, keys = self.metric(metric), self._by(by)
@@ -280,37 +287,37 @@ class Table:
         }
 
     def anova(self, metric: str, by: str | Sequence[str] | None = None) -> stats.Anova:
-        """Returns the one-way analysis of variance."""
+        """Returns the one-way analysis of variance between the groups of `by`."""
         return stats.one_way(self._named(metric, by))
 
     def welch(self, metric: str, by: str | Sequence[str] | None = None) -> stats.Anova:
-        """Returns Welch's analysis of variance, for unequal variances."""
+        """Returns Welch's analysis of variance (unequal variances) between the groups."""
         return stats.welch(self._named(metric, by))
 
     def lsd(
         self, metric: str, by: str | Sequence[str] | None = None, alpha: float = 0.05
     ) -> stats.PostHoc:
-        """Returns Fisher's least significant differences."""
+        """Returns Fisher's least significant differences between the groups of `by`."""
         return stats.lsd(self._named(metric, by), alpha)
 
     def tukey(
         self, metric: str, by: str | Sequence[str] | None = None, alpha: float = 0.05
     ) -> stats.PostHoc:
-        """Returns Tukey's honestly significant differences."""
+        """Returns Tukey's honestly significant differences between the groups of `by`."""
         return stats.tukey(self._named(metric, by), alpha)
 
     def kruskal(self, metric: str, by: str | Sequence[str] | None = None) -> stats.KruskalWallis:
-        """Returns the rank test of Kruskal and Wallis."""
+        """Returns the rank test of Kruskal and Wallis between the groups of `by`."""
         return stats.kruskal_wallis(self._named(metric, by))
 
     def dunn(
         self, metric: str, by: str | Sequence[str] | None = None, alpha: float = 0.05
     ) -> stats.PostHoc:
-        """Returns Dunn's test of all pairs, Holm-corrected."""
+        """Returns Dunn's test of all pairs of groups, with Holm's correction."""
         return stats.dunn(self._named(metric, by), alpha)
 
     def _pairs(self, metric: str, a: Mapping[str, Level], b: Mapping[str, Level]) -> Any:
-        """Returns the values of two cells for the seeds that both have."""
+        """Returns the values of a metric in two cells, for the seeds that both cells have."""
         column = self.metric(metric)
         one, other = (stats.by_seed(self.frame, column, cell) for cell in (a, b))
         return stats.aligned(one, other)[0]
@@ -318,7 +325,7 @@ class Table:
     def paired(
         self, metric: str, a: Mapping[str, Level], b: Mapping[str, Level], level: float = 0.95
     ) -> stats.TTest:
-        """Returns the difference a - b of two cells, paired by seed."""
+        """Returns the mean difference a - b between two cells, paired by seed."""
         x, y = self._pairs(metric, a, b)
         return stats.paired_difference(x, y, level)
 
@@ -330,10 +337,11 @@ class Table:
         alpha: float = 0.05,
         smallest: str | None = None,
     ) -> study.Contrasts:
-        """Returns the contrasts of other levels with `baseline` in each cell, paired by seed.
+        """Returns the contrasts of all other levels of a factor with `baseline`, paired by seed.
 
-        `factor` is by default the one that has this level; `smallest` is the smallest difference of
-        interest, such as `5%` or `2ms`, by default the metric's own.
+        There is a contrast for each cell of the other factors. `factor` is by default the factor
+        that has the level `baseline`. `smallest` is the smallest difference of interest, such as
+        `5%` or `2ms`; by default, the metric's own.
         """
         return study.contrasts(self, metric, baseline, factor, alpha, smallest)
 
@@ -344,27 +352,30 @@ class Table:
         b: Mapping[str, Level],
         difference: float | None = None,
     ) -> int | None:
-        """Returns the number of seeds that detects a difference of two cells with probability 0.8.
+        """Returns the number of seeds with which a difference is detected with probability 0.8.
 
-        The difference is the measured one, or the smallest of interest; None means more than a
-        million. The spread is that of the measured paired differences, of which at least five are
-        required.
+        `difference` is the difference between the cells `a` and `b` that should be detected; by
+        default, the measured difference. The standard deviation is that of the measured paired
+        differences. Returns `None` for more than a million seeds. Raises `StudyError` for fewer
+        than five pairs.
         """
         x, y = self._pairs(metric, a, b)
         gaps = x - y
         if gaps.size < stats.LEAST:
             raise StudyError(
-                f"{gaps.size} seeds are too few to estimate their spread: make {stats.LEAST} or "
-                "more"
+                f"{gaps.size} seeds are too few to estimate the standard deviation: run at least "
+                f"{stats.LEAST}"
             )
         wanted = float(gaps.mean()) if difference is None else difference
         return stats.seeds_for_power(wanted, float(gaps.std(ddof=1)))
 
     def outliers(self, metric: str, limit: float = 3.5) -> pd.DataFrame:
-        """Returns runs far from the others of their cell: factors, seed, key, value, score.
+        """Returns the runs that are far from the other runs of their cell.
 
-        The score is the distance to the cell's median over the median distance, scaled to be a
-        standard score for normal data (Iglewicz and Hoaglin). Inspect such runs; do not drop them.
+        Columns: factors, seed, key, value and score. The score is the distance to the cell's
+        median, divided by the median distance and scaled to a standard score for normal data
+        (Iglewicz and Hoaglin). Runs with a score above `limit` are returned. Inspect such runs; do
+        not omit them.
         """
         import pandas as pd
 
@@ -382,18 +393,17 @@ class Table:
         return pd.concat(parts).reset_index(drop=True)
 
     def judge(self, claims: Sequence[stats.Claim], alpha: float = 0.05) -> list[stats.Judgement]:
-        """Returns the verdicts on claims about this study."""
+        """Returns the verdicts on claims about this study, with a common alpha."""
         return stats.judge(claims, self.frame, alpha)
 
     @property
     def plot(self) -> TablePlots:
-        """Returns figures of this table: `.plot.over(...)`, `.plot.box(...)`, ..."""
-        # A convenience for interactive use; nothing here depends on it.
+        """Returns the functions that draw figures of this table, such as `.plot.over(...)`."""
         plots: TablePlots = import_module("sojourn.show.plots").TablePlots(self)
         return plots
 
     def summary(self) -> str:
-        """Returns a description of the study."""
+        """Returns a description of the table: numbers of runs and metrics, levels of factors."""
         lines = [repr(self)[1:-1]]
         for factor in self.factors:
             levels = self.levels(factor)

@@ -1,4 +1,4 @@
-"""Several runs in one call of an engine."""
+"""Functions that make several runs in one call of an engine."""
 
 from __future__ import annotations
 
@@ -10,32 +10,33 @@ from typing import Any
 from sojourn.scenario.engine import Engine, Record, Records, RunProgress, Stack, Stopped, rows_of
 
 SECONDS = 0.2
-"""Intended duration of a call, unless the engine states another (`call_seconds`)."""
+"""Intended duration of a call in seconds, unless the engine states another (`call_seconds`)."""
 
 LEAST = 0.2
-"""Smallest share of that time for a call, if there are enough runs."""
+"""Minimum duration of a call as a share of the intended duration, if enough runs wait."""
 
 MOST = 1024
-"""Largest number of runs in one call."""
+"""Maximum number of runs in one call."""
 
 Wanted = Sequence[tuple[str, int]]
-"""Plans, as JSON, each with a seed."""
+"""Runs to make: plans as JSON, each with a seed."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """A run to store, in addition to its tables."""
+    """Data of a run to store, in addition to its tables."""
 
     key: str
+    """Key of the run."""
     about: dict[str, Any]
-    """Attributes of the run: seed, factors, trace hash, ..."""
+    """Attributes of the run, such as seed, factors and trace hash."""
     plan_json: str
-    """Its plan in canonical form."""
+    """Plan of the run in canonical form."""
 
 
 @dataclass
 class Listed:
-    """Results of runs made one by one."""
+    """Results of runs that were made one after the other."""
 
     records: list[Record] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -48,15 +49,15 @@ class Listed:
         return self.records[number]
 
     def tables(self, name: str) -> list[Stack]:
-        """Returns a table of each run."""
+        """Returns the table with this name of each run."""
         found = [(number, record.table(name)) for number, record in enumerate(self.records)]
         return [([number], [rows_of(table)], table) for number, table in found]
 
 
 def simulate_many(engine: Engine, runs: Wanted, progress: RunProgress | None = None) -> Records:
-    """Makes runs one after the other, in one call if the engine supports it.
+    """Makes runs one after the other, in a single call if the engine supports it.
 
-    The records are those of the runs before one that failed or was stopped.
+    The result has the records of all runs before the first that failed or was stopped.
     """
     many = getattr(engine, "simulate_many", None)
     if many is None:
@@ -66,7 +67,7 @@ def simulate_many(engine: Engine, runs: Wanted, progress: RunProgress | None = N
 
 
 def one_by_one(engine: Engine, runs: Wanted, progress: RunProgress | None = None) -> Listed:
-    """Makes runs as `simulate_many` does, with one call for each."""
+    """Makes runs as `simulate_many`, with a call of the engine for each run."""
     made = Listed()
     events = 0
 
@@ -80,7 +81,7 @@ def one_by_one(engine: Engine, runs: Wanted, progress: RunProgress | None = None
             record = engine.simulate(plan_json, seed, listen)
         except Stopped:
             break
-        except BaseException as error:  # noqa: BLE001 - reported with the runs that were made
+        except BaseException as error:  # noqa: BLE001 - returned as the fault of the result
             made.fault = error
             break
         if not record.complete:
@@ -92,7 +93,7 @@ def one_by_one(engine: Engine, runs: Wanted, progress: RunProgress | None = None
 
 
 class Pace:
-    """The number of runs to request in one call, from the durations of earlier runs."""
+    """Computes the number of runs for one call from the durations of earlier runs."""
 
     def __init__(self, engine: Engine) -> None:
         self._call: float = getattr(engine, "call_seconds", SECONDS)
@@ -102,7 +103,8 @@ class Pace:
     def size(self, waiting: int, callers: int) -> int:
         """Returns the number of runs for the next call.
 
-        The last calls are small, so that they end together.
+        `waiting` is the number of runs to make, and `callers` the number of concurrent calls. The
+        last calls have fewer runs, so that all calls end at about the same time.
         """
         if self._run is None:
             return 1
@@ -111,11 +113,11 @@ class Pace:
         return max(1, min(most, share, waiting))
 
     def _of(self, seconds: float) -> int:
-        """Returns the number of runs that take this many seconds."""
+        """Returns the number of runs that take `seconds` together."""
         return int(seconds / max(self._run or 0.0, 1e-6))
 
     def learn(self, seconds: Sequence[float]) -> None:
-        """Records the duration of each run of a call."""
+        """Records the durations of the runs of a call, in seconds."""
         if seconds:
             mean = sum(seconds) / len(seconds)
             self._run = mean if self._run is None else (self._run + mean) / 2

@@ -1,11 +1,12 @@
-"""Runs until a precision is reached: `sojourn_p95 ± 2%`.
+"""Runs until a required precision is reached, such as `sojourn_p95 ± 2%`.
 
     precision = METRIC ( "±" | "+-" ) ( SHARE | QUANTITY )
 
-The estimate is the mean over runs of each run's metric: of each cell, or of the difference of each
-pair of cells, paired by seed. Seeds are 1, 2, 3, ...; looks are at fixed numbers of seeds
-(`stats.sequential`). All intervals are simultaneous at 95 % (Bonferroni). Only their widths decide
-when to stop. The looks are determined by the runs, so the same runs give the same looks.
+The precision applies to the mean of the metric over runs, in each cell or for the difference of
+each pair of cells, paired by seed. Seeds are 1, 2, 3, ... The intervals are examined at fixed
+numbers of seeds, called looks (`stats.sequential`). All intervals are simultaneous at 95 %
+(Bonferroni). Only their widths decide when the runs end, so the same runs always end at the same
+look.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from sojourn.study.table import Table
 MOST = 1000
 """Default maximum number of seeds."""
 ALPHA = 0.05
+"""Probability that any of the simultaneous intervals misses its value."""
 _PRECISION = re.compile(
     rf"\s*(?P<metric>(?:(?:{STATISTIC})\s+)?[^\s±+]+)\s*(?:±|\+/?-)\s*(?P<width>\S.*?)\s*",
     re.DOTALL,
@@ -44,12 +46,13 @@ _EXAMPLE = '"sojourn_p95 ± 2%" or "call.delay_p99 +- 1ms"'
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """A metric and the required half width of its interval."""
+    """A required precision: a metric and the half width of its interval."""
 
     metric: str
     width: Interest
+    """Required half width, absolute or as a share of the mean."""
     text: str
-    """The half width as written."""
+    """Required half width as the user wrote it."""
 
     def __str__(self) -> str:
         return f"{self.metric} ± {self.text}"
@@ -57,27 +60,32 @@ class Precision:
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """The rule, which is fixed before the first run."""
+    """The rule by which runs end; it is fixed before the first run."""
 
     precisions: tuple[Precision, ...]
+    """Required precisions, all of which must be reached."""
     most: int = MOST
+    """Maximum number of seeds."""
 
     def __str__(self) -> str:
         return f"{' and '.join(map(str, self.precisions))}, at most {self.most} seeds"
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the rule for a manifest."""
+        """Returns the rule as data for a manifest."""
         return {"until": [str(one) for one in self.precisions], "max_seeds": self.most}
 
 
 def of_question(question: Mapping[str, Any]) -> Until | None:
-    """Returns the rule in a manifest, if any."""
+    """Returns the rule in a manifest's question; `None` if it has none."""
     texts = question.get("until")
     return None if texts is None else parse(texts, question["max_seeds"])
 
 
 def parse(texts: str | Iterable[str], most: int | None = None) -> Until:
-    """Returns the rule of one or several texts and a maximum."""
+    """Returns the rule that one or several texts state; raises `StudyError` if one is invalid.
+
+    `most` is the maximum number of seeds; by default, `MOST`.
+    """
     listed = [texts] if isinstance(texts, str) else texts
     found = tuple(_precision(text) for text in listed)
     if not found:
@@ -88,8 +96,8 @@ def parse(texts: str | Iterable[str], most: int | None = None) -> Until:
     most = MOST if most is None else most
     if most < sequential.FIRST:
         raise StudyError(
-            f"--max-seeds {most}: must be at least {sequential.FIRST}, where the first look at a "
-            "precision is"
+            f"--max-seeds {most}: must be at least {sequential.FIRST}, at which the precision is "
+            "examined first"
         )
     return Until(found, most)
 
@@ -117,34 +125,39 @@ def _precision(text: str) -> Precision:
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """Result of the last look for one mean or one difference."""
+    """The precision of one mean or one difference at the last look."""
 
     metric: str
     of: tuple[str, ...]
-    """The cell, or both cells of a pair."""
+    """Name of the cell, or names of both cells of a pair."""
     n: int
-    """Seeds with a value."""
+    """Number of seeds with a value."""
     half_width: float
-    """Half width; NaN if too few seeds have a value."""
+    """Half width of the interval; NaN if too few seeds have a value."""
     wanted: float
+    """Required half width, in the metric's unit; NaN if too few seeds have a value."""
     reached: bool
+    """Whether the required precision is reached."""
 
     @property
     def lacking(self) -> float:
-        """Returns the half width divided by the required one."""
+        """Returns the half width divided by the required half width."""
         return self.half_width / self.wanted if self.wanted > 0 else math.inf
 
 
 @dataclass(frozen=True)
 class Stopping:
-    """The looks, and the results of the last one."""
+    """How the runs ended: the looks, and the precisions at the last look."""
 
     rule: Until
     paired: bool
+    """Whether precisions apply to differences of pairs of cells, and not to means of cells."""
     looks: tuple[int, ...]
     """Number of seeds at each look."""
     widths: tuple[Width, ...]
+    """Precisions at the last look."""
     units: Mapping[str, str]
+    """Units by metric."""
 
     @property
     def seeds(self) -> int:
@@ -153,17 +166,17 @@ class Stopping:
 
     @property
     def reached(self) -> bool:
-        """Returns whether every precision is reached."""
+        """Returns whether all required precisions are reached."""
         return all(one.reached for one in self.widths)
 
     @property
     def over(self) -> bool:
-        """Returns whether no further look is due."""
+        """Returns whether the runs end: all precisions or the maximum number is reached."""
         return self.reached or self.seeds >= self.rule.most
 
     @property
     def estimand(self) -> str:
-        """Returns what the intervals estimate, in words."""
+        """Describes the quantity that the intervals estimate."""
         names = ", ".join(dict.fromkeys(one.metric for one in self.widths))
         mean = f"mean over runs of each run's {names}"
         if not self.paired:
@@ -171,7 +184,7 @@ class Stopping:
         return f"the difference, paired by seed, of the {mean}"
 
     def widest(self) -> list[Width]:
-        """Returns for each metric the width that is farthest from its goal."""
+        """Returns, for each metric, the precision that is farthest from the required one."""
 
         def rank(one: Width) -> tuple[bool, float]:
             return not one.reached, math.inf if math.isnan(one.lacking) else one.lacking
@@ -180,7 +193,10 @@ class Stopping:
         return [max((w for w in self.widths if w.metric == m), key=rank) for m in names]
 
     def description(self, names: Mapping[str, str] | None = None) -> str:
-        """Returns in words where the runs stopped and why; `names` are short names of the cells."""
+        """Describes at which number of seeds the runs ended and why.
+
+        `names` has short names of cells.
+        """
         wanted = " and ".join(str(one) for one in self.rule.precisions)
         if self.reached:
             first = f"{wanted}: reached with {self.seeds} seeds"
@@ -208,7 +224,7 @@ class Stopping:
         return f"± {half} of ± {wanted}{f' ({of})' if of else ''}{skewed}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the result as JSON-compatible data."""
+        """Returns the result as data for JSON."""
         from sojourn.scenario.run import plain
 
         return {
@@ -223,16 +239,19 @@ class Stopping:
 
 
 def stopping(table: Table, rule: Until, *, paired: bool) -> Stopping:
-    """Takes the looks that a table's runs allow, up to the first that suffices.
+    """Examines the precision of a table at each look, up to the first at which it is reached.
 
-    With `paired` the differences of all pairs of cells count, otherwise each cell's mean.
+    With `paired`, the precision applies to the differences of all pairs of cells; otherwise to the
+    mean of each cell.
     """
     columns = {one: table.metric(one.metric) for one in rule.precisions}
     placed = Placed(table)
     values = {one: placed.of(column) for one, column in columns.items()}
     for one, cells in values.items():
         if not any(np.isfinite(x).any() for x in cells.values()):
-            raise StudyError(f"--until `{one}`: no run has a value of {one.metric}")
+            raise StudyError(
+                f"--until `{one}`: no run has a value of {one.metric}; choose another metric"
+            )
     units = {column: table.units.get(column, "") for column in columns.values()}
     taken: list[int] = []
     found: tuple[Width, ...] = ()
@@ -278,7 +297,11 @@ def _widths(
 def take_looks(
     rule: Until, runs: Callable[[int], Table], *, paired: bool
 ) -> tuple[Table, Stopping]:
-    """Lets `runs` make the first n seeds, look by look; returns the last table and its result."""
+    """Makes runs look by look until the required precision or the maximum is reached.
+
+    `runs` makes the runs with the seeds 1 to n and returns their table. Returns the last table and
+    how the runs ended.
+    """
     for n in sequential.looks(rule.most):
         table = runs(n)
         found = stopping(table, rule, paired=paired)
@@ -288,7 +311,7 @@ def take_looks(
 
 
 def known(rule: Until, scenario: Scenario) -> None:
-    """Rejects a metric that no run of a scenario has."""
+    """Raises `StudyError` if the rule has a metric that runs of the scenario do not have."""
     plan = json.loads(scenario.plan_json)
     for one in rule.precisions:
         try:

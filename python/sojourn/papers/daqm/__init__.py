@@ -1,1 +1,1 @@
-"""The study of derivative-based queue management: `sojourn paper daqm`."""
+"""The study of derivative-based active queue management (dAQM): `sojourn paper daqm`."""

@@ -1,17 +1,19 @@
 """The thesis' findings (its sections 4.3.5, 6 and 7) as claims, under each reading's metrics.
 
-Interpretation of words: *lowest*, *highest*, *better*, *outperforms* mean by any amount, unless the
-thesis calls others *comparable* or *on par*; these are excluded from the comparison. *About x %*
-means within 10 percentage points, *more than x %* means exactly that. *On par* means within 5 %.
-*Aligned*, *consistent*, *the same*, *maximised by all* mean within 25 %, as the thesis' own numbers
-with these words are (but for delays under CBR: 45 %). *Reduced* means by at least 3 %. Where the
-text distinguishes long flows from short ones, findings on completion times and delays concern the
-long ones: it calls those of short flows the same. Values differ by orders of magnitude, so
-comparisons are of geometric means, paired by seed.
+Interpretation of words: *lowest*, *highest*, *better* and *outperforms* mean by any amount. If the
+thesis calls other mechanisms *comparable* or *on par*, these are excluded from the comparison.
+*About x %* means within 10 percentage points of x %. *More than x %* has no tolerance. *On par*
+means within 5 %. *Aligned*, *consistent*, *the same* and *maximised by all* mean within 25 %,
+because the thesis' own numbers agree within 25 % where it uses these words (except delays under
+CBR: 45 %). *Reduced* means by at least 3 %. Where the text distinguishes long flows from short
+flows, findings on completion times and delays concern the long flows only, because the text calls
+completion times and delays of short flows the same. Values differ by orders of magnitude, so claims
+compare geometric means, paired by seed.
 
-Until 2026-11-23 findings were judged as meant, with short runs, seeds 1 to 6. On that day, with
-those results known, claims were changed and added; `WITHDRAWN` lists the replaced ones. Verdicts
-are those of runs as published with seeds from `FIRST_SEED` on, which no earlier run had.
+Until 2026-11-23 the verdicts were from short runs of the reading *as meant*, with seeds 1 to 6. On
+that day claims were changed and added with these verdicts known; `WITHDRAWN` lists the replaced
+claims. Since then the verdicts are from runs of the reading *as published* with seeds from
+`FIRST_SEED` on, which no earlier run used.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ from sojourn.stats.estimate import Region
 from sojourn.stats.verdict import Verdict
 
 FROZEN = "2026-11-23"
-"""When the claims were last changed."""
+"""Date when the claims were last changed."""
 FIRST_SEED = 2001
 """First seed of the runs that judge the claims."""
 
@@ -60,11 +62,11 @@ _FLOWS = (*_LONG, *_SHORT)
 _MODELS = ("cbr", "vbr", "poisson-onoff", "pareto-onoff", "weibull-onoff")
 _POISSON, _PARETO, _WEIBULL = _MODELS[2:]
 _BUSY = ("cbr", _POISSON, _PARETO, _WEIBULL)
-"""All models except VBR, under which HTTP is hardly congested by the thesis."""
+"""All models except VBR. The thesis states that HTTP under VBR is hardly congested."""
 
 
 def features(t: Terms) -> tuple[Claim, ...]:
-    """Returns the claims of section 6.1: HTTP at a constant rate, sixteen mechanisms (figure 6)."""
+    """Returns the claims of section 6.1 (figure 6): HTTP at a constant rate, 16 mechanisms."""
     s, here = Section(t), {"flow": "http", "model": "cbr"}
     dervs = (*FEATURES, *CONFIGURATIONS)
     s.add(
@@ -83,13 +85,13 @@ def features(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "http-loss-c1",
-        "dAQM_c1 loses least, RED left out",
+        "dAQM_c1 loses least if RED is left out",
         "dAQM_c1 attained the lowest PLR, comparable to RED",
         s.least(t.loss, C1, others(RED, C1, among=SIXTEEN), 6, here),
     )
     s.add(
         "http-throughput",
-        "All sixteen have the same throughput, within 25 %",
+        "All sixteen mechanisms have the same throughput, within 25 %",
         "all AQMs managed to maximize throughput",
         s.same(t.throughput, SIXTEEN, 6, here),
     )
@@ -101,21 +103,21 @@ def features(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "http-c1-extremes",
-        "Of all dAQMs dAQM_c1 has the least loss and the longest queue",
+        "dAQM_c1 has the least loss and the longest queue of all dAQMs",
         "dAQM_c1 has obtained the lowest PLR and highest queue length among all",
         s.least(t.loss, C1, others(C1, among=dervs), 6, here),
         s.most(t.queue, C1, others(C1, among=dervs), 6, here),
     )
     s.add(
         "http-delay-c2-daqm",
-        "Of all dAQMs dAQM_c2 has the lowest delay",
+        "dAQM_c2 has the lowest delay of all dAQMs",
         "dAQM_c2 has obtained the lowest delay",
         s.least(t.delay, C2, others(C2, among=dervs), 6, here),
     )
     short = tuple(FEATURES[i - 1] for i in (5, 6, 8))
     s.add(
         "http-features-sojourn",
-        "Features 5, 6 and 8 alone have shorter sojourn times than others",
+        "Features 5, 6 and 8, each alone, have shorter sojourn times than the other features",
         "features 5, 6, and 8 delivered the lowest sojourn time",
         (s.least(t.sojourn, f, others(*short, among=FEATURES), 6, here) for f in short),
     )
@@ -129,7 +131,7 @@ def features(t: Terms) -> tuple[Claim, ...]:
 
 
 def red_over_time(t: Terms) -> tuple[Claim, ...]:
-    """Returns the claims of section 6.1.1: streaming at a constant rate over time (figure 7)."""
+    """Returns the claims of section 6.1.1 (figure 7): streaming at a constant rate over time."""
     s, here = Section(t), {"flow": "streaming", "model": "cbr"}
     s.add(
         "figure-7-red",
@@ -140,7 +142,7 @@ def red_over_time(t: Terms) -> tuple[Claim, ...]:
     if t.first_drop:
         s.made.append(
             MeanIn(
-                id="figure-7-28-s", text="RED first drops a packet after about 28 s (by a fifth)",
+                id="figure-7-28-s", text="RED first drops a packet after 28 s, within a fifth",
                 metric=t.first_drop, region=Region(28 * 0.8, 28 * 1.2),
                 published="(0 s to 28 s) only increasing until the RED drop mechanism kicks in",
                 cell={**t.at(10, **here), "mechanism": RED},
@@ -150,7 +152,7 @@ def red_over_time(t: Terms) -> tuple[Claim, ...]:
 
 
 def flows(t: Terms) -> tuple[Claim, ...]:
-    """Returns the claims of section 6.2.1: five flows with exponential periods (figure 8)."""
+    """Returns the claims of section 6.2.1 (figure 8): five kinds of flow, exponential periods."""
     s = Section(t)
 
     def over(flows: tuple[str, ...], make: Callable[[Cell], Claim]) -> list[Claim]:
@@ -164,27 +166,27 @@ def flows(t: Terms) -> tuple[Claim, ...]:
 
     s.add(
         "poisson-loss-c1",
-        "dAQM_c1 loses least, RED and FQ-CoDel left out",
+        "dAQM_c1 loses least if RED and FQ-CoDel are left out",
         "dAQM_c1 has the lowest PLR, comparable to both RED and FQ-CoDel",
         below(t.loss, C1, _FLOWS, *others(RED, FQ_CODEL, C1)),
     )
     s.add(
         "poisson-fct-c1",
-        "Long flows: dAQM_c1 completes sooner than all rivals but RED",
+        "Long flows: dAQM_c1 completes sooner than all rivals except RED",
         "outperformed PIE, CoDel, FQ-CoDel, and COBALT (FCT)",
         below(t.completion, C1, _LONG, PIE, CODEL, FQ_CODEL, COBALT),
     )
     s.add(
         "poisson-delay-c1",
-        "Long flows: dAQM_c1's delay is below RED's and PIE's, above the others'",
+        "Long flows: dAQM_c1's delay is below RED's and PIE's and above the other rivals'",
         "outperformed by CoDel, FQ-CoDel, and COBALT, but lower than RED and PIE",
         below(t.delay, C1, _LONG, RED, PIE),
         above(t.delay, C1, _LONG, CODEL, FQ_CODEL, COBALT),
     )
     s.add(
         "poisson-c2",
-        "dAQM_c2 loses less than PIE, CoDel, COBALT; long flows complete sooner than "
-        "with all rivals but RED",
+        "dAQM_c2 loses less than PIE, CoDel and COBALT, and its long flows complete sooner than "
+        "those of all rivals except RED",
         "a relatively low PLR, better than PIE, CoDel, and COBALT, and a relatively low FCT, "
         "better than PIE, CoDel, FQ-CoDel, and COBALT",
         below(t.loss, C2, _FLOWS, PIE, CODEL, COBALT),
@@ -192,13 +194,13 @@ def flows(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "poisson-queue-c3",
-        "dAQM_c3 has the shortest queue, PIE, CoDel, COBALT left out",
+        "dAQM_c3 has the shortest queue if PIE, CoDel and COBALT are left out",
         "dAQM_c3 presents the lowest queue length comparable to PIE, CoDel, and COBALT",
         below(t.queue, C3, _FLOWS, *others(PIE, CODEL, COBALT, C3)),
     )
     s.add(
         "poisson-sojourn-c3",
-        "dAQM_c3's sojourn time is below RED's and FQ-CoDel's, above COBALT's",
+        "dAQM_c3's sojourn time is below RED's and FQ-CoDel's and above COBALT's",
         "comparable to PIE and CoDel, but not as low as COBALT, yet, it outperforms RED and "
         "FQ-CoDel",
         below(t.sojourn, C3, _FLOWS, RED, FQ_CODEL),
@@ -206,7 +208,7 @@ def flows(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "poisson-fct-c3",
-        "Long flows: dAQM_c3 completes sooner than CoDel, FQ-CoDel, COBALT",
+        "Long flows: dAQM_c3 completes sooner than CoDel, FQ-CoDel and COBALT",
         "in terms of lower FCT, it surpasses CoDel, FQ-CoDel, and COBALT",
         below(t.completion, C3, _LONG, CODEL, FQ_CODEL, COBALT),
     )
@@ -218,13 +220,14 @@ def flows(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "poisson-delay-c3",
-        "Long flows: dAQM_c3's delay is below RED's and PIE's, above the others'",
+        "Long flows: dAQM_c3's delay is below RED's and PIE's and above the other rivals'",
         "outperformed by CoDel, FQ-CoDel, and COBALT, but lower than RED and PIE",
         below(t.delay, C3, _LONG, RED, PIE),
         above(t.delay, C3, _LONG, CODEL, FQ_CODEL, COBALT),
     )
     s.add(
-        "poisson-throughput-long", "Every dAQM delivers less than the rivals in FTP and streaming",
+        "poisson-throughput-long", "Every dAQM has less throughput of FTP and streaming than the "
+        "rivals",
         "across all dAQM configurations, there is a noticeable reduction in throughput for heavy "
         "traffic and long flows traffic",
         (
@@ -236,13 +239,13 @@ def flows(t: Terms) -> tuple[Claim, ...]:
     )  # fmt: skip
     s.add(
         "poisson-throughput-even",
-        "Short flows: all have the same throughput, within 25 %",
+        "Short flows: all mechanisms have the same throughput, within 25 %",
         "under short flows traffic the throughput is more consistent across all AQM techniques",
         over(_SHORT, lambda cell: s.same(t.throughput, EIGHT, 8, cell)),
     )
     s.add(
         "poisson-fct-short",
-        "Short flows: all complete at the same time, within 25 %",
+        "Short flows: all mechanisms have the same completion time, within 25 %",
         "the FCTs are roughly the same in the short flows, for Gaming, VoIP, and HTTP",
         over(_SHORT, lambda cell: s.same(t.completion, EIGHT, 8, cell)),
     )
@@ -291,12 +294,12 @@ def flows(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "poisson-loss-cobalt",
-        "COBALT loses most, PIE and CoDel left out",
+        "COBALT loses most if PIE and CoDel are left out",
         "COBALT: highest PLR, together with PIE and CoDel",
         above(t.loss, COBALT, _FLOWS, *others(PIE, CODEL, COBALT)),
     )
     s.add(
-        "tcp-udp", "dAQM shortens sojourn times, relative to RED, more with TCP than with UDP",
+        "tcp-udp", "dAQM's sojourn time, as a share of RED's, is smaller with TCP than with UDP",
         "the dAQM algorithm is more efficient when employed with the TCP as opposed to the UDP",
         (
             Ratio(id="", text=d, metric=AGAINST_RED, region=LOWER, each=t.each, scale="geometric",
@@ -309,7 +312,7 @@ def flows(t: Terms) -> tuple[Claim, ...]:
 
 
 def models(t: Terms) -> tuple[Claim, ...]:
-    """Returns the claims of sections 6.2.2 and 7: five traffic models (figures 9 and 10)."""
+    """Returns the claims of sections 6.2.2 and 7 (figures 9 and 10): five traffic models."""
     s = Section(t)
     figure = {"http": 9, "streaming": 10}
 
@@ -328,8 +331,8 @@ def models(t: Terms) -> tuple[Claim, ...]:
 
     s.add(
         "http-models-align",
-        "HTTP: all have the same delay, throughput and completion time under "
-        "each model, within 25 %",
+        "HTTP: all mechanisms have the same delay, throughput and completion time under each "
+        "model, within 25 %",
         "the delay, throughput, and FCT performance align among all AQMs",
         (
             s.same(metric, EIGHT, n, cell)
@@ -339,47 +342,47 @@ def models(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "http-busy-loss-c1",
-        "HTTP: dAQM_c1 loses least under each model but VBR, RED left out",
+        "HTTP: dAQM_c1 loses least under each model except VBR if RED is left out",
         "dAQM_c1 has the lowest PLR, comparable to RED",
         below(t.loss, C1, "http", _BUSY, *others(RED, C1)),
     )
     s.add(
         "http-models-sojourn-c1",
-        "HTTP: dAQM_c1's sojourn time is above COBALT's, below RED's, PIE's, FQ-CoDel's",
+        "HTTP: dAQM_c1's sojourn time is above COBALT's and below RED's, PIE's and FQ-CoDel's",
         "on par with CoDel, slightly higher than COBALT, but outperforms RED, PIE, and FQ-CoDel",
         below(t.sojourn, C1, "http", _BUSY, RED, PIE, FQ_CODEL),
         above(t.sojourn, C1, "http", _BUSY, COBALT),
     )
     s.add(
         "http-models-sojourn-c2",
-        "HTTP: dAQM_c2's sojourn time is below RED's and PIE's, above CoDel's and COBALT's",
+        "HTTP: dAQM_c2's sojourn time is below RED's and PIE's and above CoDel's and COBALT's",
         "comparable to FQ-CoDel, lower than RED and PIE, but higher than CoDel and COBALT",
         below(t.sojourn, C2, "http", _BUSY, RED, PIE),
         above(t.sojourn, C2, "http", _BUSY, CODEL, COBALT),
     )
     s.add(
         "http-models-loss-c2",
-        "HTTP: dAQM_c2 loses less than PIE, CoDel, COBALT, more than RED and FQ-CoDel",
+        "HTTP: dAQM_c2 loses less than PIE, CoDel and COBALT and more than RED and FQ-CoDel",
         "lower than PIE, CoDel, and COBALT, but higher than RED and FQ-CoDel",
         below(t.loss, C2, "http", _BUSY, PIE, CODEL, COBALT),
         above(t.loss, C2, "http", _BUSY, RED, FQ_CODEL),
     )
     s.add(
         "http-busy-queue-c3",
-        "HTTP: dAQM_c3 has the shortest queue under each model but VBR",
+        "HTTP: dAQM_c3 has the shortest queue under each model except VBR",
         "dAQM_c3 has the lowest queue length",
         below(t.queue, C3, "http", _BUSY, *others(C3)),
     )
     s.add(
         "http-models-sojourn-c3",
-        "HTTP: dAQM_c3's sojourn time is above COBALT's, below RED's, PIE's, FQ-CoDel's",
+        "HTTP: dAQM_c3's sojourn time is above COBALT's and below RED's, PIE's and FQ-CoDel's",
         "on par with CoDel, higher than COBALT, but surpassing RED, PIE, and FQ-CoDel",
         below(t.sojourn, C3, "http", _BUSY, RED, PIE, FQ_CODEL),
         above(t.sojourn, C3, "http", _BUSY, COBALT),
     )
     s.add(
         "http-models-red",
-        "HTTP: RED has the longest queue, dAQM_c3's about 80 % shorter (Poisson)",
+        "HTTP: RED has the longest queue; under Poisson dAQM_c3's is about 80 % shorter",
         "RED has the highest queue length, especially in Poisson-distributed flow, about 80% "
         "higher than dAQM_c3",
         above(t.queue, RED, "http", _BUSY, *others(RED)),
@@ -405,7 +408,7 @@ def models(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "http-models-loss-cobalt",
-        "HTTP: COBALT loses most under each model but VBR",
+        "HTTP: COBALT loses most under each model except VBR",
         "COBALT also has the worst PLR among all distributions",
         above(t.loss, COBALT, "http", _BUSY, *others(COBALT)),
     )
@@ -418,7 +421,7 @@ def models(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "http-weibull-sojourn-c3",
-        "HTTP, Weibull: dAQM_c3's sojourn time is above RED's, PIE's, CoDel's, COBALT's",
+        "HTTP, Weibull: dAQM_c3's sojourn time is above RED's, PIE's, CoDel's and COBALT's",
         "it fell behind RED, PIE, CoDel, and COBALT in managing Weibull-distributed HTTP traffic",
         above(t.sojourn, C3, "http", (_WEIBULL,), RED, PIE, CODEL, COBALT),
     )
@@ -431,20 +434,20 @@ def models(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "streaming-fct-c1",
-        "Streaming: dAQM_c1 completes after RED, before CoDel, FQ-CoDel, COBALT",
+        "Streaming: dAQM_c1 completes after RED and before CoDel, FQ-CoDel and COBALT",
         "higher than RED, on par with PIE, but outperforms CoDel, FQ-CoDel, and COBALT",
         above(t.completion, C1, "streaming", _MODELS, RED),
         below(t.completion, C1, "streaming", _MODELS, CODEL, FQ_CODEL, COBALT),
     )
     s.add(
         "streaming-loss-c2",
-        "Streaming: dAQM_c2 loses less than PIE, CoDel, FQ-CoDel, COBALT",
+        "Streaming: dAQM_c2 loses less than PIE, CoDel, FQ-CoDel and COBALT",
         "outperforms PIE, CoDel, FQ-CoDel and COBALT among all distributions",
         below(t.loss, C2, "streaming", _MODELS, PIE, CODEL, FQ_CODEL, COBALT),
     )
     s.add(
         "streaming-fct-c2",
-        "Streaming: dAQM_c2 completes after RED and PIE, before the others",
+        "Streaming: dAQM_c2 completes after RED and PIE and before the other rivals",
         "lower than CoDel, FQ-CoDel, and COBALT, but higher than RED and PIE",
         above(t.completion, C2, "streaming", _MODELS, RED, PIE),
         below(t.completion, C2, "streaming", _MODELS, CODEL, FQ_CODEL, COBALT),
@@ -457,28 +460,28 @@ def models(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "streaming-sojourn-c3",
-        "Streaming: dAQM_c3's sojourn time is below RED's and FQ-CoDel's, above COBALT's",
+        "Streaming: dAQM_c3's sojourn time is below RED's and FQ-CoDel's and above COBALT's",
         "on par with PIE, CoDel, higher than COBALT, but surpassing RED, and FQ-CoDel",
         below(t.sojourn, C3, "streaming", _MODELS, RED, FQ_CODEL),
         above(t.sojourn, C3, "streaming", _MODELS, COBALT),
     )
     s.add(
         "streaming-loss-c3",
-        "Streaming: dAQM_c3 loses more than RED and FQ-CoDel, less than PIE, CoDel, COBALT",
+        "Streaming: dAQM_c3 loses more than RED and FQ-CoDel and less than PIE, CoDel and COBALT",
         "higher than RED and FQ-CoDel, but outperforms PIE, CoDel, and COBALT",
         above(t.loss, C3, "streaming", _MODELS, RED, FQ_CODEL),
         below(t.loss, C3, "streaming", _MODELS, PIE, CODEL, COBALT),
     )
     s.add(
         "streaming-fct-c3",
-        "Streaming: dAQM_c3 completes after RED and PIE, before the others",
+        "Streaming: dAQM_c3 completes after RED and PIE and before the other rivals",
         "FCT, higher than RED and PIE, outperforms CoDel, FQ-CoDel, and COBALT",
         above(t.completion, C3, "streaming", _MODELS, RED, PIE),
         below(t.completion, C3, "streaming", _MODELS, CODEL, FQ_CODEL, COBALT),
     )
     s.add(
         "streaming-delay-c3",
-        "Streaming: dAQM_c3's delay is above CoDel's, FQ-CoDel's, COBALT's",
+        "Streaming: dAQM_c3's delay is above CoDel's, FQ-CoDel's and COBALT's",
         "has a higher delay than CoDel, FQ-CoDel, and COBALT",
         above(t.delay, C3, "streaming", _MODELS, CODEL, FQ_CODEL, COBALT),
     )
@@ -490,7 +493,7 @@ def models(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "streaming-queue-red-c3", "Streaming: dAQM_c3's queue is shorter than RED's by more than "
-        "70 % (Weibull), about 85 % (Pareto, VBR), about 80 % (CBR)",
+        "70 % under Weibull, about 85 % under Pareto and VBR, and about 80 % under CBR",
         "more than 70% worse than dAQM_c3 under the Weibull distribution, about 85% worse under "
         "the Pareto distribution and VBR, and about 80% worst in CBR traffic",
         (
@@ -515,7 +518,7 @@ def models(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "streaming-sojourn-cobalt",
-        "Streaming: COBALT has the shortest sojourn time under each",
+        "Streaming: COBALT has the shortest sojourn time under each model",
         "COBALT has the lowest sojourn time",
         below(t.sojourn, COBALT, "streaming", _MODELS, *others(COBALT)),
     )
@@ -533,14 +536,15 @@ def models(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "streaming-delay-cobalt",
-        "Streaming: COBALT has the lowest delay, CoDel comes next",
+        "Streaming: COBALT has the lowest delay and CoDel the second lowest",
         "CoDel gives lower delay and better performance, then COBALT gives the best performance",
         below(t.delay, COBALT, "streaming", _MODELS, *others(COBALT)),
         below(t.delay, CODEL, "streaming", _MODELS, *others(CODEL, COBALT)),
     )
     s.add(
         "pareto-c3",
-        "Pareto: dAQM_c3 has the shortest queue and, COBALT left out, sojourn time",
+        "Pareto: dAQM_c3 has the shortest queue, and the shortest sojourn time if COBALT is left "
+        "out",
         "superior effectiveness under Pareto distribution, for both short and long flows, in "
         "obtaining the minimal queue length and sojourn time",
         (
@@ -556,12 +560,12 @@ UNIFORM, BY_FEATURE = "0.4 for all", "0.2 to 0.5 by derivative"
 
 
 def uniform(t: Terms) -> tuple[Claim, ...]:
-    """Returns the claims of section 4.3.5: one drop rate for all features or one for each."""
+    """Returns the claim of section 4.3.5: one drop rate for all features against several."""
     return (
         Every(
             id="uniform-rate",
-            text="HTTP: one drop rate for all features gives shorter queues and sojourn times than "
-            "one for each derivative",
+            text="HTTP: queues and sojourn times are shorter with one drop rate for all features "
+            "than with one for each derivative",
             published="noticeable improvement when a uniform drop condition was applied across all "
             "eight traffic features",
             claims=tuple(
@@ -584,27 +588,30 @@ SECTIONS: Mapping[str, Callable[[Terms], tuple[Claim, ...]]] = {
     "loads": sweeps.loads,
     "payloads": sweeps.payloads,
 }
-"""The thesis' sections of results, by the part with their runs on the switch."""
+"""Claims of each section of results, by the name of the part with the section's runs.
+
+The names are those of the parts on the switch, as meant.
+"""
 
 
 def made(terms: Terms) -> tuple[Claim, ...]:
-    """Returns all findings about the thesis' figures in a reading's terms."""
+    """Returns the claims of all sections with figures, in the terms of a reading."""
     return tuple(claim for section in SECTIONS.values() for claim in section(terms))
 
 
-_MERGED = "one sentence of the thesis about two metrics: one claim now, {}"
+_MERGED = "the thesis states this about two metrics in one sentence; replaced by one claim: {}"
 _MARGIN = (
-    "its 5 % were stricter than the thesis' own numbers, which differ by 22 % and more where it "
-    "calls them so; now within 25 %, {}"
+    "the margin of 5 % was too strict: values that the thesis calls the same differ by 22 % and "
+    "more; replaced by a claim with a margin of 25 %: {}"
 )
 _IDLE = (
     "the thesis says of HTTP under VBR that it is hardly congested and all mechanisms are alike; "
-    "now without it, {}"
+    "replaced by a claim without VBR: {}"
 )
 _NOT: Verdict = "does not hold"
 _OPEN: Verdict = "cannot be told"
 
-#: The old verdicts are those of `--quick` as meant: runs of 3 s, seeds 1 to 6.
+#: The verdicts of withdrawn claims are from quick runs as meant: 3 s, seeds 1 to 6.
 WITHDRAWN = tuple(
     Withdrawn(id=name, text=text, date=FROZEN, verdict=verdict, reason=reason)
     for name, text, verdict, reason in (
@@ -612,30 +619,33 @@ WITHDRAWN = tuple(
          _MERGED.format("http-shortest-all")),
         ("http-queue-all", "Every dAQM has a shorter queue than every rival", _NOT,
          _MERGED.format("http-shortest-all")),
-        ("http-throughput-same", "All sixteen deliver the same, within 5 %", _NOT,
-         _MARGIN.format("http-throughput")),
+        ("http-throughput-same", "All sixteen mechanisms have the same throughput, within 5 %",
+         _NOT, _MARGIN.format("http-throughput")),
         ("poisson-queue-red", "RED has the longest queue", "holds", _MERGED.format("poisson-red")),
-        ("poisson-throughput-short", "All deliver the same for HTTP, VoIP and gaming, within 5 %",
-         _NOT, _MARGIN.format("poisson-throughput-even")),
-        ("http-models-throughput", "HTTP: all deliver the same under each model, within 5 %", _NOT,
-         _MARGIN.format("http-models-align")),
-        ("http-models-delay", "HTTP: all have the same delay under each model, within 5 %", _NOT,
-         _MARGIN.format("http-models-align")),
-        ("http-models-loss-c1", "HTTP: dAQM_c1 loses least under each model, RED left out", _NOT,
-         _IDLE.format("http-busy-loss-c1")),
+        ("poisson-throughput-short", ("All mechanisms have the same throughput of HTTP, VoIP and "
+         "gaming, within 5 %"), _NOT, _MARGIN.format("poisson-throughput-even")),
+        ("http-models-throughput", ("HTTP: all mechanisms have the same throughput under each "
+         "model, within 5 %"), _NOT, _MARGIN.format("http-models-align")),
+        ("http-models-delay", ("HTTP: all mechanisms have the same delay under each model, "
+         "within 5 %"), _NOT, _MARGIN.format("http-models-align")),
+        ("http-models-loss-c1", ("HTTP: dAQM_c1 loses least under each model if RED is left "
+         "out"), _NOT, _IDLE.format("http-busy-loss-c1")),
         ("http-models-queue-c3", "HTTP: dAQM_c3 has the shortest queue under each model", "holds",
          _IDLE.format("http-busy-queue-c3")),
-        ("streaming-throughput-cobalt", "Streaming CBR: COBALT delivers most, by 5 %", _NOT,
-         "the 5 % were ours: streaming-most-cobalt"),
-        ("pareto-sojourn-c3", "Pareto: dAQM_c3's sojourn time is below RED's, PIE's, FQ-CoDel's",
-         "holds", "the thesis' sentence is about queue and sojourn time: pareto-c3"),
+        ("streaming-throughput-cobalt", ("Streaming, CBR: COBALT has the highest throughput, by "
+         "at least 5 %"), _NOT, "the thesis states no 5 %; replaced by streaming-most-cobalt"),
+        ("pareto-sojourn-c3", ("Pareto: dAQM_c3's sojourn time is below RED's, PIE's and "
+         "FQ-CoDel's"), "holds",
+         "the thesis' sentence is about queue and sojourn time; replaced by pareto-c3"),
         ("drop-rate-queue", "The queue shrinks as dAQM's drop rate grows", _OPEN,
          _MERGED.format("drop-rate-shorter")),
         ("drop-rate-sojourn", "The sojourn time shrinks as dAQM's drop rate grows", _OPEN,
          _MERGED.format("drop-rate-shorter")),
         ("size-queue", "Queues, in packets, shrink as packets grow", _NOT,
-         "not possible on a switch whose ports' rates grow with the packets; now size-falls"),
-        ("load-fct", "At twice the capacity COBALT completes flows soonest, HTTP and FTP", _NOT,
-         "the thesis says by how much, and what of dAQM_c3: load-fct-http, load-fct-ftp"),
+         ("not possible on a switch whose ports' rates grow with the packets; replaced by "
+         "size-falls")),
+        ("load-fct", "At twice the capacity COBALT completes HTTP and FTP flows soonest", _NOT,
+         ("the thesis states by how much, and names dAQM_c3 too; replaced by load-fct-http and "
+         "load-fct-ftp")),
     )
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Differences between the three readings: the study's main message, as sentences and tables."""
+"""Differences between the three readings of the thesis, as sentences and tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sojourn.papers.daqm.scenarios import HTTP
 from sojourn.papers.daqm.terms import DELAY, DELIVERED, LOSS, QUEUE, SOJOURN
 from sojourn.papers.outcome import Outcome
 
-#: Published metrics and the runs' own metrics with the same meaning.
+#: The runs' own metrics by the published metric with the same meaning.
 SAME = {
     "delay": DELAY,
     "plr": LOSS,
@@ -22,7 +22,7 @@ SAME = {
 
 
 def _http(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns HTTP at a constant rate, with the flow's own rate and the preset's drop rates."""
+    """Returns the rows of HTTP at a constant rate, with the default rate, payload and drop rate."""
     chosen = (frame["flow"] == "http") & (frame["model"] == "cbr")
     for column, value in (("rate", HTTP.rate), ("payload", HTTP.payload), ("drop_rate", 0.0)):
         if column in frame:
@@ -35,9 +35,11 @@ def _mean(frame: pd.DataFrame, mechanism: str, metric: str) -> float:
 
 
 def readings(outcome: Outcome) -> pd.DataFrame:
-    """Returns HTTP at a constant rate by mechanism: as published, and in the three readings.
+    """Returns loss and sojourn time of HTTP at a constant rate by mechanism.
 
-    Loss is that of the published averaging in the first two, and counted once in the others.
+    Columns: the thesis' value, and the mean in each of the three readings. The thesis' value and
+    the reading as published have the published averaging; the other readings count each packet
+    once.
     """
     known = published.frame()
     known = known[known["source"] == "HTTP CBR"]
@@ -63,7 +65,10 @@ def readings(outcome: Outcome) -> pd.DataFrame:
 
 
 def order(outcome: Outcome) -> pd.DataFrame:
-    """Returns Spearman's rank correlations of the orders of the eight mechanisms."""
+    """Returns Spearman's rank correlations between the thesis and our runs, by metric.
+
+    They compare the orders of the eight mechanisms, as published and at each load as meant.
+    """
     known = published.frame()
     known = known[known["source"] == "HTTP CBR"]
     bus, meant = (
@@ -92,14 +97,17 @@ def order(outcome: Outcome) -> pd.DataFrame:
 
 
 def _alike(a: list[float], b: list[float]) -> float:
-    """Returns Spearman's rank correlation; NaN if all values are equal."""
+    """Returns Spearman's rank correlation; NaN if all values of `a` or of `b` are equal."""
     if len(set(a)) < 2 or len(set(b)) < 2:
         return float("nan")
     return float(spearmanr(a, b).statistic)
 
 
 def averaging(outcome: Outcome) -> pd.DataFrame:
-    """Returns the effect of the averaging by mechanism: runs as published, HTTP, constant rate."""
+    """Returns the effect of the published averaging by mechanism.
+
+    The runs are those as published of HTTP at a constant rate.
+    """
     bus = _http(outcome.frame("published", "estimates"))
     columns = {
         "loss as published": "plr",
@@ -118,7 +126,10 @@ def averaging(outcome: Outcome) -> pd.DataFrame:
 
 
 def quirks(outcome: Outcome) -> pd.DataFrame:
-    """Returns the effect of each quirk of the published code on dAQM: HTTP, constant rate, bus."""
+    """Returns the effect of each quirk of the published code on dAQM.
+
+    The runs are those on the bus of HTTP at a constant rate.
+    """
     columns = {
         "loss as published": "plr",
         "loss counted once": "loss",
@@ -143,44 +154,46 @@ def quirks(outcome: Outcome) -> pd.DataFrame:
 
 
 def messages(outcome: Outcome) -> list[str]:
-    """Returns sentences on the differences between the readings, with this run's figures."""
+    """Returns sentences on the differences between the readings, with the study's own numbers."""
     bus, described = _http(outcome.frame("published", "estimates")), outcome.frame("described")
     meant = _http(outcome.frame("features", "all"))
     meant = meant[meant["load"] == meant["load"].max()]
     load = float(meant["load"].iloc[0])
     said = [
         (
-            f"As published, the bus carries {bus['carried'].mean():.0f} frames a second of all "
-            "stations together, for a frame occupies it for its 1 ms of propagation: the bus is "
-            "the bottleneck, not a switch."
+            f"As published, the bus carries {bus['carried'].mean():.0f} frames a second for all "
+            "stations together, because a frame occupies the bus for 1 ms of propagation. The bus "
+            "is the bottleneck."
         ),
         (
-            f"As published, measuring discards {_share(_mean(bus, C1, 'discarded'))} of what "
-            "clients send through dAQM_c1, and the published loss of "
-            f"{_share(_mean(bus, C1, 'plr'))} leaves them out; counted once, it loses "
-            f"{_share(_mean(bus, C1, 'loss'))}. With "
-            f"correct measuring on the same bus its sojourn time is "
+            f"As published, measuring discards {_share(_mean(bus, C1, 'discarded'))} of the "
+            "packets that clients send through dAQM_c1. The published loss of "
+            f"{_share(_mean(bus, C1, 'plr'))} does not contain them; if each packet is counted "
+            f"once, dAQM_c1 loses {_share(_mean(bus, C1, 'loss'))}. With correct measuring on the "
+            "same bus, dAQM_c1's sojourn time is "
             f"{_quirk(outcome, C1, 'none', 'sojourn'):.0f} ms instead of "
             f"{_quirk(outcome, C1, 'all', 'sojourn'):.0f} ms."
         ),
         (
-            "What the published code's host clock showed cannot be known, and it decides: if 10 ms "
-            f"of it were 1 s of the simulation, dAQM_c1's sojourn time is "
+            "The published code samples queues by the clock of its host, whose speed relative to "
+            "simulated time is unknown but decisive. If 10 ms of the host's clock are 1 s of "
+            "simulated time, dAQM_c1's sojourn time is "
             f"{_quirk(outcome, C1, 'all, wall-period 1s', 'sojourn'):.0f} ms and its queue "
             f"{_quirk(outcome, C1, 'all, wall-period 1s', 'queue'):.1f} packets (the thesis: 46 ms "
-            "and 10.0)."
+            "and 10.0 packets)."
         ),
         (
-            f"Leaving zeros out makes RED's sojourn time {_mean(bus, RED, 'sojourn'):.0f} ms of "
-            f"{_mean(bus, RED, 'sojourn_with_zeros'):.0f} ms, and counting drops twice "
-            f"makes COBALT's final loss {_share(_mean(bus, COBALT, 'plr_final'))}, though "
-            f"{_share(_mean(bus, COBALT, 'loss'))} of what clients sent was dropped."
+            f"RED's mean sojourn time is {_mean(bus, RED, 'sojourn'):.0f} ms without samples of "
+            f"zero, and {_mean(bus, RED, 'sojourn_with_zeros'):.0f} ms with them. Because drops "
+            f"are counted twice, COBALT's final loss is {_share(_mean(bus, COBALT, 'plr_final'))}, "
+            f"although it dropped {_share(_mean(bus, COBALT, 'loss'))} of the clients' packets."
         ),
         (
-            "As described, nothing is ever congested: the busiest of all runs keeps its ports "
-            f"{_share(float(described['utilisation'].max()))} busy, "
-            f"{int(described['drops'].sum())} packets are dropped, and the longest mean sojourn "
-            f"time is {1e6 * float(described[SOJOURN].max()):.1f} us. Mechanisms cannot differ."
+            "As described, no port is congested. The highest utilisation of a run is "
+            f"{_share(float(described['utilisation'].max()))}, "
+            f"{int(described['drops'].sum())} packets are dropped in all, and the longest mean "
+            f"sojourn time is {1e6 * float(described[SOJOURN].max()):.1f} us. So mechanisms cannot "
+            "differ."
         ),
     ]
     shortest = min(EIGHT, key=lambda m: _mean(meant, m, SOJOURN))
@@ -188,21 +201,21 @@ def messages(outcome: Outcome) -> list[str]:
     said.append(
         f"As meant, at load {load:g} of HTTP at a constant rate, {shortest} has the shortest "
         f"sojourn time ({1000 * _mean(meant, shortest, SOJOURN):.1f} ms) and {fewest} the least "
-        f"loss ({_share(_mean(meant, fewest, LOSS))}); the thesis names dAQM_c3 and dAQM_c1, which "
-        f"have {1000 * _mean(meant, 'dAQM_c3', SOJOURN):.1f} ms and "
-        f"{_share(_mean(meant, C1, LOSS))} here."
+        f"loss ({_share(_mean(meant, fewest, LOSS))}). The thesis names dAQM_c3 for sojourn time "
+        f"({1000 * _mean(meant, 'dAQM_c3', SOJOURN):.1f} ms here) and dAQM_c1 for loss "
+        f"({_share(_mean(meant, C1, LOSS))} here)."
     )
     most = max(_mean(meant, m, DELIVERED) for m in EIGHT)
     told = ", ".join(f"{m} {_share(_mean(meant, m, DELIVERED) / most)}" for m in CONFIGURATIONS)
     said.append(
-        "Short queues and sojourn times are bought with throughput: of what the best mechanism "
-        f"delivers there, {told}."
+        "dAQM's short queues and sojourn times cost throughput. At this load, the share of the "
+        f"best mechanism's throughput is: {told}."
     )
     return said
 
 
 def _share(value: float) -> str:
-    """Returns a share in per cent, with more digits for small ones."""
+    """Returns a share in per cent: whole numbers from 10 % on, two digits below."""
     return f"{100 * value:.2g} %" if value < 0.1 else f"{100 * value:.0f} %"
 
 

@@ -1,20 +1,21 @@
-"""The published metrics, including their errors, from the records of a flow monitor.
+"""The published metrics, with the errors of the published code, from samples of a flow monitor.
 
-The thesis took FlowMonitor's totals every 0.1 s and averaged them in ways that its text does not
-describe. Each function here implements one of them, so that its effect is visible; the run's own
-metrics, counted once at the queue, are shown next to them. Findings in the published code:
+The published code read the totals of ns-3's FlowMonitor every 0.1 s and averaged them in ways that
+the thesis does not describe. The functions here repeat these computations. The study shows the
+results beside the run's own metrics, which count every packet once. The published code computes as
+follows:
 
-- the flows of ACKs count as flows, so that half of all delays are those of small packets on the
-  way back, and throughput is halved;
-- every total runs from time 0, and the mean over flows is unweighted: a flow of ten packets has the
-  weight of one of ten thousand;
-- a drop at a queue is counted twice (the monitor was installed twice), so that losses may exceed
-  1;
-- a packet discarded by measuring leaves no trace and is counted once, as lost, 10 s
-  later: never in a run of 11 s;
-- flow completion time is that of every flow, finished or not: from its first packet to the last
-  received so far;
-- of the samples of loss, queue length and sojourn time, the mean omits those of zero.
+- Flows of ACKs count as flows. So half of all delays are those of small packets on the way back,
+  and throughput is halved.
+- Every total is counted from time 0, and the mean over flows is unweighted: a flow of ten packets
+  has the weight of a flow of ten thousand.
+- A drop at a queue is counted twice, because the monitor was installed twice. So losses can exceed
+  1.
+- A packet that dAQM discards by measuring leaves no trace. The monitor counts it as lost once, 10 s
+  later, and so almost never in a run of 11 s.
+- The flow completion time is the time from a flow's first packet to the last packet received so
+  far, even if the flow is not finished.
+- The means of loss, queue length and sojourn time omit samples of zero.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-#: Seconds after which a packet without any trace counts as lost.
+#: Time in seconds after which FlowMonitor counts a packet without a trace as lost.
 FORGOTTEN = 10.0
-#: Number of times that a drop at a queue was counted.
+#: Number of times that the published code counts a drop at a queue.
 DROPS_COUNTED = 2
-#: Metrics whose zero samples were omitted.
+#: Metrics whose mean omits samples of zero.
 WITHOUT_ZEROS = ("plr", "queue", "sojourn")
 
 
 def samples(flow_series: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
-    """Returns the published metrics at each sample.
+    """Returns the published metrics at each sample, as a table with the time as index.
 
-    Units: delay and sojourn in ms, fct in s, throughput in kbit/s; plr is a share. Takes a run's
-    tables `flow_series` and `series`, recorded with `observe.monitor`.
+    `delay` and `sojourn` are in ms, `fct` in s, `throughput` in kbit/s and `queue` in packets;
+    `plr` is a share. `flow_series` and `series` are the tables of a run with `observe.monitor`.
     """
     f = flow_series
     if f.empty:  # no packets were sent
@@ -61,7 +62,7 @@ def samples(flow_series: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
 
 
 def _forgotten(f: pd.DataFrame) -> np.ndarray:
-    """Returns the packets discarded by measuring that a monitor has missed for long enough."""
+    """Returns, at each sample, how many packets were discarded by measuring 10 s ago or earlier."""
     keys = ["group", "flow", "back"]
     late = f[[*keys, "time", "measurement_drops"]].copy()
     late["time"] = (late["time"] + FORGOTTEN).round(6)
@@ -72,7 +73,10 @@ def _forgotten(f: pd.DataFrame) -> np.ndarray:
 
 
 def averages(found: pd.DataFrame) -> dict[str, float]:
-    """Returns the thesis' figures for a run: means over the samples, last samples of some."""
+    """Returns the thesis' numbers for a run: means over the samples.
+
+    For delay, loss and throughput also the last sample, with the suffix `_final`.
+    """
     out = {}
     for name in ("fct", "delay", "plr", "queue", "sojourn", "throughput"):
         values = found[name].to_numpy(dtype=float)
@@ -86,16 +90,16 @@ def averages(found: pd.DataFrame) -> dict[str, float]:
 
 
 def with_zeros(found: pd.DataFrame) -> dict[str, float]:
-    """Returns the same means including zeros."""
+    """Returns the means of `WITHOUT_ZEROS` including samples of zero."""
     return {name: float(found[name].mean()) for name in WITHOUT_ZEROS}
 
 
 def books(flow_series: pd.DataFrame) -> dict[str, float]:
-    """Returns the counts at the end of a run, with each packet counted once and without ACKs.
+    """Returns results at the end of a run that count each packet once.
 
-    `loss`: packets dropped for any reason over packets sent; `discarded`: the share of packets sent
-    that measuring dropped; `carried`: packets received per second, including ACKs; `first_drop`:
-    the sample of the first drop, in seconds.
+    `loss` is the share of sent data packets that were dropped for any reason, and `discarded` the
+    share that measuring dropped. `carried` is the number of received packets per second, including
+    ACKs. `first_drop` is the time of the first sample with a drop, in seconds; NaN without drops.
     """
     if flow_series.empty:
         return {"loss": 0.0, "discarded": 0.0, "carried": 0.0, "first_drop": float("nan")}

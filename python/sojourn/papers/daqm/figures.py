@@ -1,8 +1,9 @@
-"""Figures laid out as the thesis' figures 6 to 16: bars, lines and series, normalised by metric.
+"""Figures in the layout of the thesis' figures 6 to 16.
 
-The thesis' three-dimensional bars are grouped bars here. Values are per cent of the highest in
-their panel (lines, bars) or in their group (grouped bars), as the thesis has them; whiskers are
-95 % intervals over seeds. White diamonds are published values, in per cent of their own highest.
+The thesis' three-dimensional bars are grouped bars here. As in the thesis, values are in per cent
+of the highest value of their panel (lines, bars) or of their group (grouped bars). Error bars are
+95 % intervals over seeds. White diamonds are published values. In bars they are in per cent of the
+highest published value, in lines of our highest value.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sojourn.show import colours, style
 from sojourn.stats import mean_interval
 
 Metrics = Mapping[str, str]
-"""Columns with the titles of their panels."""
+"""Titles of the panels, by the column of the metric."""
 
 PUBLISHED: Metrics = {
     "fct": "Flow completion time",
@@ -56,7 +57,10 @@ _FLOW_NAMES = {
 
 
 def _interval(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, float]:
-    """Returns a mean and the half-width of its 95 % interval; zero for one value."""
+    """Returns the mean and the half-width of its 95 % interval.
+
+    The half-width is 0 for fewer than two values or equal values. The mean of no values is NaN.
+    """
     values = values[np.isfinite(values)]
     if not values.size:
         return float("nan"), 0.0
@@ -67,7 +71,7 @@ def _interval(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, flo
 
 
 def _colour(mechanism: str) -> str:
-    """Returns a colour: bright for rivals, dark for configurations, grey for features."""
+    """Returns the colour of a mechanism: grey for dAQM with one feature."""
     if mechanism in FEATURES:
         return "#b5b5b5"
     order = (*CONFIGURATIONS, *RIVALS)
@@ -97,7 +101,10 @@ def _points(
     axes: Axes, at: Sequence[float], paper: pd.DataFrame | None, mechanisms: Sequence[str],
     metric: str, label: str | None = None,
 ) -> None:  # fmt: skip
-    """Draws the published values of mechanisms, in per cent of the highest of these."""
+    """Draws the published values of mechanisms, in per cent of the highest published value.
+
+    `at` has their x coordinates. Draws nothing if `paper` is `None` or has no such metric.
+    """
     if paper is None or metric not in paper:
         return
     known = paper.set_index("mechanism")[metric].reindex(list(mechanisms)).astype(float)
@@ -111,7 +118,10 @@ def bars(
     metrics: Metrics,
     paper: pd.DataFrame | None = None,
 ) -> Figure:
-    """Draws as figure 6: a panel for each metric, a bar for each mechanism, in per cent."""
+    """Draws a figure like figure 6: a panel for each metric with a bar for each mechanism.
+
+    `paper` has the published values.
+    """
     with style.styled():
         figure, grid = _grid(metrics, 2, 1.75)
         for number, ((metric, title), axes) in enumerate(zip(metrics.items(), grid, strict=False)):
@@ -138,7 +148,10 @@ def bars(
 def grouped(
     frame: pd.DataFrame, by: str, metrics: Metrics, paper: pd.DataFrame | None = None
 ) -> Figure:
-    """Draws as figures 8 to 10: groups of bars by flow or model, in per cent of the highest."""
+    """Draws a figure like figures 8 to 10: groups of bars by flow or by traffic model.
+
+    `by` is `flow` or `model`. `paper` has the published values.
+    """
     names = _FLOW_NAMES if by == "flow" else _MODEL_NAMES
     order = [level for level in (FLOWS if by == "flow" else MODELS) if level in set(frame[by])]
     with style.styled():
@@ -175,9 +188,10 @@ def lines(
     metrics: Metrics,
     paper: pd.DataFrame | None = None,
 ) -> Figure:
-    """Draws as figures 11 to 16: a line for each mechanism, in per cent of the highest.
+    """Draws a figure like figures 11 to 16: a line for each mechanism over the factor `over`.
 
-    Published values are in per cent of our highest value, because not all published ones are known.
+    `label` is the label of the x axis. `paper` has the published values. They are in per cent of
+    our highest value, because not all published values are known.
     """
     with style.styled():
         figure, grid = _grid(metrics, 2, 1.9)
@@ -219,9 +233,10 @@ def lines(
 
 
 def over_time(series: Mapping[str, pd.DataFrame], columns: Mapping[str, str]) -> Figure:
-    """Draws as figure 7: sojourn time and queue length over time; rivals except RED are grey.
+    """Draws a figure like figure 7: sojourn time and queue length over time.
 
-    `series` has a frame with `time` for each mechanism; `columns` its columns and panel titles.
+    Rivals except RED are grey. `series` has a table with the column `time` for each mechanism;
+    `columns` has the panels' titles by column.
     """
     with style.styled():
         figure, grid = _grid(columns, 1, 2.1)

@@ -1,28 +1,29 @@
-"""The sixteen mechanisms compared, as queues with the thesis' settings (its table 2).
+"""The sixteen compared mechanisms as queues, with the settings of the thesis' table 2.
 
-From the thesis: buffers of 2000 packets; RED's thresholds of 500 and 1000 packets and weight 0.002;
-PIE's period of 15 ms and its gains; the intervals and targets of CoDel's family. From the published
-code, where the thesis is silent: RED's max_p of 0.02 and its gentle ramp (the target and gains that
-the table gives for RED are those of adaptive RED, which was off). The dequeue threshold that the
-table gives for PIE belongs to a rate estimator that was off.
+Settings from the thesis: buffers of 2000 packets; RED's thresholds of 500 and 1000 packets and its
+weight of 0.002; PIE's period of 15 ms and its gains; the intervals and targets of CoDel, FQ-CoDel
+and COBALT. Settings from the published code, which the thesis does not state: RED's max_p of 0.02
+and its gentle ramp. Two settings of the table had no effect: the target and gains of RED belong to
+adaptive RED, and the dequeue threshold of PIE to a rate estimator; both were off.
 
-Two differences remain, because these are Linux's mechanisms: PIE's burst allowance is the kernel's
-150 ms (ns-3 had 15 ms), and COBALT, which counts memory, has the memory of 2000 packets.
+Two settings differ from the thesis, because the queues implement Linux's mechanisms: PIE's burst
+allowance is 150 ms (ns-3: 15 ms), and COBALT, whose limit is in bytes of memory, has the memory of
+2000 packets.
 """
 
 from __future__ import annotations
 
-#: Packets that every queue holds, and bytes of headers of a full TCP packet.
+#: Limit of every queue in packets; length of a TCP packet's headers in bytes.
 LIMIT, HEADERS = 2000, 54
 
 RED, PIE, CODEL, FQ_CODEL, COBALT = "RED", "PIE", "CoDel", "FQ-CoDel", "COBALT"
 #: The rivals, in the thesis' order.
 RIVALS = (RED, PIE, CODEL, FQ_CODEL, COBALT)
-#: dAQM with one feature, and with all.
+#: dAQM with one feature each, and with all features in three configurations.
 FEATURES = tuple(f"dAQM_f{i}" for i in range(1, 9))
 CONFIGURATIONS = ("dAQM_c1", "dAQM_c2", "dAQM_c3")
 C1, C2, C3 = CONFIGURATIONS
-#: The eight mechanisms of most figures, and the sixteen of figure 6.
+#: The eight mechanisms of figures 7 to 16; the sixteen mechanisms of figure 6.
 EIGHT = (*RIVALS, *CONFIGURATIONS)
 SIXTEEN = (*RIVALS, *FEATURES, *CONFIGURATIONS)
 
@@ -39,15 +40,19 @@ _RIVALS = {
 
 
 def _memory(payload: int) -> int:
-    """Returns the memory of `LIMIT` packets: data and headers in a power of two, and overhead."""
+    """Returns the memory that `LIMIT` packets occupy in Linux, in bytes.
+
+    A packet occupies its data, headers and `skb_shared_info`, rounded up to a power of two, and
+    256 bytes of `sk_buff`.
+    """
     power = (payload + HEADERS + 64 + 320 - 1).bit_length()
     return LIMIT * ((1 << power) + 256)
 
 
 def queue(mechanism: str, payload: int = 1400, words: str = "") -> str:
-    """Returns the queue of a mechanism for packets of `payload` bytes.
+    """Returns the queue of a mechanism for packets of `payload` bytes, as words of a scenario.
 
-    `words` are added to dAQM's, such as ``rate 0.3``.
+    `words` are added to the words of dAQM's queue, such as ``rate 0.3``; rivals ignore them.
     """
     if mechanism in _RIVALS:
         return _RIVALS[mechanism].format(memory=_memory(payload))

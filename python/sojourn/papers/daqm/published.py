@@ -1,10 +1,10 @@
 """The published numbers of the thesis and its follow-up.
 
-Tables 4 to 9 are the thesis' own. The others are means and final values of the follow-up's raw
-results, averaged here as in the thesis; where both have a value they agree to all printed digits.
-The queue lengths of FTP and streaming are missing there. All have the published averaging: plain
-means over flows including ACK flows, zeros omitted from loss, queue length and sojourn time, losses
-at queues counted twice.
+Tables 4 to 9 are from the thesis. The other numbers are means and final values of the follow-up's
+raw results, averaged as in the thesis. Where a number is in both, they agree to all printed digits.
+The follow-up has no queue lengths of FTP and streaming. All numbers have the published averaging:
+unweighted means over flows including ACK flows, without samples of zero in loss, queue length and
+sojourn time, and with drops at queues counted twice.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pandas as pd
 
 from sojourn.papers.daqm.mechanisms import CONFIGURATIONS, EIGHT, FEATURES
 
-#: Metrics and their units, as published.
+#: Units of the published metrics, by metric. `_final` is the value at the end of a run.
 METRICS = {
     "fct": "s",
     "delay": "ms",
@@ -33,12 +33,13 @@ METRICS = {
 
 @dataclass(frozen=True)
 class Source:
-    """A published table: its cell, and its values by metric and mechanism."""
+    """A published table: a cell's values by metric and mechanism."""
 
     name: str
     cell: Mapping[str, str | float]
-    """Flow and model; `rate` in kbit/s, `payload` in bytes, `drop_rate`, where they are set."""
+    """Levels of `flow` and `model`, and of the swept factor: `rate`, `payload` or `drop_rate`."""
     mechanisms: Sequence[str]
+    """Mechanisms, in the order of the values."""
     values: Mapping[str, Sequence[float | None]]
 
 
@@ -312,15 +313,15 @@ def _sweeps() -> Iterator[Source]:
         yield Source(f"drop rate, {rate_of_drops:g}", where, CONFIGURATIONS, values)
 
 
-#: Swept quantities: the client's rate in kbit/s, the payload in bytes, dAQM's drop rate.
+#: Swept factors: the client's rate in kbit/s, the payload in bytes, and dAQM's drop rate.
 SWEPT = ("rate", "payload", "drop_rate")
 
 SOURCES: tuple[Source, ...] = (*_TABLES, *_RAW, *_sweeps())
-"""All published numbers."""
+"""All published tables."""
 
 
 def _figures(cell: Mapping[str, str | float]) -> tuple[int, ...]:
-    """Returns the thesis' figures with a cell."""
+    """Returns the numbers of the thesis' figures that contain a cell."""
     flow, model = cell["flow"], cell["model"]
     for swept, first in (("drop_rate", 11), ("rate", 13), ("payload", 15)):
         if swept in cell:
@@ -334,9 +335,10 @@ def _figures(cell: Mapping[str, str | float]) -> tuple[int, ...]:
 
 
 def by_figure() -> pd.DataFrame:
-    """Returns all published values by figure: rows of cells and mechanisms, columns of metrics.
+    """Returns all published values as a table: a row for each figure, cell and mechanism.
 
-    Where a table and raw results have the same value, it is the table's.
+    Columns are metrics. A value that is in a table of the thesis and in the raw results is taken
+    from the thesis.
     """
     rows: dict[tuple[object, ...], dict[str, object]] = {}
     for source in SOURCES:
@@ -351,7 +353,7 @@ def by_figure() -> pd.DataFrame:
 
 
 def frame() -> pd.DataFrame:
-    """Returns all published values, a row each: source, cell, mechanism, metric, value."""
+    """Returns all published values as a table with one value in each row."""
     return pd.DataFrame(
         {
             "source": source.name,

@@ -1,20 +1,20 @@
-"""The study's network in its three readings.
+"""The thesis' network in three readings.
 
-*As published*: the behaviour of the code that gave the published figures. All 105 stations share
-one CSMA bus of 2 Gbit/s and 1 ms, which is busy for the propagation of each frame, so that it
-carries about 990 frames a second in all; every station has the mechanism as its own queue. TCP
-begins with a window of 65535 segments. Clients with random traffic connect at 3 s: their first SYN
-meets a server that listens from 1 s on, and is sent again after 3 s.
+*As published*: the network of the code that produced the published figures. All 105 stations share
+one CSMA bus with a rate of 2 Gbit/s and a delay of 1 ms. A frame occupies the bus for its
+propagation, so the bus carries about 990 frames a second in all. The mechanism is the queue of
+every station. TCP's initial window is 65535 segments. Clients with random traffic connect at 3 s,
+because servers listen from 1 s on: the SYN at 0 s is lost and retried after 3 s.
 
-*As described*: the text. One switch joins 100 clients and 5 servers by links of 2 Gbit/s and 1 ms;
-the mechanism is the queue of each server's port.
+*As described*: the network of the thesis' text. One switch connects 100 clients and 5 servers by
+links with 2 Gbit/s and 1 ms. The mechanism is the queue of each server's port.
 
-*As meant*: the same switch with the servers' ports slowed, so that the mean rate that clients offer
-is a chosen multiple of the ports' capacity.
+*As meant*: the switch with slower ports of the servers. The mean rate that clients offer is a
+chosen multiple of the ports' rate.
 
-In all readings, client i sends to server i modulo 5, in the thesis' flows (its table 3) and traffic
-models (its table 1, as coded: periods of sending at the client's rate, and of silence; or as
-written: gaps between packets are drawn).
+In all readings, client i sends to server i modulo 5. The flows are those of the thesis' table 3,
+the traffic models those of its table 1. The published code implements the random models as
+alternating periods of sending and silence; the text describes random gaps between packets.
 """
 
 from __future__ import annotations
@@ -26,24 +26,25 @@ from sojourn.scenario import Scenario
 
 CLIENTS, SERVERS = 100, 5
 BUS_RATE, DELAY = "2gbit", "1ms"
-#: Packets in a device of the bus, ahead of its queue discipline: ns-3's default.
+#: Packets that a station's network device holds below the queue discipline: ns-3's default.
 DEVICE = 100
-#: Bytes of a UDP datagram's headers: Ethernet, IPv4, UDP.
+#: Length of a UDP packet's headers in bytes: Ethernet 14, IPv4 20, UDP 8.
 UDP_HEADERS = 42
 
 
 @dataclass(frozen=True)
 class Flow:
-    """A kind of flow of the thesis' table 3."""
+    """A kind of flow in the thesis' table 3."""
 
     name: str
     rate: int
     """Rate of a client while it sends, in kbit/s."""
     payload: int
-    """Bytes of a packet."""
+    """Payload of a packet, in bytes."""
     tcp: bool
+    """Whether the flow uses TCP; otherwise UDP."""
     long: bool
-    """Whether the thesis simulates it for 60 s, others for 10 s."""
+    """Whether the thesis simulates the flow for 60 s; otherwise for 10 s."""
 
 
 FTP = Flow("ftp", 10_000, 1400, tcp=True, long=True)
@@ -53,7 +54,7 @@ VOIP = Flow("voip", 128, 300, tcp=False, long=False)
 GAMING = Flow("gaming", 80, 200, tcp=False, long=False)
 FLOWS = {flow.name: flow for flow in (FTP, STREAMING, HTTP, VOIP, GAMING)}
 
-#: Share of the time that a client sends, by traffic model: from the means of its periods.
+#: Share of the time in which a client sends, by traffic model; from the means of the periods.
 DUTY = {
     "cbr": 1.0,
     "vbr": 1 / 2.5,
@@ -64,28 +65,28 @@ DUTY = {
     "pareto-gaps": 1.0,
     "weibull-gaps": 1.0,
 }
-#: The models of the published code, and those that the text describes instead.
+#: Traffic models of the published code; `AS_WRITTEN` has the model of the text in place of each.
 MODELS = ("cbr", "vbr", "poisson-onoff", "pareto-onoff", "weibull-onoff")
 AS_WRITTEN = {
     "poisson-onoff": "poisson-packets",
     "pareto-onoff": "pareto-gaps",
     "weibull-onoff": "weibull-gaps",
 }
-#: Models whose clients begin one after the other, a second apart.
+#: Traffic models whose clients start one after the other, at intervals of one second.
 STAGGERED = ("cbr", "vbr")
 
-#: TCP of the published code: ns-3.35's NewReno, with the window that it was given.
+#: TCP of the published code: ns-3.35's NewReno with the published initial window.
 TCP_PUBLISHED = (
     "reno profile ns3-3.37 mss 1446 iw 65535 delack_timeout 0s rwnd 1mb sndbuf 1mb "
     "limited_transmit off"
 )
-#: TCP of the other readings: the same with an initial window of ten segments.
+#: TCP of the other readings: NewReno with an initial window of ten segments.
 TCP = "reno profile ns3-3.37 mss 1446 iw 10 delack_timeout 0s rwnd 1mb sndbuf 1mb"
 
-#: TCP of Linux's kernel, and the simulator's model of it, for runs on Linux.
+#: TCP of real runs and of the simulated runs that are compared with them: Linux's Reno.
 TCP_REAL = "reno"
 
-#: Retry of an unanswered SYN, in seconds.
+#: Time after which the published code repeats an unanswered SYN, in seconds.
 CONNECT_RETRY = 3
 
 
@@ -96,23 +97,23 @@ class Traffic:
     flow: Flow
     model: str
     rate: int | None = None
-    """Rate of a client in kbit/s, if not the flow's own."""
+    """Rate of a client in kbit/s; `None` for the flow's rate."""
     payload: int | None = None
-    """Bytes of a packet, if not the flow's own."""
+    """Payload of a packet in bytes; `None` for the flow's payload."""
 
     @property
     def kbit(self) -> int:
-        """Returns the rate of a client while it sends."""
+        """Returns the rate of a client while it sends, in kbit/s."""
         return self.rate if self.rate is not None else self.flow.rate
 
     @property
     def bytes(self) -> int:
-        """Payload of a packet."""
+        """Returns the payload of a packet, in bytes."""
         return self.payload if self.payload is not None else self.flow.payload
 
     @property
     def app(self) -> str:
-        """Returns the application's description."""
+        """Returns the client's application as words of a scenario."""
         return (
             f"client preset {self.flow.name} model {self.model} "
             f"rate {self.kbit}kbit payload {self.bytes}"
@@ -172,7 +173,10 @@ ring = {DEVICE}"""
 
 
 def as_published(traffic: Traffic, queue: str, duration: float) -> Scenario:
-    """Returns the bus, with samples every 0.1 s of every flow for the published estimators."""
+    """Returns the scenario as published, on the bus.
+
+    Every flow is sampled every 0.1 s, as the published metrics require. `duration` is in seconds.
+    """
     start = "every 1s" if traffic.model in STAGGERED else f"{CONNECT_RETRY}s"
     if not traffic.flow.tcp and traffic.model not in STAGGERED:
         start = "0s"
@@ -185,7 +189,7 @@ def as_published(traffic: Traffic, queue: str, duration: float) -> Scenario:
 
 
 def port_rate(traffic: Traffic, load: float, clients: int = CLIENTS) -> int:
-    """Returns the rate of a server's port, in bit/s, at which clients offer `load` times it."""
+    """Returns the rate of a server's port in bit/s at which clients offer `load` times as much."""
     return round(clients * traffic.offered / SERVERS / load)
 
 
@@ -200,9 +204,9 @@ def switch(
     clients: int = CLIENTS,
     observe: str = 'series = "100ms"',
 ) -> Scenario:
-    """Returns the switch, as described, or as meant with ports of `port` bit/s.
+    """Returns the scenario with the switch: as described, or as meant with ports of `port` bit/s.
 
-    With `stop` clients offer nothing from then on, and all offered data are delivered.
+    Times are in seconds. At `stop` clients stop offering data.
     """
     rate = BUS_RATE if port is None else f"{port}bit"
     topology = f"""template = "star"

@@ -1,4 +1,8 @@
-"""From runs to tables: published metrics, the thesis' figures, cells shared between readings."""
+"""Runs of all parts of the study, and the tables that are derived from them.
+
+The tables have the published metrics, or the runs' own metrics. A reading's table also contains the
+runs of cells that are the same in another reading.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,10 @@ from sojourn.study.results import StoredRun
 
 
 def beside(estimates: pd.DataFrame) -> pd.DataFrame:
-    """Returns every published value with the mean of our runs of its cell, and the ratio."""
+    """Returns every published value with the mean of our runs of its cell and their ratio.
+
+    `estimates` has the published metrics of our runs. Cells that were not run are omitted.
+    """
     known = published.frame()
     metrics = list(published.METRICS)
     ours = estimates.groupby(list(parts.KEY))[metrics].mean()
@@ -38,7 +45,10 @@ def beside(estimates: pd.DataFrame) -> pd.DataFrame:
 
 
 def against_red(frame: pd.DataFrame, sojourn: str) -> pd.DataFrame:
-    """Returns the table with sojourn times over RED's, where RED was run in the same cell."""
+    """Returns the table with the column `AGAINST_RED`: sojourn times divided by RED's.
+
+    `sojourn` is the column of sojourn times. A table without RED is returned unchanged.
+    """
     cell = ["figure", "flow", "model", "load", "rate", "payload", "seed"]
     names = [name for name in cell if name in frame]
     red = frame[frame["mechanism"] == RED].groupby(names, dropna=False)[sojourn].mean()
@@ -49,9 +59,9 @@ def against_red(frame: pd.DataFrame, sojourn: str) -> pd.DataFrame:
 
 
 def derived(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns a part's runs on the switch with the derived metrics of claims.
+    """Returns a part's runs on the switch with the derived metrics that claims use.
 
-    Rivals, which have no drop rate of dAQM, appear at each drop rate.
+    If drop rates of dAQM are swept, the rows of rivals are repeated at each drop rate.
     """
     frame = frame.copy()
     by_transport = frame.filter(["clients.goodput", "clients.udp_goodput"])
@@ -65,19 +75,22 @@ def derived(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _spread(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns the table with the runs without a drop rate repeated at each drop rate of others."""
+    """Returns the table with the rows of drop rate 0 repeated at each drop rate above 0."""
     level, swept = frame[frame["drop_rate"] == 0], frame[frame["drop_rate"] > 0]
     rates = sorted(set(swept["drop_rate"]))
     return pd.concat([swept, *(level.assign(drop_rate=rate) for rate in rates)])
 
 
 def judged(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns the runs that a part's claims concern: those above the ports' capacity."""
+    """Returns the runs with a load above 1, on which claims are judged; all runs without a load."""
     return frame[frame["load"] > 1] if "load" in frame else frame
 
 
 def figured(estimates: pd.DataFrame) -> pd.DataFrame:
-    """Returns runs as published, by the thesis' figures that they belong to."""
+    """Returns the runs as published, with the column `figure`: the number of the thesis' figure.
+
+    A run that belongs to several figures is repeated.
+    """
     plain = estimates["drop_rate"] == 0
     cbr = estimates["model"] == "cbr"
     rate = estimates["rate"] == estimates["flow"].map({f.name: f.rate for f in FLOWS.values()})
@@ -103,12 +116,15 @@ def figured(estimates: pd.DataFrame) -> pd.DataFrame:
 
 
 def own_numbers() -> Frames:
-    """Returns the published values as tables on which claims are tried."""
+    """Returns the published values as tables on which claims can be judged."""
     return {"": against_red(published.by_figure(), PUBLISHED.sojourn)}
 
 
 def estimates(table: Table) -> pd.DataFrame:
-    """Returns the published metrics and the counts of watched runs, a row for each run."""
+    """Returns the published metrics and the correct counts of each run as published.
+
+    The runs must have the tables `flow_series` and `series`.
+    """
 
     def one(levels: Mapping[str, Any], run: StoredRun) -> dict[str, Any]:
         watched = run.table("flow_series")
@@ -125,25 +141,25 @@ def estimates(table: Table) -> pd.DataFrame:
 
 
 def watched(table: Table) -> Frames:
-    """Returns the runs, and the published metrics of each."""
+    """Returns the published metrics of each run, as the tables `""` and `estimates`."""
     found = estimates(table)
     return {"": found, "estimates": found}
 
 
 def by_figure(table: Table) -> Frames:
-    """Returns the published metrics by figure, and of each run."""
+    """Returns the published metrics by figure as table `""`, and of each run as `estimates`."""
     found = estimates(table)
     return {"": figured(found), "estimates": found}
 
 
 def overloaded(table: Table) -> Frames:
-    """Returns the runs above the ports' capacity with the derived metrics, and all runs."""
+    """Returns the runs with derived metrics: above load 1 as table `""`, all runs as `all`."""
     frame = derived(table.frame)
     return {"": judged(frame), "all": frame}
 
 
 def planned(size: Size) -> list[Part]:
-    """Returns all parts in order; a reading follows the one whose runs it shares."""
+    """Returns all parts in order; a reading follows the part whose runs its table includes."""
     return [
         replace(parts.as_published(size), frames=by_figure),
         replace(parts.rates(size), frames=watched),
@@ -157,7 +173,10 @@ def planned(size: Size) -> list[Part]:
 
 
 def _with_others(found: pd.DataFrame, others: pd.DataFrame, key: list[str]) -> pd.DataFrame:
-    """Returns a reading's runs with those of other cells, seed by seed."""
+    """Returns `found` with the rows of `others` for cells that are not in `found`.
+
+    `key` has the columns that identify a cell. Only seeds of `found` are added.
+    """
     made = set(found[key].itertuples(index=False, name=None))
     lacking = [row not in made for row in others[key].itertuples(index=False, name=None)]
     rest = others[lacking]
@@ -165,7 +184,11 @@ def _with_others(found: pd.DataFrame, others: pd.DataFrame, key: list[str]) -> p
 
 
 def _completed(part: Part, made: Mapping[str, Frames]) -> Callable[[Table], Frames]:
-    """Returns a part's own tables, completed with the runs that a reading shares."""
+    """Returns the function that derives a part's tables.
+
+    If the part is a reading with fewer cells, its table is completed with the runs of the part that
+    has the same cells. `made` has the derived tables by part.
+    """
     if part.name in ("written", "clock"):
 
         def other(table: Table) -> Frames:
@@ -185,7 +208,7 @@ def _completed(part: Part, made: Mapping[str, Frames]) -> Callable[[Table], Fram
 
 
 def measure(bench: Bench) -> dict[str, Any]:
-    """Makes all parts; for real engines, the part that Linux can run."""
+    """Makes all parts; with a real engine, only the part that Linux can run."""
     if bench.real:
         bench.make(replace(parts.real(bench.size), frames=overloaded))
         return {}

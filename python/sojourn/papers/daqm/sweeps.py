@@ -1,4 +1,4 @@
-"""Section 6.3 of the thesis as claims: drop rates, offered loads, packet sizes."""
+"""Claims of section 6.3 of the thesis: drop rates, offered loads, packet sizes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FIRST, _LAST = 0.01, 0.99
 
 
 def drop_rates(t: Terms) -> tuple[Claim, ...]:
-    """Returns the claims of section 6.3.1: dAQM's drop rate (figures 11 and 12)."""
+    """Returns the claims of section 6.3.1 (figures 11 and 12): dAQM's drop rate."""
     s = Section(t)
     places: tuple[tuple[int, Cell], ...] = ((11, {"flow": "http"}), (12, {"flow": "ftp"}))
 
@@ -38,27 +38,27 @@ def drop_rates(t: Terms) -> tuple[Claim, ...]:
     http, ftp = ({**cell, "drop_rate": _LAST} for _, cell in places)
     s.add(
         "drop-rate-loss",
-        "Loss rises from a drop rate of 1 % to one of 99 %",
+        "Loss is higher at a drop rate of 99 % than at 1 %",
         "as the drop rate variable increases, leading to an increase in the PLR",
         trend(t.loss, HIGHER),
     )
     s.add(
         "drop-rate-shorter",
-        "Queue and sojourn time fall from a drop rate of 1 % to one of 99 %",
+        "Queue and sojourn time are shorter at a drop rate of 99 % than at 1 %",
         "concurrently, both queue length and sojourn time decrease",
         trend(t.queue, LOWER),
         trend(t.sojourn, LOWER),
     )
     s.add(
         "drop-rate-delay",
-        "Delay falls from a drop rate of 1 % to one of 99 %",
+        "Delay is lower at a drop rate of 99 % than at 1 %",
         "the trend of the delay is decreasing while dAQM's drop rate is increasing",
         trend(t.delay, LOWER),
     )
     s.add(
         "drop-rate-loss-c1",
-        "At 99 % dAQM_c1 loses least (HTTP: RED left out), over 60 % less "
-        "than PIE (HTTP) and over 45 % less than COBALT (FTP)",
+        "At a drop rate of 99 % dAQM_c1 loses least; with HTTP RED is left out, and dAQM_c1 loses "
+        "over 60 % less than PIE; with FTP it loses over 45 % less than COBALT",
         "dAQM_c1 is the lowest in both scenarios, over 60% better than PIE in the short flows; and "
         "more than 45% better than COBALT in the long flow",
         s.least(t.loss, C1, others(RED, C1), 11, http),
@@ -68,14 +68,15 @@ def drop_rates(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "drop-rate-queue-http",
-        "HTTP at 99 %: every dAQM's queue is below every rival's, over 90 % below RED's",
+        "HTTP, drop rate of 99 %: every dAQM's queue is shorter than every rival's, and over 90 % "
+        "shorter than RED's",
         "the lowest in short flows, over 90% better than the worst performance given by RED",
         (s.least(t.queue, d, RIVALS, 11, http) for d in CONFIGURATIONS),
         (s.ratio(t.queue, d, RED, better(90, more=True), 11, http) for d in CONFIGURATIONS),
     )
     s.add(
-        "drop-rate-sojourn-best", "At 99 % every dAQM's sojourn time is below every rival's; than "
-        "RED's by about 95 % (HTTP), by 90 to 97 % (FTP)",
+        "drop-rate-sojourn-best", "At a drop rate of 99 % every dAQM's sojourn time is below every "
+        "rival's; it is about 95 % below RED's with HTTP, and 90 to 97 % with FTP",
         "the lowest in short flows as well as in the long flows, about 95% and 90% to 97% better "
         "than RED",
         (s.least(t.sojourn, d, RIVALS, n, cell) for d in CONFIGURATIONS
@@ -84,15 +85,15 @@ def drop_rates(t: Terms) -> tuple[Claim, ...]:
         (s.ratio(t.sojourn, d, RED, Region(0.03, 0.1), 12, ftp) for d in CONFIGURATIONS),
     )  # fmt: skip
     s.add(
-        "drop-rate-throughput", "FTP: throughput falls from a drop rate of 1 % to one of 99 %",
+        "drop-rate-throughput", "FTP: throughput is lower at a drop rate of 99 % than at 1 %",
         "in the long flows, dAQMs had a reduced throughput in its trend with increasing drop rate",
         (s.moves(t.throughput, d, 12, {"flow": "ftp"}, "drop_rate", (_FIRST, _LAST),
                  Region(high=0.97)) for d in CONFIGURATIONS),
     )  # fmt: skip
     s.add(
         "drop-rate-throughput-ftp",
-        "FTP at 99 %: every dAQM has more throughput than all rivals "
-        "but COBALT, dAQM_c1 and c3 over 40 % more than FQ-CoDel",
+        "FTP, drop rate of 99 %: every dAQM has more throughput than all rivals except COBALT, and "
+        "less than COBALT; dAQM_c1 and dAQM_c3 have over 40 % more than FQ-CoDel",
         "outperformed RED, PIE, CoDel, and FQ-CoDel, with dAQM_c1 and dAQM_c3 being over 40% "
         "better than FQ-CoDel, however, slightly outperformed [by] COBALT",
         (s.most(t.throughput, d, others(COBALT, among=RIVALS), 12, ftp) for d in CONFIGURATIONS),
@@ -101,7 +102,8 @@ def drop_rates(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "drop-rate-fct",
-        "FTP at 99 %: every dAQM completes before every rival, about 50 % before RED",
+        "FTP, drop rate of 99 %: every dAQM's completion time is below every rival's, and about "
+        "50 % below RED's",
         "dAQMs obtained the lowest FCT across all AQMs, giving performance about 50% better than "
         "the worst AQM, RED",
         (s.least(t.completion, d, RIVALS, 12, ftp) for d in CONFIGURATIONS),
@@ -109,8 +111,9 @@ def drop_rates(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "drop-rate-delay-best",
-        "At 99 %: HTTP dAQM_c2's delay is the lowest (COBALT left out), "
-        "over 35 % below PIE's; FTP dAQM_c1's is next to COBALT's, about 55 % below RED's",
+        "Drop rate of 99 %: with HTTP dAQM_c2's delay is the lowest if COBALT is left out, and "
+        "over 35 % below PIE's; with FTP dAQM_c1's delay is the second lowest after COBALT's, and "
+        "about 55 % below RED's",
         "dAQM_c2 has obtained the lowest delay together with COBALT, more than 35% effective than "
         "PIE; the best performance was given by COBALT, followed by dAQM_c1, about 55% than RED",
         s.least(t.delay, C2, others(COBALT, C2), 11, http),
@@ -123,13 +126,14 @@ def drop_rates(t: Terms) -> tuple[Claim, ...]:
 
 
 def loads(t: Terms) -> tuple[Claim, ...]:
-    """Returns the claims of section 6.3.2: the offered load, constant rates (figures 13 and 14)."""
+    """Returns the claims of section 6.3.2 (figures 13 and 14): offered loads, constant rates."""
     s = Section(t)
     http: Cell = {"flow": "http", **t.full["http"]}
     ftp: Cell = {"flow": "ftp", **t.full["ftp"]}
     s.add(
         "load-throughput",
-        "At the full load all but COBALT have the same throughput, within 25 %, COBALT more",
+        "Full load: all mechanisms except COBALT have the same throughput, within 25 %; COBALT has "
+        "the highest",
         "roughly the same across all AQMs in both scenarios, except that COBALT gives a slightly "
         "higher throughput",
         *(
@@ -143,15 +147,15 @@ def loads(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "load-fct-http",
-        "HTTP, full load: COBALT completes more than 15 % sooner than all others",
+        "HTTP, full load: COBALT's completion time is over 15 % below all others'",
         "a performance that is more than 15% better (at 100% load) in achieving a lower FCT "
         "compared to other AQMs",
         s.least(t.completion, COBALT, others(COBALT), 13, http, margin=0.15),
     )
     s.add(
         "load-fct-ftp",
-        "FTP, full load: dAQM_c3 completes second (FQ-CoDel left out), about 10 % "
-        "before RED, COBALT over 10 % before it",
+        "FTP, full load: dAQM_c3's completion time is the second lowest if FQ-CoDel is left out; "
+        "it is about 10 % below RED's, and COBALT's is over 10 % below dAQM_c3's",
         "dAQM_c3 gives the second-lowest FCT, on par with FQ-CoDel. It outperforms RED by "
         "approximately 10%, whereas COBALT surpasses dAQM_c3 by more than 10%",
         s.least(t.completion, C3, others(FQ_CODEL, COBALT, C3), 14, ftp),
@@ -160,8 +164,8 @@ def loads(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "load-short-http",
-        "HTTP, full load: dAQM_c1's and c3's queues are about 85 %, their "
-        "sojourn times about 95 % below RED's",
+        "HTTP, full load: the queues of dAQM_c1 and dAQM_c3 are about 85 % shorter than RED's, "
+        "their sojourn times about 95 % shorter",
         "about 85% better in terms of obtaining the lowest queue length, and about 95% better in "
         "obtaining the lowest sojourn time, compared to the poorest performance given by RED",
         (s.ratio(t.queue, d, RED, better(85), 13, http) for d in (C1, C3)),
@@ -169,8 +173,8 @@ def loads(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "load-short-ftp",
-        "FTP, full load: dAQM_c2's and c3's queues are over 75 %, dAQM_c3's "
-        "sojourn time over 95 % below RED's",
+        "FTP, full load: the queues of dAQM_c2 and dAQM_c3 are over 75 % shorter than RED's, and "
+        "dAQM_c3's sojourn time is over 95 % shorter",
         "more than 75% smaller queue length, and dAQM_c3 gives more than 95% smaller sojourn time "
         "than the worst performance given by RED",
         (s.ratio(t.queue, d, RED, better(75, more=True), 14, ftp) for d in (C2, C3)),
@@ -178,22 +182,22 @@ def loads(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "load-sojourn",
-        "Full load: RED has the longest sojourn time, HTTP and FTP",
+        "Full load: RED has the longest sojourn time with HTTP and with FTP",
         "the poorest performance given by RED",
         s.most(t.sojourn, RED, others(RED), 13, http),
         s.most(t.sojourn, RED, others(RED), 14, ftp),
     )
     s.add(
         "load-loss-c1",
-        "Full load: dAQM_c1 loses least, HTTP and FTP (HTTP: RED left out)",
+        "Full load: dAQM_c1 loses least with FTP, and with HTTP if RED is left out",
         "in both scenarios, dAQM_c1 gives the lowest PLR",
         s.least(t.loss, C1, others(RED, C1), 13, http),
         s.least(t.loss, C1, others(C1), 14, ftp),
     )
     s.add(
         "load-loss-c1-by",
-        "Full load: dAQM_c1 loses about 99 % less than PIE (HTTP), over 75 % "
-        "less than COBALT (FTP)",
+        "Full load: dAQM_c1 loses about 99 % less than PIE with HTTP, and over 75 % less than "
+        "COBALT with FTP",
         "outperforms the least effective AQM, PIE, by about 99%; more than 75% better than the "
         "worst performance given by COBALT",
         s.ratio(t.loss, C1, PIE, Region(high=0.11), 13, http),
@@ -201,13 +205,13 @@ def loads(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "load-loss-c3",
-        "HTTP, full load: dAQM_c3 and PIE, within 5 %, lose most",
+        "HTTP, full load: dAQM_c3 and PIE lose most, the same within 5 %",
         "dAQM_c3 had the highest PLR, on par with PIE in the short flows",
         s.most(t.loss, C3, others(PIE, C3), 13, http),
         s.ratio(t.loss, C3, PIE, Region(1 / (1 + PAR), 1 + PAR), 13, http),
     )
     s.add(
-        "load-delay", "Full load: every dAQM's delay is below that of all rivals but COBALT",
+        "load-delay", "Full load: every dAQM's delay is below that of all rivals except COBALT",
         "the delay given by the dAQMs are relatively good, surpassing all other AQMs with the "
         "exception of COBALT",
         (s.least(t.delay, d, others(COBALT, among=RIVALS), n, cell)
@@ -215,9 +219,9 @@ def loads(t: Terms) -> tuple[Claim, ...]:
     )  # fmt: skip
     s.add(
         "load-delay-by",
-        "Full load: COBALT's delay is about 20 % below dAQM_c1's, dAQM_c1's about "
-        "35 % below RED's and FQ-CoDel's (HTTP); COBALT's about 48 % below dAQM_c3's, dAQM_c3's "
-        "about 50 % below RED's (FTP)",
+        "Full load: with HTTP, COBALT's delay is about 20 % below dAQM_c1's, and dAQM_c1's about "
+        "35 % below RED's and FQ-CoDel's; with FTP, COBALT's is about 48 % below dAQM_c3's, and "
+        "dAQM_c3's about 50 % below RED's",
         "COBALT outperforms dAQM_c1 by approximately 20%, whereas dAQM_c1 is around 35% superior "
         "to RED, and FQ-CoDel. COBALT is about 48% more efficient than dAQM_c3, about 50% better "
         "than RED",
@@ -227,18 +231,18 @@ def loads(t: Terms) -> tuple[Claim, ...]:
         s.ratio(t.delay, COBALT, C3, better(48), 14, ftp),
         s.ratio(t.delay, C3, RED, better(50), 14, ftp),
     )
-    if t.figures:  # as published only: on the switch every rate would have another port
+    if t.figures:  # as published only: on the switch the port's rate would depend on the load
         s.add(
-            "load-peaks", "FTP: dAQM_c1's and c2's queues and sojourn times are longer at 5 and "
-            "10 % of the load than at all of it",
+            "load-peaks", "FTP: the queues and sojourn times of dAQM_c1 and dAQM_c2 are longer at "
+            "5 and 10 % of the full load than at the full load",
             "observed peaks within the initial 10% range of the FTP load, most obvious with "
             "dAQM_c1 and dAQM_c2",
             (s.moves(metric, d, 14, {"flow": "ftp"}, "rate", (10_000, rate), HIGHER)
              for metric in (t.queue, t.sojourn) for d in (C1, C2) for rate in (500, 1000)),
         )  # fmt: skip
         s.add(
-            "load-peak-cobalt", "FTP: COBALT's throughput is higher at half the load than at a "
-            "fifth and at all of it",
+            "load-peak-cobalt", "FTP: COBALT's throughput is higher at half the full load than at "
+            "a fifth of it and at the full load",
             "a peak at COBALT throughput at 50% load. Then, it slowly decreases",
             (s.moves(t.throughput, COBALT, 14, {"flow": "ftp"}, "rate", (rate, 5000), HIGHER)
              for rate in (2000, 10_000)),
@@ -251,15 +255,15 @@ _SIZES = (50, 200, 600, 1400)
 
 
 def payloads(t: Terms) -> tuple[Claim, ...]:
-    """Returns the claims of section 6.3.3: packet sizes (figures 15 and 16)."""
+    """Returns the claims of section 6.3.3 (figures 15 and 16): packet sizes."""
     s = Section(t)
     small: Cell = {"flow": "http", "payload": _SMALL}
     http: Cell = {"flow": "http", "payload": _LARGE}
     ftp: Cell = {"flow": "ftp", "payload": _LARGE}
-    if t.figures:  # on the switch the ports' rates grow with the packets
+    if t.figures:  # as published only: on the switch the ports' rates grow with the packets
         s.add(
-            "size-falls", "From 50 to 1400 B queue, sojourn time, loss and delay fall, throughput "
-            "rises",
+            "size-falls", "Queue, sojourn time, loss and delay are lower with packets of 1400 B "
+            "than of 50 B, and throughput is higher",
             "as the packet sizes increase, those former metrics would decrease, while the "
             "throughput would increase",
             (
@@ -274,21 +278,22 @@ def payloads(t: Terms) -> tuple[Claim, ...]:
         )  # fmt: skip
     s.add(
         "size-fct-http",
-        "HTTP at 1400 B: all complete at the same time, within 25 %",
+        "HTTP at 1400 B: all mechanisms have the same completion time, within 25 %",
         "in the short flows, the FCT of all AQMs are approximately the same",
         s.same(t.completion, EIGHT, 15, http),
     )
     s.add(
         "size-fct-ftp",
-        "FTP at 1400 B: COBALT completes about 14 % before dAQM_c3, dAQM_c3 at "
-        "least 10 % before all others",
+        "FTP at 1400 B: COBALT's completion time is about 14 % below dAQM_c3's, and dAQM_c3's at "
+        "least 10 % below all others'",
         "COBALT approximately 14% better than dAQM_c3, where dAQM_c3 is the second best option "
         "being at least 10% better than other AQMs",
         s.ratio(t.completion, COBALT, C3, better(14), 16, ftp),
         s.least(t.completion, C3, others(COBALT, C3), 16, ftp, margin=0.1),
     )
     s.add(
-        "size-delay-http", "HTTP at 1400 B: every dAQM's and COBALT's delay is below the others'",
+        "size-delay-http", "HTTP at 1400 B: the delays of every dAQM and of COBALT are below those "
+        "of the other mechanisms",
         "three dAQMs give the lowest delay at large packet size together with COBALT, and "
         "outperform RED, PIE, CoDel, and FQ-CoDel",
         (s.least(t.delay, m, (RED, PIE, CODEL, FQ_CODEL), 15, http)
@@ -296,13 +301,14 @@ def payloads(t: Terms) -> tuple[Claim, ...]:
     )  # fmt: skip
     s.add(
         "size-delay-small",
-        "HTTP at 50 B: dAQM_c3's delay is about 50 % below that of all rivals but COBALT",
+        "HTTP at 50 B: dAQM_c3's delay is about 50 % below that of each rival except COBALT",
         "about 50% lower than FQ-CoDel, PIE, CoDel, and RED at very small packet sizes",
         (s.ratio(t.delay, C3, m, better(50), 15, small) for m in (FQ_CODEL, PIE, CODEL, RED)),
     )
     s.add(
         "size-delay-ftp",
-        "FTP at 1400 B: dAQM_c3's delay is next to COBALT's, about 47 % below RED's",
+        "FTP at 1400 B: dAQM_c3's delay is the second lowest after COBALT's, and about 47 % below "
+        "RED's",
         "dAQM_c3 gives the second lowest delay, worse than COBALT, but outperforms RED by about "
         "47%",
         s.least(t.delay, C3, others(COBALT, C3), 16, ftp),
@@ -310,7 +316,7 @@ def payloads(t: Terms) -> tuple[Claim, ...]:
         s.ratio(t.delay, C3, RED, better(47), 16, ftp),
     )
     s.add(
-        "size-loss-c1", "dAQM_c1 loses least at every packet size, RED left out for HTTP",
+        "size-loss-c1", "dAQM_c1 loses least at every packet size; with HTTP RED is left out",
         "dAQM_c1 consistently delivers the lowest PLR across all packet sizes, from small to large",
         (s.least(t.loss, C1, others(RED, C1), 15, {"flow": "http", "payload": size})
          for size in _SIZES),
@@ -318,7 +324,8 @@ def payloads(t: Terms) -> tuple[Claim, ...]:
     )  # fmt: skip
     s.add(
         "size-loss-c1-by",
-        "At 1400 B dAQM_c1 loses over 90 % less than PIE (HTTP), about 55 % less than RED (FTP)",
+        "At 1400 B dAQM_c1 loses over 90 % less than PIE with HTTP, and about 55 % less than RED "
+        "with FTP",
         "more than 90% better than PIE; leads all the AQMs, outperforming RED (second lowest) by "
         "about 55%",
         s.ratio(t.loss, C1, PIE, better(90, more=True), 15, http),
@@ -333,8 +340,8 @@ def payloads(t: Terms) -> tuple[Claim, ...]:
     )  # fmt: skip
     s.add(
         "size-queue-small",
-        "At 50 B dAQM_c3's queue is about 95 % below RED's and 92 % below "
-        "COBALT's (HTTP), about 80 % below RED's and 65 % below PIE's (FTP)",
+        "At 50 B dAQM_c3's queue is, with HTTP, about 95 % shorter than RED's and 92 % shorter "
+        "than COBALT's; with FTP, about 80 % shorter than RED's and 65 % shorter than PIE's",
         "about 95% better than RED and 92% better than COBALT; around 80% better than RED and 65% "
         "than PIE in the long flows",
         s.ratio(t.queue, C3, RED, better(95), 15, small),
@@ -365,8 +372,8 @@ def payloads(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "size-throughput",
-        "At 1400 B all have the same throughput, within 25 % (HTTP); COBALT 8 "
-        "to 23 % more than others (FTP)",
+        "At 1400 B all mechanisms have the same throughput with HTTP, within 25 %; with FTP COBALT "
+        "has 8 to 23 % more than the others",
         "for short flows, all AQMs achieve a similar, maximized throughput level; outperformed by "
         "COBALT by approximately 8% to 23%",
         s.same(t.throughput, EIGHT, 15, http),

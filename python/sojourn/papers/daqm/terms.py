@@ -1,4 +1,4 @@
-"""Names of the thesis' metrics in each reading, and the form of claims in these terms."""
+"""Names of the thesis' metrics in each reading, and functions that make claims with them."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from sojourn.stats.estimate import Region
 
 LOWER, HIGHER = Region(high=1.0), Region(low=1.0)
 PAR = 0.05
-"""Relative difference within which values are *on par*."""
+"""Maximum relative difference of values that are *on par*."""
 SAME = 0.25
-"""Relative difference for *the same*, *aligned*, *consistent*."""
+"""Maximum relative difference of values that are *the same*, *aligned* or *consistent*."""
 
-#: Metrics of the findings in the runs on the switch.
+#: Metrics of the runs on the switch: mean sojourn time, mean queue length, share of lost packets.
 SOJOURN, QUEUE, LOSS = "sojourn_mean", "queue_mean", "loss"
 DELAY = "clients.packet_delay_mean"
-"""Delay of packets from host to host, as the thesis defines it, excluding unsent data."""
+"""Mean delay of packets from host to host, without waiting in the sender, as in the thesis."""
 DELIVERED = "clients.delivered"
-"""Application payload delivered per second, by TCP or UDP: `goodput` or `udp_goodput`."""
+"""Delivered payload in bit/s: `goodput` of TCP plus `udp_goodput`."""
 COMPLETION = "completion"
-"""Mean flow completion time in seconds; an unfinished flow counts with the run's length."""
+"""Mean flow completion time in seconds; an unfinished flow counts with the measured time."""
 AGAINST_RED = "sojourn_against_red"
-"""Sojourn time divided by RED's in the same cell and with the same seed."""
+"""Sojourn time divided by RED's sojourn time in the same cell and with the same seed."""
 FIRST_DROP = "first_drop"
-"""Time of a queue's first drop, in seconds."""
+"""Time of the first sample with a drop, in seconds; samples are 0.1 s apart."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Names of the thesis' metrics in a reading, and the place of the thesis' cells."""
+    """Names of the thesis' metrics in a reading, and the levels that identify its cells."""
 
     sojourn: str
     queue: str
@@ -40,17 +40,18 @@ class Terms:
     delay: str
     throughput: str
     completion: str = ""
-    """Empty if the reading does not measure it."""
+    """Flow completion time; empty if the reading does not measure it."""
     first_drop: str = ""
+    """Time of the first drop; empty if the reading does not measure it."""
     figures: bool = False
-    """Whether cells state which of the thesis' figures they belong to."""
+    """Whether cells have the factor `figure`, the number of the thesis' figure."""
     each: str | None = None
-    """A factor at each level of which findings without a swept quantity are judged."""
+    """Factor at each level of which the claims about figures 6 to 10 are judged; `None` without."""
     full: Mapping[str, Cell] = field(default_factory=dict)
-    """The heaviest load of section 6.3.2, by flow."""
+    """Levels of the heaviest load in section 6.3.2, by flow."""
 
     def at(self, figure: int, **levels: Level | Sequence[Level]) -> Cell:
-        """Returns a cell of a figure."""
+        """Returns the cell with these levels, and the factor `figure` if the reading has it."""
         return {"figure": figure, **levels} if self.figures else levels
 
 
@@ -58,43 +59,51 @@ PUBLISHED = Terms(
     "sojourn", "queue", "plr", "delay", "throughput", "fct", FIRST_DROP, figures=True,
     full={"http": {"rate": 4000}, "ftp": {"rate": 10_000}},
 )  # fmt: skip
-"""The published averaging; sweeps are over the clients' rate."""
+"""Terms of the reading as published: the published averaging; loads are the clients' rates."""
 MEANT = Terms(
     SOJOURN, QUEUE, LOSS, DELAY, DELIVERED, each="load",
     full={"http": {"load": 2.0}, "ftp": {"load": 2.0}},
 )  # fmt: skip
-"""Everything counted once; sweeps are over the load of the ports."""
+"""Terms of the reading as meant: every packet counts once; loads are those of the ports."""
 ENDING = Terms(
     SOJOURN, QUEUE, LOSS, DELAY, DELIVERED, COMPLETION,
     full={"http": {"load": 2.0}, "ftp": {"load": 2.0}},
 )  # fmt: skip
-"""As meant, where clients stop and all data are delivered."""
+"""Terms as meant for runs in which clients stop and all data are delivered."""
 
 
 def others(*left_out: str, among: tuple[str, ...] = EIGHT) -> tuple[str, ...]:
-    """Returns all mechanisms but some."""
+    """Returns the mechanisms of `among` except `left_out`."""
     return tuple(m for m in among if m not in left_out)
 
 
 def better(percent: float, more: bool = False) -> Region:
-    """Returns the region of an improvement by about this many per cent, or by more."""
+    """Returns the region of ratios that are an improvement by about `percent`.
+
+    About is within 10 percentage points. With `more`, the region has no lower limit and no
+    tolerance.
+    """
     rest = 1 - percent / 100
     return Region(high=rest) if more else Region(rest - 0.1, rest + 0.1)
 
 
 class Section:
-    """Adds the claims of a section in a reading's terms."""
+    """Collects the claims of a section of the thesis, in the terms of a reading."""
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
         self.made: list[Claim] = []
 
     def add(self, name: str, text: str, published: str, *parts: Claim | Iterable[Claim]) -> None:
-        """Adds one sentence of the thesis, with one part or several."""
+        """Adds a sentence of the thesis as a claim that holds if all `parts` hold.
+
+        `published` is the sentence. A sentence about a metric that the reading does not measure is
+        not added.
+        """
         listed = tuple(
             claim for part in parts for claim in ([part] if isinstance(part, Claim) else part)
         )
-        # A reading that does not measure a sentence's metric has no claim on it.
+
         if all(claim.metric for claim in listed):
             self.made.append(Every(id=name, text=text, published=published, claims=listed))
 
@@ -105,7 +114,10 @@ class Section:
         self, metric: str, who: str, among: Iterable[str], figure: int, cell: Cell,
         largest: bool = False, margin: float = 0.0,
     ) -> Claim:  # fmt: skip
-        """Returns the claim that a mechanism has the least, or the most, of several."""
+        """Returns the claim that `who` has the smallest value of `among`, or the `largest`.
+
+        `margin` is the relative difference to the next value that the claim requires.
+        """
         where = ", ".join(str(level) for level in cell.values())
         return Least(
             id="", text=f"{who}'s {word(metric)}, {where}", metric=metric, among="mechanism",
@@ -115,11 +127,11 @@ class Section:
         )  # fmt: skip
 
     def most(self, metric: str, who: str, among: Iterable[str], figure: int, cell: Cell) -> Claim:
-        """Returns the claim that a mechanism has the most."""
+        """Returns the claim that `who` has the largest value of `among`."""
         return self.least(metric, who, among, figure, cell, largest=True)
 
     def ratio(self, metric: str, a: str, b: str, region: Region, figure: int, cell: Cell) -> Claim:
-        """Returns the claim about a mechanism's value over another's."""
+        """Returns the claim that the value of `a` divided by that of `b` is in `region`."""
         at = self.terms.at(figure, **dict(cell))
         where = ", ".join(str(level) for level in cell.values())
         return Ratio(
@@ -132,7 +144,11 @@ class Section:
         self, metric: str, mechanism: str, figure: int, cell: Cell, over: str,
         ends: tuple[float, float], region: Region,
     ) -> Claim:  # fmt: skip
-        """Returns the claim on a mechanism's value at the end of a sweep over that at its start."""
+        """Returns the claim that a mechanism's value changes over a sweep as `region` states.
+
+        The ratio is the value at the last of the two `ends`, divided by the value at the first.
+        `over` is the swept factor.
+        """
         at = {**self.terms.at(figure, **dict(cell)), "mechanism": mechanism}
         first, last = ends
         return Ratio(
@@ -142,7 +158,7 @@ class Section:
         )  # fmt: skip
 
     def same(self, metric: str, among: Iterable[str], figure: int, cell: Cell) -> Claim:
-        """Returns the claim that mechanisms agree."""
+        """Returns the claim that the values of mechanisms are the same, within `SAME`."""
         where = ", ".join(str(level) for level in cell.values())
         return PracticallyEqual(
             id="", text=f"{word(metric)}, {where}", metric=metric, among="mechanism",
@@ -160,5 +176,5 @@ _WORDS = {
 
 
 def word(metric: str) -> str:
-    """Returns a metric in words."""
+    """Returns the name of a metric in words."""
     return _WORDS[metric]

@@ -1,1 +1,1 @@
-"""Replicated stores at the edge: `sojourn paper edge-store`."""
+"""The study of replicated stores at the edge: `sojourn paper edge-store`."""

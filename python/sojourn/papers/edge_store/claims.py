@@ -1,16 +1,21 @@
-"""The paper's findings as claims, on tables derived from means of a write in milliseconds.
+"""The paper's findings as claims, on tables derived from the mean latency of writes.
 
-Its findings are about these quantities: *latency*, the mean of a cell; *excess*, the cost of two
-replicas above the mean of three to five; *slope*, latency over the delay of a link, by least
-squares; *degradation*, latency at high loss minus that at low; *deviation*, the standard deviation
-of the means of clusters of three, four and five nodes; *median*, of the latencies at the three
-losses; *many*, the mean of three to five replicas. *Alike* and *similar* mean within 5 %, an excess
-is *similar to others* below 10 ms, a slope is *greater* by at least a tenth, *best* and *worst*
-have no margin.
+RF2 stands for a replication factor of two. All quantities are in milliseconds except the slope:
 
-The first claims were judged on seeds from 1 on. On 2026-11-23 claims were changed and added with
-those results known; `WITHDRAWN` lists the replaced ones. All are judged on seeds from `FIRST_SEED`
-on, which no earlier run had.
+- *latency*: the mean latency of a write in a cell;
+- *excess*: the latency of RF2 minus the mean latency of RF3 to RF5;
+- *slope*: the rise of latency per millisecond of a link's delay, by least squares;
+- *degradation*: the latency at high loss minus the latency at low loss;
+- *deviation*: the standard deviation of the latencies of RF3 in clusters of 3, 4 and 5 nodes;
+- *median*: the median of the latencies at the three losses;
+- *many*: the mean latency of RF3 to RF5.
+
+*Alike* and *similar* mean within 5 %. An excess is *similar to others* below 10 ms. A slope is
+*greater* if it is greater by at least a tenth. *Best* and *worst* have no margin.
+
+The first claims were judged on runs with seeds from 1 on. On 2026-11-23 claims were changed and
+added with these verdicts known; `WITHDRAWN` lists the replaced claims. All claims are judged on
+runs with seeds from `FIRST_SEED` on, which no earlier run used.
 """
 
 from __future__ import annotations
@@ -32,24 +37,24 @@ from sojourn.stats.cells import Cell
 from sojourn.stats.verdict import Verdict
 
 FROZEN = "2026-11-23"
-"""Date when the claims were written."""
+"""Date when the claims were last changed."""
 #: First seed of the runs that judge the claims.
 FIRST_SEED = 1001
 
 MANY = (3, 4, 5)
 LOSSES = ("low", "medium", "high")
 FEWER = (3, 4)
-"""Nodes of the clusters that the paper describes without a figure."""
+"""Numbers of nodes of the clusters that the paper describes without a figure."""
 _ALIKE = 0.05
 _SIMILAR_EXCESS = Region(0.0, 10.0)
 _GREATER = 0.1
-#: Relative margin of the slopes that were read off the figures.
+#: Relative tolerance of slopes that were read off the paper's figures.
 _SLOPE = 0.05
 _DELAYS = "at every delay"
 
 
 def _best(rf: int, loss: str, nodes: int) -> Least:
-    """Returns the claim that one replication factor has the least latency."""
+    """Returns the claim that the replication factor `rf` has the least latency at every delay."""
     return Least(
         id="",
         text=f"{nodes} nodes",
@@ -62,12 +67,12 @@ def _best(rf: int, loss: str, nodes: int) -> Least:
 
 
 def _worst(nodes: int) -> Least:
-    """Returns the claim that two replicas have the greatest latency at high loss."""
+    """Returns the claim that RF2 has the greatest latency at high loss and every delay."""
     return replace(_best(2, "high", nodes), text=f"worst in {nodes} nodes", extreme="largest")
 
 
 def _steepest(nodes: int) -> Least:
-    """Returns the claim that two replicas' latency rises most with the delay at high loss."""
+    """Returns the claim that RF2 has the greatest slope at high loss."""
     return Least(
         id="",
         text=f"steepest in {nodes} nodes",
@@ -82,7 +87,7 @@ def _steepest(nodes: int) -> Least:
 
 
 def _degrades(nodes: int) -> Least:
-    """Returns the claim that one replica degrades more than three or more do."""
+    """Returns the claim that RF1 has a greater degradation than RF3 and higher factors."""
     return Least(
         id="",
         text=f"degrades faster in {nodes} nodes",
@@ -95,7 +100,7 @@ def _degrades(nodes: int) -> Least:
 
 
 def _matches(nodes: int) -> Ratio:
-    """Returns the claim that one replica is not faster than the mean of more at high loss."""
+    """Returns the claim that RF1 is not faster at high loss than the mean of RF3 and higher."""
     many: Cell = {"nodes": nodes, "loss": "high", "rf": tuple(range(3, nodes + 1))}
     return Ratio(
         id="",
@@ -109,7 +114,7 @@ def _matches(nodes: int) -> Ratio:
 
 
 def _excess(loss: str, region: Region) -> MeanIn:
-    """Returns the claim on the cost of two replicas above the mean of more, at every delay."""
+    """Returns the claim that the excess of RF2 in five nodes is in `region` at every delay."""
     return MeanIn(
         id="",
         text=f"{loss} loss",
@@ -124,13 +129,13 @@ TWO: tuple[Claim, ...] = (
     replace(
         _worst(5),
         id="rf2-worst-high",
-        text=f"At high loss RF2 has the greatest latency, five nodes, {_DELAYS}",
+        text=f"At high loss in five nodes, RF2 has the greatest latency {_DELAYS}",
         published="RF2 results in the worst performance (5.1)",
     ),
     Every(
         id="rf2-similar",
-        text="RF2 exceeds the mean of RF3 to RF5 by less than 10 ms at low and medium loss, by "
-        f"more at high, {_DELAYS}",
+        text="RF2's latency exceeds the mean of RF3 to RF5 by less than 10 ms at low and medium "
+        f"loss, and by more at high loss, {_DELAYS}",
         published="performed similarly to others under low and medium packet losses, in contrast "
         "to high (5.1); 2 to 6 ms in figure 3",
         claims=(
@@ -142,13 +147,13 @@ TWO: tuple[Claim, ...] = (
     replace(
         _excess("high", Region(17.0, 90.0)),
         id="rf2-excess-figure-2",
-        text=f"At high loss RF2 exceeds the mean of RF3 to RF5 by 17 to 90 ms {_DELAYS}",
+        text=f"At high loss RF2's latency exceeds the mean of RF3 to RF5 by 17 to 90 ms {_DELAYS}",
         published="17 to 90 ms in figure 2",
     ),
     Monotone(
         id="rf2-excess-grows",
-        text="At high loss RF2's excess grows from each delay to the next (or falls by 5 % at "
-        "most)",
+        text="At high loss RF2's excess over the mean of RF3 to RF5 grows from each delay to the "
+        "next (or falls by 5 % at most)",
         metric="excess",
         published="the difference between RF2 and the others gradually increases (5.1)",
         over="delay",
@@ -158,13 +163,14 @@ TWO: tuple[Claim, ...] = (
     replace(
         _steepest(5),
         id="rf2-steepest-high",
-        text="At high loss RF2's slope is the greatest, by a tenth at least",
+        text="At high loss the slope of RF2's latency over the delay is the greatest, by at least "
+        "a tenth",
         published="more significant than any other slope (5.1)",
     ),
     Every(
         id="rf2-fewer-nodes",
-        text=f"In three and four nodes too RF2 is worst at high loss, {_DELAYS}, and its slope the "
-        "greatest",
+        text="In three and four nodes too, RF2 at high loss has the greatest latency "
+        f"{_DELAYS} and the greatest slope",
         published="similar behaviour is observed in the 3 and 4-node clusters (5.1)",
         claims=tuple(made(nodes) for nodes in FEWER for made in (_worst, _steepest)),
     ),
@@ -175,24 +181,24 @@ BEST: tuple[Claim, ...] = (
     replace(
         _best(5, "high", 5),
         id="rf5-best-high",
-        text=f"RF5 has the least latency at high loss, five nodes, {_DELAYS}",
+        text=f"At high loss in five nodes, RF5 has the least latency {_DELAYS}",
         published="RF5 gives the best performance (5.2)",
     ),
     replace(
         _best(1, "low", 5),
         id="rf1-best-low",
-        text=f"RF1 has the least latency at low loss, five nodes, {_DELAYS}",
+        text=f"At low loss in five nodes, RF1 has the least latency {_DELAYS}",
         published="RF1 gives the best performance (5.3)",
     ),
     Every(
         id="rf1-best-low-fewer-nodes",
-        text=f"RF1 has the least latency at low loss in three and four nodes too, {_DELAYS}",
+        text=f"At low loss in three and four nodes too, RF1 has the least latency {_DELAYS}",
         published="the 3-node and 4-node setups indicate that RF1 performs best (5.3)",
         claims=tuple(_best(1, "low", nodes) for nodes in FEWER),
     ),
     Every(
         id="rf1-degrades-and-matches",
-        text="From low loss to high RF1's latency rises more than RF3's, RF4's and RF5's, and at "
+        text="RF1's latency rises more from low to high loss than RF3's, RF4's and RF5's, and at "
         f"high loss it matches or surpasses their mean {_DELAYS}",
         published="degrades faster than other RFs, eventually matching or surpassing them (5.3)",
         claims=(_degrades(5), _matches(5)),
@@ -208,8 +214,8 @@ BEST: tuple[Claim, ...] = (
     ),
     Every(
         id="rf1-fewer-nodes",
-        text="In three and four nodes too RF1 degrades faster than RF3 and RF4, and at high loss "
-        f"matches or surpasses their mean {_DELAYS}",
+        text="In three and four nodes too, RF1's latency rises more from low to high loss than "
+        f"RF3's and RF4's, and at high loss it matches or surpasses their mean {_DELAYS}",
         published="similar trends are observed in the other clusters as well (5.3)",
         claims=tuple(made(nodes) for nodes in FEWER for made in (_degrades, _matches)),
     ),
@@ -219,7 +225,8 @@ BEST: tuple[Claim, ...] = (
 SLOPES: tuple[Claim, ...] = (
     MeanIn(
         id="rf2-slope-high",
-        text="At high loss RF2's latency rises by 2.62 ms a millisecond of delay (within 5 %)",
+        text="At high loss RF2's latency rises by 2.62 ms for each millisecond of delay, within "
+        "5 %",
         metric="slope",
         published="2.62 in figure 2",
         cell={"nodes": 5, "loss": "high", "rf": 2},
@@ -227,7 +234,8 @@ SLOPES: tuple[Claim, ...] = (
     ),
     MeanIn(
         id="other-slopes-high",
-        text="At high loss the others' rise by 2.03 to 2.18 (within 5 %)",
+        text="At high loss the latencies of RF1, RF3, RF4 and RF5 rise by 2.03 to 2.18 ms for each "
+        "millisecond of delay, within 5 %",
         metric="slope",
         published="2.03 to 2.18 in figure 2",
         cell={"nodes": 5, "loss": "high", "rf": (1, *MANY)},
@@ -236,7 +244,8 @@ SLOPES: tuple[Claim, ...] = (
     ),
     MeanIn(
         id="slopes-low",
-        text="At low loss the slopes of RF2 to RF5 are 1.97 to 2.00 (within 5 %)",
+        text="At low loss the latencies of RF2 to RF5 rise by 1.97 to 2.00 ms for each millisecond "
+        "of delay, within 5 %",
         metric="slope",
         published="2.00 against 1.97 to 2.00 in figure 3",
         cell={"nodes": 5, "loss": "low", "rf": (2, *MANY)},
@@ -250,7 +259,8 @@ DEVIATION: tuple[Claim, ...] = (
     Every(
         id="rf3-scales-each",
         reading="each",
-        text=f"RF3's means in 3, 4 and 5 nodes deviate by less than 1.5 ms {_DELAYS} and each loss",
+        text="The standard deviation of RF3's mean latencies in 3, 4 and 5 nodes is below 1.5 ms "
+        f"{_DELAYS} and each loss",
         published="< 1.5 ms for any link latency, irrespective of packet loss (5.4)",
         claims=tuple(
             MeanIn(
@@ -267,21 +277,25 @@ DEVIATION: tuple[Claim, ...] = (
     MeanIn(
         id="rf3-scales-averaged",
         reading="averaged",
-        text=f"The same of RF3's means over the three losses, {_DELAYS}",
+        text="The standard deviation of RF3's latencies in 3, 4 and 5 nodes, averaged over the "
+        f"three losses, is below 1.5 ms {_DELAYS}",
         metric="averaged_deviation",
         published="< 1.5 ms for any link latency (5.4)",
         region=Region(high=1.5),
         each="delay",
     ),
 )
-"""Claims of section 5.4, which does not state whether losses were averaged before the deviation."""
+"""Claims of section 5.4, one for each reading.
+
+The section does not state whether latencies were averaged over losses before the deviation.
+"""
 
 ALIKE: tuple[Claim, ...] = (
     PracticallyEqual(
         id="many-alike-median",
         reading="median",
-        text=f"The medians over the three losses of RF3, RF4 and RF5 are alike, five nodes, "
-        f"{_DELAYS}",
+        text="In five nodes, the medians of RF3, RF4 and RF5 over the three losses are alike "
+        f"within 5 % {_DELAYS}",
         metric="median",
         published="taking the median for different packet losses, RF3, RF4, and RF5 show similar "
         "performance (5.5)",
@@ -293,7 +307,8 @@ ALIKE: tuple[Claim, ...] = (
     Every(
         id="many-alike-each",
         reading="each",
-        text=f"RF3, RF4 and RF5 are alike at each loss, five nodes, {_DELAYS}",
+        text="In five nodes, the latencies of RF3, RF4 and RF5 are alike within 5 % at each loss, "
+        f"{_DELAYS}",
         published="RF3, RF4, and RF5 show similar performance (5.5)",
         claims=tuple(
             PracticallyEqual(
@@ -311,7 +326,8 @@ ALIKE: tuple[Claim, ...] = (
     PracticallyEqual(
         id="many-alike-losses",
         reading="losses",
-        text=f"The mean of RF3 to RF5 is alike at low, medium and high loss, five nodes, {_DELAYS}",
+        text="In five nodes, the mean latency of RF3 to RF5 is alike within 5 % at low, medium and "
+        f"high loss, {_DELAYS}",
         metric="many",
         published="the average of RF3, RF4, and RF5 in terms of packet losses (figure 4)",
         among="loss",
@@ -320,13 +336,16 @@ ALIKE: tuple[Claim, ...] = (
         each="delay",
     ),
 )
-"""Claims of section 5.5, which mentions a median where figure 4 has a mean."""
+"""Claims of section 5.5, one for each reading. The section mentions a median; figure 4 has a mean.
+"""
 
-#: Differences between phi and order statistics over TCP's timers. Each claim is phi's prediction.
+#: Predictions of the two explanations: the paper's phi, and order statistics of TCP's timers.
+#: The text begins with the explanation that predicts the claim.
 MECHANISM: tuple[Claim, ...] = (
     Ratio(
         id="phi-all",
-        text="phi: at ALL every replication factor has phi = 1, so RF5 is as slow as RF2",
+        text="phi: at ALL every replication factor has phi = 1, so RF5 is as slow as RF2 within "
+        "5 %",
         metric="latency",
         published="the higher phi, the more impact packet loss has (6)",
         a={"variant": "all", "rf": 5},
@@ -345,7 +364,8 @@ MECHANISM: tuple[Claim, ...] = (
     ),
     Ratio(
         id="phi-timer",
-        text="phi: TCP's least timeout is not in it, so RF2's excess is the same at 20 ms",
+        text="phi: it does not contain TCP's minimum timeout, so a minimum of 20 ms leaves RF2's "
+        "excess unchanged within 10 %",
         metric="excess",
         published="the coordinator sending the request for acknowledgment again (6)",
         a={"variant": "min_rto 20ms"},
@@ -354,7 +374,8 @@ MECHANISM: tuple[Claim, ...] = (
     ),
     Ratio(
         id="both-probe",
-        text="Both: tail loss probes and RACK make no difference to a lone message",
+        text="Both: without tail loss probes and RACK, RF2's excess is unchanged within 15 %, "
+        "because only one message is in flight",
         metric="excess",
         published="",
         a={"variant": "no RACK, no TLP"},
@@ -363,7 +384,8 @@ MECHANISM: tuple[Claim, ...] = (
     ),
     Ratio(
         id="phi-parallel",
-        text="phi: it does not know of other requests, so 32 at a time leave RF2's excess as it is",
+        text="phi: it does not contain concurrent requests, so 32 requests at a time leave RF2's "
+        "excess unchanged within 10 %",
         metric="excess",
         published="",
         a={"variant": "32 at a time"},
@@ -377,11 +399,14 @@ GRID: tuple[Claim, ...] = (*TWO, *BEST, *SLOPES, *DEVIATION, *ALIKE)
 """Claims about the paper's grid."""
 
 REAL_DELAY = 20
-"""The delay in ms at which claims are judged on real nodes."""
+"""Delay between nodes in milliseconds at which claims are judged on real nodes."""
 
 
 def _at(claim: Claim, delay: int) -> Claim:
-    """Returns the same claim at one delay instead of all."""
+    """Returns the claim limited to one delay in milliseconds.
+
+    Raises `TypeError` for a claim that compares delays.
+    """
     text = claim.text.replace(_DELAYS, f"at {delay} ms")
     match claim:
         case Every():
@@ -392,7 +417,7 @@ def _at(claim: Claim, delay: int) -> Claim:
         case Least() | MeanIn() | PracticallyEqual():
             return replace(claim, text=text, cell={**claim.cell, "delay": delay}, each=None)
         case _:
-            raise TypeError(f"{claim.id} is not about one delay")
+            raise TypeError(f"the claim {claim.id} compares delays; it cannot be limited to one")
 
 
 _REAL = ("rf2-worst-high", "rf2-similar", "rf2-excess-figure-2", "rf5-best-high", "rf1-best-low",
@@ -401,9 +426,9 @@ _REAL = ("rf2-worst-high", "rf2-similar", "rf2-excess-figure-2", "rf5-best-high"
 _REAL_HIGH = ("rf2-worst-high", "rf2-excess-figure-2", "rf5-best-high")
 
 REAL: tuple[Claim, ...] = tuple(_at(c, REAL_DELAY) for c in GRID if c.id in _REAL)
-"""Claims that are judged on real nodes: those about single delays."""
+"""Claims that are judged on real nodes, limited to `REAL_DELAY`."""
 REAL_HIGH: tuple[Claim, ...] = tuple(c for c in REAL if c.id in _REAL_HIGH)
-"""Those about five nodes and high loss only."""
+"""Claims on real nodes that concern only five nodes at high loss."""
 
 _SCALES: dict[str, Verdict] = {"low": "holds", "medium": "holds", "high": "does not hold"}
 _MANY: dict[str, Verdict] = {"low": "holds", "high": "does not hold"}
@@ -411,44 +436,52 @@ _MANY: dict[str, Verdict] = {"low": "holds", "high": "does not hold"}
 WITHDRAWN: tuple[Withdrawn, ...] = (
     Withdrawn(
         id="rf2-excess-low",
-        text="At low loss RF2 exceeds the mean of RF3 to RF5 by less than 10 ms at every delay",
+        text="At low loss RF2's latency exceeds the mean of RF3 to RF5 by less than 10 ms at every "
+        "delay",
         verdict="holds",
         date=FROZEN,
-        reason="The paper's sentence names medium loss and the contrast with high: rf2-similar",
+        reason="The paper's sentence also names medium loss, and contrasts both with high loss; "
+        "replaced by rf2-similar",
     ),
     Withdrawn(
         id="rf2-excess-high",
-        text="At high loss RF2 exceeds the mean of RF3 to RF5 by 17 to 80 ms at every delay",
+        text="At high loss RF2's latency exceeds the mean of RF3 to RF5 by 17 to 80 ms at every "
+        "delay",
         verdict="cannot be told",
         date=FROZEN,
-        reason="Figure 2 has 90 ms at 100, so the region was a slip: rf2-excess-figure-2",
+        reason="The limit of 80 ms was an error, because figure 2 shows 90 ms at a delay of 100 "
+        "ms; replaced by rf2-excess-figure-2",
     ),
     Withdrawn(
         id="rf1-degrades",
-        text="From low loss to high, RF1's latency rises more than RF3's, RF4's and RF5's",
+        text="RF1's latency rises more from low to high loss than RF3's, RF4's and RF5's",
         verdict="holds",
         date=FROZEN,
-        reason="Half of the paper's sentence: rf1-degrades-and-matches",
+        reason="The claim covered half of the paper's sentence; replaced by "
+        "rf1-degrades-and-matches",
     ),
     *(
         Withdrawn(
             id=f"rf3-scales-{loss}",
-            text=f"At {loss} loss RF3's means in 3, 4 and 5 nodes deviate by less than 1.5 ms",
+            text=f"At {loss} loss the standard deviation of RF3's mean latencies in 3, 4 and 5 "
+            "nodes is below 1.5 ms",
             verdict=verdict,
             date=FROZEN,
-            reason="The paper says it of every loss in one sentence: rf3-scales-each",
+            reason="The paper's sentence is about every loss; replaced by rf3-scales-each",
         )
         for loss, verdict in _SCALES.items()
     ),
     *(
         Withdrawn(
             id=f"many-alike-{loss}",
-            text=f"RF3, RF4 and RF5 are alike at {loss} loss, five nodes, at every delay",
+            text=f"In five nodes at {loss} loss, the latencies of RF3, RF4 and RF5 are alike at "
+            "every delay",
             verdict=verdict,
             date=FROZEN,
-            reason="The paper's sentence is about medians over the losses: many-alike-median",
+            reason="The paper's sentence is about medians over the losses; replaced by "
+            "many-alike-median",
         )
         for loss, verdict in _MANY.items()
     ),
 )
-"""Claims of the first study that are no longer judged."""
+"""Claims that are no longer judged."""

@@ -1,4 +1,4 @@
-"""Figures in the paper's layout, with its own points next to ours, and their tables."""
+"""Figures in the paper's layout with the paper's and our values, and tables of both."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LATENCY = "Mean latency of a write (ms)"
 
 
 def _points(axes: Axes, values: Iterable[tuple[float, ...]]) -> None:
-    """Draws the paper's own points, hollow, without lines."""
+    """Draws the paper's values over the delay as hollow points, one series for each colour."""
     for i, series in enumerate(values):
         axes.plot(
             published.DELAYS,
@@ -39,7 +39,10 @@ def _points(axes: Axes, values: Iterable[tuple[float, ...]]) -> None:
 
 
 def _lines(axes: Axes, frame: pd.DataFrame, by: str, names: Mapping[Any, str]) -> None:
-    """Draws our means over seeds with 95 % intervals."""
+    """Draws our mean latency over the delay with 95 % intervals, a line for each level of `by`.
+
+    `names` has the labels of the lines by level.
+    """
     for i, (value, name) in enumerate(names.items()):
         part = frame[frame[by] == value]
         delays = sorted(set(part["delay"]))
@@ -76,7 +79,7 @@ def _by_factor(outcome: Outcome, loss: str, points: Mapping[int, tuple[float, ..
 
 
 def _fewer_nodes(outcome: Outcome) -> Figure:
-    """Draws the paper's statements on three and four nodes, for which it has no figure."""
+    """Draws latency over delay in three and four nodes, for which the paper has no figure."""
     with style.styled():
         figure = style.figure(2 * style.COLUMN, 4.6)
         panels = figure.subplots(2, 3, sharex=True, sharey=True)
@@ -84,7 +87,7 @@ def _fewer_nodes(outcome: Outcome) -> Figure:
             for axes, loss in zip(row, LOSSES, strict=True):
                 _factors(axes, outcome, loss, nodes)
                 axes.set_title(f"{nodes} nodes, {loss} loss")
-        for axes in panels.flat:  # once all lines exist, which share a scale
+        for axes in panels.flat:  # after all lines exist, because the panels share a scale
             _finish(axes)
             axes.label_outer()
         style.legend_above(figure, panels[1][0], 4)
@@ -105,12 +108,15 @@ def _by_loss(outcome: Outcome) -> Figure:
 
 
 def _clusters(outcome: Outcome) -> Figure:
-    """Draws RF3 in clusters of three sizes, which the paper describes without a figure."""
+    """Draws how RF3's latency in 3, 4 and 5 nodes differs from the mean of the three.
+
+    The paper describes these results without a figure.
+    """
     with style.styled():
         figure = style.figure(2 * style.COLUMN, 2.6)
         frame = outcome.frame("grid")
         frame = frame[frame["rf"] == 3]
-        # The latencies themselves would overlap.
+        # The differences are drawn, because lines of the latencies would overlap.
         common = frame.groupby(["loss", "delay", "seed"])["latency"].transform("mean")
         frame = frame.assign(latency=frame["latency"] - common)
         losses = list(LOSSES)
@@ -120,13 +126,13 @@ def _clusters(outcome: Outcome) -> Figure:
             _lines(axes, part, "nodes", {n: f"{n} nodes" for n in NODES})
             axes.set_xlabel(_DELAY)
             axes.set_title(f"{loss} loss")
-        panels[0].set_ylabel("Above the three sizes' mean (ms)")
+        panels[0].set_ylabel("Difference from the mean of sizes (ms)")
         style.legend_above(figure, panels[0], 3)
     return figure
 
 
 def _explanations(outcome: Outcome) -> Figure:
-    """Draws latency over phi, and over the order-statistics model's prediction."""
+    """Draws simulated latency over phi, and over the prediction of the order-statistics model."""
     table = study.explanations(outcome)
     with style.styled():
         figure = style.figure(2 * style.COLUMN, 2.8)
@@ -142,7 +148,7 @@ def _explanations(outcome: Outcome) -> Figure:
                     label=str(level).upper(),
                 )
                 for _, row in part.iterrows():
-                    # Neighbours are close at QUORUM, and its RF2 is that of ALL.
+                    # Labels would overlap: points of QUORUM are close, and RF2 is equal at ALL.
                     below = level == "quorum" and row["rf"] < 4
                     right = below or level == "one"
                     axes.annotate(
@@ -164,7 +170,7 @@ def _explanations(outcome: Outcome) -> Figure:
 
 def all_figures(outcome: Outcome) -> Drawn:
     """Returns every figure with title and caption, by file name."""
-    beside = "Lines: simulated, with 95 % intervals over seeds. Hollow points: the paper's."
+    beside = "Lines: simulated, with 95 % intervals over seeds. Hollow points: the paper's values."
     return {
         "figure-2": (
             _by_factor(outcome, "high", published.FIGURE_2),
@@ -190,23 +196,27 @@ def all_figures(outcome: Outcome) -> Drawn:
             _clusters(outcome),
             "RF3 in three, four and five nodes",
             (
-                "How far the mean latency in each size is from that of the three together, with "
-                "95 % intervals over seeds. No points were published."
+                "Difference of the mean latency in each cluster size from the mean over the three "
+                "sizes, with 95 % intervals over seeds. No points were published."
             ),
         ),
         "explanations": (
             _explanations(outcome),
-            "What explains the latency",
+            "Two explanations of the latency",
             (
-                f"Five nodes, {study.WHERE[0]} loss, {study.WHERE[1]} ms: three consistency "
-                "levels, RF2 to RF5. Left over phi, right over the order-statistics model."
+                f"Simulated latency in five nodes at {study.WHERE[0]} loss and {study.WHERE[1]} "
+                "ms, for three consistency levels and RF2 to RF5. Left: over phi. Right: over the "
+                "prediction of the order-statistics model."
             ),
         ),
     }
 
 
 def phi_rows() -> pd.DataFrame:
-    """Returns table 1 as fractions, in the layout of the paper's table 1."""
+    """Returns phi by replication factor and number of nodes, as fractions.
+
+    The layout is that of the paper's table 1.
+    """
     return pd.DataFrame(
         [
             {"RF": rf, **{f"{n} nodes": str(row[n]) if n in row else "-" for n in NODES}}
@@ -216,13 +226,13 @@ def phi_rows() -> pd.DataFrame:
 
 
 def claim_rows(outcome: Outcome) -> pd.DataFrame:
-    """Returns each claim on the paper's own points and on ours."""
+    """Returns each claim's verdict on the paper's own points and on our runs."""
     return pd.DataFrame(
         [
             {
                 "claim": j.claim.id,
                 "on the paper's points": outcome.support[j.claim.id].text,
-                "on ours": j.verdict,
+                "on our runs": j.verdict,
             }
             for j in outcome.judgements
         ]
@@ -230,7 +240,7 @@ def claim_rows(outcome: Outcome) -> pd.DataFrame:
 
 
 def beside_rows(outcome: Outcome) -> pd.DataFrame:
-    """Returns the paper's points with ours and the model's, five nodes."""
+    """Returns the latencies in five nodes: the paper's, the simulated and the model's."""
     table = study.departures(outcome)
     known = published.by_cell()
     table = table[(table["nodes"] == 5) & (table["loss"] != "medium")].copy()
@@ -242,7 +252,7 @@ def beside_rows(outcome: Outcome) -> pd.DataFrame:
 
 
 def real_figures(outcome: Outcome) -> Drawn:
-    """Returns every cell: the paper's point, and both means with 95 % intervals."""
+    """Returns a figure of all cells: the paper's value, and both means with 95 % intervals."""
     cells, known = outcome.size.cells, published.by_cell()
     places = range(len(cells))
     with style.styled():
@@ -263,4 +273,4 @@ def real_figures(outcome: Outcome) -> Drawn:
         axes.set_ylim(bottom=0)
         style.legend_above(figure, axes, 3)
     caption = "Means with 95 % intervals over runs; the paper has one run."
-    return {"cells": (figure, "Writes", caption)}
+    return {"cells": (figure, "Mean latency of writes", caption)}

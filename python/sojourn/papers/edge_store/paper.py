@@ -1,4 +1,4 @@
-"""The complete study: runs, verdicts, figures and text."""
+"""The study as a `Paper`: its texts, tables and JSON fields."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sojourn.papers.paper import Beside, Paper, Real, Titled
 from sojourn.stats.quorum import phi_table
 
 ROOM = 0.15
-"""Relative difference within which real and simulated means of a cell should agree."""
+"""Maximum relative difference at which real and simulated means of a cell agree."""
 
 _RIG = """\
-The paper's rig simulated: nodes joined to each other by links of L ms and loss p each way, a
-client 10 ms away without loss, writes one after the other at QUORUM, coordinators in turn,
-persistent connections of Linux's TCP. Times of service are ours, made to fit real nodes without
-impairments; no other number was fitted. Each claim is told on the paper's own points first, which
-have no repetitions."""
+The paper's testbed is simulated. Every two nodes are connected by links with a delay of L ms and a
+loss of p in each direction; the client is 10 ms away without loss. It sends writes one after the
+other at QUORUM, to the coordinators in turn, over persistent connections of Linux's TCP. Service
+times were fitted to real nodes without delay and loss; no other number was fitted. Each claim is
+first judged on the paper's own points, which have no repetitions."""
 
 
 def _remarks(outcome: Outcome) -> list[str]:
@@ -28,19 +28,19 @@ def _remarks(outcome: Outcome) -> list[str]:
     return [
         " ".join(_RIG.split()),
         (
-            f"{size.writes} writes a run and {size.seeds} seeds a cell, at "
-            f"{', '.join(map(str, delays))} ms; the paper has one run of each cell."
+            f"Each run has {size.writes} writes, each cell {size.seeds} seeds. Delays: "
+            f"{', '.join(map(str, delays))} ms. The paper has one run of each cell."
         ),
         (
-            f"The claims were frozen on {claims.FROZEN}, with all earlier results known; their "
-            f"runs have seeds from {claims.FIRST_SEED} on, which no earlier run had."
+            f"The claims were fixed on {claims.FROZEN}, with all earlier results known. They are "
+            f"judged on runs with seeds from {claims.FIRST_SEED} on, which no earlier run used."
         ),
         *study.answer(outcome),
     ]
 
 
 def _notes(outcome: Outcome) -> list[str]:
-    """Returns the claims on the paper's own points, and the explanation that remains."""
+    """Returns the verdicts on the paper's own points, and the result on the two explanations."""
     listed = [
         f"{name}: on the paper's own points {found.text}"
         for name, found in outcome.support.items()
@@ -51,10 +51,16 @@ def _notes(outcome: Outcome) -> list[str]:
 
 def _tables(outcome: Outcome) -> Titled:
     return [
-        ("Claims on the paper's points and on ours", figures.claim_rows(outcome)),
+        ("Verdicts on the paper's points and on our runs", figures.claim_rows(outcome)),
         ("phi (the paper's table 1) as fractions", figures.phi_rows()),
-        ("phi, order statistics, simulation", study.explanations(outcome).round(3)),
-        ("The paper, the simulation, the model: ms a write", figures.beside_rows(outcome)),
+        (
+            "phi, prediction of order statistics, simulated latency (ms)",
+            study.explanations(outcome).round(3),
+        ),
+        (
+            "Mean latency of a write in ms: paper, simulation, order-statistics model",
+            figures.beside_rows(outcome),
+        ),
     ]
 
 
@@ -76,7 +82,10 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
 
 
 def outside(outcome: Outcome) -> list[str]:
-    """Returns the cells whose real and simulated means do not agree."""
+    """Returns the cells whose real and simulated means differ by more than `ROOM`.
+
+    Each has the ratio of real to simulated.
+    """
     return [
         f"{row['nodes']} nodes, RF{row['rf']}, {row['loss']} loss, {row['delay']} ms: "
         f"{row[RATIO]:.2f}"
@@ -88,7 +97,7 @@ def outside(outcome: Outcome) -> list[str]:
 def _real_notes(outcome: Outcome) -> list[str]:
     cells, far = len(outcome.size.cells), outside(outcome)
     close = f"within {100 * ROOM:.0f} % in {cells - len(far)} of {cells} cells"
-    rest = f"; not in: {'; '.join(far)}" if far else ""
+    rest = f"; ratios of the other cells: {'; '.join(far)}" if far else ""
     return [f"real and simulated means are {close}{rest}"]
 
 
@@ -98,9 +107,10 @@ def _real_remarks(outcome: Outcome) -> list[str]:
     return [
         (
             f"Real nodes ({programs}) on Linux {outcome.about['kernel']}, each in a network "
-            f"namespace, links by the wire: {seeds[REAL]} clusters a cell, {size.writes} writes "
-            f"after a warm-up; simulated {seeds[SIMULATED]} times. The same tokens, keys and order "
-            "of coordinators in both worlds. Verdicts are on the real runs."
+            f"namespace; the wire emulates the links. Each cell has {seeds[REAL]} clusters, with "
+            f"{size.writes} writes after a warm-up, and {seeds[SIMULATED]} simulated runs. Real "
+            "and simulated runs have the same tokens, keys and order of coordinators. The verdicts "
+            "depend on the real runs."
         ),
     ]
 
@@ -141,6 +151,7 @@ PAPER = Paper(
         notes=_real_notes,
         figures=figures.real_figures,
         facts=_real_facts,
-        no_linux="Cassandra computes for most of a request's time, and no virtual time passes then",
+        no_linux="Cassandra computes for most of a request's time, in which virtual time stands "
+        "still",
     ),
 )

@@ -1,8 +1,9 @@
-"""The points of the paper's figures 2, 3 and 4, read off its vector graphics.
+"""The points of the paper's figures 2, 3 and 4, read from the coordinates of its vector graphics.
 
-Mean milliseconds for a write in a cluster of five nodes, by replication factor (figures 2 and 3) or
-by loss (figure 4), at latencies of 0, 10, ..., 100 ms between nodes. No points were published for
-clusters of three and four nodes, nor for the medium loss apart from figure 4.
+A point is the mean latency of a write in a cluster of five nodes, in milliseconds. The figures have
+it by replication factor (figures 2 and 3) or by loss (figure 4), for delays of 0, 10, ..., 100 ms
+between nodes. The paper has no points for clusters of three and four nodes, and for medium loss
+only those of figure 4.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ FIGURE_2 = {
     2: (53.1, 110.0, 124.6, 164.0, 185.4, 212.7, 240.3, 265.1, 282.7, 296.2, 334.1),
     1: (39.5, 71.5, 86.5, 114.7, 126.2, 144.6, 161.3, 180.5, 216.2, 232.2, 246.2),
 }
-"""High loss."""
+"""Latencies at high loss in milliseconds: for each replication factor, by `DELAYS`."""
 
 FIGURE_3 = {
     5: (27.9, 44.7, 65.2, 85.4, 105.8, 126.0, 144.9, 165.1, 185.2, 205.2, 225.2),
@@ -29,18 +30,21 @@ FIGURE_3 = {
     2: (28.9, 51.4, 71.0, 89.5, 110.6, 131.7, 151.5, 170.1, 190.3, 210.8, 229.9),
     1: (23.8, 46.3, 59.8, 74.0, 91.1, 108.1, 122.6, 138.8, 154.0, 177.1, 183.6),
 }
-"""Low loss."""
+"""Latencies at low loss in milliseconds: for each replication factor, by `DELAYS`."""
 
 FIGURE_4 = {
     "low": (26.6, 46.7, 65.7, 85.7, 105.9, 126.3, 145.0, 165.3, 185.4, 205.3, 224.9),
     "medium": (26.7, 47.4, 66.8, 87.2, 107.3, 127.1, 147.5, 168.0, 188.1, 208.9, 228.3),
     "high": (36.1, 60.4, 78.8, 100.5, 125.2, 142.8, 164.1, 185.7, 207.7, 228.7, 244.1),
 }
-"""The mean of replication factors 3 to 5; the text says median."""
+"""Mean latencies of replication factors 3 to 5 in milliseconds: for each loss, by `DELAYS`.
+
+The paper's text calls them medians.
+"""
 
 
 def frame() -> pd.DataFrame:
-    """Returns the points of figures 2 and 3 as runs of one seed; missing at the medium loss."""
+    """Returns the points of figures 2 and 3 as runs of one seed; NaN at medium loss."""
     known = by_cell()
     return pd.DataFrame(
         [

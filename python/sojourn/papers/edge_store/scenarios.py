@@ -1,10 +1,10 @@
-"""The paper's rig: fully joined nodes, one client, a thousand writes in a row.
+"""The paper's testbed: a full mesh of nodes, one client, a thousand consecutive writes.
 
-Each node's packets to each other node are delayed by L and lost with probability p, so both ways
-are slow and lossy. The client is 10 ms away without loss: the paper's scripts delay one direction
-only, but its intercepts of 24 to 28 ms fit 10 ms each way. Writes are of small rows at QUORUM, one
-after the other, to coordinators in turn. The coordinator's timeout is a minute, so that losses
-appear as latency.
+Packets from one node to another are delayed by L and lost with probability p, in both directions.
+The client is 10 ms away from each node, without loss. The paper's scripts delay only one direction,
+but the latencies of 24 to 28 ms without delay between nodes fit 10 ms in each direction. Writes are
+of small rows at QUORUM, one after the other, to the coordinators in turn. The coordinator's timeout
+is a minute, so that losses appear as latency and not as failed writes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from sojourn.scenario import Scenario
 NODES = (3, 4, 5)
 LOSSES = {"low": 0.005, "medium": 0.025, "high": 0.075}
 CLIENT_MS = 10
-#: The first writes open connections, which costs round trips of handshakes; real stores have them
-#: open.
+#: Number of writes that open the connections and are not measured.
 WARMUP = 100
 
 
@@ -32,7 +31,11 @@ def scenario(
     tcp: str = "cubic",
     outstanding: int = 1,
 ) -> Scenario:
-    """Returns one cell of the paper's grid; `loss` by its name, `delay` in milliseconds one way."""
+    """Returns the scenario of one cell of the paper's grid.
+
+    `loss` is a key of `LOSSES`, `delay` the one-way delay between nodes in milliseconds, and
+    `outstanding` the number of writes at a time.
+    """
     store: dict[str, Any] = {
         "nodes": "nodes",
         "clients": "clients",

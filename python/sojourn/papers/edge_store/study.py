@@ -1,4 +1,4 @@
-"""The runs and their sizes, and their results on the paper's explanation."""
+"""Runs of the study and their sizes, derived metrics, and a test of the paper's explanation."""
 
 from __future__ import annotations
 
@@ -23,20 +23,23 @@ METRICS = ("store.*",)
 KEYS = ("nodes", "rf", "loss", "delay")
 """Factors that identify a cell."""
 Cell = tuple[int, int, str, int]
-"""Nodes, replication factor, loss by its name, milliseconds of delay."""
+"""Levels of `KEYS`: number of nodes, replication factor, name of the loss, delay in ms."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """Cells, writes of a run, and numbers of runs."""
+    """Size of the study."""
 
     cells: tuple[Cell, ...]
     writes: int
+    """Number of measured writes of a run."""
     seeds: int
+    """Number of seeds of simulated runs."""
     claims: tuple[Claim, ...] = claims.GRID
     variants: bool = True
-    """Whether to make the experiment that distinguishes the explanations."""
+    """Whether to make the runs that distinguish the two explanations of the latency."""
     real_seeds: int | None = None
+    """Number of seeds of real runs; `None` if the size is not for real runs."""
 
 
 def grid(delays: tuple[int, ...]) -> tuple[Cell, ...]:
@@ -50,7 +53,7 @@ def grid(delays: tuple[int, ...]) -> tuple[Cell, ...]:
     )
 
 
-#: The paper's grid and lengths; the paper has one run of each cell.
+#: The paper's grid and numbers of writes. The paper has one run of each cell instead of 30.
 FULL = Size(grid(published.DELAYS), 1000, 30)
 QUICK = Size(grid((0, 20, 50, 100)), 1000, 10)
 
@@ -64,19 +67,19 @@ EIGHT: tuple[Cell, ...] = (
     (5, 5, "high", 20),
     (5, 2, "low", 100),
 )
-"""Cells that were chosen before any real run was compared with its simulation."""
+"""Eight cells of real runs, chosen before the first comparison with simulated runs."""
 AT = grid((claims.REAL_DELAY,))
-"""The cells in which claims are judged with real nodes."""
+"""Cells at the delay at which claims are judged on real nodes."""
 FACTORS = tuple(
     (nodes, rf, loss, delay) for nodes, rf, loss, delay in AT if (nodes, loss) == (5, "high")
 )
-"""The cells of them that `--quick` has."""
+"""Cells of real runs with `--quick`: those of `AT` with five nodes and high loss."""
 REAL_FULL = Size(tuple(dict.fromkeys(EIGHT + AT)), 1000, 30, claims.REAL, False, 5)
 REAL_QUICK = Size(FACTORS, 200, 10, claims.REAL_HIGH, False, 2)
 START = 45.0
-"""Approximate seconds that a real run takes before and after its writes."""
+"""Approximate time in seconds that a real run takes before and after its writes."""
 
-#: The delay and loss at which phi and order statistics are distinguished.
+#: Loss and delay in ms of the runs that distinguish phi from order statistics.
 WHERE = ("high", 50)
 #: Changes of the scenario at `WHERE`; each is compared with `as it was`: RF 2 to 5, QUORUM, one
 #: write at a time.
@@ -91,12 +94,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def seeds(number: int) -> Any:
-    """Returns this many seeds that were not used before the claims were written."""
+    """Returns `number` seeds from `FIRST_SEED` on, which no run before the claims used."""
     return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
 
 
 def lasting(size: Size) -> str:
-    """Returns an estimate of the duration of the real runs."""
+    """Describes the number of real runs and their estimated duration."""
     number = size.real_seeds or size.seeds
     seconds = sum(
         number * (START + (size.writes + WARMUP) * (0.03 + 0.0025 * delay))
@@ -107,14 +110,14 @@ def lasting(size: Size) -> str:
 
 
 def cells_of(size: Size) -> Cells:
-    """Returns the cells of the paper's grid that are run."""
+    """Returns the cells of the paper's grid that this size runs."""
     return [
         (dict(zip(KEYS, cell, strict=True)), scenario(*cell, size.writes)) for cell in size.cells
     ]
 
 
 def variants_of(size: Size) -> Cells:
-    """Returns the experiment that distinguishes the explanations."""
+    """Returns the cells of the runs that distinguish the two explanations: `VARIANTS` by RF."""
     loss, delay = WHERE
     return [
         ({"variant": name, "rf": rf}, scenario(5, rf, loss, delay, size.writes, **changes))
@@ -127,7 +130,7 @@ def variants_of(size: Size) -> Cells:
 
 
 def _excess(frame: pd.DataFrame) -> pd.Series[float]:
-    """Returns the cost of two replicas above the mean of three to five."""
+    """Returns the latency of RF2 minus the mean latency of RF3 to RF5."""
     by = [k for k in ("nodes", "loss", "delay", "variant", "seed") if k in frame]
     wide = frame.pivot_table(index=by, columns="rf", values="latency")
     wide = wide.reindex(columns=[2, *claims.MANY])
@@ -135,7 +138,10 @@ def _excess(frame: pd.DataFrame) -> pd.Series[float]:
 
 
 def _slope(frame: pd.DataFrame) -> pd.Series[float]:
-    """Returns latency over the delay of a link, by least squares; missing for a single delay."""
+    """Returns the slope of latency over the delay of a link, by least squares.
+
+    NaN for a single delay.
+    """
     by = ["nodes", "rf", "loss", "seed"]
     delay = frame["delay"] - frame.groupby(by)["delay"].transform("mean")
     sums = pd.DataFrame({**frame[by], "xy": delay * frame["latency"], "xx": delay**2}).groupby(by)
@@ -150,7 +156,7 @@ def _by_loss(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _degradation(frame: pd.DataFrame) -> pd.Series[float]:
-    """Returns the latency at high loss minus that at low."""
+    """Returns the latency at high loss minus the latency at low loss."""
     by = _by_loss(frame)
     return by["high"] - by["low"]
 
@@ -161,13 +167,13 @@ def _median(frame: pd.DataFrame) -> pd.Series[float]:
 
 
 def _many(frame: pd.DataFrame) -> pd.Series[float]:
-    """Returns the mean of three to five replicas."""
+    """Returns the mean latency of RF3 to RF5."""
     many = frame[frame["rf"].isin(claims.MANY)]
     return many.groupby(["nodes", "loss", "delay", "seed"])["latency"].mean()
 
 
 def _deviation(frame: pd.DataFrame, *by: str) -> pd.Series[float]:
-    """Returns the standard deviation of the means of clusters of three to five nodes, RF3."""
+    """Returns the standard deviation of RF3's latencies in clusters of 3, 4 and 5 nodes."""
     three = frame[frame["rf"] == 3].pivot_table(
         index=[*by, "delay", "seed"], columns="nodes", values="latency"
     )
@@ -175,12 +181,15 @@ def _deviation(frame: pd.DataFrame, *by: str) -> pd.Series[float]:
 
 
 def _deviations(frame: pd.DataFrame) -> pd.Series[float]:
-    """Returns the deviation at each loss."""
+    """Returns the standard deviation of `_deviation` at each loss."""
     return _deviation(frame, "loss")
 
 
 def _averaged_deviation(frame: pd.DataFrame) -> pd.Series[float]:
-    """Returns the deviation of the means over the three losses; missing without one of them."""
+    """Returns the standard deviation of latencies that are averaged over the three losses.
+
+    NaN if one loss was not run.
+    """
     whole = _by_loss(frame).mean(axis=1, skipna=False).rename("latency").reset_index()
     return _deviation(whole)
 
@@ -194,11 +203,11 @@ ON_GRID: Mapping[str, Callable[[pd.DataFrame], pd.Series[float]]] = {
     "deviation": _deviations,
     "averaged_deviation": _averaged_deviation,
 }
-"""Derivations by the metric that claims name."""
+"""Functions that derive a metric, by the metric's name."""
 
 
 def derived(frame: pd.DataFrame, metrics: Collection[str] = tuple(ON_GRID)) -> pd.DataFrame:
-    """Returns each run's latency with the metrics derived from it and from others of its seed."""
+    """Returns the runs with the derived metrics of their cells, computed for each seed."""
     for metric in metrics:
         found = ON_GRID[metric](frame).rename(metric)
         frame = frame.merge(found.reset_index(), how="left", on=list(found.index.names))
@@ -210,7 +219,10 @@ def _frames(metrics: Collection[str]) -> Callable[[Table], Frames]:
         frame = table.frame
         pending = int(frame["store.pending"].sum())
         if pending:
-            raise RuntimeError(f"{pending} writes were still pending at the end of their runs")
+            raise RuntimeError(
+                f"{pending} writes did not complete before the end of their runs, so their "
+                "latency is unknown; make the scenario longer"
+            )
         frame = frame[[*table.factors, "seed"]].assign(latency=frame[LATENCY] * 1e3)
         return {"": derived(frame, metrics)}
 
@@ -218,7 +230,7 @@ def _frames(metrics: Collection[str]) -> Callable[[Table], Frames]:
 
 
 def measure(bench: Bench) -> dict[str, Any]:
-    """Runs the grid, and the experiment that distinguishes the explanations."""
+    """Makes the runs of the grid, and the runs that distinguish the two explanations."""
     size: Size = bench.size
     bench.make(
         Part(
@@ -240,9 +252,9 @@ def measure(bench: Bench) -> dict[str, Any]:
 
 
 def published_tables() -> Frames:
-    """Returns the paper's own points with their derived metrics; clusters of 3 and 4 are missing.
+    """Returns the paper's own points with the derived metrics.
 
-    For the medium loss there is only the mean of RF3 to RF5.
+    They have no clusters of three and four nodes, and at medium loss only the mean of RF3 to RF5.
     """
     frame = derived(published.frame())
     figure = {
@@ -258,14 +270,20 @@ def published_tables() -> Frames:
 
 
 def predicted(nodes: int, rf: int, loss: str, delay: int, level: str = "quorum") -> float:
-    """Returns the order-statistics model's mean of a cell in ms, with 2 ms of work a write."""
+    """Returns the mean latency of a cell by the order-statistics model, in milliseconds.
+
+    The model's service time of a write is 2 ms.
+    """
     client = 2 * scenarios.CLIENT_MS / 1e3
     model = QuorumModel(nodes, rf, delay / 1e3, LOSSES[loss], level, client=client, work=0.002)
     return 1e3 * model.mean
 
 
 def explanations(outcome: Outcome) -> pd.DataFrame:
-    """Returns phi, the order-statistics model and the simulation side by side, by level and RF."""
+    """Returns phi, the prediction of the order-statistics model and the simulated latency.
+
+    Rows are consistency levels and replication factors.
+    """
     levels = {"as it was": "quorum", "one": "one", "all": "all"}
     frame = outcome.frame("variants")
     means = frame.groupby(["variant", "rf"])["latency"].mean()
@@ -283,7 +301,7 @@ def explanations(outcome: Outcome) -> pd.DataFrame:
 
 
 def departures(outcome: Outcome) -> pd.DataFrame:
-    """Returns the model and the simulation over the paper's grid, in milliseconds."""
+    """Returns the simulated latency and the model's prediction in each cell of the grid, in ms."""
     means = outcome.frame("grid").groupby(list(KEYS))["latency"].mean()
     table = means.rename("simulated").reset_index()
     table["model"] = [
@@ -295,7 +313,7 @@ def departures(outcome: Outcome) -> pd.DataFrame:
 
 
 def answer(outcome: Outcome) -> list[str]:
-    """Returns the experiment's result on the two explanations."""
+    """Returns sentences on how well each of the two explanations predicts the simulated latency."""
     table = explanations(outcome)
     means = outcome.frame("variants").groupby("variant")["excess"].mean()
     whole = means["as it was"]
@@ -305,19 +323,19 @@ def answer(outcome: Outcome) -> list[str]:
     worst = table.to_dict("records")[int(error.to_numpy().argmax())]
     return [
         (
-            f"RF2's excess at high loss and {WHERE[1]} ms is {whole:.0f} ms; with a least "
-            f"timeout of 20 ms {left['min_rto 20ms']:.0f} % of it is left, with 32 writes at a "
-            f"time {left['32 at a time']:.0f} %. phi is the same in all three."
+            f"RF2's excess at high loss and {WHERE[1]} ms is {whole:.0f} ms. With a minimum "
+            f"timeout of 20 ms {left['min_rto 20ms']:.0f} % of the excess remain, with 32 writes "
+            f"at a time {left['32 at a time']:.0f} %. phi is the same in all three cases."
         ),
         (
-            f"Over {len(table)} cells of consistency levels and replication factors, latency "
-            f"correlates with phi by {fit['phi']:.2f}, with the order statistic of "
-            f"retransmission timeouts by {fit['order statistics']:.2f}."
+            f"Over {len(table)} cells of consistency levels and replication factors, the "
+            f"correlation of latency is {fit['phi']:.2f} with phi, and "
+            f"{fit['order statistics']:.2f} with the order statistic of retransmission timeouts."
         ),
         (
-            f"The order-statistics model is off by {error.median():.1f} % in the median and by "
-            f"{error.max():.0f} % at most, at {worst['level'].upper()} RF{worst['rf']}: it "
-            "doubles the timeout from the first retransmission on, where Linux sends a probe "
-            "first, and it knows nothing of messages that wait behind a lost one."
+            f"The median error of the order-statistics model is {error.median():.1f} %, its "
+            f"greatest error {error.max():.0f} %, at {worst['level'].upper()} RF{worst['rf']}. The "
+            "model doubles the timeout from the first retransmission on, whereas Linux sends a "
+            "probe first. It also ignores messages that wait behind a lost message."
         ),
     ]

@@ -1,1 +1,1 @@
-"""L4S, judged: the statements of RFC 9332, and later findings."""
+"""The study of L4S: sentences of RFC 9332 and of later findings, judged on simulated runs."""

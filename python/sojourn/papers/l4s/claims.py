@@ -1,15 +1,16 @@
-"""The sources' own sentences as claims, fixed before the runs that judge them.
+"""Sentences of the sources as claims, fixed before the runs that judge them.
 
-A sentence is quoted verbatim with its place; `HOW` states how it is judged. *Roughly the same* and
-*equal* rates are within a factor of two (a share between a third and two thirds), *dominate* is
-four to one, *much longer* and *around* are a factor of two, *very nearly equal* is a share between
-45 and 55 %. No losses means fewer than one packet in a million.
+Each sentence is quoted verbatim with its place; `HOW` states how it is judged. *Roughly the same*
+and *equal* rates differ by at most a factor of two (a share of a third to two thirds). *Dominate*
+is at least four to one. *Much longer* is at least twice, and *around* is within a factor of two.
+*Very nearly equal* is a share of 45 to 55 %. *No losses* means fewer than one packet in a million.
 
-Earlier looks: the coexistence matrix with seeds 1 to 3, which has other rates and queue settings,
-runs of ten seconds with seed 1 of `environment` and `step`, and after the claims were frozen the
-quick study with seeds 1001 and 1002. No region was changed after them. After the last, the time of
-four packets was added to the length of a spike, without which the round-trip time at 1 Mbit/s is
-never outside one; with it, too, the spike is longer than the source's 30 s.
+Results known when the claims were fixed: the coexistence matrix with seeds 1 to 3, which has other
+rates and settings of queues, and runs of ten seconds with seed 1 of `environment` and `step`. The
+quick study with seeds 1001 and 1002 was run after the claims were fixed. No region was changed
+after these runs. After the quick study, the limit of a spike was raised by the transmission time of
+four packets, because at 1 Mbit/s the round-trip time never falls below the original limit. With the
+original and with the raised limit, the spike is longer than the source's 30 s.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from sojourn.stats import AllIn, Claim, Difference, Every, MeanIn, Ratio, Region
 from sojourn.stats.cells import Cell
 
 FROZEN = "2026-11-24"
-"""Date when the claims were written."""
+"""Date when the claims were fixed."""
 FIRST_SEED = 4001
-"""First seed of the runs that judge them; no earlier run had it or a later one."""
+"""First seed of the runs that judge the claims; no earlier run had this seed or a greater one."""
 
 _SAME = Region(1 / 3, 2 / 3)
 _FAIR = Region(0.45, 0.55)
@@ -41,7 +42,7 @@ def _cells(mixes: Iterable[str], grid: Sequence[tuple[int, int]]) -> tuple[Cell,
 
 
 def _in_cell(metric: str, cell: Cell, region: Region) -> MeanIn:
-    """Returns a claim on a cell's mean, named on the page by the levels of the cell."""
+    """Returns the claim that a cell's mean is in `region`, with the levels of the cell as text."""
     text = ", ".join(map(str, cell.values()))
     return MeanIn(id="", text=text, metric=metric, cell=cell, region=region)
 
@@ -49,13 +50,13 @@ def _in_cell(metric: str, cell: Cell, region: Region) -> MeanIn:
 def _everywhere(
     name: str, text: str, metric: str, cells: Iterable[Cell], region: Region, published: str = ""
 ) -> Every:
-    """Returns a sentence about the means of several cells, with a part for each."""
+    """Returns the claim that the means of all `cells` are in `region`."""
     parts = tuple(_in_cell(metric, cell, region) for cell in cells)
     return Every(id=name, text=text, published=published, claims=parts)
 
 
 def rfc(grid: Sequence[tuple[int, int]]) -> tuple[Claim, ...]:
-    """Returns RFC 9332's claims at these rates (in Mbit/s) and round-trip times (in ms)."""
+    """Returns RFC 9332's claims for a grid of rates in Mbit/s and round-trip times in ms."""
     return (
         _everywhere(
             name="rfc-same-throughput",
@@ -141,12 +142,15 @@ def rfc(grid: Sequence[tuple[int, int]]) -> tuple[Claim, ...]:
 
 
 FEW = "few flows"
-"""The reading of RFC 9332 in which every flow has at least a few packets in flight."""
+"""Reading of RFC 9332 with at most two flows, which have at least a few packets in flight."""
 FEW_MIXES = ("1 Prague", *PAIRS)
 
 
 def few(grid: Sequence[tuple[int, int]]) -> tuple[Claim, ...]:
-    """Returns its sentences on delay and losses with one L4S flow, added after the verdicts."""
+    """Returns RFC 9332's claims on delay and losses for mixes with a single L4S flow.
+
+    They were added when the verdicts of `rfc` were known.
+    """
     return tuple(
         replace(c, id=f"{c.id}-{FEW}", reading=FEW, cells=_cells(FEW_MIXES, grid))
         for c in rfc(grid)
@@ -345,47 +349,62 @@ ENVIRONMENTS = (
 )  # fmt: skip
 
 HOW = {
-    "rfc-same-throughput": "Prague's share beside one CUBIC or Reno is a third to two thirds, "
-    "everywhere.",
-    "rfc-mean-delay": "Of L4S packets, beyond propagation and transmission, in every mix.",
-    "rfc-tail-delay": "The same packets.",
-    "rfc-no-losses": "Fewer than one L4S packet in a million, in every mix.",
-    "rfc-heavy-load": "99th percentile of twenty Prague flows at most 2 ms.",
-    "rfc-without-classic": "Mean below 1 ms, alone and beside CUBIC.",
-    "rfc-no-priority": "Ten flows of each: the share of Prague's is a third to two thirds.",
-    "rfc-full-capacity": "Utilisation of 95 % at least: one Prague, one of each, twenty CUBIC.",
-    "rfc-classic-tail": "99th percentile of the Classic packets of ten of each over that of twenty "
-    "CUBIC: a half to two.",
-    "rfc-no-starvation": "One CUBIC has at least half of what each of twenty Prague flows has.",
-    "rfc-same-window": "Windows of one Prague and one Reno: a third to two thirds of both.",
-    "rfc-half-millisecond": "Mean with ten flows of each: 0.25 to 1 ms.",
-    "s1-advantage": "Prague's share is 55 % at least, at 10, 20 and 80 ms.",
-    "s1-two-to-one": "Two thirds at least, at 20 ms.",
-    "s1-plain-queue": "Prague's share in pfifo is 45 % at most, at 10, 20 and 80 ms.",
-    "s1-fair-queue": "45 to 55 % with fq_codel, at 10, 20 and 80 ms; the authors' own AQM is not "
-    "ours to run.",
-    "s1-short-wins": "The flow of 160 ms has a third at most, whoever it is.",
-    "s1-beyond-16": "Two Prague flows: that of 160 ms has a seventeenth at most.",
-    "s1-rtt-unfairness": "Share of the flow of 160 ms beside 10 ms: two Prague in DualPI2 less two "
-    "CUBIC in pfifo, -5 points at most.",
-    "s2-longer-spike": "Seconds with a round-trip time that is 25 ms and four packets above the "
-    "path's after 50 becomes 25 Mbit/s, fq_codel, 80 ms: twice at least.",
-    "s2-five-seconds": "The same for Prague: 2.5 to 10 s.",
-    "s2-greatest": "Greatest smoothed round-trip time after 50 becomes 1 Mbit/s: within a factor "
-    "of two.",
-    "s2-thirty-seconds": "The same step: 30 s at least.",
-    "s2-half-utilisation": "Goodput of Prague in DualPI2 over CUBIC in fq_codel behind bursts of "
-    "4 ms, 20 ms: 0.3 to 0.7.",
-    "s3-spikes": "99th percentile of the round-trip time above the path's: Prague's is twice "
-    "CUBIC's, at 20 and 80 ms.",
-    "s5-tunnel": "fq_codel with one bucket, which the authors use for it: four to one.",
-    "s6-dominate": "Prague's share is 80 % at least in each of 24 cells.",
-    "2407-some-scenarios": "In two of its scenarios: 20 % at most, and 80 % at least.",
-    "2411-harm": "Harms: 80 % at least; is harmed: 20 % at most.",
-    "2411-bbr3": "Prague's share beside BBRv3 with ECN is a third at most in both queues.",
-    "2411-multiple": "One Prague beside ten CUBIC in CoDel: 30 % at least, where 9 % is equal.",
-    "2603-dynamics": "Mean delay of L4S packets by a link that sends at the milliseconds of a "
-    "trace, as Mahimahi's does: a tenth above that by a link of the same rate, at 12 Mbit/s, 20 ms "
-    "and at 48 Mbit/s, 80 ms.",
+    "rfc-same-throughput": "Prague's share of the goodput beside one CUBIC or Reno flow is a third "
+    "to two thirds in every cell.",
+    "rfc-mean-delay": "The mean queueing delay of L4S packets is at most 1 ms in every mix.",
+    "rfc-tail-delay": "The 99th percentile of the queueing delay of L4S packets is at most 2 ms in "
+    "every mix.",
+    "rfc-no-losses": "Fewer than one L4S packet in a million is lost in every mix.",
+    "rfc-heavy-load": "The 99th percentile of the queueing delay of twenty Prague flows is at most "
+    "2 ms.",
+    "rfc-without-classic": "The mean queueing delay of one Prague flow is at most 1 ms, alone and "
+    "beside one CUBIC flow.",
+    "rfc-no-priority": "With ten Prague and ten CUBIC flows, Prague's share of the goodput is a "
+    "third to two thirds.",
+    "rfc-full-capacity": "The utilisation is at least 95 % with one Prague flow, with one Prague "
+    "and one CUBIC flow, and with twenty CUBIC flows.",
+    "rfc-classic-tail": "The 99th percentile of the queueing delay of Classic packets with ten "
+    "Prague and ten CUBIC flows is half to twice that with twenty CUBIC flows.",
+    "rfc-no-starvation": "One CUBIC flow has at least half the goodput of each of twenty Prague "
+    "flows.",
+    "rfc-same-window": "The mean window of one Prague flow is a third to two thirds of the sum of "
+    "its window and that of one Reno flow.",
+    "rfc-half-millisecond": "With ten Prague and ten CUBIC flows, the mean queueing delay of L4S "
+    "packets is 0.25 to 1 ms.",
+    "s1-advantage": "Prague's share in DualPI2 is at least 55 % at 10, 20 and 80 ms.",
+    "s1-two-to-one": "Prague's share in DualPI2 is at least two thirds at 20 ms.",
+    "s1-plain-queue": "Prague's share in pfifo is at most 45 % at 10, 20 and 80 ms.",
+    "s1-fair-queue": "Prague's share in fq_codel is 45 to 55 % at 10, 20 and 80 ms. The authors' "
+    "own AQM is not available here.",
+    "s1-short-wins": "The share of the flow with 160 ms is at most a third, for every pair of "
+    "congestion controls.",
+    "s1-beyond-16": "Of two Prague flows, the flow with 160 ms has a share of at most 1/17.",
+    "s1-rtt-unfairness": "Share of the flow with 160 ms beside a flow with 10 ms: the share of "
+    "Prague in DualPI2 is at least 5 percentage points below the share of CUBIC in pfifo.",
+    "s2-longer-spike": "A spike is the time in which the smoothed round-trip time is above the "
+    "path's by more than 25 ms and four packets' transmission time. After a step from 50 to "
+    "25 Mbit/s in fq_codel at 80 ms, Prague's spike is at least twice as long as CUBIC's.",
+    "s2-five-seconds": "After a step from 50 to 25 Mbit/s, Prague's spike lasts 2.5 to 10 s.",
+    "s2-greatest": "After a step from 50 to 1 Mbit/s, Prague's greatest smoothed round-trip time "
+    "is 4.346 s within a factor of two.",
+    "s2-thirty-seconds": "After a step from 50 to 1 Mbit/s, Prague's spike lasts at least 30 s.",
+    "s2-half-utilisation": "After bursts of 4 ms at 20 ms, the goodput of Prague in DualPI2 is 0.3 "
+    "to 0.7 times that of CUBIC in fq_codel.",
+    "s3-spikes": "The 99th percentile of the round-trip time minus the path's is at least twice as "
+    "great for Prague as for CUBIC, at 20 and 80 ms.",
+    "s5-tunnel": "Prague's share is at least 80 % in fq_codel with one bucket, by which the "
+    "authors emulate the tunnel.",
+    "s6-dominate": "Prague's share is at least 80 % in each of 24 cells.",
+    "2407-some-scenarios": "Beside CUBIC without ECN, Prague's share is at most 20 % in a FIFO "
+    "that marks ECN, and at least 80 % in CoDel.",
+    "2411-harm": "Prague harms: its share is at least 80 % beside CUBIC with ECN in CoDel. Prague "
+    "is harmed: its share is at most 20 % beside BBRv1 in PIE that drops.",
+    "2411-bbr3": "Prague's share beside BBRv3 with ECN is at most a third in DualPI2, and in CoDel "
+    "that drops.",
+    "2411-multiple": "One Prague flow beside ten CUBIC flows in CoDel has a share of at least 30 "
+    "%; an equal share is 9 %.",
+    "2603-dynamics": "A link that sends at the milliseconds of a trace, like Mahimahi, gives L4S "
+    "packets at least 1.1 times the mean queueing delay of a link with the same rate: at 12 Mbit/s "
+    "and 20 ms, and at 48 Mbit/s and 80 ms.",
 }
-"""Rules of judgement by claim."""
+"""How a claim is judged, by the claim's identifier."""

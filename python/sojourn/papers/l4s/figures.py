@@ -1,4 +1,4 @@
-"""The verdicts' quantities as figures, and the tables of the page."""
+"""Figures of the quantities on which claims are judged, and the tables of the page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _interval(frame: pd.DataFrame, metric: str, scale: float = 1.0) -> Interval:
 
 
 def _delays(outcome: Outcome) -> Figure:
-    """Draws mean and 99th percentile of L4S packets' delay in every mix."""
+    """Draws the mean and 99th percentile of L4S packets' queueing delay by mix and cell."""
     frame, size = outcome.frame("rfc9332"), outcome.size
     names = [f"{rate} Mbit/s\n{rtt} ms" for rate, rtt in size.grid]
     with style.styled():
@@ -58,7 +58,7 @@ def _delays(outcome: Outcome) -> Figure:
 def _shares(
     axes: Axes, spans: Sequence[Interval], theirs: Sequence[float], names: Sequence[str]
 ) -> None:
-    """Draws Prague's shares here with intervals, and the source's."""
+    """Draws Prague's shares in per cent with intervals, and the shares that the source states."""
     y = range(len(names))
     axes.axvline(50, color="#999999", lw=0.6)
     axes.scatter(theirs, y, marker="D", s=16, facecolors="none", edgecolors=style.colour(1),
@@ -76,7 +76,11 @@ def _compared(
     outcome: Outcome, part: str, metric: str, rows: str, columns: str,
     levels: tuple[Sequence[str], Sequence[str]], where: dict[str, str], width: int,
 ) -> Figure:  # fmt: skip
-    """Draws a panel for each level of `columns`: the first flow's share by the levels of `rows`."""
+    """Draws the first flow's share of the goodput, a panel for each level of factor `columns`.
+
+    A panel has a line for each level of factor `rows`; `levels` has the levels of both factors.
+    `where` selects the levels of further factors. `width` is the number of panels side by side.
+    """
     frame, source = outcome.frame(part), published.frames()[metric]
     listed, panels_of = levels
     for key, value in where.items():
@@ -143,28 +147,28 @@ def _steps(outcome: Outcome) -> Figure:
 
 
 def drawn(outcome: Outcome) -> Drawn:
-    """Returns all figures."""
+    """Returns all figures with title and caption, by file name."""
     seeds = f"95 % intervals over {outcome.size.seeds} seeds"
     return {
         "delays": (
             _delays(outcome),
             "Queueing delay of L4S packets behind DualPI2",
-            f"Dashed: what RFC 9332 states. {seeds}.",
+            f"Dashed: the limits that RFC 9332 states. {seeds}.",
         ),
         "rtt": (
             _fair(outcome),
             "Prague beside CUBIC at 50 Mbit/s, by round-trip times in ms",
-            f"Scenario 1 of heistp/l4s-tests; diamonds are its own numbers. {seeds}.",
+            f"Scenario 1 of heistp/l4s-tests; diamonds are the values published there. {seeds}.",
         ),
         "rfc3168": (
             _rfc3168(outcome),
             "Prague beside others in one queue with an RFC 3168 AQM",
-            f"Scenario 6 of heistp/l4s-tests; diamonds are its own numbers. {seeds}.",
+            f"Scenario 6 of heistp/l4s-tests; diamonds are the values published there. {seeds}.",
         ),
         "partial": (
             _partial(outcome),
             "Prague in a partial deployment, 100 Mbit/s, 10 ms",
-            f"Diamonds: the papers' testbed, means of ten trials. {seeds}.",
+            f"Diamonds: published means of ten trials on the papers' testbed. {seeds}.",
         ),
         "step": (
             _steps(outcome),
@@ -175,10 +179,10 @@ def drawn(outcome: Outcome) -> Drawn:
 
 
 def tables(outcome: Outcome) -> Titled:
-    """Returns each sentence's reading, and each metric's means."""
+    """Returns a table of how each sentence is judged, and a table of means for each part."""
     verdicts = {j.claim.id: j.verdict for j in outcome.judgements}
     read = pd.DataFrame(
-        {"claim": name, "judged so": how, "verdict": verdicts.get(name, "")}
+        {"claim": name, "criterion": how, "verdict": verdicts.get(name, "")}
         for name, how in claims.HOW.items()
     )
     found = [("How each sentence is judged", read)]

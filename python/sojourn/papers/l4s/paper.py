@@ -1,4 +1,4 @@
-"""The complete study: runs, verdicts, figures and text."""
+"""The study as a `Paper`: its texts and JSON fields."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from sojourn.papers.outcome import Outcome
 from sojourn.papers.paper import Paper
 
 _ABOUT = """\
-Sentences of RFC 9332 (2023), of the tests by Heist and Morton (August 2021) and of three papers,
-each quoted as it stands and judged on runs with today's controls and queues. "Supported by its own
-table" is the verdict then, on the source's own numbers; the verdict is the one now."""
+Sentences of RFC 9332 (2023), of the tests by Heist and Morton (August 2021) and of three papers are
+quoted verbatim. The verdicts are from runs with today's congestion controls and queues. "Supported
+by its own table" states whether the source's own numbers support the sentence."""
 LEFT_OUT = """\
-Left out: the evaluations that RFC 9332 cites besides ([L4Seval22], [DualPI2Linux], [L4Sdemo16],
-[PI2]), whose texts were not to be had; scenario 4 of heistp/l4s-tests, of which its page states no
-finding; the authors' own AQM (cnq_codel_af); tunnels with replay protection, Skype and Wi-Fi;
-RFC 9332's sentences on unresponsive L4S traffic, because no source of packets here sets ECT(1); and
-all of the three papers but abstracts and the data beside them."""
+Not covered: the evaluations that RFC 9332 cites ([L4Seval22], [DualPI2Linux], [L4Sdemo16], [PI2]),
+whose texts were not available; scenario 4 of heistp/l4s-tests, for which its page states no
+finding; the authors' own AQM (cnq_codel_af); tunnels with replay protection, Skype and Wi-Fi; RFC
+9332's sentences on unresponsive L4S traffic, because no unresponsive source of this simulator sets
+ECT(1); and the three papers except their abstracts and published data."""
 
 
 def _remarks(outcome: Outcome) -> list[str]:
@@ -26,8 +26,8 @@ def _remarks(outcome: Outcome) -> list[str]:
         " ".join(_ABOUT.split()),
         " ".join(LEFT_OUT.split()),
         (
-            f"{size.seeds} seeds from {claims.FIRST_SEED} on; the claims were frozen on "
-            f"{claims.FROZEN}."
+            f"Each cell has {size.seeds} seeds from {claims.FIRST_SEED} on. The claims were fixed "
+            f"on {claims.FROZEN}."
         ),
     ]
 
@@ -38,7 +38,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
 
 PAPER = Paper(
     name="l4s",
-    title="L4S, judged: what RFC 9332 states and what was found since",
+    title="L4S: statements of RFC 9332 and later findings, judged on simulated runs",
     reference="RFC 9332; heistp/l4s-tests (2021); arXiv 2407.00464, 2411.10952, 2603.04381",
     quick=study.QUICK,
     full=study.FULL,

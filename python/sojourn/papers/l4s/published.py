@@ -1,7 +1,8 @@
-"""Numbers of the sources: throughputs of two flows, in Mbit/s.
+"""Published throughputs of two competing flows, in Mbit/s.
 
-heistp/l4s-tests at e21cd91, `s1_table.md` and `s6_steady_state.md`; for arXiv 2407.00464 and
-2411.10952 the means of ten trials in fatihsarpkaya/L4S-PAM2025, `Data/1vs1 flow experiments`.
+`S1` and `S6` are from `s1_table.md` and `s6_steady_state.md` in heistp/l4s-tests at commit e21cd91.
+`PARTIAL` has the means of ten trials for arXiv 2407.00464 and 2411.10952, from `Data/1vs1 flow
+experiments` in fatihsarpkaya/L4S-PAM2025.
 """
 
 from __future__ import annotations
@@ -68,7 +69,10 @@ PARTIAL = {
     "BBRv3, ECN": ((43.1, 52.3), (1.7, 92.7), (22.4, 72.0), (19.6, 74.7), (39.0, 56.2),
                    (47.6, 47.4), (48.1, 47.2), (46.5, 47.8), (4.3, 89.9)),
 }  # fmt: skip
-"""Throughputs of Prague and its rival with two products of buffer, by `PARTIAL_QUEUES`."""
+"""Throughputs of Prague and its rival, by rival, in the order of `scenarios.PARTIAL_QUEUES`.
+
+The buffer has two bandwidth-delay products.
+"""
 
 
 def _share(both: tuple[float, float]) -> float:
@@ -86,7 +90,10 @@ def _of(
 
 
 def frames() -> dict[str, pd.DataFrame]:
-    """Returns the first flow's share in each cell, as runs of one seed."""
+    """Returns the first flow's share of the throughput in each cell, as runs of one seed.
+
+    The tables are those of the metrics that claims name.
+    """
     return {
         "s1_share": pd.DataFrame(
             {"queue": queue, "pair": pair, "rtts": rtts, "seed": 1, "s1_share": _share(both)}

@@ -1,7 +1,8 @@
-"""Flows at one bottleneck, as in the sources.
+"""Scenarios of the sources: flows at one bottleneck.
 
-Each group of flows has its own host, whose link has the group's delay; then follow bursts, where a
-source has them, and the bottleneck. A source's `htb` around its queue is the link's rate.
+Each group of flows has its own host, whose link has the group's delay. This link leads to the
+bottleneck, or to a link that sends in bursts before it. If a source limits the rate with `htb`, the
+bottleneck link has this rate instead.
 """
 
 from __future__ import annotations
@@ -13,22 +14,24 @@ from sojourn.scenario import Scenario
 
 PRAGUE, CUBIC, RENO = "prague ecn accecn", "cubic", "reno"
 ECN = " ecn classic"
-"""Words of a sender that requests ECN after RFC 3168."""
+"""Words that are added to a congestion control to request classic ECN (RFC 3168)."""
 FRAME = 1514
 ACCESS = 1_000_000_000
 """Rate of the hosts' links in bit/s."""
 SLOTS = "slot 800us 5ms packets 16"
-"""Bursts of about 4 ms, as in heistp/l4s-tests."""
+"""Words of `netem` for bursts of about 4 ms, as in heistp/l4s-tests."""
 
 
 class Group(NamedTuple):
-    """Flows with one control and one round-trip time."""
+    """Flows with the same congestion control and the same base RTT."""
 
     name: str
     tcp: str
+    """TCP of the flows, as words of a scenario."""
     rtt: float
-    """Round-trip time in milliseconds, without queues."""
+    """Base RTT in milliseconds."""
     number: int = 1
+    """Number of flows."""
 
 
 def network(
@@ -42,9 +45,11 @@ def network(
     bursts: str = "",
     files: Mapping[str, bytes] | None = None,
 ) -> Scenario:
-    """Returns the groups at a bottleneck of this rate (in bit/s or in words) and queue.
+    """Returns the scenario of groups of flows at a bottleneck.
 
-    `changes` are rates by time; `bursts` are netem's words for a link before the bottleneck.
+    `rate` is in bit/s, or in words of a scenario; times are in seconds. `changes` has later rates
+    of the bottleneck by time. `bursts` has the words of `netem` for a link before the bottleneck;
+    without them this link is omitted. `files` has the contents of trace files by name.
     """
     bottleneck: dict[str, Any] = {
         "from": "west", "to": "east", "rate": f"{rate}bit" if isinstance(rate, int) else rate,
@@ -75,11 +80,14 @@ def network(
 
 
 def base(rate: int, rtt: float) -> float:
-    """Returns the one-way delay of a full packet in seconds without queues."""
+    """Returns the one-way delay of a full packet with empty queues, in seconds.
+
+    `rate` is the bottleneck's in bit/s, `rtt` in milliseconds.
+    """
     return rtt / 2e3 + 8 * FRAME * (1 / rate + 1 / ACCESS)
 
 
-# RFC 9332: "base round-trip delays up to 100 ms and link rates up to 200 Mb/s" (1.4).
+# RFC 9332, 1.4: "base round-trip delays up to 100 ms and link rates up to 200 Mb/s".
 
 MIXES: dict[str, tuple[tuple[str, str, int], ...]] = {
     "1 Prague": (("l4s", PRAGUE, 1),),
@@ -90,16 +98,19 @@ MIXES: dict[str, tuple[tuple[str, str, int], ...]] = {
     "20 CUBIC": (("classic", CUBIC, 20),),
     "20 Prague, 1 CUBIC": (("l4s", PRAGUE, 20), ("classic", CUBIC, 1)),
 }
-"""Groups by name: control and number of flows."""
+"""Groups of flows by mix: name, congestion control and number of flows of each group."""
 
 
 def mixed(mix: str, rate: int, rtt: float, duration: float, warmup: float) -> Scenario:
-    """Returns a mix at `dualpi2` with its defaults; `rate` in bit/s."""
+    """Returns a mix of flows at `dualpi2` with default parameters.
+
+    `rate` is in bit/s, `rtt` in milliseconds; times are in seconds.
+    """
     groups = [Group(name, tcp, rtt, count) for name, tcp, count in MIXES[mix]]
     return network(rate, "dualpi2", groups, duration, warmup)
 
 
-# heistp/l4s-tests at e21cd91, l4s.batch.
+# Parameters from `l4s.batch` in heistp/l4s-tests at commit e21cd91.
 
 S1_QUEUES = {"dualpi2": "dualpi2", "pfifo": "pfifo limit 1000p", "fq_codel": "fq_codel"}
 S1_PAIRS = {
@@ -128,7 +139,7 @@ S3_RATES = {25.0: "50mbit", 30.0: "10mbit", 35.0: "90mbit", 50.0: "5mbit"}
 
 
 def fair(queue: str, pair: str, rtts: str, duration: float, warmup: float) -> Scenario:
-    """Returns scenario 1, at 50 Mbit/s."""
+    """Returns scenario 1 of heistp/l4s-tests: two flows at 50 Mbit/s."""
     groups = [
         Group(name, tcp, rtt)
         for name, tcp, rtt in zip(("first", "second"), S1_PAIRS[pair], S1_RTTS[rtts], strict=True)
@@ -137,7 +148,10 @@ def fair(queue: str, pair: str, rtts: str, duration: float, warmup: float) -> Sc
 
 
 def step(tcp: str, queue: str, rate: str, rtt: float, bursts: bool, after: float) -> Scenario:
-    """Returns scenario 2: 50 Mbit/s for 30 s, then this rate for `after` seconds."""
+    """Returns scenario 2 of heistp/l4s-tests: one flow at 50 Mbit/s, then at `rate`.
+
+    The rate changes after 30 s, and the run ends `after` seconds later. `rtt` is in milliseconds.
+    """
     return network(
         FIFTY, queue, [Group("flow", tcp, rtt)], 30 + after, 10, changes={30: rate},
         bursts=SLOTS if bursts else "",
@@ -145,24 +159,28 @@ def step(tcp: str, queue: str, rate: str, rtt: float, bursts: bool, after: float
 
 
 def varying(tcp: str, queue: str, rtt: float) -> Scenario:
-    """Returns scenario 3: 100 Mbit/s, which changes four times within a minute."""
+    """Returns scenario 3 of heistp/l4s-tests: one flow at a rate that changes four times.
+
+    The rate is 100 Mbit/s at first and then follows `S3_RATES`; the run lasts a minute.
+    """
     return network("100mbit", queue, [Group("flow", tcp, rtt)], 60, 10, changes=S3_RATES)
 
 
 def shared(queue: str, rival: str, duration: float, warmup: float) -> Scenario:
-    """Returns scenario 6: Prague and a rival in one queue at 50 Mbit/s, round-trip time 20 ms."""
+    """Returns scenario 6 of heistp/l4s-tests: Prague and a rival at 50 Mbit/s and 20 ms."""
     groups = [Group("prague", PRAGUE, 20), Group("rival", S6_RIVALS[rival], 20)]
     return network(FIFTY, S6_QUEUES[queue], groups, duration, warmup)
 
 
-# arXiv 2407.00464 and 2411.10952, by their notebooks: 100 Mbit/s, 10 ms, two products.
+# Parameters from the notebooks of arXiv 2407.00464 and 2411.10952: 100 Mbit/s, 10 ms, and buffers
+# of two bandwidth-delay products.
 
 HUNDRED = 100_000_000
 TWO_BDP = 167
-"""Packets of 1500 bytes; FIFO's are counted in bytes."""
+"""Buffer in packets of 1500 bytes: two bandwidth-delay products. FIFO has 250,000 bytes."""
 PARTIAL_QUEUES = {
     "FIFO": "bfifo limit 250000",
-    # The testbed's `fq` with one bucket: first in, first out, marked above 5 ms.
+    # Equivalent to the testbed's `fq` with one bucket: a FIFO that marks packets above 5 ms.
     "FIFO+ECN": f"codel limit {TWO_BDP}p target 100s interval 100s ce_threshold 5ms ecn",
     "PIE, drops": f"pie limit {TWO_BDP}p target 5ms",
     "CoDel, drops": f"codel limit {TWO_BDP}p target 5ms interval 100ms",
@@ -183,20 +201,26 @@ PARTIAL_RIVALS = {
 
 
 def partial(queue: str, rival: str, duration: float, warmup: float, rivals: int = 1) -> Scenario:
-    """Returns Prague with flows of one control at a bottleneck with or without L4S."""
+    """Returns one Prague flow with `rivals` flows of another control at 100 Mbit/s and 10 ms."""
     groups = [Group("prague", PRAGUE, 10), Group("rival", PARTIAL_RIVALS[rival], 10, rivals)]
     return network(HUNDRED, PARTIAL_QUEUES[queue], groups, duration, warmup)
 
 
-# arXiv 2603.04381. Mahimahi releases packets at the times in ms that a trace lists, and repeats the
-# trace.
+# For arXiv 2603.04381: Mahimahi sends a packet at each time in ms that its trace lists, and repeats
+# the trace.
 
 PRODUCTS = {"low": (1, 20.0), "high": (4, 80.0)}
-"""Packets of 1500 bytes a millisecond (12 and 48 Mbit/s), and round-trip time in ms."""
+"""Packets of 1500 bytes per millisecond and base RTT in ms, by bandwidth-delay product.
+
+The rates are 12 and 48 Mbit/s.
+"""
 
 
 def environment(where: str, product: str, duration: float, warmup: float) -> Scenario:
-    """Returns Prague and CUBIC at DualPI2 with one set of parameters, on a link or Mahimahi's."""
+    """Returns one Prague and one CUBIC flow at DualPI2.
+
+    `where` is `link`, or `Mahimahi` for a link that sends at the times of a trace.
+    """
     packets, rtt = PRODUCTS[product]
     groups = [Group("l4s", PRAGUE, rtt), Group("classic", CUBIC, rtt)]
     rate: str | int = 12_000_000 * packets

@@ -1,4 +1,4 @@
-"""The runs and their sizes, and the results of a run."""
+"""Runs of the L4S study and their sizes, and the metrics that are derived from them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sojourn.stats import Claim
 from sojourn.study import Table
 
 ABOVE, PACKETS = 0.025, 4
-"""A round-trip time this far above the path's is a spike: seconds, and packets at the new rate."""
+"""Limit of a spike: seconds plus packets' transmission time, above the path's round-trip time."""
 STEP = 30.0
-"""Time of the rate's step down, in seconds."""
+"""Time in seconds at which the rate of scenario 2 falls."""
 STEP_RTT, BURST_RTT = 80, 20
-"""Round-trip times of scenario 2 in ms, as in the figures that the sentences concern."""
+"""Base RTTs of scenario 2 in ms, without and with bursts, as in the source's figures."""
 STEPS = ("25mbit", "1mbit")
 CONTROLS = {"Prague": PRAGUE, "CUBIC": CUBIC + ECN}
 S3_RTTS = (20, 80)
@@ -29,30 +29,31 @@ S3_RTTS = (20, 80)
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """Lengths in seconds and numbers of runs."""
+    """Size of the study; lengths are in seconds."""
 
     seeds: int
+    """Number of seeds of each cell."""
     rates: tuple[int, ...]
-    """Rates of RFC 9332's part, in Mbit/s."""
+    """Rates of the part on RFC 9332, in Mbit/s."""
     rtts: tuple[int, ...]
-    """Round-trip times of RFC 9332's part, in ms."""
+    """Base RTTs of the part on RFC 9332, in ms."""
     mixed: tuple[float, float]
-    """Length and warm-up of that part."""
+    """Length and warm-up of the part on RFC 9332."""
     fair: tuple[float, float]
-    """Length and warm-up of scenario 1; the source measured the last of three minutes."""
+    """Length and warm-up of scenario 1. The source ran three minutes and measured the last."""
     shared: tuple[float, float]
-    """Length and warm-up of scenario 6 and of the two papers' testbed, which ran for one minute."""
+    """Length and warm-up of all other parts except scenarios 2 and 3."""
     after: float
-    """Length of scenario 2 after its step."""
+    """Length of scenario 2 after the rate falls."""
 
     @property
     def grid(self) -> list[tuple[int, int]]:
-        """Returns rates and round-trip times."""
+        """Returns all pairs of rate in Mbit/s and base RTT in ms."""
         return [(rate, rtt) for rate in self.rates for rtt in self.rtts]
 
     @property
     def seed_list(self) -> range:
-        """Returns the runs' seeds."""
+        """Returns the seeds of the runs."""
         return range(claims.FIRST_SEED, claims.FIRST_SEED + self.seeds)
 
 
@@ -67,7 +68,7 @@ FULL = Size(
 
 
 def mixed(size: Size, mixes: Sequence[str] = tuple(scenarios.MIXES)) -> Cells:
-    """Returns RFC 9332's cells: every mix at every rate and round-trip time."""
+    """Returns the cells of RFC 9332: every mix at every rate and base RTT."""
     return [
         (
             {"mix": mix, "rate": rate, "rtt": rtt},
@@ -79,7 +80,11 @@ def mixed(size: Size, mixes: Sequence[str] = tuple(scenarios.MIXES)) -> Cells:
 
 
 def _mixed(table: Table) -> Frames:
-    """Returns the shares of one flow relative to one flow of each kind."""
+    """Derives the metrics of claims on RFC 9332.
+
+    Shares compare one L4S flow with one Classic flow. Delays are queueing delays: the base delay is
+    subtracted.
+    """
     frame = table.frame
     counts = {
         mix: {name: count for name, _, count in groups} for mix, groups in scenarios.MIXES.items()
@@ -97,7 +102,7 @@ def _mixed(table: Table) -> Frames:
         index=frame.index,
     )
     ours, theirs = each("l4s", "goodput"), each("classic", "goodput")
-    # The mean window is already that of one flow.
+    # `cwnd_mean` is the mean over flows, so it is not divided by the number of flows.
     window, other = frame["l4s.cwnd_mean"], frame["classic.cwnd_mean"]
     return {
         "": frame[["mix", "rate", "rtt", "seed"]].assign(
@@ -126,7 +131,10 @@ def fair(size: Size) -> Cells:
 
 
 def share(a: str, b: str, *names: str) -> Callable[[Table], Frames]:
-    """Returns a function that derives the share of a group's goodput, under these names."""
+    """Returns a function that derives the share of group `a` in the goodput of `a` and `b`.
+
+    `names` are the names of the derived metric.
+    """
 
     def frames(table: Table) -> Frames:
         mine, theirs = table.frame[f"{a}.goodput"], table.frame[f"{b}.goodput"]
@@ -138,7 +146,7 @@ def share(a: str, b: str, *names: str) -> Callable[[Table], Frames]:
 
 
 def steps(size: Size) -> Cells:
-    """Returns the cells of scenario 2 through fq_codel, without bursts."""
+    """Returns the cells of scenario 2 without bursts, with fq_codel at the bottleneck."""
     return [
         (
             {"control": name, "to": to},
@@ -150,7 +158,7 @@ def steps(size: Size) -> Cells:
 
 
 def spiking(to: str) -> float:
-    """Returns the round-trip time in seconds from which there is a spike, at this rate."""
+    """Returns the limit in seconds above which a round-trip time counts as a spike at rate `to`."""
     rate = _core.parse_quantity("rate", to)
     return STEP_RTT / 1e3 + ABOVE + 8 * scenarios.FRAME * PACKETS / rate
 
@@ -174,7 +182,7 @@ def _steps(table: Table) -> Frames:
 
 
 def bursts(size: Size) -> Cells:
-    """Returns the cells of scenario 2 after bursts, as in the two compared figures."""
+    """Returns the cells of scenario 2 with a link that sends in bursts before the bottleneck."""
     return [
         (
             {"sender": f"{name}, {queue}"},
@@ -190,7 +198,7 @@ def bursts(size: Size) -> Cells:
 
 
 def varying() -> Cells:
-    """Returns the cells of scenario 3 through fq_codel, which marks Prague and drops CUBIC."""
+    """Returns the cells of scenario 3: fq_codel marks Prague's packets and drops CUBIC's."""
     return [
         ({"control": name, "rtt": rtt}, scenarios.varying(tcp, queue, rtt))
         for name, tcp, queue in (
@@ -225,7 +233,7 @@ def partial(size: Size) -> Cells:
 
 
 def multiple(size: Size) -> Cells:
-    """Returns the same with several CUBIC flows in CoDel."""
+    """Returns the cells with one Prague flow and one or ten CUBIC flows in CoDel."""
     return [
         ({"rivals": rivals}, scenarios.partial("CoDel", "CUBIC, ECN", *size.shared, rivals=rivals))
         for rivals in (1, 10)
@@ -233,7 +241,7 @@ def multiple(size: Size) -> Cells:
 
 
 def environments(size: Size) -> Cells:
-    """Returns DualPI2 on a link, and on Mahimahi, where packets leave at milliseconds."""
+    """Returns the cells that compare DualPI2 on a link with DualPI2 on a link like Mahimahi's."""
     return [
         (
             {"where": where, "product": product},
@@ -256,7 +264,7 @@ def _environments(table: Table) -> Frames:
 
 
 def measure(bench: Bench) -> dict[str, Any]:
-    """Makes all parts."""
+    """Makes all parts of the study; there are no further results."""
     size: Size = bench.size
 
     def make(

@@ -1,1 +1,1 @@
-"""The study of balancing by queue length: `sojourn paper queue-lb`."""
+"""The study of load balancing by queue length: `sojourn paper queue-lb`."""

@@ -1,8 +1,9 @@
-"""The paper's statistics, and the correct ones.
+"""The paper's statistics, correct statistics, and further tables of the page.
 
-As published: the clients of one run pooled, ANOVA, Fisher's LSD. Clients of a run share its queues
-and its choices, so they are not independent. Correctly: a run is one value, the mean of its
-clients; runs of all policies with one seed have the same starts and are compared in pairs.
+The paper pools the clients of one run and applies ANOVA and Fisher's LSD. These clients are not
+independent, because they share the run's queues and the balancer's choices. A correct analysis
+takes the mean of a run's clients as one value. Runs of all policies with the same seed have the
+same start times and are compared in pairs.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ from sojourn.stats import (
     welch,
 )
 
-#: The policies of the paper's two sets of experiments.
+#: Policies of the paper's two sets of experiments; the first policy is the one that it proposes.
 SETS = {"IQLB": ("IQLB", *BENCHMARKS), "QTM": ("QTM", "IQLB", *BENCHMARKS)}
 
 
 def cells(frame: pd.DataFrame) -> Iterator[tuple[str, str, int, pd.DataFrame]]:
-    """Returns each network, transport and number of clients with its rows."""
+    """Yields each network, transport and number of clients with the rows of this cell."""
     for network in NETWORKS:
         for transport in TRANSPORTS:
             for clients in CLIENTS:
@@ -58,25 +59,25 @@ def cells(frame: pd.DataFrame) -> Iterator[tuple[str, str, int, pd.DataFrame]]:
 
 
 def _groups(frame: pd.DataFrame, policies: tuple[str, ...]) -> dict[str, Any]:
-    """Returns throughputs in Mbit/s by policy, for the policies that are run."""
+    """Returns throughputs in Mbit/s by policy, for those of `policies` that are in the table."""
     by = {str(name): part for name, part in frame.groupby("policy", sort=False)}
     return {p: by[p]["throughput"].to_numpy() / 1e6 for p in policies if p in by}
 
 
 def anova(pooled: pd.DataFrame, policies: tuple[str, ...]) -> tuple[Anova, float]:
-    """The paper's ANOVA of clients taken as independent, and the critical value of its F."""
+    """Returns the paper's ANOVA, with clients as independent values, and the critical F at 5 %."""
     table = one_way(_groups(pooled, policies))
     return table, float(stats.f.isf(0.05, table.df_between, table.df_within))
 
 
 def first_seed(pooled: pd.DataFrame) -> pd.DataFrame:
-    """Returns one run of each policy, as in the paper."""
+    """Returns the rows of the first seed: one run of each policy, as in the paper."""
     chosen: pd.DataFrame = pooled[pooled["seed"] == pooled["seed"].min()]
     return chosen
 
 
 def anova_tables(pooled: pd.DataFrame) -> pd.DataFrame:
-    """Returns the paper's tables 1 and 2: ANOVA of one run's clients, taken as independent."""
+    """Returns the paper's tables 1 and 2: ANOVA with one run's clients as independent values."""
     rows = []
     for name, policies in SETS.items():
         for network, transport, clients, part in cells(first_seed(pooled)):
@@ -96,7 +97,10 @@ def anova_tables(pooled: pd.DataFrame) -> pd.DataFrame:
 
 
 def lsd_tables(pooled: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The paper's table 3 (`IQLB`) or 4 (`QTM`): mean throughputs in Mbit/s, and the LSD."""
+    """Returns the paper's table 3 (`IQLB`) or 4 (`QTM`): mean throughputs in Mbit/s and the LSD.
+
+    `name` is the set of experiments.
+    """
     policies = SETS[name]
     rows = []
     for network, transport, clients, part in cells(first_seed(pooled)):
@@ -117,14 +121,18 @@ def lsd_tables(pooled: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def proper(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns the ANOVA of runs, by the suitable tests; all policies."""
+    """Returns the comparison of all policies with the mean of a run as one value, in each cell.
+
+    The table has the p values of several tests. The test that suits the residuals gives the groups
+    of policies that do not differ significantly.
+    """
     rows = []
     for network, transport, clients, part in cells(frame):
         groups = _groups(part, tuple(POLICIES))
         normal, equal = normal_residuals(groups).p, levene(groups).p
         try:
             unequal = welch(groups).p
-        except StatisticsError:  # a policy whose runs are all equal
+        except StatisticsError:  # Welch's test is undefined if all runs of a policy are equal.
             unequal = float("nan")
         if normal < 0.05 or math.isnan(unequal):
             method, after = "Kruskal-Wallis, Dunn", dunn(groups)
@@ -153,7 +161,11 @@ def proper(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def gains(frame: pd.DataFrame, who: str) -> pd.DataFrame:
-    """Returns gains over each of the paper's other policies, paired by seed, with effect sizes."""
+    """Returns the gains of policy `who` over the policies that the paper compares it with.
+
+    Runs are paired by seed. Columns: the gain in per cent with 95 % interval, p, the effect size
+    d_z with interval, and the number of seeds with which a gain of 5 % would be detected.
+    """
     rows = []
     for network, transport, clients, part in cells(frame):
         groups = _groups(part.sort_values("seed"), tuple(POLICIES))
@@ -184,14 +196,19 @@ def gains(frame: pd.DataFrame, who: str) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Alarms:
-    """Number of times that one policy was found to differ from itself."""
+    """Result of tests that compare a policy with itself."""
 
     tests: int
+    """Number of tests."""
     significant: int
+    """Number of tests that found a difference at 5 %."""
 
 
 def false_alarms(pooled: pd.DataFrame, policy: str = "random", groups: int = 5) -> Alarms:
-    """Applies the paper's pooled ANOVA to runs of one policy, which differ only by seed."""
+    """Applies the paper's ANOVA to runs of one policy that differ only by seed.
+
+    `groups` is the number of runs in each test.
+    """
     tests = significant = 0
     for *_, part in cells(pooled[pooled["policy"] == policy]):
         runs = [one["throughput"].to_numpy() for _, one in part.groupby("seed")]
@@ -202,40 +219,40 @@ def false_alarms(pooled: pd.DataFrame, policy: str = "random", groups: int = 5) 
 
 
 def percent(share: float, places: int = 1) -> str:
-    """Returns a share as text, as everywhere on the page."""
+    """Returns a share as text in per cent, with `places` decimals."""
     return f"{100 * share:.{places}f} %"
 
 
 def why(frame: pd.DataFrame) -> str:
-    """Returns the causes of the gains, in numbers of this study."""
+    """Returns sentences on why UDP gains more than TCP, with the study's own numbers."""
     two = frame[frame["policy"].isin(["random", "IQLB"])]
     means = two.groupby(["transport", "policy"])[["utilisation", "loss"]].mean()
     used, lost = means["utilisation"]["TCP"], means["loss"]["UDP"]
     return (
-        "TCP fills both ports in any placement: they are busy, including idle moments before "
-        f"the second start and between rounds, {percent(used['random'])} of the time with random "
-        f"and {percent(used['IQLB'])} with IQLB, so little is left to gain. UDP loses "
-        f"{percent(lost['random'])} with random and {percent(lost['IQLB'])} with IQLB: for UDP, "
-        "throughput depends on not overloading a port."
+        "TCP fills both ports with any placement: the utilisation is "
+        f"{percent(used['random'])} with random and {percent(used['IQLB'])} with IQLB (including "
+        "idle times before the second start and between rounds), so little can be gained. UDP "
+        f"loses {percent(lost['random'])} with random and {percent(lost['IQLB'])} with IQLB. Its "
+        "throughput depends on whether the placement overloads a port."
     )
 
 
 def averages(frame: pd.DataFrame) -> str:
-    """Returns the effect of averages as input, in numbers of this study."""
+    """Returns sentences on QTM's use of old averages, with the study's own numbers."""
     means = frame.groupby("policy")[["lb.choices_repeated", "lb.age_mean"]].mean()
     repeated, age = means["lb.choices_repeated"], means["lb.age_mean"]
     by = frame.groupby(["network", "transport", "clients", "policy"])["throughput"].mean().unstack()
     higher = int((by["QTM"] > by["IQLB"]).sum())
     return (
-        f"QTM uses information that is {age['QTM']:.2g} s old on average; "
-        f"{percent(repeated['QTM'], 0)} of its choices repeat the previous one, "
-        f"{percent(repeated['IQLB'], 0)} of IQLB's, {percent(repeated['random'], 0)} of "
-        f"random's. Its mean throughput is above IQLB's in {higher} of {len(by)} cells."
+        f"QTM uses information that is {age['QTM']:.2g} s old on average. The share of choices "
+        f"that repeat the previous choice is {percent(repeated['QTM'], 0)} with QTM, "
+        f"{percent(repeated['IQLB'], 0)} with IQLB and {percent(repeated['random'], 0)} with "
+        f"random. QTM's mean throughput is above IQLB's in {higher} of {len(by)} cells."
     )
 
 
 def levels(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns totals of all clients in Mbit/s, by network, with those of table 4."""
+    """Returns the total throughput of all clients in Mbit/s: in each network and in table 4."""
     ours = frame.assign(total=frame["throughput"] * frame["clients"] / 1e6)
     keys = ["transport", "clients", "policy"]
     here = ours.groupby([*keys, "network"], sort=False)["total"].mean().unstack("network")
@@ -246,7 +263,7 @@ def levels(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def measured(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns metrics of all policies, averaged over seeds."""
+    """Returns the metrics of each cell and policy, averaged over seeds."""
     by = ["network", "transport", "clients", "policy"]
     means = frame.groupby(by, sort=False).mean(numeric_only=True).reset_index()
     return pd.DataFrame(
@@ -267,7 +284,7 @@ def measured(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def ages(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns the sweep over information age, averaged over seeds."""
+    """Returns the results of the sweep over information age, averaged over seeds."""
     metrics = (
         *("lb.age_mean", "lb.choices_repeated", "lb.misplaced", "lb.excess_wait_mean", "loss"),
         *(f"transfers.{m}" for m in ("fct_mean", "fct_p50", "fct_p99", "unfinished")),
@@ -286,13 +303,13 @@ def ages(frame: pd.DataFrame) -> pd.DataFrame:
             "loss %": means["loss"] * 100,
             "same server as before %": means["lb.choices_repeated"] * 100,
             "misplaced %": means["lb.misplaced"] * 100,
-            "wait beyond the least ms": means["lb.excess_wait_mean"] * 1e3,
+            "excess wait ms": means["lb.excess_wait_mean"] * 1e3,
         }
     )
 
 
 def spacings(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns throughput by the time between starts, averaged over seeds, in Mbit/s a client."""
+    """Returns the mean throughput of a client in Mbit/s, by policy and time between two starts."""
     means = frame.assign(throughput=frame["throughput"] / 1e6).pivot_table(
         index="apart", columns="policy", values="throughput", sort=False
     )
@@ -300,7 +317,7 @@ def spacings(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def others(outcome: Outcome) -> pd.DataFrame:
-    """Returns means of the other readings, in Mbit/s a client."""
+    """Returns the mean throughput of a client in Mbit/s in the alternative readings."""
     by = ["network", "transport", "clients"]
     found = [
         outcome.frame(f"{name}-{network}")

@@ -1,4 +1,4 @@
-"""Figures in the paper's layout, and further ones."""
+"""Figures in the paper's layout, and figures of the sweeps and of real runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHORT = {"queue delay": "q. delay", "connections": "conn."}
 
 
 def boxes(outcome: Outcome, network: str, experiment: str) -> Figure:
-    """Returns the paper's figures 4 to 9 (`IQLB`) or 10 to 15 (`QTM`) in one network."""
+    """Draws the paper's figures 4 to 9 (`IQLB`) or 10 to 15 (`QTM`) for one network."""
     size, frame = outcome.size, outcome.frame("iperf", "pooled")
     frame = frame[frame["network"] == network]
     paper = published.throughputs()
@@ -44,7 +44,7 @@ def boxes(outcome: Outcome, network: str, experiment: str) -> Figure:
 
 
 FIRST = {"IQLB": 4, "QTM": 10}
-"""The paper's first figure of each set of experiments."""
+"""Number of the paper's first figure of each set of experiments."""
 
 
 def _boxes(axes: Axes, part: pd.DataFrame, printed: pd.DataFrame, policies: Sequence[str]) -> None:
@@ -69,7 +69,10 @@ def _boxes(axes: Axes, part: pd.DataFrame, printed: pd.DataFrame, policies: Sequ
 
 
 def gains(outcome: Outcome) -> Figure:
-    """Draws IQLB and QTM over the mean of the four benchmarks, by network, with 95 % intervals."""
+    """Draws the gains over the mean throughput of the four benchmarks, with 95 % intervals.
+
+    There is a panel for each network, and a series for IQLB, QTM and each policy of `OTHERS`.
+    """
     size, frame = outcome.size, outcome.frame("iperf")
     shown = [p for p in ("IQLB", "QTM", *OTHERS) if p in size.policies]
     printed = published.throughputs().pivot_table(
@@ -109,13 +112,13 @@ def gains(outcome: Outcome) -> Figure:
             axes.axhline(0, color="black", linewidth=0.6)
             axes.set_title(f"{network} ports")
             axes.set_xticks(range(len(ticks)), [f"{c} {t}" for c, t in ticks], rotation=45)
-        panels[0].set_ylabel("Gain over the four (%)")
+        panels[0].set_ylabel("Gain over the benchmarks (%)")
         style.legend_above(figure, panels[0], 4)
     return figure
 
 
 def spacings(outcome: Outcome) -> Figure:
-    """Draws the gain over policies without input, by the time between two starts."""
+    """Draws the gain of LBW, IQLB and QTM over random and RR, by the time between two starts."""
     frame = outcome.frame("spacings")
     with style.styled():
         figure = style.figure(style.PAGE, 2.6)
@@ -146,7 +149,7 @@ def spacings(outcome: Outcome) -> Figure:
 
 
 def ages(outcome: Outcome) -> Figure:
-    """Draws the sweep over information age: completion times, and how often flows herd."""
+    """Draws the sweep over information age: completion times, and repeated choices of a server."""
     table = analysis.ages(outcome.frame("ages"))
     columns = (
         ("FCT p99 ms", "Completion, p99 (ms)"),
@@ -161,7 +164,7 @@ def ages(outcome: Outcome) -> Figure:
             for i, policy in enumerate(AGEING):
                 part = table[table["policy"] == policy]
                 if "{age}" in AGEING[policy]:
-                    # The first line is widest, so that it is visible under an equal one.
+                    # The first line is the widest, so that it remains visible under an equal line.
                     axes.plot(
                         part["period s"].clip(lower=least), part[column], label=policy,
                         color=style.colour(i), linestyle=style.line(i), marker=style.marker(i),
@@ -184,7 +187,10 @@ def ages(outcome: Outcome) -> Figure:
 
 
 def worlds(outcome: Outcome, network: str) -> Figure:
-    """Draws clients' throughput by policy, real and simulated: runs, their means and intervals."""
+    """Draws the throughput of clients by policy, real and simulated.
+
+    Dashes are runs; markers are their means with 95 % intervals.
+    """
     size = outcome.size
     frames = {world: column.frames["iperf"][""] for world, column in outcome.columns.items()}
     with style.styled():
@@ -222,7 +228,7 @@ def _worlds(
             axes, x, intervals, i, fmt=style.marker(i), markersize=3.5, linewidth=0.8, label=world
         )
     axes.set_xticks(range(len(policies)), [_SHORT.get(p, p) for p in policies])
-    # An interval of two runs may be wider than the visible data.
+    # The scale follows the runs, because an interval of two runs may be far wider than they are.
     axes.set_ylim(0, 1.5 * most)
 
 
@@ -231,10 +237,10 @@ def real(outcome: Outcome) -> Drawn:
     return {
         f"worlds-{network}": (
             worlds(outcome, network),
-            f"Clients' throughput for real and simulated, {network} ports",
+            f"Throughput of clients in real and simulated runs, {network} ports",
             (
-                "A dash is a run, the mean of its clients; means of runs with 95 % intervals, "
-                "which with few seeds are wide and may leave the panel."
+                "A dash is the mean of a run's clients. Markers are means of runs with 95 % "
+                "intervals, which are wide with few seeds and may leave the panel."
             ),
         )
         for network in outcome.size.networks
@@ -248,8 +254,8 @@ def simulated(outcome: Outcome) -> Drawn:
             boxes(outcome, network, experiment),
             f"Throughput of clients, {network} ports, {experiment}'s experiments",
             (
-                "As the paper's figures 4 to 9 (IQLB) and 10 to 15 (QTM): all clients, rounds and "
-                "seeds; a diamond is the mean."
+                "As the paper's figures 4 to 9 (IQLB) and 10 to 15 (QTM). A box contains all "
+                "clients, rounds and seeds; a diamond is the mean."
             ),
         )
         for experiment in analysis.SETS
@@ -258,20 +264,20 @@ def simulated(outcome: Outcome) -> Drawn:
     found["gains"] = (
         gains(outcome),
         "Gain over the mean of random, round robin, LBW and SLPLB",
-        "Runs paired by seed, 95 % intervals (Fieller); crosses: table 4.",
+        "Runs are paired by seed; 95 % intervals (Fieller). Crosses: the paper's table 4.",
     )
     found["spacings"] = (
         spacings(outcome),
         "Time between two starts",
-        "10 UDP clients, unequal ports; an iperf lasts 14 times as long.",
+        "10 UDP clients, unequal ports. An iperf lasts 14 times the time between two starts.",
     )
     found["ages"] = (
         ages(outcome),
-        "How old information may be",
+        "Age of information",
         (
-            "Heavy-tailed transfers that begin at any time, 70 % load on four ports of 40 Mbit/s. "
-            "JSQ lies under IQLB, wider: where all queues have one limit, the shortest is below "
-            "the threshold if any is, and both choose alike."
+            "Heavy-tailed transfers that begin at random times, with 70 % load on four ports of "
+            "40 Mbit/s. JSQ's wide line lies under IQLB's: if all queues have the same limit and "
+            "any queue is below the threshold, the shortest is, so both choose the same server."
         ),
     )
     return found

@@ -1,4 +1,4 @@
-"""The complete study: runs, verdicts, figures and text."""
+"""The study as a `Paper`: its texts, tables and JSON fields."""
 
 from __future__ import annotations
 
@@ -9,45 +9,48 @@ from sojourn.papers.paper import Beside, Paper, Real, Titled
 from sojourn.papers.queue_lb import analysis, claims, figures, published, scenarios, study
 
 _NETWORK = """\
-The paper gives no link rates, queues, UDP rates, lengths or starting times. Its tables bound them:
-totals that grow with the clients, two ports of 100 Mbit/s, starts one after the other, UDP clients
-that send what QTM delivers in table 4 or more. By these the networks here were set, so the level of
-throughputs is no claim; what policies differ by is. Three networks are three readings: ports of 100
-and 100 Mbit/s; of 50 and 150; of 140 and 140 with 80 of other traffic on one. LBW and SLPLB are
-defined in words only and reconstructed: the fewest bytes, or packets, sent in the last second. With
-packets of one size they are one policy. When all queues are above IQLB's threshold, the shortest is
-taken; the paper does not say."""
+The paper does not state link rates, queues, UDP rates, lengths and start times. Its tables imply
+some of them: the total throughput grows with the number of clients, two ports have 100 Mbit/s each,
+clients start one after the other, and UDP clients send at least what QTM delivers in table 4. The
+networks here were chosen accordingly, so claims concern the differences between policies and not
+the throughput itself. Three networks are three readings: ports of 100 and 100 Mbit/s; ports of 50
+and 150 Mbit/s; two ports of 140 Mbit/s, one of them with 80 Mbit/s of other traffic. The paper
+describes LBW and SLPLB only in words. Here they select the port that sent the fewest bytes (LBW) or
+packets (SLPLB) in the last second; with packets of one size both are the same policy. If all queues
+are above IQLB's threshold, IQLB selects the shortest queue; the paper does not state this case."""
 
 _STATISTICS = """\
-Tables 1 to 4 repeat the paper's analysis on one run: its clients pooled, 48, 60, 80 or 100 values a
-policy. These values share queues and choices. Below them the same data as they should be taken: a
-run is one value, policies meet the same seeds, and the test is chosen by what the residuals are."""
+Tables 1 to 4 repeat the paper's analysis on one run: its clients are pooled, with 48, 60, 80 or 100
+values for each policy. These values are not independent, because they share queues and choices. The
+tables below them have a correct analysis of the same data: a run is one value, all policies have
+the same seeds, and the test is chosen by the distribution of the residuals."""
 
 
 def _remarks(outcome: Outcome) -> list[str]:
     size = outcome.size
     others = [
-        f"Reading {name}, in {' and '.join(size.reading_networks)} ports: "
+        f"Reading {name}, with {' and '.join(size.reading_networks)} ports: "
         f"{scenarios.READINGS[name].words}."
         for name in size.readings
     ]
     judged = (
         "as many rounds as the paper has values of a client (12, 6 or 8, 5)"
         if size.rounds is None
-        else f"{size.rounds} round a run: the paper's ANOVA, which has 5 to 12, is not judged"
+        else f"{size.rounds} round in a run; claims on the paper's ANOVA, which has 5 to 12 "
+        "rounds, are not judged"
     )
     return [
         " ".join(_NETWORK.split()),
         f"Main reading: {scenarios.MAIN.words}.",
         *others,
         (
-            f"The claims were written down on {claims.FROZEN}, with earlier results known; their "
-            f"runs have seeds from {claims.FIRST_SEED} on, which no earlier run had."
+            f"The claims were fixed on {claims.FROZEN}, with earlier results known. They are "
+            f"judged on runs with seeds from {claims.FIRST_SEED} on, which no earlier run used."
         ),
         " ".join(_STATISTICS.split()),
         f"Simulated: iperfs of {size.seconds:g} s, {size.seeds} seeds, {judged}.",
         *outcome.notes,
-        "The paper against itself: " + " ".join(published.CONTRADICTIONS),
+        "Contradictions in the paper: " + " ".join(published.CONTRADICTIONS),
     ]
 
 
@@ -55,7 +58,7 @@ def _notes(outcome: Outcome) -> list[str]:
     alarms = analysis.false_alarms(outcome.frame("iperf", "pooled"))
     return [
         (
-            "The paper's analysis, clients of one run pooled as if independent, calls "
+            "The paper's analysis pools the clients of one run as independent values. It finds "
             f"{alarms.significant} of {alarms.tests} comparisons of random with itself "
             "significant at 5 %."
         ),
@@ -73,11 +76,11 @@ def _tables(outcome: Outcome) -> Titled:
         ("Table 3, means (Mbit/s) and LSD of IQLB", analysis.lsd_tables(pooled, "IQLB")),
         ("Table 4, means (Mbit/s) and LSD of QTM", analysis.lsd_tables(pooled, "QTM")),
         ("Total of all clients, Mbit/s", analysis.levels(frame)),
-        ("What it should have been: runs as the unit", analysis.proper(frame)),
+        ("Correct analysis: runs as independent values", analysis.proper(frame)),
         ("IQLB's gains, paired by seed", analysis.gains(frame, "IQLB")),
         ("QTM's gains, paired by seed", analysis.gains(frame, "QTM")),
-        ("What was measured", analysis.measured(frame)),
-        ("Mean Mbit/s a client in the other readings", analysis.others(outcome)),
+        ("Metrics by cell and policy", analysis.measured(frame)),
+        ("Mean throughput of a client (Mbit/s) in the other readings", analysis.others(outcome)),
         (
             "Time between two starts, 10 UDP clients, unequal ports",
             analysis.spacings(outcome.frame("spacings")),
@@ -100,7 +103,8 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-# Open vSwitch, the controller and real hosts; there are fewer rounds, because they take real time
+# The study with Open vSwitch, the controller and real hosts. It has fewer rounds than the paper,
+# because they take real time.
 
 
 def _real_remarks(outcome: Outcome) -> list[str]:
@@ -109,14 +113,14 @@ def _real_remarks(outcome: Outcome) -> list[str]:
     return [
         (
             f"Open vSwitch {about['switch']['version']} and the controller of `sojourn lb serve` "
-            f"between real hosts ({programs or 'our own programs'}) on Linux {about['kernel']}; "
-            "links are the wire's, and the backlogs that policies see are those of its queues, "
-            "which are the bottlenecks."
+            f"between real hosts ({programs or 'our own programs'}) on Linux {about['kernel']}. "
+            "The wire emulates the links; its queues are the bottlenecks, and policies use their "
+            "backlogs."
         ),
         (
-            f"{size.runs} runs, {size.seeds} seeds, iperfs of {size.seconds:g} s; the same "
-            "runs were simulated. Verdicts are on the real ones. TCP is today's CUBIC in both "
-            "worlds."
+            f"{size.runs} runs, {size.seeds} seeds, iperfs of {size.seconds:g} s. The same runs "
+            "were simulated. The verdicts depend on the real runs. TCP is CUBIC in real and "
+            "simulated runs."
         ),
         *outcome.notes,
     ]
@@ -126,7 +130,7 @@ def _real_notes(outcome: Outcome) -> list[str]:
     lacking = [str(n) for n in scenarios.CLIENTS if n not in outcome.size.clients]
     if not lacking:
         return []
-    return [f"not run, so verdicts are without them: {', '.join(lacking)} clients"]
+    return [f"verdicts omit cells that were not run: {', '.join(lacking)} clients"]
 
 
 def _real_facts(outcome: Outcome) -> dict[str, Any]:
@@ -153,7 +157,7 @@ PAPER = Paper(
     facts=_facts,
     units={"throughput": "bit/s"},
     real=Real(
-        title="Choosing servers by queue length: IQLB and QTM, for real",
+        title="Choosing servers by queue length: IQLB and QTM, real runs",
         quick=study.REAL_QUICK,
         full=study.REAL_FULL,
         beside=Beside(
@@ -167,6 +171,6 @@ PAPER = Paper(
         notes=_real_notes,
         figures=figures.real,
         facts=_real_facts,
-        no_linux="its switch needs a real clock",
+        no_linux="Open vSwitch needs a real clock",
     ),
 )

@@ -1,7 +1,7 @@
-"""The paper's printed numbers, and their consequences.
+"""The paper's printed numbers, and the numbers that follow from them.
 
-F_crit and the number of groups give the degrees of freedom, and from these the sample sizes; F and
-the means give the variance within groups, and from this the correct least significant differences.
+F_crit and the number of groups determine the degrees of freedom and so the sample sizes. F and the
+means determine the variance within groups and so the correct least significant differences (LSD).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sojourn.papers.queue_lb.scenarios import NETWORKS
 
 SCENARIOS = ("4 TCP", "4 UDP", "10 TCP", "10 UDP", "20 TCP", "20 UDP")
 
-#: Tables 1 and 2: F, F_crit, P of the IQLB and of the QTM experiments.
+#: Tables 1 and 2: F, F_crit and P, for each of `SCENARIOS` in both sets of experiments.
 ANOVA = {
     "IQLB": (
         (8.217392, 2.410058, 3.22e-06),
@@ -37,7 +37,8 @@ ANOVA = {
     ),
 }
 
-#: Tables 3 and 4: mean Mbit/s of a client, and the printed LSD.
+#: Tables 3 and 4: policies; their mean throughputs of a client in Mbit/s, for each of `SCENARIOS`;
+#: and the printed LSD of each scenario in Mbit/s.
 MEANS = {
     "IQLB": (
         ("IQLB", "random", "RR", "LBW", "SLPLB"),
@@ -65,57 +66,61 @@ MEANS = {
     ),
 }
 
-#: Contradictions within the paper, in addition to the numbers below.
+#: Contradictions in the paper, in addition to the numbers of `Implied`.
 CONTRADICTIONS = (
     (
-        "IQLB at 20 clients, UDP, is 14.2425 in one table and 13.2425 in the other; with the "
-        "second it is below least bandwidth's 13.34."
+        "IQLB with 20 UDP clients is 14.2425 in table 3 and 13.2425 in table 4; the second value "
+        "is below LBW's 13.34."
     ),
     (
-        "At 20 clients, UDP, round robin and least packets have changed places: 11.1283 and "
-        "11.537, then 11.5363 and 11.128."
+        "With 20 UDP clients, the values of round robin and SLPLB are exchanged: 11.1283 and "
+        "11.537 in table 3, 11.5363 and 11.128 in table 4."
     ),
-    "Least bandwidth at 4 clients, UDP, is 30.757 and 30.752.",
+    "LBW with 4 UDP clients is 30.757 in table 3 and 30.752 in table 4.",
     (
-        "The text gives QTM 22.5 % over the benchmarks at 20 clients, UDP; table 4 gives 25 % "
-        "over least bandwidth, 44 % over round robin, 72 % over random."
+        "The text states that QTM is 22.5 % above the benchmarks with 20 UDP clients; by table 4 "
+        "it is 25 % above LBW, 44 % above round robin and 72 % above random."
     ),
-    "Figures 13 and 15 are captioned TCP; by their order and the text they are UDP.",
-    "The text has the ANOVA and LSD of IQLB in tables 1 and 2; they are in 1 and 3.",
-    "Equation 1 chooses among servers 1 to n - 1: the last one is left out.",
+    "The captions of figures 13 and 15 say TCP; by their order and the text they show UDP.",
+    "The text refers to tables 1 and 2 for the ANOVA and LSD of IQLB; they are in tables 1 and 3.",
+    "Equation 1 chooses among servers 1 to n - 1 and so omits the last server.",
     (
-        "Total throughput rises with the number of clients (TCP, IQLB: 195, 282, 412 Mbit/s): "
-        "either the bottleneck was not the servers' ports, whose queues the policies look at, or "
-        "not all clients sent at once."
+        "Total throughput rises with the number of clients (TCP, IQLB: 195, 282, 412 Mbit/s). So "
+        "either the bottleneck was not the servers' ports, whose queues the policies use, or not "
+        "all clients sent at the same time."
     ),
 )
 
 
 @dataclass(frozen=True)
 class Implied:
-    """Consequences of one line of the paper's tables."""
+    """Numbers that follow from one line of the paper's tables; `_printed` marks the paper's own."""
 
     scenario: str
+    """One of `SCENARIOS`."""
     groups: int
+    """Number of compared policies."""
     n: int
-    """Values of a group, from F_crit."""
+    """Number of values of each policy, from F_crit."""
     f: float
+    """F as printed."""
     p_printed: float
     p: float
     """P value from F and the degrees of freedom."""
     deviation: float
-    """Deviation within groups, Mbit/s."""
+    """Standard deviation within groups in Mbit/s, from F and the means."""
     lsd_printed: float
+    """LSD in Mbit/s as printed."""
     lsd: float
-    """LSD from F and the means, by the paper's equation 3."""
+    """LSD in Mbit/s from F and the means, by the paper's equation 3."""
     first: str
-    """The policy that the paper calls the best."""
+    """Policy that the paper proposes."""
     not_apart: tuple[str, ...]
-    """Policies that it does not exceed by this LSD."""
+    """Policies whose mean is less than `lsd` below the mean of `first`."""
 
 
 def implied_n(f_crit: float, groups: int, alpha: float = 0.05) -> int:
-    """Returns the number of values in a group for which F's critical value is `f_crit`."""
+    """Returns the number of values in each group for which the critical value of F is `f_crit`."""
 
     def gap(df: float) -> float:
         return float(stats.f.isf(alpha, groups - 1, df)) - f_crit
@@ -125,7 +130,7 @@ def implied_n(f_crit: float, groups: int, alpha: float = 0.05) -> int:
 
 
 def implied() -> dict[str, list[Implied]]:
-    """Returns both sets of experiments, scenario by scenario."""
+    """Returns, for both sets of experiments, the numbers that follow for each scenario."""
     found: dict[str, list[Implied]] = {}
     for name, (policies, means, lsds) in MEANS.items():
         k = len(policies)
@@ -150,7 +155,7 @@ def implied() -> dict[str, list[Implied]]:
 
 
 def table() -> pd.DataFrame:
-    """Returns the check as a table of the report."""
+    """Returns the printed numbers and the numbers that follow as a table of the page."""
     return pd.DataFrame(
         {
             "experiment": name,
@@ -172,7 +177,7 @@ def table() -> pd.DataFrame:
 
 
 def throughputs() -> pd.DataFrame:
-    """Returns table 4, in bit/s, a row for each transport, number of clients and policy."""
+    """Returns the means of table 4 in bit/s: a row for each transport, clients and policy."""
     policies, means, _ = MEANS["QTM"]
     return pd.DataFrame(
         {
@@ -187,9 +192,9 @@ def throughputs() -> pd.DataFrame:
 
 
 def frames() -> dict[str, pd.DataFrame]:
-    """Returns tables 1, 2 and 4 in the claims' form; the paper's network represents each of ours.
+    """Returns tables 1, 2 and 4 in the form on which claims are judged.
 
-    Table 4 has all six policies. IQLB's ANOVA is that of table 1.
+    The values are repeated for each of our networks. Table 4 has all six policies.
     """
     f = pd.DataFrame(
         {
@@ -212,7 +217,7 @@ def frames() -> dict[str, pd.DataFrame]:
 
 
 def by_cell() -> dict[tuple[str, str, int, str], float]:
-    """The means of table 4 by network, transport, number of clients and policy, in bit/s."""
+    """Returns the means of table 4 in bit/s, by network, transport, clients and policy."""
     frame = frames()[""]
     cells = zip(
         *(frame[name] for name in ("network", "transport", "clients", "policy")), strict=True

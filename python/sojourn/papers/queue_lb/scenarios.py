@@ -1,18 +1,20 @@
-"""Clients, a switch, two servers: the networks of the study, and the sweep over information age.
+"""Networks with clients, a switch and two servers, and the sweep over information age.
 
-From the paper: 4, 10 and 20 clients, two servers, iperf over TCP and UDP, six policies, 80 %, 0.5
-and 1 s; each client measured 12, 6 (TCP at 10 clients), 8 (UDP) or 5 times, as its F_crit imply.
-Not from the paper, which does not state them: rates, queues, lengths, UDP rates, when clients
-start.
+The paper states 4, 10 and 20 clients, two servers, iperf over TCP and UDP, six policies, the
+threshold of 80 %, and the periods of 0.5 and 1 s. By its values of F_crit each client was measured
+12 times (4 clients), 6 times (10, TCP), 8 times (10, UDP) or 5 times (20 clients). It does not
+state rates, queues, lengths, UDP rates and start times.
 
-Its tables bound the unstated values. The total of all clients rises with their number (TCP, IQLB:
-195, 282, 412 Mbit/s), and with 4 clients over TCP it is the capacity of two ports of 100 Mbit/s.
-Ports that are always full have a total that rises with the clients if these start one after the
-other and not all of them run at once: starts a fourteenth of an iperf's length apart give 57, 31
-and 23 Mbit/s a client where QTM has 57.5, 31.8 and 21.9. So the clients have 200 Mbit/s in each
-network: `equal`: two ports of 100 Mbit/s; `unequal`: 50 and 150; `background`: two of 140, one of
-which also carries 80 from other hosts. A UDP client sends as much as the best policy delivers in
-the paper's table 4, the least that it can have sent. Queues hold 100 packets.
+Its tables limit the unstated values. The total throughput rises with the number of clients (TCP,
+IQLB: 195, 282, 412 Mbit/s). With 4 TCP clients it is the capacity of two ports of 100 Mbit/s. If
+the ports are always full, the total can rise only if clients start one after the other and do not
+all run at the same time. With starts a fourteenth of an iperf's length apart, a client has 57, 31
+and 23 Mbit/s; QTM in the paper has 57.5, 31.8 and 21.9.
+
+So the clients have 200 Mbit/s in each network. In `equal`, two ports have 100 Mbit/s; in `unequal`,
+50 and 150 Mbit/s; in `background`, both have 140 Mbit/s and one also carries 80 Mbit/s from other
+hosts. A UDP client sends at the highest throughput in table 4, the minimum that it can have sent.
+Queues hold 100 packets.
 """
 
 from __future__ import annotations
@@ -26,14 +28,14 @@ from sojourn.scenario import Scenario
 CLIENTS = (4, 10, 20)
 TRANSPORTS = ("TCP", "UDP")
 
-#: Rounds of a run: the paper's measurements of each client.
+#: Rounds of a run by clients and transport: the number of the paper's measurements of each client.
 ROUNDS = {
     (4, "TCP"): 12, (4, "UDP"): 12,
     (10, "TCP"): 6, (10, "UDP"): 8,
     (20, "TCP"): 5, (20, "UDP"): 5,
 }  # fmt: skip
 
-#: The paper's policies, and further ones of the field.
+#: Policies of the paper; `OTHERS` are further policies.
 PAPER = {
     "random": "random",
     "RR": "round-robin",
@@ -49,12 +51,13 @@ BENCHMARKS = ("random", "RR", "LBW", "SLPLB")
 
 @dataclass(frozen=True)
 class Network:
-    """Ports towards the two servers, in Mbit/s, and additional traffic on one of them."""
+    """Rates of the ports towards the two servers, and other traffic on one of them."""
 
     name: str
     rates: tuple[int, int]
+    """Rates of the two ports, in Mbit/s."""
     background: float = 0.0
-    """Mbit/s to the second server that no policy controls."""
+    """Traffic to the second server that the balancer does not place, in Mbit/s."""
 
 
 NETWORKS = (
@@ -63,18 +66,18 @@ NETWORKS = (
     Network("background", (140, 140), 80.0),
 )
 
-#: Rate of each UDP client in Mbit/s: QTM's means in table 4.
+#: Rate of a UDP client in Mbit/s, by number of clients: QTM's means in table 4.
 UDP_RATES = {4: 50.9083, 10: 25.5054, 20: 16.642}
-#: Largest number of concurrent iperfs: an iperf's length over the time between two starts.
+#: Maximum number of concurrent iperfs: an iperf's length divided by the time between two starts.
 AT_ONCE = 14
-#: Largest random delay of a start, as a share of the time between two starts.
+#: Maximum random delay of a start, as a share of the time between two starts.
 LATE = 0.2
-#: Delay between switch and controller, and a decision's time: the median of an application in
-#: Python on Open vSwitch.
+#: Delay between switch and controller, and time of a decision: the median of a controller in
+#: Python with Open vSwitch.
 CHANNEL, DECISION = "500us", "1500us"
 #: Time from the end of one round to the beginning of the next, in seconds.
 GAP = 0.5
-#: Bytes of a UDP frame, and of every second client's where sizes differ.
+#: Length of a UDP frame in bytes; length of every second client's frames in reading `sizes`.
 FRAME, SMALL = 1514, 500
 
 _NETWORK = """
@@ -121,52 +124,54 @@ app = "cbr rate {rate:g}mbit size 1514"
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """A choice of the details that the paper leaves open, apart from the network."""
+    """A choice of the details that the paper does not state, except the network."""
 
     words: str
-    """Description, which follows a colon."""
+    """Description of the choice, which follows a colon on the page."""
     seconds: float = 0.0
-    """Length of an iperf; 0: that of the main reading in quick runs."""
+    """Length of an iperf in seconds; 0 for the length that the size states for readings."""
     transports: tuple[str, ...] = TRANSPORTS
+    """Transports that are run."""
     together: bool = False
     """Whether all clients start within half of an iperf's length."""
     sizes: bool = False
-    """Whether every second UDP client sends short packets, at the same rate."""
+    """Whether every second UDP client sends packets of `SMALL` bytes, at an unchanged bit rate."""
     moved: bool = False
-    """Whether IQLB and QTM select again for a running UDP flow, once a second."""
+    """Whether IQLB and QTM select a server for a running UDP flow again every second."""
 
     def apart(self, seconds: float, clients: int) -> float:
-        """Seconds between two starts."""
+        """Returns the time between two starts in seconds; `seconds` is an iperf's length."""
         return seconds / (2 * clients) if self.together else seconds / AT_ONCE
 
 
 MAIN = Reading(words="starts are further apart than QTM's period")
 READINGS = {
     "close": Reading(
-        words="iperfs of 10 s, its default, so that starts are 0.7 s apart, within QTM's period",
+        words="iperfs of 10 s (iperf's default), so that starts are 0.7 s apart, which is less "
+        "than QTM's period",
         seconds=10,
     ),
     "together": Reading(
-        words="iperfs of 10 s that all start within 5 s, so that the total hardly grows with the "
-        "clients; the starts of this study until 2026-11-23",
+        words="iperfs of 10 s that all start within 5 s, so that the total throughput hardly grows "
+        "with the number of clients; this study had these starts until 2026-11-23",
         seconds=10,
         together=True,
     ),
     "sizes": Reading(
-        words=f"UDP alone, every second client with packets of {SMALL} bytes, so that LBW and "
-        "SLPLB differ",
+        words=f"only UDP, every second client with packets of {SMALL} bytes, so that LBW and SLPLB "
+        "differ",
         transports=("UDP",),
         sizes=True,
     ),
     "moved": Reading(
-        words="UDP alone, IQLB and QTM choose anew for running flows, once a second",
+        words="only UDP, IQLB and QTM select a server for running flows again every second",
         transports=("UDP",),
         moved=True,
     ),
 }
-"""The readings other than the main one; each is run in all networks."""
+"""Alternative readings, by name."""
 
-#: Policies that move running flows in such readings, and the interval in seconds.
+#: Policies that move running flows in reading `moved`, and the interval of the moves in seconds.
 MOVING, AGAIN = ("iqlb", "qtm"), 1.0
 
 
@@ -178,7 +183,10 @@ def _app(transport: str, client: int, clients: int, reading: Reading) -> str:
 
 
 def begin(number: Any, client: Any, clients: int, seconds: float, reading: Reading = MAIN) -> Any:
-    """Returns the earliest start of a client's iperf of a round; numbers begin at 1."""
+    """Returns the earliest start of a client's iperf in a round, in seconds.
+
+    Rounds (`number`) and clients are counted from 1. `seconds` is an iperf's length.
+    """
     apart = reading.apart(seconds, clients)
     return (number - 1) * (seconds + clients * apart + GAP) + (client - 1) * apart
 
@@ -192,11 +200,11 @@ def iperf(
     reading: Reading = MAIN,
     rounds: int | None = None,
 ) -> Scenario:
-    """Returns rounds in which every client runs one iperf of `seconds`, one after the other.
+    """Returns the scenario of a cell: consecutive rounds in which each client runs one iperf.
 
-    There are as many rounds as the paper measured each client, unless `rounds` is given. A group of
-    flows is named after its round, `round1-...`. A flow that is moved is one group for each second,
-    because a balancer selects once for a flow.
+    An iperf lasts `seconds`. By default, `ROUNDS` has the number of rounds. A group of flows is
+    named after its round and client, such as `round1-client2`. In reading `moved` a flow is a
+    group for each second, because a balancer selects only once for a flow.
     """
     rounds = rounds or ROUNDS[clients, transport]
     late = LATE * reading.apart(seconds, clients)
@@ -209,7 +217,7 @@ def iperf(
             app = _app(transport, client, clients, reading)
             first = begin(number, client, clients, seconds, reading)
             end = first + seconds
-            # Each start and stop with the suffix of its group's name.
+            # Each part is a group of flows: its start, its stop and the suffix of its name.
             parts = [(f"uniform {first:.6g}s {first + late:.6g}s", end, "")]
             if moving:
                 times = [first + part * AGAIN for part in range(math.ceil(seconds / AGAIN))]
@@ -233,8 +241,8 @@ def iperf(
     return Scenario.from_toml(head + text)
 
 
-#: The sweep: policies that read backlogs, and the greatest age of these in seconds (0: read at each
-#: choice).
+#: Periods in seconds at which policies read backlogs in the sweep over information age; with 0
+#: they read them at each choice.
 AGES = (0.0, 0.02, 0.1, 0.5, 1.0, 2.0)
 AGEING = {
     "JSQ": "jsq period {age}",
@@ -284,12 +292,15 @@ app = "transfer size pareto2(50kb,2.2)"
 count = {count}
 start = "uniform 0s {last:g}s"
 """
-#: Mean bytes of a transfer, and the load of the ports together.
+#: Mean size of a transfer in bytes; load of all ports together.
 MEAN_BYTES, LOAD = 50 * 1024, 0.7
 
 
 def arrivals(policy: str, seconds: float) -> Scenario:
-    """Returns transfers of heavy-tailed sizes at random times, before four ports of 40 Mbit/s."""
+    """Returns the scenario of the sweep over information age.
+
+    Transfers of heavy-tailed sizes start at random times and go to four ports of 40 Mbit/s.
+    """
     last = seconds * 0.95
     count = round(LOAD * 4 * 40e6 / 8 / MEAN_BYTES * last)
     return Scenario.from_toml(
@@ -305,7 +316,10 @@ def arrivals(policy: str, seconds: float) -> Scenario:
 
 
 def aged(policy: str, age: float) -> str | None:
-    """Returns the policy's words for information of this age in seconds; None if impossible."""
+    """Returns the words of a policy that reads backlogs with period `age` in seconds.
+
+    Returns `None` if the policy has no such period.
+    """
     if "{age}" not in policy:
         return policy if age == 0.0 else None
     if age == 0.0 and policy.startswith("qtm"):

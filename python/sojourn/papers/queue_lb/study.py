@@ -1,4 +1,4 @@
-"""The runs and their sizes, and their tables."""
+"""Runs of the study of queue-length balancing, their sizes, and the tables derived from them."""
 
 from __future__ import annotations
 
@@ -25,47 +25,55 @@ from sojourn.study import Table
 
 FACTORS = ("network", "transport", "clients", "policy")
 BETWEEN = 11.0
-"""Seconds that a real run takes in addition to its length: start and end of hosts, switch and
+"""Seconds that a real run takes in addition to its length, to start and end hosts, switch and
 controller."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """The runs, their lengths in seconds, and their number."""
+    """Size of the study; lengths are in seconds."""
 
     seconds: float
     """Length of an iperf."""
     seeds: int
+    """Number of seeds in the main reading."""
     networks: tuple[str, ...] = tuple(network.name for network in NETWORKS)
     transports: tuple[str, ...] = TRANSPORTS
     clients: tuple[int, ...] = CLIENTS
     policies: tuple[str, ...] = tuple(POLICIES)
     rounds: int | None = None
-    """Rounds of a run; `None`: the paper's, without which its ANOVA is not judged."""
+    """Rounds of a run; `None` for the paper's number.
+
+    With another number, claims on the paper's ANOVA are not judged.
+    """
     readings: tuple[str, ...] = ()
-    """Other readings to run."""
+    """Names of the alternative readings to run."""
     reading_networks: tuple[str, ...] = ()
+    """Names of the networks in which alternative readings are run."""
     reading_seconds: float = 0
-    """Length of an iperf in readings that do not state it."""
+    """Length of an iperf in alternative readings that do not state it."""
     reading_seeds: int = 0
+    """Number of seeds in alternative readings."""
     reading_rounds: int = 1
+    """Rounds of a run in alternative readings."""
     sweep: float = 0
-    """Length of a run of the sweep over information age; 0 for no sweep."""
+    """Length of a run of the sweep over information age; 0 omits both sweeps."""
     sweep_seeds: int = 0
+    """Number of seeds in both sweeps."""
 
     @property
     def cells(self) -> list[tuple[str, str, int]]:
-        """Returns networks, transports and numbers of clients."""
+        """Returns all combinations of network, transport and number of clients."""
         return [(n, t, c) for n in self.networks for t in self.transports for c in self.clients]
 
     @property
     def runs(self) -> int:
-        """Number of runs through the balancer."""
+        """Returns the number of runs in the main reading."""
         return len(self.cells) * len(self.policies) * self.seeds
 
     @property
     def length(self) -> float:
-        """Returns the approximate duration of the real runs in sequence, in seconds."""
+        """Returns the approximate duration of all real runs in sequence, in seconds."""
         one = sum(
             scenarios.begin(
                 (self.rounds or scenarios.ROUNDS[clients, transport]) + 1, 1, clients, self.seconds
@@ -81,54 +89,54 @@ FULL = Size(
     reading_networks=tuple(network.name for network in NETWORKS), reading_seconds=20,
     reading_seeds=8, reading_rounds=2, sweep=120, sweep_seeds=10,
 )  # fmt: skip
-#: At most three minutes on two idle cores. Starts are at least 1.03 s apart, which is still more
-#: than QTM's period.
+#: Takes at most three minutes on two idle cores. Starts are at least 1.03 s apart, which is more
+#: than QTM's period of 1 s.
 QUICK = Size(
     seconds=18, seeds=5, rounds=1, policies=tuple(PAPER), readings=tuple(READINGS),
     reading_networks=("unequal",), reading_seconds=18, reading_seeds=4,
     sweep=20, sweep_seeds=3,
 )  # fmt: skip
 REAL_FULL = Size(seconds=18, seeds=8, policies=tuple(PAPER), rounds=2)
-#: About a quarter of an hour.
+#: Real runs take about a quarter of an hour.
 REAL_QUICK = Size(
     seconds=18, seeds=2, networks=("unequal",), clients=(4,), rounds=1, policies=tuple(PAPER)
 )
 
 
 def seeds(number: int) -> Any:
-    """Returns this many seeds that no run had before the claims were written."""
+    """Returns `number` seeds from `FIRST_SEED` on, which no run before the claims used."""
     return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
 
 
 def lasting(size: Size) -> str:
-    """Returns an estimate of the duration of the real runs."""
+    """Describes the number of real runs and their estimated duration."""
     return estimate(f"{size.runs} real runs", size.length)
 
 
-#: Recorded metrics of each run: with a column for each metric of each client's link, a summary
-#: would have thousands.
+#: Metrics that are stored for each run. With all metrics of each client's link, a table would have
+#: thousands of columns.
 METRICS = (
     *("utilisation", "loss", "udp_loss", "goodput", "udp_goodput", "sojourn_*", "queue_mean"),
     *("backlog_mean", "lb.*", "transfers.fct_*", "transfers.finished", "transfers.unfinished"),
 )
-#: Columns in addition to throughput and fairness in the table of measurements.
+#: Metrics of a run in the table on which claims are judged, besides throughput and fairness.
 _MEASURED = (
     *("utilisation", "loss", "sojourn_mean", "sojourn_p99", "lb.misplaced", "lb.decision_mean"),
     *("lb.choices_repeated", "lb.excess_wait_mean", "lb.age_mean"),
 )
-#: Policies for which the time between two starts is varied, and those times in seconds.
+#: Policies of the sweep over the time between two starts; `SPACINGS` has the times in seconds.
 _SPACED = ("random", "RR", "LBW", "IQLB", "QTM")
 SPACINGS = (0.1, 0.3, 1.0, 3.0)
 _NETWORK = {network.name: network for network in NETWORKS}
 
 
 def cells_of(size: Size) -> Cells:
-    """Returns each network, transport and number of clients with each policy."""
+    """Returns the cells of the main reading: every network, transport, clients and policy."""
     return _cells(size.cells, size.policies, size.seconds, scenarios.MAIN, size.rounds)
 
 
 def reading_of(size: Size, name: str, network: str) -> tuple[float, Cells]:
-    """Returns the length of an iperf in another reading, and its cells in a network."""
+    """Returns an alternative reading's length of an iperf in seconds and its cells in a network."""
     reading = READINGS[name]
     seconds = reading.seconds or size.reading_seconds
     listed = [(network, t, c) for t in reading.transports for c in size.clients]
@@ -152,7 +160,10 @@ def _cells(
 
 
 def spacings_of() -> Cells:
-    """Returns clients that start closer or further apart: 10 UDP clients, unequal ports."""
+    """Returns the cells of the sweep over the time between two starts.
+
+    They have 10 UDP clients and unequal ports.
+    """
     return [
         (
             {"apart": apart, "policy": name},
@@ -166,7 +177,7 @@ def spacings_of() -> Cells:
 
 
 def ages_of(size: Size) -> Cells:
-    """Returns the sweep over information age."""
+    """Returns the cells of the sweep over information age."""
     return [
         ({"policy": name, "age": age}, scenarios.arrivals(words, size.sweep))
         for name, policy in scenarios.AGEING.items()
@@ -181,9 +192,9 @@ _GROUP = r"round(?P<round>\d+)-client(?P<number>\d+)"
 def pooled_of(
     table: Table, seconds: float | None = None, reading: Reading = scenarios.MAIN
 ) -> pd.DataFrame:
-    """Returns the throughput that each client's iperf reports in each round of each run, in bit/s.
+    """Returns the throughput of each iperf in bit/s: a row for each run, round and client.
 
-    An iperf's length follows from the time between two starts unless `seconds` is given.
+    `seconds` is an iperf's length; by default it follows from the time between two starts.
     """
     parts = []
     for levels, run in runs_of(table):
@@ -206,7 +217,7 @@ def pooled_of(
 
 
 def log_f(pooled: pd.DataFrame) -> pd.DataFrame:
-    """The logarithm of F over its critical value in the paper's ANOVA of each run's clients."""
+    """Returns the logarithm of F over its critical value in the paper's ANOVA of each run."""
     keys = ["network", "transport", "clients", "seed"]
     rows = []
     for levels, part in pooled.groupby(keys, sort=False):
@@ -219,7 +230,11 @@ def log_f(pooled: pd.DataFrame) -> pd.DataFrame:
 
 
 def _iperf(seconds: float, reading: Reading = scenarios.MAIN) -> Callable[[Table], Frames]:
-    """Returns a row for each run: mean and fairness of throughputs, and the run's metrics."""
+    """Returns the function that derives the tables of runs with iperfs of `seconds`.
+
+    Table `""` has a row for each run, with the mean and the fairness of the throughputs, and
+    metrics of the run. Table `pooled` has the throughputs of iperfs, `log_f` the paper's ANOVA.
+    """
 
     def frames(table: Table) -> Frames:
         pooled, keys = pooled_of(table, seconds, reading), [*FACTORS, "seed"]
@@ -236,7 +251,7 @@ def _iperf(seconds: float, reading: Reading = scenarios.MAIN) -> Callable[[Table
 
 
 def _spaced(table: Table) -> Frames:
-    """Returns a row for each run: the mean of its clients' throughputs."""
+    """Returns the mean throughput of the clients of each run."""
     groups = pooled_of(table).groupby([*table.factors, "seed"], sort=False)
     return {"": groups["throughput"].mean().reset_index()}
 
@@ -258,7 +273,7 @@ def _other_readings(bench: Bench) -> None:
 
 
 def measure(bench: Bench) -> dict[str, Any]:
-    """Runs iperf through the balancer in all readings, and the two sweeps."""
+    """Makes the runs of all readings and of the two sweeps; there are no further results."""
     size: Size = bench.size
     bench.make(
         Part(

@@ -1,1 +1,1 @@
-"""REDopt on-line, our own study: `sojourn paper redopt-online`."""
+"""Our study of REDopt on-line, which adapts RED: `sojourn paper redopt-online`."""

@@ -1,4 +1,4 @@
-"""The queue over time, and each mechanism's results at each number of flows."""
+"""Two figures: the queue over time in each course, and the means of queue, loss and goodput."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _METRICS = {
 
 
 def _courses(outcome: Outcome) -> Figure:
-    """Draws the queue over time in each course, on-line and as set for the least and most flows."""
+    """Draws the mean queue over time, a panel for each course.
+
+    Lines: REDopt on-line, and REDopt set for the smallest and the largest number of flows.
+    """
     frame, size = outcome.frame("courses", "series"), outcome.size
     with style.styled():
         figure = style.figure(2 * style.COLUMN, 2.6)
@@ -66,19 +69,19 @@ def _means(outcome: Outcome) -> Figure:
 
 
 def drawn(outcome: Outcome) -> Drawn:
-    """Returns both figures."""
+    """Returns the figures `courses` and `means`, each with title and caption."""
     return {
-        "courses": (_courses(outcome), "The queue while flows come and go", "Means over seeds."),
+        "courses": (_courses(outcome), "The queue while flows start and stop", "Means over seeds."),
         "means": (
             _means(outcome),
-            "What each mechanism gives",
+            "Queue, UDP loss and TCP goodput of each mechanism",
             "Second halves of the phases; 95 % intervals over seeds.",
         ),
     }
 
 
 def settings(outcome: Outcome) -> pd.DataFrame:
-    """Returns REDopt's parameters by number of flows."""
+    """Returns the verified parameters of REDopt: a row for each number of flows."""
     return pd.DataFrame(
         {"flows": n, "min": p.minimum, "max": p.maximum, "buffer": p.limit,
          "max_p": round(p.max_p, 4), "weight": p.weight}
@@ -87,7 +90,7 @@ def settings(outcome: Outcome) -> pd.DataFrame:
 
 
 def means(outcome: Outcome) -> pd.DataFrame:
-    """Returns means by mechanism, number of flows and time."""
+    """Returns means over seeds and courses: a row for each mechanism, number of flows and time."""
     keys = ["mechanism", "flows", "when"]
     metrics = ["queue", "swing", "goodput", "udp_loss"]
     found = outcome.frame("courses").groupby(keys, sort=False)[metrics].mean()

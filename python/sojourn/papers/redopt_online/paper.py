@@ -1,4 +1,4 @@
-"""The complete study: runs, verdicts, figures and text."""
+"""The study as a `Paper`: its texts, tables and JSON fields."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from sojourn.papers.paper import Beside, Paper, Real, Titled
 from sojourn.papers.redopt_online import claims, figures, study
 
 _ABOUT = """\
-A study of ours, beyond the tail-drop paper: REDopt on-line estimates the number of TCP flows from
-its own losses every second, and takes the parameters that REDopt's model has for it. It is told
-the link's rate, a mean round-trip time and the share of unresponsive traffic. REDopt set by hand
-is proved by simulation for each number of flows. REDstd and tail drop have the largest of its
-buffers."""
+Our own study, which extends the tail-drop paper. Every second, REDopt on-line estimates the number
+of TCP flows from its losses and uses the parameters of REDopt's model for this number. Its settings
+are the link's rate, a mean round-trip time and the share of unresponsive traffic. The parameters of
+REDopt set by hand are verified by simulation for each number of flows. REDstd and tail drop have
+the largest buffer of REDopt set by hand."""
 
 
 def _remarks(outcome: Outcome) -> list[str]:
@@ -21,9 +21,10 @@ def _remarks(outcome: Outcome) -> list[str]:
     return [
         " ".join(_ABOUT.split()),
         (
-            f"Three phases of {size.phase:g} s, {size.seeds} seeds; claims are about the second "
-            "half of a phase, *soon* is from 20 to 40 s after a change. The claims were frozen on "
-            f"{claims.FROZEN}; seeds are from {claims.FIRST_SEED} on."
+            f"Each course has three phases of {size.phase:g} s and is run with {size.seeds} seeds. "
+            "Claims concern the second half of a phase; *soon* is from 20 to 40 s after a change "
+            f"of the number of flows. The claims were fixed on {claims.FROZEN}. The first seed is "
+            f"{claims.FIRST_SEED}."
         ),
     ]
 
@@ -33,8 +34,9 @@ def _real_remarks(outcome: Outcome) -> list[str]:
     return [
         " ".join(_ABOUT.split()),
         (
-            f"Real TCP ({size.tcp}) on Linux {outcome.about['kernel']}, every queue by the wire: "
-            f"phases of {size.phase:g} s, {size.seeds} seeds. Verdicts are on the real runs."
+            f"Real TCP ({size.tcp}) on Linux {outcome.about['kernel']}; the wire implements every "
+            f"queue. Phases last {size.phase:g} s; {size.seeds} seeds. The verdicts depend on the "
+            "real runs."
         ),
         *outcome.notes,
     ]
@@ -42,8 +44,8 @@ def _real_remarks(outcome: Outcome) -> list[str]:
 
 def _tables(outcome: Outcome) -> Titled:
     return [
-        ("REDopt's parameters, proved", figures.settings(outcome)),
-        ("Means", figures.means(outcome)),
+        ("REDopt's parameters, verified by simulation", figures.settings(outcome)),
+        ("Means by mechanism, number of flows and time", figures.means(outcome)),
     ]
 
 
@@ -58,8 +60,8 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
 
 PAPER = Paper(
     name="redopt-online",
-    title="REDopt on-line: RED that follows the number of flows",
-    reference="Ours, after the comparison of tail drop and RED (ISCC 2001)",
+    title="REDopt on-line: RED that adapts to the number of flows",
+    reference="Our own study, after the comparison of tail drop and RED (ISCC 2001)",
     quick=study.QUICK,
     full=study.FULL,
     measure=study.measure,
@@ -69,7 +71,7 @@ PAPER = Paper(
     facts=_facts,
     units={"goodput": "bit/s"},
     real=Real(
-        title="REDopt on-line, for real",
+        title="REDopt on-line, real runs",
         quick=study.REAL_QUICK,
         full=study.REAL_FULL,
         beside=Beside(
@@ -82,6 +84,6 @@ PAPER = Paper(
         figures=figures.drawn,
         tables=_tables,
         facts=_facts,
-        no_linux="its queue is a Python class, and no Python runs in a guest",
+        no_linux="its queue is a Python class, and a guest cannot run Python",
     ),
 )

@@ -1,8 +1,9 @@
 """The tail-drop paper's bulk network, in which the number of TCP flows changes twice.
 
-Our additions: three courses, so that each number of flows comes first, in the middle and last.
-Everything else is as in :mod:`sojourn.papers.taildrop.scenarios`: 10 Mbit/s of Ethernet, round-trip
-times of 120 to 180 ms, a tenth of the rate unresponsive UDP.
+A *course* is a sequence of numbers of flows, one for each phase of a run. In the three courses each
+number of flows occurs once in the first, once in the second and once in the last phase. The network
+is that of :mod:`sojourn.papers.taildrop.scenarios`: Ethernet at 10 Mbit/s, round-trip times of 120
+to 180 ms, and unresponsive UDP at a tenth of the rate.
 """
 
 from __future__ import annotations
@@ -16,17 +17,25 @@ from sojourn.scenario import Scenario
 LOADS = (16, 64, 256)
 """Numbers of TCP flows."""
 COURSES: tuple[tuple[int, ...], ...] = ((16, 256, 64), (256, 64, 16), (64, 16, 256))
+"""Courses: numbers of TCP flows by phase."""
 UDP_GOODPUT = bulk.UDP_RATE * (573 - 42) / 573
-"""Payload rate of the UDP sources in bit/s without loss: frames of 573 bytes, 42 of headers."""
+"""Payload rate of the UDP sources without loss, in bit/s.
+
+A frame has 573 bytes, of which 42 are headers.
+"""
 
 
 def name(course: tuple[int, ...]) -> str:
-    """Returns a course as a level."""
+    """Returns the level of a course in tables: its numbers of flows, separated by spaces."""
     return " ".join(map(str, course))
 
 
 def groups(course: tuple[int, ...], phase: float, starts: float, tcp: str) -> list[dict[str, Any]]:
-    """Returns the TCP flows: those of all phases, and others for the phases that have them."""
+    """Returns the groups of TCP flows of a course.
+
+    A group runs in consecutive phases that need it; its flows start uniformly within `starts`
+    seconds of its first phase. `phase` is a phase's length in seconds.
+    """
     found = []
     counts = sorted({0, *course})
     for low, high in pairwise(counts):
@@ -58,7 +67,10 @@ def scenario(
     starts: float = bulk.STARTS,
     tcp: str = bulk.LINUX_TCP,
 ) -> Scenario:
-    """Returns one course of phases of this length; flows start within `starts` of a phase."""
+    """Returns the scenario of a course.
+
+    `phase` is a phase's length, and flows start within the first `starts` seconds of it.
+    """
     plain = bulk.bulk(course[0], len(course) * phase, 0, queue, tcp, starts)
     udp = next(flow for flow in plain.as_dict()["flows"] if flow["name"] == "udp")
     title = f"REDopt on-line, {name(course)} flows"

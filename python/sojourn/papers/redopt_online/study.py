@@ -1,4 +1,4 @@
-"""The runs and their sizes, and the results of a run by phase."""
+"""Runs of the study of REDopt on-line, their sizes, and the results of a run by phase."""
 
 from __future__ import annotations
 
@@ -21,30 +21,34 @@ from sojourn.tune.redopt_online import PLACE
 from sojourn.tune.verify import verified
 
 SOON = (20.0, 40.0)
-"""Seconds after a change of the number of flows."""
+"""Begin and end of the time *soon*, in seconds after a change of the number of flows."""
 BETWEEN = 4.0
-"""Seconds that a real run takes in addition to its length: start and end of hosts and programs."""
+"""Seconds that a real run takes in addition to its length, to start and end hosts and programs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """Lengths in seconds and numbers of runs."""
+    """Size of the study; lengths are in seconds."""
 
     phase: float
+    """Length of a phase."""
     seeds: int
+    """Number of seeds for each course and mechanism."""
     proof: float
-    """Length of a run that verifies REDopt."""
+    """Length of a run that verifies REDopt's parameters."""
     courses: tuple[tuple[int, ...], ...] = scenarios.COURSES
     starts: float = STARTS
+    """Time from the beginning of a phase within which its new flows start."""
     tcp: str = LINUX_TCP
+    """TCP of the bulk flows, as a scenario's `tcp`."""
     without: tuple[str, ...] = ()
-    """Mechanisms to omit."""
+    """Names of the mechanisms to omit."""
     judged: tuple[str, ...] = ()
-    """Claims that are judged; empty for all."""
+    """Identifiers of the claims to judge; empty for all claims."""
 
     @property
     def loads(self) -> tuple[int, ...]:
-        """Returns the numbers of flows, ascending."""
+        """Returns the numbers of TCP flows in ascending order."""
         return tuple(sorted({flows for course in self.courses for flows in course}))
 
     @property
@@ -54,14 +58,15 @@ class Size:
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """Returns the compared mechanisms."""
+        """Returns the names of the compared mechanisms."""
         listed = (ONLINE, *map(fixed, self.loads), STANDARD, TAIL_DROP, FAIR)
         return tuple(name for name in listed if name not in self.without)
 
 
 FULL = Size(phase=120, seeds=10, proof=200)
 QUICK = Size(phase=80, seeds=6, proof=100)
-#: Real runs: one change, and claims with the same meaning for two numbers of flows.
+#: Real runs have one change of the number of flows. Only the claims about each number of flows
+#: are judged.
 REAL_FULL = Size(
     phase=80, seeds=5, proof=200, courses=((16, 64),), tcp=taildrop.REAL_TCP,
     without=(STANDARD, FAIR), judged=("follows", "goodput"),
@@ -70,21 +75,25 @@ REAL_QUICK = replace(REAL_FULL, phase=20, seeds=3, proof=100, starts=4)
 
 
 def lasting(size: Size) -> str:
-    """Returns an estimate of the duration of the real runs."""
+    """Describes the number of real runs and their estimated duration."""
     number = len(size.mechanisms) * size.seeds
     seconds = sum(len(course) * size.phase + BETWEEN for course in size.courses)
     return estimate(f"{number * len(size.courses)} real runs", number * seconds)
 
 
 def settings(size: Size) -> dict[int, RedParameters]:
-    """Returns REDopt for each number of flows, verified by simulation."""
+    """Returns REDopt's parameters by number of flows, verified by simulation."""
     return {
         n: verified(taildrop.link(n), 2, size.proof, size.proof / 3).parameters for n in size.loads
     }
 
 
 def queues(size: Size, found: dict[int, RedParameters]) -> dict[str, str]:
-    """Returns each mechanism's queue; REDstd and tail drop have the largest REDopt's buffer."""
+    """Returns each mechanism's queue as words of a scenario.
+
+    `found` has REDopt's parameters by number of flows. REDstd and tail drop have the buffer of
+    REDopt for the largest number of flows.
+    """
     listed = {ONLINE: f"{PLACE} unresponsive 10%"}
     for flows, parameters in found.items():
         every = mechanisms.queues(parameters, mechanisms.DUMMYNET)
@@ -95,7 +104,7 @@ def queues(size: Size, found: dict[int, RedParameters]) -> dict[str, str]:
 
 
 def cells_of(size: Size, found: dict[int, RedParameters]) -> Cells:
-    """Returns every course with every mechanism."""
+    """Returns the cells: every course with every mechanism."""
     return [
         (
             {"course": scenarios.name(course), "mechanism": name},
@@ -107,7 +116,11 @@ def cells_of(size: Size, found: dict[int, RedParameters]) -> Cells:
 
 
 def phases(course: str, series: pd.DataFrame, phase: float) -> list[dict[str, Any]]:
-    """Returns a run's results in each phase: its second half, and soon after a change."""
+    """Returns a run's results by phase, as rows of a table.
+
+    The results *later* cover the second half of a phase. Those *soon* cover the time `SOON` after a
+    change, if a phase is longer than this time. `series` is the run's table of samples.
+    """
     goodput = series.filter(regex=r"^tcp.*\.goodput$").columns
     rows = []
     for i, flows in enumerate(map(int, course.split())):
@@ -127,7 +140,10 @@ def phases(course: str, series: pd.DataFrame, phase: float) -> list[dict[str, An
 
 
 def measure(bench: Bench) -> dict[str, Any]:
-    """Verifies REDopt for each number of flows, then runs the courses."""
+    """Verifies REDopt for each number of flows, then runs all courses with all mechanisms.
+
+    Returns the verified parameters under the key `settings`.
+    """
     size: Size = bench.size
     found = settings(size)
 
@@ -138,7 +154,8 @@ def measure(bench: Bench) -> dict[str, Any]:
             told = {**levels, "seed": run.seed}
             rows += [{**told, **row} for row in phases(levels["course"], series, size.phase)]
             drawn.append(series[["time", "bottleneck.queue"]].assign(**told))
-        # The number of flows is a level, not a measurement, which an invalid run would lack.
+        # The number of flows is a level. As a number it would be removed from invalid runs, like a
+        # measurement.
         by_phase = pd.DataFrame(rows).astype({"flows": object})
         return {"": by_phase, "series": pd.concat(drawn, ignore_index=True)}
 

@@ -1,9 +1,9 @@
 """The paper's findings as claims, each under the readings of the paper's open details.
 
-A *factor* of 10 means within a factor of two; *a tenth* means that or less, within the same factor;
-*about 30 %* means 15 to 45 %; *equal* means within 3 %; *higher* means by at least 5 %; *slightly*
-means by at most one message in a hundred; *rapidly* means at least to twice. The paper prints no
-values of figures 2 to 8 on which a region could be tried.
+A *factor* of 10 means 5 to 20; *a tenth* means at most a fifth; *about 30 %* means 15 to 45 %;
+*equal* means within 3 %; *higher* means by at least 5 %; *slightly* means by at most one message in
+a hundred; *rapidly* means at least doubled. The paper prints no values of figures 2 to 8 on which
+its claims could be judged.
 """
 
 from __future__ import annotations
@@ -35,11 +35,16 @@ from sojourn.stats.estimate import Region
 from sojourn.stats.verdict import Verdict
 
 FROZEN = "2026-11-23"
-"""Date when the claims were written, with all results until then known: runs with seeds that had
-been used before are no evidence for them."""
+"""Date when the claims were fixed, with all earlier results known.
+
+Runs with seeds that were used before are no evidence for the claims.
+"""
 FIRST_SEED = 301
-"""The first of the seeds that were not used before: looks were taken with up to five seeds from 101
-on (`steady`, memory, the average) and from 201 on (`datagram`, the average)."""
+"""First seed of the runs that judge the claims; no earlier run had this seed or a greater one.
+
+Earlier runs had up to five seeds from 101 on (`steady`, memory, the average) and from 201 on
+(`datagram`, the average).
+"""
 
 _EQUAL = 0.03
 _HIGHER = Region(low=1.05)
@@ -49,7 +54,11 @@ _MAXIMUM = Region(low=0.97)
 def _claims(
     reading: str, clients: tuple[int, ...], cpus: tuple[float, ...], sizes: bool
 ) -> dict[str, Claim]:
-    """Returns the claims on the experiments by their names without the reading."""
+    """Returns the claims on the paper's experiments in one reading, by name.
+
+    `clients` and `cpus` are the levels that are run, in ascending order. `sizes` states whether
+    many sizes of static buffers are run.
+    """
     few = tuple(n for n in clients if n <= KNEE)
     fewer = tuple(n for n in few if n < KNEE)
     many = tuple(n for n in clients if n > KNEE)
@@ -85,7 +94,9 @@ def _claims(
     found: dict[str, Claim] = {
         "figure-6-few": AllIn(
             id=name("figure-6-few"),
-            text=words("With up to 15 clients the static buffer is hardly exhausted"),
+            text=words(
+                "With up to 15 clients the static buffer discards at most 1 % of the messages"
+            ),
             metric="exhaustion",
             published="when the number of clients exceeds 15, it increases rapidly",
             cells=tuple(cell("clients", policy="static", clients=n) for n in few),
@@ -94,7 +105,8 @@ def _claims(
         "figure-6-rises": Every(
             id=name("figure-6-rises"),
             text=words(
-                "Beyond 15 clients the static buffer's exhaustion rises rapidly, RRDA's slightly"
+                "Beyond 15 clients the share of messages that the static buffer discards rises "
+                "rapidly, RRDA's share slightly"
             ),
             published="increases rapidly with the number of clients, whereas when RRDA is used, "
             "the probability is just slightly increased",
@@ -120,19 +132,20 @@ def _claims(
         ),
         "figure-6-tenth": exhaustion(
             "figure-6-tenth",
-            f"RRDA is exhausted a tenth as often, or less, {beyond}",
+            f"With {beyond} RRDA discards a tenth as many messages as the static buffer, or fewer",
             "RRDA reduces the buffer exhaustion probability by a factor of 10",
             Region(high=0.2),
         ),
         "figure-6-factor": exhaustion(
             "figure-6-factor",
-            f"That is a factor of 10, not a greater one, {beyond}",
+            f"With {beyond} RRDA discards fewer messages than the static buffer by a factor of 10 "
+            "(5 to 20)",
             "by a factor of 10",
             Region(0.05, 0.2),
         ),
         "throughput-third": Ratio(
             id=name("throughput-third"),
-            text=words("With little CPU RRDA's throughput is about 30 % higher"),
+            text=words("With half or 3/4 of the CPU RRDA's throughput is about 30 % higher"),
             metric="throughput",
             published="30 % on average",
             a=cell("cpu", policy="rrda", cpu=little),
@@ -141,7 +154,9 @@ def _claims(
         ),
         "throughput-equal": PracticallyEqual(
             id=name("throughput-equal"),
-            text=words("With all the CPU (4.26 GHz) the throughputs are equal"),
+            text=words(
+                "With all the CPU (4.26 GHz), RRDA and the static buffer have equal throughputs"
+            ),
             metric="throughput",
             published="equivalent to that of the static buffer scheme",
             among="policy",
@@ -150,7 +165,9 @@ def _claims(
         ),
         "figure-8-few": PracticallyEqual(
             id=name("figure-8-few"),
-            text=words("With fewer than 15 clients the throughputs are the same"),
+            text=words(
+                "With fewer than 15 clients, RRDA and the static buffer have equal throughputs"
+            ),
             metric="throughput",
             published="approximately the same",
             among="policy",
@@ -160,7 +177,9 @@ def _claims(
         ),
         "figure-8-many": Ratio(
             id=name("figure-8-many"),
-            text=words("With more than 15 RRDA's is higher"),
+            text=words(
+                "With more than 15 clients RRDA's throughput is higher than the static buffer's"
+            ),
             metric="throughput",
             published="obviously higher",
             a=cell("clients", policy="rrda", clients=many),
@@ -169,7 +188,9 @@ def _claims(
         ),
         "footprint": MeanIn(
             id=name("footprint"),
-            text=words(f"RRDA's buffer is at most twice what it holds at most, {beyond}"),
+            text=words(
+                f"With {beyond} RRDA's mean buffer size is at most twice its largest content"
+            ),
             metric="headroom",
             published="while keep the memory footprint as small as possible",
             cell=cell("clients", policy="rrda", clients=many),
@@ -180,7 +201,10 @@ def _claims(
         least, most = 10, CLIENTS[-1]
         found["static-cpu"] = Every(
             id=name("static-cpu"),
-            text=words("The less CPU, the larger the static buffer must be: 1, 10, 100 MB"),
+            text=words(
+                "With less CPU maximum throughput needs a larger static buffer: 1, 10 and 100 MB "
+                "with all, 3/4 and half of it"
+            ),
             metric="throughput",
             published="1 MB at 4.26 GHz, 10 MB at 3.2 GHz, 100 MB at 2.13 GHz",
             claims=(
@@ -192,7 +216,10 @@ def _claims(
         )
         found["figure-3"] = Every(
             id=name("figure-3"),
-            text=words(f"100 KB suffice for {least} clients, not for {most}"),
+            text=words(
+                f"A static buffer of 100 KB gives maximum throughput with {least} clients, not "
+                f"with {most}"
+            ),
             metric="throughput",
             published="A small buffer of 100 KB can achieve maximum throughput when there are only "
             "10 clients, whereas [as] the number of clients increases, a larger buffer is needed",
@@ -210,7 +237,11 @@ def made(
     cpus: tuple[float, ...] = CPUS,
     sizes: bool = True,
 ) -> tuple[Claim, ...]:
-    """Returns the claims that these levels can judge; `sizes`: with many buffers."""
+    """Returns the claims that can be judged on runs with these levels.
+
+    `sizes` states whether many sizes of static buffers are run. A reading is not judged by claims
+    that determined its numbers.
+    """
     return tuple(
         replace(claim, reading=reading)
         for reading in readings
@@ -220,7 +251,7 @@ def made(
 
 
 def swept() -> tuple[Claim, ...]:
-    """Returns the claims for the varied retransmission time, in the third reading."""
+    """Returns the claims that are judged for each retransmission time, in reading `datagram`."""
     names = ("figure-6-rises", "figure-6-tenth", "figure-6-factor", "throughput-third",
              "figure-8-many")  # fmt: skip
     found = _claims("datagram", CLIENTS, CPUS, sizes=False)
@@ -228,12 +259,15 @@ def swept() -> tuple[Claim, ...]:
 
 
 def memory() -> tuple[Claim, ...]:
-    """Returns claims on memory released when the load falls; the use of memory is not stated."""
+    """Returns the claims on memory that is released when the load falls.
+
+    The paper does not state how much memory is in use, so `USES` has several shares.
+    """
     return tuple(
         MeanIn(
             id=f"freed-{reading}",
             reading=reading,
-            text=f"A tenth of the buffer or more is given back when the load falls ({reading})",
+            text=f"RRDA releases at least a tenth of the buffer when the load falls ({reading})",
             metric="kept",
             published="can free unnecessary memory when the load is low",
             cell={"reading": reading, "used": USES},
@@ -245,11 +279,11 @@ def memory() -> tuple[Claim, ...]:
 
 
 def average() -> tuple[Claim, ...]:
-    """Returns claims on the moving average in the scenarios of figure 4; the third in two readings.
+    """Returns the claims on the moving average in the scenarios of figure 4.
 
-    A run is in scenario 2 if equation 2 decides for one direction in at least nine of ten epochs;
-    it is not if that is so in at most three of four. It is in scenario 1 if equation 2 does not
-    change the buffer in at least three of four.
+    Scenario 3 is run with two sizes of spikes. A run is in scenario 2 if equation 2 decides for the
+    same direction in at least 90 % of the epochs, and not in scenario 2 if it does so in at most
+    75 %. A run is in scenario 1 if equation 2 decides in at most 25 % of the epochs.
     """
 
     def share(metric: str, scenario: str, values: str, region: Region) -> MeanIn:
@@ -261,7 +295,8 @@ def average() -> tuple[Claim, ...]:
     def scenarios(spikes: str) -> Every:
         return Every(
             id=f"average-{spikes.replace(' ', '-')}",
-            text=f"The average keeps scenarios 1 and 2 and turns scenario 3 into 2 ({spikes})",
+            text="The moving average leaves scenarios 1 and 2 unchanged and turns scenario 3 into "
+            f"scenario 2 ({spikes})",
             published="5a and 4a, 5b and 4b still belong to the same scenarios, while 5c shows "
             "that 4c is transformed from scenario 3 to scenario 2",
             claims=(
@@ -278,12 +313,16 @@ def average() -> tuple[Claim, ...]:
 
 
 def overhead(readings: tuple[str, ...]) -> tuple[Claim, ...]:
-    """Returns claims on RRDA's cost, which only real runs show: about 3 % means 6 % at most."""
+    """Returns the claims on RRDA's cost of CPU, which only real runs show.
+
+    *About 3 %* means at most 6 %.
+    """
     return tuple(
         Ratio(
             id=f"cpu-overhead-{reading}",
             reading=reading,
-            text=f"RRDA costs about 3 % of CPU for a Gbit/s, 6 % at most ({reading})",
+            text="RRDA needs about 3 % (at most 6 %) more CPU per Gbit/s than the static buffer "
+            f"({reading})",
             metric="cpu_per_gbit",
             published="66.1 % against 64.2 %",
             a={"study": "cpu", "reading": reading, "policy": "rrda", "cpu": 1.0},
@@ -298,23 +337,23 @@ CLAIMS: tuple[Claim, ...] = (*made(), *memory(), *average())
 
 
 _CPU = (
-    "made with all the CPU, where figure 7 has both schemes equal and figure 8 has RRDA higher "
-    f"with 35 clients; now made with {CLIENTS_CPU:.0%} of it"
+    "judged with all the CPU, with which 35 clients have equal throughputs in figure 7 but a "
+    f"higher one with RRDA in figure 8; now judged with {CLIENTS_CPU:.0%} of the CPU"
 )
-_SET = "set a number of its reading, or follows from one that did"
-_FEW = "With up to 15 clients the static buffer is hardly exhausted"
-_RISES = "Beyond 15 clients its exhaustion rises rapidly"
-_TENTH = "RRDA is exhausted ten times less often, 20 to 35 clients"
-_THIRD = "With little CPU RRDA's throughput is about 30 % higher"
-_SAME = "With fewer than 15 clients the throughputs are the same"
-_MORE = "With more than 15 RRDA's is higher"
-_SMALL = "100 KB suffice for 10 clients, not for 35"
+_SET = "the finding determined a number of this reading, or follows from one that did"
+_FEW = "With up to 15 clients the static buffer discards hardly any messages"
+_RISES = "Beyond 15 clients the share of messages that the static buffer discards rises rapidly"
+_TENTH = "With 20 to 35 clients RRDA discards messages ten times less often than the static buffer"
+_THIRD = "With half or 3/4 of the CPU RRDA's throughput is about 30 % higher"
+_SAME = "With fewer than 15 clients the throughputs of RRDA and the static buffer are equal"
+_MORE = "With more than 15 clients RRDA's throughput is higher than the static buffer's"
+_SMALL = "A static buffer of 100 KB gives maximum throughput with 10 clients, not with 35"
 _HOLDS: Verdict = "holds"
 _NOT: Verdict = "does not hold"
-_HUNDRED = f"{_CPU}; a factor of 115 held for 10"
-_ONE = "not possible in its reading: 100 KB hold one message of 64 KiB"
+_HUNDRED = f"{_CPU}; a measured factor of 115 counted as a factor of 10"
+_ONE = "impossible in this reading, because 100 KB hold only one message of 64 KiB"
 
-#: The old verdicts are those of `--quick`: 60 s, seeds 1 to 5.
+#: The verdicts of withdrawn claims are from quick runs: 60 s, seeds 1 to 5.
 WITHDRAWN = tuple(
     Withdrawn(
         id=name,

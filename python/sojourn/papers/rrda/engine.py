@@ -1,7 +1,7 @@
-"""A UDP server with its clients as an engine of studies: simulated, or real in the laboratory.
+"""Engines that run a UDP server with its clients: simulated, or real in the laboratory.
 
-A plan is the input of `simulate_server`. The tables of a run are `summary`, its totals, and
-`series`, its samples.
+A plan is the input of `simulate_server` as JSON. A run has the tables `summary` (totals) and
+`series` (samples).
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from sojourn.scenario.engine import Column, RunProgress
 
 @dataclass(frozen=True)
 class Server:
-    """A server, its buffer and its clients, as a cell of the study."""
+    """A cell of the study: a server with its buffer and its clients."""
 
     told: Mapping[str, Any]
     name: str = "server"
 
     @property
     def plan_json(self) -> str:
-        """Returns the input of `simulate_server`."""
+        """Returns the input of `simulate_server` as JSON."""
         return json.dumps(self.told)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the input as plain data."""
+        """Returns the input of `simulate_server` as plain data."""
         return dict(self.told)
 
 
@@ -51,18 +51,18 @@ class Record:
 
     outcome: Mapping[str, Any]
     real: Mapping[str, Any] | None = None
-    """Circumstances of a real run, and reasons against its validity."""
+    """Environment of a real run and reasons why it is invalid; `None` for simulated runs."""
     trace_hash: str = ""
     complete: bool = True
     captures: Sequence[bytes] = ()
 
     @property
     def events(self) -> int:
-        """Returns the number of messages that arrived."""
+        """Returns the number of messages that arrived, as the number of events."""
         return int(self.outcome["arrived"])
 
     def table(self, name: str) -> Sequence[Column]:
-        """Returns the totals or the samples; a server has no other tables."""
+        """Returns the columns of table `summary` or `series`; of other names, none."""
         if name == "summary":
             totals = {k: v for k, v in self.outcome.items() if isinstance(v, int | float)}
             totals["throughput"] *= 8
@@ -77,15 +77,15 @@ class Simulated:
     """Runs servers in virtual time."""
 
     def fingerprint(self) -> str:
-        """Returns the hash of everything that determines results."""
+        """Returns the hash of the simulator, which determines results with plan and seed."""
         return _core.fingerprint()
 
     def version(self) -> str:
-        """Returns the version as readable text."""
+        """Returns the version of the simulator as text."""
         return _core.version()
 
     def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
-        """Runs a server with a seed."""
+        """Simulates a server with a seed; the only report of progress is at the end."""
         return self._record(json.loads(_core.simulate_server(plan_json, seed)), progress)
 
     def _record(
@@ -98,7 +98,7 @@ class Simulated:
 
 
 class Real(Simulated):
-    """Runs our transport between two hosts, one run at a time."""
+    """Runs the project's UDP transport between two real hosts, one run at a time."""
 
     slots = 1
 
@@ -106,12 +106,15 @@ class Real(Simulated):
         self._lab = lab
 
     def fingerprint(self) -> str:
-        """Returns the hash of what determines results: engine, kernel, and the limit of CPU."""
+        """Returns the hash of the engine, the kernel and the kind of CPU limit."""
         parts = (_core.fingerprint(), self._lab.about["kernel"], self._lab.about["quota"], "real")
         return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:32]
 
     def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
-        """Runs a server with a seed: pauses that represent a quota of CPU become one."""
+        """Runs a real server with a seed.
+
+        Pauses of the plan that model a quota of CPU are replaced by a quota.
+        """
         told = json.loads(plan_json)
         pauses, cpu = list(told["handler"]["pauses"]), 1.0
         for share in CPUS:
@@ -127,7 +130,10 @@ class Real(Simulated):
 
 @contextmanager
 def engine(asked: Any) -> Iterator[Any]:
-    """Yields the simulator, or for a real engine a laboratory with its privilege."""
+    """Yields the simulator if `asked` is `None`; otherwise an engine of real runs.
+
+    The laboratory of real runs uses the privilege of `asked`.
+    """
     if asked is None:
         yield Simulated()
         return

@@ -1,6 +1,6 @@
-"""Figures in the paper's layout, and their tables.
+"""Figures in the paper's layout, and tables of the page.
 
-The paper's text has no values of its figures except the two means of figure 9.
+Of the values in its figures, the paper states only the two means of figure 9.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sojourn.show import style
 
 _THROUGHPUT = "Throughput (Mbit/s)"
 _PUBLISHED_COST = {"rrda": 66.1, "static": 64.2}
-"""Percent of CPU per Gbit/s: the means of the paper's figure 9."""
+"""Mean CPU per Gbit/s in the paper's figure 9, in per cent, by policy."""
 
 
 def _line(axes: Axes, number: int, values: pd.Series[float], name: str) -> None:
@@ -47,7 +47,7 @@ def _line(axes: Axes, number: int, values: pd.Series[float], name: str) -> None:
 
 
 def _panels(readings: Iterable[str], draw: Callable[[Axes, str], None], x: str, y: str) -> Figure:
-    """Draws one panel for each reading."""
+    """Draws a panel for each reading with `draw`; `x` and `y` are the labels of the axes."""
     names = list(readings)
     with style.styled():
         figure = style.figure(style.PAGE, 2.5)
@@ -56,7 +56,7 @@ def _panels(readings: Iterable[str], draw: Callable[[Axes, str], None], x: str, 
             draw(axes, reading)
             axes.set_title(reading)
             axes.set_xlabel(x)
-            # Also if all lines are level.
+            # The axis begins at 0 even if all lines are horizontal.
             axes.set_ylim(0, 1.08 * axes.dataLim.ymax or None)
         panels[0].set_ylabel(y)
         style.legend_above(figure, panels[0], 6)
@@ -66,7 +66,10 @@ def _panels(readings: Iterable[str], draw: Callable[[Axes, str], None], x: str, 
 def _over(
     frame: pd.DataFrame, study: str, metric: str, over: str, by: str, x: str, y: str
 ) -> Figure:
-    """Draws means over a factor, one line for each level of another."""
+    """Draws the means of a metric over factor `over`, a line for each level of factor `by`.
+
+    There is a panel for each reading; `x` and `y` are the labels of the axes.
+    """
     part = frame[frame["study"] == study]
 
     def draw(axes: Axes, reading: str) -> None:
@@ -80,37 +83,37 @@ def _over(
 
 
 def simulated(outcome: Outcome) -> Drawn:
-    """Returns the paper's figures, the sweep of the retransmission time, and memory."""
+    """Returns the figures of simulated runs with title and caption, by file name."""
     drawn = _all(outcome.column)
     if outcome.size.timeouts:
         caption = (
-            f"Reading datagram. RRDA over a static buffer. All readings have {TIMEOUT} ms "
-            "elsewhere; the regions of the claims are grey."
+            "Reading datagram: ratio of RRDA to a static buffer. The regions of the claims are "
+            f"grey. In all other figures the retransmission time is {TIMEOUT} ms."
         )
         drawn["timeouts"] = (_timeouts(outcome), "Retransmission time", caption)
     if outcome.size.memory:
         caption = (
-            f"RRDA's buffer where the load falls to a tenth after {BUSY} s, with three shares of "
-            "memory in use; one run of each."
+            f"Size of RRDA's buffer if the load falls to a tenth after {BUSY} s, with three shares "
+            "of memory in use. One run of each."
         )
         sizes = outcome.frame("memory", "sizes")
-        drawn["memory"] = (_memory(sizes), "Memory given back", caption)
+        drawn["memory"] = (_memory(sizes), "Memory released", caption)
     return drawn
 
 
 def real(outcome: Outcome) -> Drawn:
-    """Returns the figures of both columns, and the cost of CPU."""
+    """Returns the figures of real and of simulated runs, and the figure of the CPU cost."""
     drawn = {
         f"{name}-{world}": (figure, f"{title}, {world}", caption)
         for world, column in outcome.columns.items()
         for name, (figure, title, caption) in _all(column).items()
     }
     caption = (
-        "As the paper's figure 9: time of the receiving thread and of the handler. Dotted: the "
+        "As the paper's figure 9: CPU time of the receiving thread and of the handler. Dotted: the "
         "paper's means."
     )
     table = outcome.columns[REAL].tables["experiments"]
-    return {**drawn, "cpu-overhead": (_cost(cost(table)), "CPU, real", caption)}
+    return {**drawn, "cpu-overhead": (_cost(cost(table)), "CPU per Gbit/s, real", caption)}
 
 
 def _cost(spent: pd.DataFrame) -> Figure:
@@ -126,7 +129,7 @@ def _cost(spent: pd.DataFrame) -> Figure:
 
 
 def _all(column: Column) -> dict[str, tuple[Figure, str, str]]:
-    """Returns every figure with title and caption, by file name."""
+    """Returns the paper's figures from one engine's runs, with title and caption, by file name."""
     frame = column.frames["experiments"][""].copy()
     frame["throughput"] *= 1e-6
     frame["bytes"] = frame["buffer"].map(SIZES)
@@ -168,8 +171,8 @@ def _all(column: Column) -> dict[str, tuple[Figure, str, str]]:
         if how[0] in there
     }
     caption = (
-        "As the paper's figures 4 (above: differences) and 5 (below: their moving averages). "
-        "One run of each; the third scenario is a reconstruction."
+        "As the paper's figures 4 (above: rate differences) and 5 (below: their moving averages). "
+        "One run of each. The third scenario is a reconstruction."
     )
     samples = column.frames["scenarios"]["samples"]
     return {**drawn, "scenarios": (_scenarios(samples), "Rate differences", caption)}
@@ -180,7 +183,7 @@ _SCENARIOS = {
     "b": ("10 to 100 Mbit/s", "Scenario 2"),
     "c": ("low spikes", "Scenario 3"),
 }
-"""The scenarios of the paper's panels."""
+"""Scenario and title of each panel of the paper's figures 4 and 5."""
 
 
 def _scenarios(samples: pd.DataFrame) -> Figure:
@@ -193,10 +196,10 @@ def _scenarios(samples: pd.DataFrame) -> Figure:
                 run = first[
                     (first["scenario"] == name) & first["epoch"].between(WINDOW[0], WINDOW[1] - 1)
                 ]
-                # The paper counts from 1.
+                # The paper numbers epochs from 1.
                 axes.bar(run["epoch"] - WINDOW[0] + 1, run[values], color=style.colour(row))
                 axes.axhline(0, color="black", linewidth=0.6)
-                if run[values].abs().max() < 1:  # close to zero, which its own axis would hide
+                if run[values].abs().max() < 1:  # an automatic scale would enlarge tiny values
                     axes.set_ylim(-1, 1)
                 axes.set_title(f"5{panel}: average of 4{panel}" if row else f"4{panel}: {title}")
         for axes in rows[1]:
@@ -207,7 +210,10 @@ def _scenarios(samples: pd.DataFrame) -> Figure:
 
 
 def _timeouts(outcome: Outcome) -> Figure:
-    """Draws RRDA over a static buffer for each retransmission time, in the third reading."""
+    """Draws the ratio of RRDA to a static buffer over the retransmission time.
+
+    The runs are those of reading `datagram`.
+    """
     times = outcome.size.timeouts
     frames = {ms: outcome.frame(f"timeout-{ms}") for ms in times}
 
@@ -258,7 +264,7 @@ _MARKS = {"holds": "yes", "does not hold": "no", "cannot be told": "?"}
 
 
 def readings(outcome: Outcome) -> pd.DataFrame:
-    """Returns every finding with its verdict in each reading, and the number in which it holds."""
+    """Returns each finding's verdict in each reading, and in how many readings it holds."""
     found: dict[str, dict[str, str]] = {}
     for judgement in outcome.judgements:
         claim = judgement.claim
@@ -273,7 +279,7 @@ def readings(outcome: Outcome) -> pd.DataFrame:
 
 
 def sweep(outcome: Outcome) -> pd.DataFrame:
-    """Returns the third reading's claims for each retransmission time; these give no verdicts."""
+    """Returns whether claims hold in reading `datagram`, for each retransmission time."""
     rows: dict[str, dict[str, str]] = {}
     for time, judgements in chain(*(values.items() for values in outcome.column.sweeps.values())):
         for judgement in judgements:
@@ -283,7 +289,7 @@ def sweep(outcome: Outcome) -> pd.DataFrame:
 
 
 def grid(outcome: Outcome) -> pd.DataFrame:
-    """Returns all policies on the grid."""
+    """Returns the means of all compared policies at each point of the grid of open loads."""
     means = outcome.frame("grid").groupby(["point", "policy"], sort=False).mean(numeric_only=True)
     better = beaten(outcome)
     rows = []
@@ -305,7 +311,10 @@ def grid(outcome: Outcome) -> pd.DataFrame:
 
 
 def decisions(outcome: Outcome) -> pd.DataFrame:
-    """Returns how often equation 2 decides in the scenarios, on differences and on averages."""
+    """Returns the share of epochs in which equation 2 decides, by scenario and direction.
+
+    It is applied to rate differences and to their moving averages.
+    """
     shares = outcome.frame("scenarios").groupby(["scenario", "values"], sort=False)
     means = shares[["increases", "decreases"]].mean().map(lambda share: f"{100 * share:.0f} %")
     return means.reset_index()

@@ -1,4 +1,4 @@
-"""The complete study: runs, verdicts, figures and text."""
+"""The study as a `Paper`: its texts, tables and JSON fields."""
 
 from __future__ import annotations
 
@@ -11,29 +11,30 @@ from sojourn.papers.rrda.engine import engine
 from sojourn.papers.rrda.scenarios import CLIENTS_CPU, READINGS, TIMEOUT
 
 _READINGS = """\
-The paper leaves open the message size, the handler, the retransmission time and when a message is
-acknowledged, and they decide everything: each claim is judged under four readings. A claim that
-holds in one says that a reading exists which gives the paper's finding, no more. Findings by which
-a reading's numbers were set are no claims in it."""
+The paper does not state the message size, the handler, the retransmission time and the time of
+acknowledgement, which determine the results. So each claim is judged under four readings. A claim
+that holds in one reading shows only that this reading gives the paper's finding. A reading is not
+judged by findings that determined its numbers."""
 
 _RRDA = f"""\
-RRDA is a reconstruction: rates are bytes in an epoch, discarded ones included, and the k epochs of
-equation 2 end with the one of equation 4. The retransmission time is {TIMEOUT} ms and up to half
-more, drawn, so that losses do not march in step with pauses; it was set for the first two readings
-and is varied in the third, datagram. Experiments over the number of clients have
-{CLIENTS_CPU:.0%} of the CPU: with all of it figures 7 and 8 contradict each other at 35 clients."""
+RRDA is a reconstruction. Rates are bytes in an epoch, including discarded bytes, and the k epochs
+of equation 2 end with the epoch of equation 4. The retransmission time is {TIMEOUT} ms plus a
+random time of up to half of it, so that retransmissions do not synchronise with pauses. It was
+chosen for the first two readings and is varied in the third, datagram. Experiments over the number
+of clients have {CLIENTS_CPU:.0%} of the CPU, because with all of it figures 7 and 8 contradict each
+other at 35 clients."""
 
 _HANDLER = """\
-The handler takes 37.5 MB/s; it needs a processor for two fifths of that time and waits for the
-rest. Less CPU is a quota on that processor time, in periods of 100 ms. The other threads are not
-limited. Clients are threads of one process; each sends at 100 Mbit/s at most, or at its part of
-1 Gbit/s, in datagrams of 1452 bytes, by stop-and-wait, with our congestion control. A message whose
-first fragment finds no room is discarded once for each time that it is sent. RRDA sees this
-machine's memory."""
+The handler processes 37.5 MB/s. It uses a processor for two fifths of this time and sleeps for the
+rest. Less CPU is a quota on this processor time, in periods of 100 ms; the other threads are not
+limited. Clients are threads of one process. Each sends at most 100 Mbit/s, or its share of 1
+Gbit/s, in datagrams of 1452 bytes, by stop-and-wait, with the project's congestion control. A
+message whose first fragment does not fit into the buffer counts as discarded each time that it is
+sent. RRDA reads the use of this machine's memory."""
 
 
 def _readings(outcome: Outcome) -> list[str]:
-    """Returns the common part of all readings, then each one that is run."""
+    """Returns the text about readings, then a description of each reading that is run."""
     told = [f"Reading {name}: {READINGS[name].words}." for name in outcome.size.readings]
     return [" ".join(text.split()) for text in (_READINGS, *told)]
 
@@ -44,13 +45,13 @@ def _remarks(outcome: Outcome) -> list[str]:
         *_readings(outcome),
         " ".join(_RRDA.split()),
         (
-            f"The claims were written down on {claims.FROZEN}, with all earlier results known; "
-            f"their runs have seeds from {claims.FIRST_SEED} on, which no earlier run had."
+            f"The claims were fixed on {claims.FROZEN}, with all earlier results known. They are "
+            f"judged on runs with seeds from {claims.FIRST_SEED} on, which no earlier run used."
         ),
         (
-            f"Simulated: runs of {size.seconds:g} s from the start, {size.seeds} seeds; "
-            f"{size.grid_seeds} for the comparison of policies, "
-            f"{size.grid:g} s each with a twelfth of warm-up."
+            f"Simulated: runs of {size.seconds:g} s without warm-up, {size.seeds} seeds. The "
+            f"comparison of policies has {size.grid_seeds} seeds and runs of {size.grid:g} s, a "
+            "twelfth of which is warm-up."
         ),
         *outcome.notes,
     ]
@@ -61,20 +62,21 @@ def _notes(outcome: Outcome) -> list[str]:
         f"{where}: {', '.join(rivals)}" for where, rivals in study.beaten(outcome).items() if rivals
     ]
     return [
-        "Simulation cannot decide the CPU per Gbit/s (about 3 % more with RRDA).",
+        "Simulation cannot measure the CPU per Gbit/s (by the paper about 3 % more with RRDA).",
         (
-            "elastic is worse in discards, peak memory and p99 waiting taken together than "
-            f"some other policy at: {'; '.join(worse) or 'no point of the grid'}."
+            "Another policy is better than elastic in one of discards, peak memory and p99 waiting "
+            f"time, and not worse in the other two, at: "
+            f"{'; '.join(worse) or 'no point of the grid'}."
         ),
     ]
 
 
 def _tables(outcome: Outcome) -> Titled:
     return [
-        ("In how many readings", figures.readings(outcome)),
-        ("Other retransmission times (reading datagram)", figures.sweep(outcome)),
-        ("Decisions of equation 2, share of epochs", figures.decisions(outcome)),
-        ("Policies compared", figures.grid(outcome)),
+        ("Verdicts by reading", figures.readings(outcome)),
+        ("Verdicts by retransmission time (reading datagram)", figures.sweep(outcome)),
+        ("Share of epochs in which equation 2 decides", figures.decisions(outcome)),
+        ("Comparison of policies", figures.grid(outcome)),
     ]
 
 
@@ -90,16 +92,17 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-# Our UDP transport between two hosts; only real runs show RRDA's cost of CPU
+# The study with the project's UDP transport between two real hosts. Only real runs show RRDA's cost
+# of CPU.
 
 
 def _real_remarks(outcome: Outcome) -> list[str]:
     size = outcome.size
     return [
         (
-            f"Real runs of {size.seconds:g} s from the start, {size.seeds} seeds, between two "
+            f"Real runs of {size.seconds:g} s without warm-up, {size.seeds} seeds, between two "
             "network namespaces, one after the other. The same servers were simulated with the "
-            "same seeds. Verdicts are on the real runs."
+            "same seeds. The verdicts depend on the real runs."
         ),
         *_readings(outcome),
         " ".join(_HANDLER.split()),
@@ -112,7 +115,7 @@ def _real_notes(outcome: Outcome) -> list[str]:
     quota = (
         f"the handler's CPU is a quota of a control group, version {about['control_groups']}"
         if about["quota"] == "control group"
-        else "the handler keeps its quota of CPU by itself: no control group could be made"
+        else "the handler limits its CPU by itself, because no control group could be created"
     )
     return [f"Real runs on Linux {about['kernel']}: {quota}.", *about["notes"]]
 
@@ -142,7 +145,7 @@ PAPER = Paper(
     shown=(),
     facts=_facts,
     real=Real(
-        title="Receive buffers that adapt: RRDA against buffers of one size, for real",
+        title="Receive buffers that adapt: RRDA against buffers of one size, real runs",
         quick=study.REAL_QUICK,
         full=study.REAL_FULL,
         beside=Beside(
@@ -153,8 +156,8 @@ PAPER = Paper(
         notes=_real_notes,
         figures=figures.real,
         facts=_real_facts,
-        no_linux="its receive buffer is a policy of ours, and its handler would be modelled by "
-        "sleeping there as in the simulation",
+        no_linux="its receive buffer is not the kernel's, and its handler would be modelled by "
+        "sleeping as in the simulation",
         verdicts_shown=True,
     ),
 )

@@ -1,8 +1,9 @@
-"""The paper's server and its clients, in the readings under which its figures are made.
+"""The paper's server and its clients, under several readings of the paper.
 
-The paper leaves open the message size, the handler, the effect of less CPU on it, and the time of
-acknowledgement. These determine everything, so each figure is made under every reading in
-`READINGS`, and each claim is judged under all except those whose numbers it determined.
+The paper does not state the message size, the handler, the effect of less CPU on the handler, and
+the time of acknowledgement. These details determine the results. So each figure is drawn under
+every reading in `READINGS`, and each claim is judged under all readings except those whose numbers
+it determined.
 """
 
 from __future__ import annotations
@@ -12,31 +13,37 @@ from typing import Any, Literal
 
 SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
-#: Control groups give CPU in periods of 100 ms.
+#: Period of a CPU quota in nanoseconds; control groups have periods of 100 ms.
 PERIOD = 100 * MILLISECOND
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """One choice of the details that the paper leaves open."""
+    """A choice of the details that the paper does not state."""
 
     words: str
-    """The chosen details, with the reason."""
+    """Description of the chosen details, with reasons."""
     message: int
-    """Bytes of a message."""
+    """Size of a message in bytes."""
     acknowledged: Literal["processed", "enqueued"]
+    """When a message is acknowledged: once it is processed, or once it is in the buffer."""
     rate: int
-    """Bytes per second that the handler takes with all the CPU (4.26 GHz)."""
+    """Bytes per second that the handler processes with all the CPU (4.26 GHz)."""
     pauses: tuple[dict[str, Any], ...] = ()
-    """Pauses of the handler itself."""
+    """Pauses of the handler that do not depend on the CPU."""
     period: int = PERIOD
-    """Less CPU is a quota in periods of this length; 0: the handler is slower at all times."""
+    """Period in nanoseconds of the quota that models less CPU.
+
+    With 0, less CPU makes the handler slower at all times.
+    """
     calibrated: tuple[str, ...] = ()
-    """Claims whose findings determined a number of this reading, and their consequences: a reading
-    is not judged by these."""
+    """Claims that are not judged in this reading.
+
+    Their findings determined a number of the reading, or follow from such a finding.
+    """
 
 
-#: Bytes per second that the handlers of the first two readings take with all the CPU.
+#: Bytes per second that the handlers of the first two readings process with all the CPU.
 RATE = 37_500_000
 _DATAGRAM: dict[str, Any] = {
     "message": 1400,
@@ -47,10 +54,10 @@ _DATAGRAM: dict[str, Any] = {
 
 READINGS = {
     "processed": Reading(
-        words="""messages of 64 KiB, acknowledged when the handler is done with them; a handler of
-        constant speed, less CPU is a quota in periods of 100 ms. The size is set so that a static
-        buffer of 1 MiB is exhausted by more than 15 clients only, the paper's knee; 100 KB hold
-        one message, so that figure 3 is not possible""",
+        words="""messages of 64 KiB, acknowledged when the handler has processed them; a handler of
+        constant speed; less CPU is a quota in periods of 100 ms. The message size is chosen so that
+        a static buffer of 1 MiB is exhausted only by more than 15 clients, as in the paper. A
+        buffer of 100 KB holds one message, so figure 3 is not possible""",
         message=65536,
         acknowledged="processed",
         rate=RATE,
@@ -58,8 +65,9 @@ READINGS = {
     ),
     "enqueued": Reading(
         words="""messages of 8 KiB, acknowledged when they are put in the buffer; a handler that
-        pauses for 300 ms in every 1.2 s, less CPU is a quota in periods of 100 ms. The pauses are
-        set so that clients that wait for a timeout leave the handler idle, the paper's gain""",
+        pauses for 300 ms in every 1.2 s; less CPU is a quota in periods of 100 ms. The pauses are
+        chosen so that the handler is idle while clients wait for a timeout, which gives the paper's
+        gain in throughput""",
         message=8192,
         acknowledged="enqueued",
         rate=RATE,
@@ -68,28 +76,31 @@ READINGS = {
     ),
     "datagram": Reading(
         words="""messages of one datagram (1400 bytes), acknowledged when they are put in the
-        buffer; a handler of constant speed, less CPU is a quota in periods of 20 ms. A client
-        sends at 10 Mbit/s, a rate that the paper names; the handler's speed is set so that with
-        all the CPU it is faster than 35 such clients, the paper's equality at 4.26 GHz, and with
-        half of it faster than 15, the paper's knee. Found after results had been seen""",
+        buffer; a handler of constant speed; less CPU is a quota in periods of 20 ms. A client
+        sends at 10 Mbit/s, a rate that the paper mentions. With all the CPU the handler is faster
+        than 35 such clients (the paper's equal throughputs at 4.26 GHz), and with half of it faster
+        than 15 (from more clients on, the paper's static buffer is exhausted). This reading was
+        added after results were known""",
         period=20 * MILLISECOND,
         **_DATAGRAM,
     ),
     "steady": Reading(
-        words="""as datagram, but that less CPU makes the handler slower at all times. Tried
-        because it has no pauses whatever""",
+        words="""as datagram, but less CPU makes the handler slower at all times. This reading was
+        added because it has no pauses""",
         period=0,
         **_DATAGRAM,
     ),
 }
-#: Readings in which memory is released: with all the CPU the last two are equal.
+#: Readings in which the release of memory is judged. `steady` is omitted, because with all the CPU
+#: it equals `datagram`.
 BEFORE_LOAD_FALLS = ("processed", "enqueued", "datagram")
 
 #: The paper's CPU ratios 2.13 : 3.2 : 4.26 as shares of the whole.
 CPUS = (0.5, 0.75, 1.0)
 #: Share of the CPU in the experiments over the number of clients (figures 3, 6 and 8), which the
-#: paper does not state. It is not all: with all the CPU and 35 clients, figure 7 has both schemes
-#: equal, but figure 8 has RRDA higher. It is the least of figure 7.
+#: paper does not state. It cannot be all the CPU: with it and 35 clients, figure 7 has equal
+#: throughputs, but figure 8 has a higher throughput with RRDA. The smallest share of figure 7 is
+#: used.
 CLIENTS_CPU = 0.5
 CLIENTS = (5, 10, 15, 20, 25, 30, 35)
 #: Number of clients above which the paper's static buffer is exhausted.
@@ -104,7 +115,7 @@ SIZES = {
     "100 MB": 100 << 20,
 }
 STATICS = {name: f"static size {size}" for name, size in SIZES.items()}
-#: The paper's static scheme; the default of the comparison.
+#: The paper's static buffer, with which RRDA is compared.
 STATIC = STATICS["1 MB"]
 POLICIES = {
     "static": STATIC,
@@ -112,12 +123,12 @@ POLICIES = {
     "on-demand": "on-demand",
     "elastic": "elastic",
 }
-#: Memory of the paper's server, and memory used by others.
+#: Memory of the paper's server in bytes, and the part of it that other programs use.
 MEMORY, USED = 4 << 30, (4 << 30) * 3 // 10
-#: Minimum time in ms to a client's first repetition. The paper does not state it. It was set for
-#: the first two readings, before the third existed.
+#: Minimum time in ms until a client repeats a message. The paper does not state it. It was chosen
+#: for the first two readings, before the third existed.
 TIMEOUT = 200
-#: The same in ms for the sweep.
+#: Minimum times in ms until a client repeats a message, for the sweep.
 TIMEOUTS = (50, 80, 100, 120, 150, 200, 300, 500)
 
 
@@ -130,7 +141,10 @@ def server(
     warmup: float,
     timeout: int = TIMEOUT,
 ) -> dict[str, Any]:
-    """Returns the input of `simulate_server` for the paper's server; `timeout` is in ms."""
+    """Returns the input of `simulate_server` for the paper's server.
+
+    `cpu` is a share of the CPU, `timeout` is in milliseconds, other times are in seconds.
+    """
     how = READINGS[reading]
     pauses = list(how.pauses)
     if cpu < 1 and how.period:
@@ -161,21 +175,25 @@ def server(
 
 
 def quota(cpu: float, period: int = PERIOD) -> dict[str, Any]:
-    """Returns the pauses of a handler with this share of its CPU in each period."""
+    """Returns the pauses that model a handler with the share `cpu` of the CPU in each period.
+
+    `period` is in nanoseconds.
+    """
     return {"every": period, "length": round(period * (1 - cpu)), "jitter": 0.0}
 
 
-#: An epoch of RRDA.
+#: Length of an epoch of RRDA in nanoseconds.
 EPOCH = 100 * MILLISECOND
-#: The epochs on which the scenarios of figures 4 and 5 are judged, the first and one after the
-#: last; the rate changes five epochs earlier.
+#: Epochs on which the scenarios of figures 4 and 5 are judged: the first, and the one after the
+#: last. The rate changes five epochs before the first.
 WINDOW = (25, 35)
 
 
 def _spiked(height: int) -> list[tuple[int, int]]:
-    """Returns rates that fall from 100 to 10 Mbit/s, except in the 1st and 8th epoch of the window.
+    """Returns rates that fall from 100 to 10 Mbit/s, with spikes in two epochs of `WINDOW`.
 
-    In these the client sends `height` bytes per second more than the handler takes.
+    In its 1st and 8th epoch, the client sends `height` bytes per second more than the handler
+    processes.
     """
     high = [(WINDOW[0] + n) * EPOCH for n in (0, 7)]
     spikes = [step for at in high for step in ((at, _HANDLER + height), (at + EPOCH, _LOW))]
@@ -183,12 +201,12 @@ def _spiked(height: int) -> list[tuple[int, int]]:
 
 
 _LOW, _HIGH = 1_250_000, 12_500_000
-#: Bytes per second of the handler in the scenarios.
+#: Rate of the handler in the scenarios of figures 4 and 5, in bytes per second.
 _HANDLER = 7_500_000
 
-#: The paper's figures 4 and 5: rates of one client, in bytes per second, from a time on. The paper
-#: does not state the cause of its third scenario, with greater values in the 1st and the 8th epoch,
-#: or their size: here they are half and twice the surrounding differences.
+#: Rates of the client in the scenarios of figures 4 and 5: pairs of time in ns and rate in bytes
+#: per second from then on. The third scenario has spikes in the 1st and 8th epoch. The paper states
+#: neither their cause nor their size; here they are half and twice the surrounding differences.
 RATES = {
     "constant 10 Mbit/s": [(0, _LOW)],
     "10 to 100 Mbit/s": [(0, _LOW), (2 * SECOND, _HIGH)],
@@ -199,7 +217,10 @@ RATES = {
 
 
 def scenario(rates: list[tuple[int, int]]) -> dict[str, Any]:
-    """Returns one client whose rate changes after 2 s, before a handler that takes 60 Mbit/s."""
+    """Returns the input of `simulate_server` for one client with these rates, for 4 s.
+
+    The handler processes 60 Mbit/s.
+    """
     told = server("enqueued", STATICS["100 MB"], 1, 1.0, 4, 0)
     return {
         **told,
@@ -209,16 +230,20 @@ def scenario(rates: list[tuple[int, int]]) -> dict[str, Any]:
     }
 
 
-#: Memory used by others, as a share, for which RRDA should release memory.
+#: Shares of memory that other programs use in the runs on the release of memory.
 USES = (0.3, 0.5, 0.7)
-#: Seconds of high load, a fifth above the handler's rate, before it falls to a tenth of that.
+#: Duration of the high load in seconds. It is a fifth above the handler's rate; then it falls to a
+#: tenth.
 BUSY = 10
 
 
 def falling(reading: str, used: float, seconds: float) -> dict[str, Any]:
-    """Returns 35 clients of RRDA, whose load falls to a tenth."""
+    """Returns the input of `simulate_server` for RRDA with 35 clients whose load falls to a tenth.
+
+    `used` is the share of memory that other programs use.
+    """
     told = server(reading, "rrda", CLIENTS[-1], 1.0, seconds, 0)
-    # Share of time that the handler's own pauses leave.
+    # Share of the time in which the handler does not pause.
     working = 1 - sum(pause["length"] / pause["every"] for pause in READINGS[reading].pauses)
     high = round(1.2 * working * READINGS[reading].rate / CLIENTS[-1])
     rates = [(0, high), (BUSY * SECOND, high // 10)]
@@ -231,7 +256,10 @@ def falling(reading: str, used: float, seconds: float) -> dict[str, Any]:
 
 
 def grid(seconds: float) -> dict[str, dict[str, Any]]:
-    """Returns open loads on which all policies are compared."""
+    """Returns inputs of `simulate_server` with open loads, on which all policies are compared.
+
+    They have the names of the points; `seconds` is the length of a run.
+    """
     cells: dict[str, dict[str, Any]] = {}
 
     def cell(name: str, rate: float, pause: int = 0, *, used: float = 0.3, **more: Any) -> None:
@@ -239,7 +267,7 @@ def grid(seconds: float) -> dict[str, dict[str, Any]]:
         burst = more.pop("burst", 1)
         rates = more.pop("rates", [(0, round(rate / clients))])
         handler_rate = more.pop("handler", RATE)
-        # A quarter of the time, in pauses of this mean length.
+        # The handler pauses for a quarter of the time; `pause` is the mean length in ms.
         pauses = [{"every": 4 * pause * MILLISECOND, "length": pause * MILLISECOND, "jitter": 0.3}]
         cells[name] = {
             **server("enqueued", STATIC, clients, 1.0, seconds, seconds / 12),
@@ -263,7 +291,7 @@ def grid(seconds: float) -> dict[str, dict[str, Any]]:
     return cells
 
 
-#: Policies of the comparison; the common budget is 256 MiB.
+#: Policies that are compared on the grid of open loads. Those that adapt are limited to 256 MiB.
 COMPARED = {
     "static 1 MB": STATIC,
     "static 12 MB": "static size 12288000",

@@ -1,4 +1,4 @@
-"""The runs and their sizes, and the result of the comparison of policies."""
+"""Runs of the study of receive buffers, their sizes, and the tables derived from them."""
 
 from __future__ import annotations
 
@@ -34,36 +34,40 @@ from sojourn.study.cells import Level, Runnable
 
 FACTORS = ("study", "reading", "policy", "buffer", "clients", "cpu")
 BETWEEN = 0.5
-"""Seconds that a real run takes in addition to its length: start and end of two programs."""
+"""Seconds that a real run takes in addition to its length, to start and end two programs."""
 SCENARIO = 4.0
-"""Seconds of a run of the paper's figures 4 and 5."""
+"""Length of a run for the paper's figures 4 and 5, in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """Lengths in seconds and numbers of runs."""
+    """Size of the study; lengths are in seconds."""
 
     seconds: float
+    """Length of a run of the paper's experiments."""
     seeds: int
+    """Number of seeds of the paper's experiments."""
     scenario_seeds: int
-    """Runs of each of the scenarios of figures 4 and 5."""
+    """Number of seeds of each scenario of figures 4 and 5."""
     warmup: float = 0
     grid: float = 0
-    """Length of a run of the comparison of policies, a twelfth of it warm-up; 0 for none."""
+    """Length of a run of the comparison of policies, a twelfth of it warm-up; 0 omits it."""
     grid_seeds: int = 0
+    """Number of seeds of the comparison of policies."""
     clients: tuple[int, ...] = CLIENTS
     cpus: tuple[float, ...] = CPUS
     timeouts: tuple[int, ...] = ()
-    """Retransmission times in ms for which the third reading is judged, in addition to its own."""
+    """Retransmission times in ms of the sweep in reading `datagram`; empty omits the sweep."""
     timeout_seconds: float = 0
-    """Length of such a run."""
+    """Length of a run of the sweep."""
     timeout_seeds: int = 0
+    """Number of seeds of the sweep."""
     memory: float = 0
-    """Length of a run in which the load falls; 0 for none."""
+    """Length of a run in which the load falls; 0 omits these runs."""
     readings: tuple[str, ...] = tuple(READINGS)
     policies: tuple[str, ...] = tuple(POLICIES)
     sizes: bool = True
-    """Whether to run buffers of many sizes: figures 2 and 3."""
+    """Whether to run static buffers of many sizes, for figures 2 and 3."""
 
     @property
     def claims(self) -> tuple[Claim, ...]:
@@ -72,18 +76,21 @@ class Size:
 
     @property
     def runs(self) -> int:
-        """Returns the number of runs of the paper's experiments; some serve several figures."""
+        """Returns the number of runs of the paper's experiments.
+
+        Cells with the same plan in several figures share a run.
+        """
         return len({server.plan_json for _, server in experiments(self)}) * self.seeds
 
     @property
     def seconds_in_all(self) -> float:
-        """Returns the approximate duration of all real runs in sequence."""
+        """Returns the approximate duration of all real runs in sequence, in seconds."""
         plots = len(scenarios.RATES) * self.scenario_seeds
         return self.runs * (self.seconds + BETWEEN) + plots * (SCENARIO + BETWEEN)
 
 
-#: The paper measures for 260 s and plots 40 runs of each scenario. It mentions no warm-up, and RRDA
-#: discards in its first epochs, so nothing is cut.
+#: The paper measures for 260 s and plots 40 runs of each scenario. It mentions no warm-up, and a
+#: warm-up would omit the messages that RRDA discards in its first epochs, so there is none.
 FULL = Size(
     seconds=260, seeds=10, scenario_seeds=40, grid=60, grid_seeds=5,
     timeouts=TIMEOUTS, timeout_seconds=65, timeout_seeds=3, memory=60,
@@ -92,35 +99,35 @@ QUICK = Size(
     seconds=20, seeds=5, scenario_seeds=40, grid=60, grid_seeds=2, policies=("static", "rrda"),
     timeouts=TIMEOUTS, timeout_seconds=10, timeout_seeds=3, memory=60,
 )  # fmt: skip
-#: Real runs omit the last readings, which rest on a round-trip time of 1 ms that two network
-#: namespaces of one machine do not have.
+#: Real runs omit the readings `datagram` and `steady`, which require a round-trip time of 1 ms. The
+#: two network namespaces of a real run have a shorter one.
 REAL_FULL = Size(
     seconds=20, seeds=5, scenario_seeds=40, policies=("static", "rrda"),
     readings=("processed", "enqueued"),
 )  # fmt: skip
-#: Under four minutes: without figures 2 and 3.
+#: Real runs without figures 2 and 3, which take less than four minutes.
 REAL_QUICK = replace(
     REAL_FULL, seconds=1.8, seeds=4, scenario_seeds=1, clients=(10, 20, 35), sizes=False
 )
 
 
 def seeds(number: int) -> Any:
-    """Returns this many seeds that were not used before the claims were written."""
+    """Returns `number` seeds from `FIRST_SEED` on, which no run before the claims used."""
     return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
 
 
 def lasting(size: Size) -> str:
-    """Returns an estimate of the duration of the real runs."""
+    """Describes the number of real runs and their estimated duration."""
     return estimate(f"{size.runs} real runs of {size.seconds:g} s", size.seconds_in_all)
 
 
-#: Weights of a second with the messages of the experiments or of the sweep, relative to one with
-#: few large messages: measured once, and different on each machine.
+#: CPU time of a simulated second of the experiments and of the sweep, relative to the CPU time of a
+#: second with few large messages. They were measured once and differ between machines.
 _DENSE, _DENSEST = 7.0, 20.0
 
 
 def work(size: Size) -> float:
-    """Returns the approximate simulated seconds of a size, weighted by their messages."""
+    """Returns the simulated seconds of all runs of a size, weighted by their CPU time."""
     swept = sum(len(sweep(size, timeout)) for timeout in size.timeouts)
     return (
         _DENSE * size.runs * size.seconds
@@ -131,7 +138,7 @@ def work(size: Size) -> float:
 
 
 def experiments(size: Size, timeout: int = TIMEOUT) -> Cells:
-    """Returns the cells of the paper's figures 2, 3, 6, 7 and 8."""
+    """Returns the cells of the paper's figures 2, 3, 6, 7 and 8; `timeout` is in ms."""
     most = CLIENTS[-1]
 
     def levels() -> Iterator[tuple[str, str, str, int, float]]:
@@ -157,7 +164,7 @@ def experiments(size: Size, timeout: int = TIMEOUT) -> Cells:
 
 
 def sweep(size: Size, timeout: int) -> Cells:
-    """Returns the cells of the sweep: the third reading with another retransmission time."""
+    """Returns the cells of the sweep for one retransmission time in ms, in reading `datagram`."""
     needed = replace(
         size, seconds=size.timeout_seconds, sizes=False, policies=("static", "rrda"),
         readings=("datagram",), clients=tuple(n for n in CLIENTS if n >= scenarios.KNEE),
@@ -167,7 +174,7 @@ def sweep(size: Size, timeout: int) -> Cells:
 
 
 def memory(size: Size) -> Cells:
-    """Returns RRDA with a falling load."""
+    """Returns the cells in which the load falls, by reading and memory in use."""
     return [
         ({"reading": name, "used": used}, Server(scenarios.falling(name, used, size.memory)))
         for name in BEFORE_LOAD_FALLS
@@ -176,7 +183,7 @@ def memory(size: Size) -> Cells:
 
 
 def grid(size: Size) -> Cells:
-    """Returns open loads on which all policies are compared."""
+    """Returns the cells of the comparison of policies: every open load with every policy."""
     return [
         ({"point": point, "policy": name}, Server({**told, "policy": policy}))
         for point, told in scenarios.grid(size.grid).items()
@@ -185,7 +192,7 @@ def grid(size: Size) -> Cells:
 
 
 def plots() -> Cells:
-    """Returns the scenarios of figures 4 and 5."""
+    """Returns the cells of figures 4 and 5: one for each scenario."""
     return [
         ({"scenario": name}, Server(scenarios.scenario(rates)))
         for name, rates in scenarios.RATES.items()
@@ -193,11 +200,11 @@ def plots() -> Cells:
 
 
 _IN_A_ROW = 3
-"""Number of epochs with one sign after which equation 2 decides: the paper's k."""
+"""Number of consecutive epochs with the same sign after which equation 2 decides: the paper's k."""
 
 
 def _decided(values: pd.Series[float]) -> dict[str, float]:
-    """Returns the shares of the window's epochs in which equation 2 decides."""
+    """Returns the shares of epochs of `WINDOW` in which equation 2 decides, by direction."""
     found = {}
     for name, signs in (("increases", values > 0), ("decreases", values < 0)):
         row = signs.rolling(_IN_A_ROW).sum() == _IN_A_ROW
@@ -206,7 +213,10 @@ def _decided(values: pd.Series[float]) -> dict[str, float]:
 
 
 def _samples(table: Table, omega: float = 0.5) -> Frames:
-    """Returns each epoch's rate difference, equation 1's average in Mbit/s, and equation 2."""
+    """Returns the decisions of equation 2 in each run, and a table `samples` of epochs.
+
+    The samples have the rate difference and the moving average of equation 1, in Mbit/s.
+    """
     found, decided = [], []
     for levels, run in runs_of(table):
         series = run.table("series")
@@ -221,7 +231,10 @@ def _samples(table: Table, omega: float = 0.5) -> Frames:
 
 
 def _kept(table: Table) -> Frames:
-    """Returns the buffer's size over time, and the share of its largest size at the end."""
+    """Returns each run's last buffer size as a share of its largest, and a table `sizes`.
+
+    The sizes have the buffer's size over time.
+    """
     sizes, kept = [], []
     for levels, run in runs_of(table):
         series = run.table("series")[["at", "size"]]
@@ -233,13 +246,16 @@ def _kept(table: Table) -> Frames:
 
 
 def _experiments(table: Table) -> Frames:
-    """Returns the table, with the buffer's mean size over its largest content."""
+    """Returns the runs with `headroom`: the buffer's mean size divided by its largest content."""
     frame = table.frame
     return {"": frame.assign(headroom=frame["mean_size"] / frame["peak_occupied"])}
 
 
 def cost(table: Table, step: int = 5) -> pd.DataFrame:
-    """Returns CPU per Gbit/s, as in the paper's figure 9, over `step` samples of real runs."""
+    """Returns the CPU per Gbit/s over time in real runs, as in the paper's figure 9.
+
+    A value is the mean over `step` samples. The runs are those with all the CPU and the first seed.
+    """
     found = []
     for levels, run in runs_of(table):
         if (levels["study"], levels["cpu"], run.seed) != ("cpu", 1.0, claims.FIRST_SEED):
@@ -253,7 +269,10 @@ def cost(table: Table, step: int = 5) -> pd.DataFrame:
 
 
 def measure(bench: Bench) -> dict[str, Any]:
-    """Runs the paper's experiments, the sweep, the comparison of policies and the scenarios."""
+    """Makes all runs: experiments, sweep, falling load, comparison of policies and scenarios.
+
+    There are no results besides the tables.
+    """
     size: Size = bench.size
     bench.make(
         Part(
@@ -297,10 +316,10 @@ def measure(bench: Bench) -> dict[str, Any]:
 
 
 def beaten(outcome: Outcome) -> dict[str, list[str]]:
-    """Returns the policies that are better than `elastic` overall, by point of the grid.
+    """Returns the policies that are better than `elastic`, by point of the grid.
 
-    A policy is better if it is better in one of discards, peak memory and p99 waiting (by 5 % and a
-    hundredth of a percent of discards) and not worse in any.
+    Such a policy is better in one of discards, peak memory and p99 waiting time, and not worse in
+    the other two. Better means by more than 5 % plus 0.01 % of messages, 64 KiB or 1 ms.
     """
     measures = ("discards", "peak_size", "sojourn_p99")
     frame = outcome.frame("grid")

@@ -1,1 +1,1 @@
-"""The tail-drop study: `sojourn paper taildrop`."""
+"""The study of tail drop against RED: `sojourn paper taildrop`."""

@@ -1,15 +1,15 @@
 """The paper's findings as claims, fixed before the runs that judge them.
 
-Where the paper gives a number, the region is that number with a margin; where it gives words, the
-region interprets them: *practically equal* means within 3 % of each other, a *factor* f means f
-within a factor of the square root of two, *better* and *worse* mean by at least 5 %, *marginally
-below* means below by at most 3 %, *varies* and *steep* concern the difference between the largest
-and the smallest mean over the loads, in the metric's own unit.
+If the paper gives a number, the region is this number with a margin. Its words are interpreted as
+follows. *Practically equal* means within 3 % of each other. A *factor* f means f within a factor of
+the square root of two. *Better* and *worse* mean by at least 5 %. *Marginally below* means below by
+at most 3 %. *Varies* and *steep* concern the difference between the largest and the smallest mean
+over the loads, in the metric's own unit.
 
-The first claims were judged on seeds 1 and up. On 2026-11-23 claims were changed and added with
-those results known, and again, two findings more, with short runs of seeds from 1001 on known;
-`WITHDRAWN` lists the replaced ones. All claims are judged on seeds from `FIRST_SEED` on, which no
-earlier run had.
+The first claims were judged on runs with seeds from 1 on. On 2026-11-23 claims were changed and
+added with these verdicts known. Two findings were changed again with short runs of seeds from 1001
+on known. `WITHDRAWN` lists the replaced claims. All claims are judged on runs with seeds from
+`FIRST_SEED` on, which no earlier run used.
 """
 
 from __future__ import annotations
@@ -41,16 +41,24 @@ _LESS, _MORE = Region(high=1.0), Region(low=1.0)
 _REDS = (RED, GRED, REDOPT)
 
 RANGE = "udp_loss_range"
-"""Largest minus smallest UDP loss among the mechanisms, over their mean, of one load and seed."""
+"""Relative range of UDP loss among the mechanisms at one load and with one seed.
+
+It is the largest minus the smallest loss, divided by the mean loss.
+"""
 LATE = "udp_loss_late"
-"""Growth of UDP loss in the last step of the load, per session or flow, over that from the lightest
-load to the heaviest: 1 on a straight line, of one mechanism and seed."""
+"""Slope of UDP loss in the last step of the load, divided by the slope over all loads.
+
+It is 1 if loss grows linearly with the number of sessions or flows. Each mechanism and seed has a
+value.
+"""
 LATE_BULK = "udp_loss_late_bulk"
-"""The same for bulk traffic, next to Web traffic's."""
+"""`LATE` of bulk traffic, in the table of Web traffic."""
 TAIL = "consecutive_loss_tail"
-"""Variance of the number of consecutive losses, over that of the geometric distribution with the
-same mean: above 1 the tail is heavier than if each loss ended the sequence with the same
-probability."""
+"""Variance of the number of consecutive losses, divided by that of a geometric distribution.
+
+The geometric distribution has the same mean. Above 1 the tail is heavier than if each loss ended
+the sequence with the same probability.
+"""
 
 
 def _factor(f: float) -> Region:
@@ -62,10 +70,13 @@ def _cell(mechanism: str, **load: int | tuple[int, ...]) -> Cell:
 
 
 def _steepness(prefix: str, over: str, load: str, published: str) -> Claim:
-    """Returns the claim that REDopt's delay rises least from the lightest load to the heaviest."""
+    """Returns the claim that REDopt's delay varies least with the load, in ms.
+
+    `prefix` begins the claim's identifier, `over` is the factor of the load, and `load` its noun.
+    """
     return LeastVariation(
         id=f"{prefix}-delay-steepness",
-        text=f"REDopt's mean queueing delay varies least with the number of {load}, in ms",
+        text=f"REDopt's mean queueing delay in ms varies least with the number of {load}",
         metric="sojourn_mean",
         published=published,
         among="mechanism",
@@ -77,16 +88,17 @@ def _steepness(prefix: str, over: str, load: str, published: str) -> Claim:
 
 
 def _deviation_varies(prefix: str, over: str, load: str) -> Claim:
-    """Returns the claim that tail drop's deviation depends on the load more than every RED's."""
+    """Returns the claim that tail drop's standard deviation of delay varies most with the load."""
     return Every(
         id=f"{prefix}-deviation-td-varies-most",
-        text=f"Tail drop's deviation of delay varies more with the {load} than every RED's, in ms",
+        text=f"Tail drop's standard deviation of delay in ms varies more with the number of {load} "
+        "than every RED's",
         published="TD exhibits higher variation in the standard deviation of the queueing delay "
         "as a function of the load than the RED variants",
         claims=tuple(
             LeastVariation(
                 id=f"{prefix}-deviation-td-varies-most-{m}",
-                text=f"{m}'s deviation varies less than tail drop's",
+                text=f"{m}'s standard deviation of delay varies less than tail drop's",
                 metric="sojourn_sd",
                 among="mechanism",
                 who=m,
@@ -132,7 +144,7 @@ BULK: tuple[Claim, ...] = (
     ),
     AllIn(
         id="bulk-goodput-level",
-        text="TCP goodput is about 8.4 Mbit/s of 10",
+        text="TCP goodput is 8.2 to 8.6 Mbit/s on a link of 10 Mbit/s",
         metric="goodput",
         published="around 8.4 Mbps in all scenarios",
         cells=tuple(_cell(m) for m in MECHANISMS),
@@ -140,7 +152,7 @@ BULK: tuple[Claim, ...] = (
     ),
     Every(
         id="bulk-goodput-standard-light",
-        text="At 16 flows (G)REDstd's goodput is marginally below REDopt's (by 3 % at most)",
+        text="At 16 flows, the goodput of REDstd and GREDstd is below REDopt's, by at most 3 %",
         published="marginally below optimal with GRED and REDstd for the 16 flows scenario",
         claims=tuple(
             Ratio(
@@ -156,7 +168,7 @@ BULK: tuple[Claim, ...] = (
     ),
     Every(
         id="bulk-udp-loss-half",
-        text="In light load REDopt loses half as much UDP as REDstd and GREDstd",
+        text="At 16 flows REDopt loses half as much UDP traffic as REDstd and GREDstd",
         published="better than REDstd and GREDstd by a factor 2 in lightly loaded scenarios",
         claims=tuple(
             Ratio(
@@ -172,7 +184,7 @@ BULK: tuple[Claim, ...] = (
     ),
     Every(
         id="bulk-udp-loss-td-between",
-        text="In light load tail drop's UDP loss is between REDopt's and (G)REDstd's",
+        text="At 16 flows tail drop's UDP loss is above REDopt's and below REDstd's and GREDstd's",
         published="TD is in between",
         claims=tuple(
             Ratio(
@@ -188,12 +200,13 @@ BULK: tuple[Claim, ...] = (
     ),
     Every(
         id="bulk-udp-loss-converges",
-        text="Relative differences in UDP loss shrink from 16 to 256 flows, to a quarter at most",
+        text="Relative differences in UDP loss are smaller at 256 flows than at 16, and at most "
+        "25 %",
         published="the relative differences decrease and are too small to be considered relevant",
         claims=(
             Ratio(
                 id="bulk-udp-loss-converges-range",
-                text="the range over the mean is smaller at 256 flows than at 16",
+                text="the relative range of UDP losses is smaller at 256 flows than at 16",
                 metric=RANGE,
                 a={"flows": 256},
                 b={"flows": 16},
@@ -235,7 +248,7 @@ BULK: tuple[Claim, ...] = (
     ),
     Least(
         id="bulk-deviation-td-light",
-        text="In light load tail drop's queueing delay deviates most",
+        text="At 16 flows tail drop has the largest standard deviation of queueing delay",
         metric="sojourn_sd",
         published="high with TD due to global synchronisation",
         among="mechanism",
@@ -246,7 +259,7 @@ BULK: tuple[Claim, ...] = (
     ),
     Monotone(
         id="bulk-deviation-td-falls",
-        text="Tail drop's deviation of queueing delay falls as load grows",
+        text="Tail drop's standard deviation of queueing delay falls as the load grows",
         metric="sojourn_sd",
         published="the delay variation decreases as the load increases",
         over="flows",
@@ -258,7 +271,8 @@ BULK: tuple[Claim, ...] = (
     _deviation_varies("bulk", "flows", "flows"),
     Every(
         id="bulk-consecutive-light",
-        text="Below 64 flows all REDs lose equally many packets in a row, and tail drop loses more",
+        text="Below 64 flows all REDs lose equally many packets in a row, and tail drop loses more "
+        "in a row",
         published="all RED mechanisms show equal performance; TD is significantly worse than the "
         "RED variants (less than 64 flows)",
         claims=(
@@ -285,8 +299,8 @@ BULK: tuple[Claim, ...] = (
     ),
     MeanIn(
         id="bulk-consecutive-tail",
-        text="At 256 flows REDopt's losses in a row have a heavy tail: twice the variance of a "
-        "geometric distribution, or more",
+        text="At 256 flows REDopt's number of losses in a row has at least twice the variance of a "
+        "geometric distribution",
         metric=TAIL,
         published="from time to time a traffic burst causes the average queue to approach max, "
         "causing a heavy tail in the REDopt consecutive-loss distribution",
@@ -311,12 +325,13 @@ BULK: tuple[Claim, ...] = (
         ),
     ),
 )
-"""Findings with bulk transfers; factors `flows` and `mechanism`."""
+"""Claims on bulk traffic; their cells have the factors `flows` and `mechanism`."""
 
 EQUAL_DELAY: tuple[Claim, ...] = (
     Every(
         id="bulk-goodput-equal-delay",
-        text="With a buffer that gives tail drop REDopt's delay, both have the same goodput",
+        text="If tail drop's buffer is set so that its delay is REDopt's, both have the same "
+        "goodput",
         published="goodput, with the TD buffer size set so that TD queueing delay equals the "
         "REDopt queueing delay, is the same for TD and REDopt",
         claims=(
@@ -340,7 +355,7 @@ EQUAL_DELAY: tuple[Claim, ...] = (
         ),
     ),
 )
-"""The finding on tail drop with its own buffer; factors `flows` and `mechanism`."""
+"""Claim on tail drop with a buffer set for REDopt's delay; factors `flows` and `mechanism`."""
 
 WEB: tuple[Claim, ...] = (
     PracticallyEqual(
@@ -363,7 +378,7 @@ WEB: tuple[Claim, ...] = (
     ),
     Every(
         id="web-udp-loss-td",
-        text="At 1200 Web sessions tail drop loses less UDP than every RED",
+        text="At 1200 Web sessions tail drop loses less UDP traffic than every RED",
         published="TD generally has a lower loss rate, especially for 1200 Web sessions",
         claims=tuple(
             Ratio(
@@ -379,8 +394,8 @@ WEB: tuple[Claim, ...] = (
     ),
     Every(
         id="web-udp-loss-nonlinear",
-        text="UDP loss grows more than linearly at the heaviest Web load, and less at the heaviest "
-        "bulk load",
+        text="UDP loss grows more than linearly at the heaviest Web load, and less than linearly "
+        "at the heaviest bulk load",
         published="the increase of the UDP loss rate curves over the number of sessions is "
         "significantly non-linear and completely contrary to the loss rate curves for FTP traffic",
         claims=tuple(
@@ -407,7 +422,8 @@ WEB: tuple[Claim, ...] = (
     ),
     Every(
         id="web-delay-td-longest",
-        text="Over all Web loads tail drop's mean queueing delay is longer than every RED's",
+        text="Averaged over all Web loads, tail drop's mean queueing delay is longer than every "
+        "RED's",
         published="for TD, the average queueing delay is generally higher than for RED",
         claims=tuple(
             Ratio(
@@ -429,7 +445,8 @@ WEB: tuple[Claim, ...] = (
     ),
     Ratio(
         id="web-deviation-redstd-below-td",
-        text="Under Web traffic REDstd's queueing delay deviates less than tail drop's",
+        text="With Web traffic, REDstd's standard deviation of queueing delay is smaller than tail "
+        "drop's",
         metric="sojourn_sd",
         published="REDstd generally has a smaller standard deviation than TD",
         a=_cell(RED),
@@ -438,7 +455,8 @@ WEB: tuple[Claim, ...] = (
     ),
     Monotone(
         id="web-deviation-td-falls",
-        text="Under Web traffic tail drop's deviation of queueing delay falls as load grows",
+        text="With Web traffic, tail drop's standard deviation of queueing delay falls as the load "
+        "grows",
         metric="sojourn_sd",
         published="similar to FTP traffic the standard deviation of TD decreases if the load "
         "increases",
@@ -451,12 +469,13 @@ WEB: tuple[Claim, ...] = (
     _deviation_varies("web", "sessions", "Web sessions"),
     Every(
         id="web-deviation-redopt",
-        text="Under Web traffic REDopt's queueing delay deviates more than (G)REDstd's",
+        text="With Web traffic, REDopt's standard deviation of queueing delay is greater than "
+        "REDstd's and GREDstd's",
         published="REDopt has a higher standard deviation than (G)REDstd",
         claims=tuple(
             Ratio(
                 id=f"web-deviation-redopt-{m}",
-                text=f"REDopt deviates more than {m}",
+                text=f"REDopt's standard deviation of delay is greater than {m}'s",
                 metric="sojourn_sd",
                 a=_cell(REDOPT),
                 b=_cell(m),
@@ -482,12 +501,12 @@ WEB: tuple[Claim, ...] = (
         ),
     ),
 )
-"""Findings with Web sessions; factors `sessions` and `mechanism`."""
+"""Claims on Web traffic; their cells have the factors `sessions` and `mechanism`."""
 
 SETTINGS: tuple[Claim, ...] = tuple(
     Ratio(
         id=f"web-setting-{b}-{a}",
-        text=f"The max_p of REDopt's queue grows by a factor {factor} from {b} to {a} Web sessions",
+        text=f"REDopt's max_p grows by a factor of {factor} from {b} to {a} Web sessions",
         metric="max_p",
         published=f"a factor {factor}",
         a=_cell(REDOPT, sessions=a),
@@ -496,7 +515,7 @@ SETTINGS: tuple[Claim, ...] = tuple(
     )
     for b, a, factor in ((800, 1000, 2.6), (1200, 1400, 16.7))
 )
-"""Findings about the setting of REDopt's queue: one number for each load, without an interval."""
+"""Claims on REDopt's parameters, which are the same in all runs of a load and have no interval."""
 
 
 _DATE = "2026-11-23"
@@ -504,59 +523,67 @@ _DATE = "2026-11-23"
 WITHDRAWN: tuple[Withdrawn, ...] = (
     Withdrawn(
         id="bulk-udp-loss-light",
-        text="In light load REDopt loses half as much UDP as REDstd",
+        text="At 16 flows REDopt loses half as much UDP traffic as REDstd",
         verdict="holds",
         date=_DATE,
-        reason="The paper's sentence names GREDstd too: bulk-udp-loss-half.",
+        reason="The paper's sentence also names GREDstd; replaced by bulk-udp-loss-half.",
     ),
     Withdrawn(
         id="bulk-udp-loss-heavy",
-        text="In heavy load the mechanisms' UDP losses differ little (within a quarter)",
+        text="At 256 flows the mechanisms' UDP losses are within 25 % of each other",
         verdict="does not hold",
         date=_DATE,
-        reason="Half of the paper's sentence: bulk-udp-loss-converges.",
+        reason="The claim covered half of the paper's sentence; replaced by "
+        "bulk-udp-loss-converges.",
     ),
     Withdrawn(
         id="bulk-delay-varies-least",
-        text="REDopt's mean queueing delay varies least with the flows, relative to its mean",
+        text="REDopt's mean queueing delay, relative to its mean over the loads, varies least with "
+        "the number of flows",
         verdict="holds",
         date=_DATE,
-        reason="The paper speaks of the curve's steepness: bulk-delay-steepness.",
+        reason="The paper's sentence is about the steepness of the curve; replaced by "
+        "bulk-delay-steepness.",
     ),
     Withdrawn(
         id="bulk-consecutive-td-light",
         text="Below 64 flows tail drop loses more packets in a row than REDstd",
         verdict="holds",
         date=_DATE,
-        reason="The paper compares with all REDs and calls these equal: bulk-consecutive-light.",
+        reason="The paper compares tail drop with all REDs, which it calls equal; replaced by "
+        "bulk-consecutive-light.",
     ),
     Withdrawn(
         id="web-goodput-limit",
-        text="TCP goodput of Web traffic is at most 8.7 Mbit/s of 10",
+        text="TCP goodput of Web traffic is at most 8.7 Mbit/s on a link of 10 Mbit/s",
         verdict="holds",
         date=_DATE,
-        reason="The Web distributions were chosen with this number known; it is a calibration.",
+        reason="The Web distributions were chosen with this number known, so it cannot test them.",
     ),
     Withdrawn(
         id="web-delay-varies-least",
-        text="REDopt's mean queueing delay varies least with the sessions, relative to its mean",
+        text="REDopt's mean queueing delay, relative to its mean over the loads, varies least with "
+        "the number of sessions",
         verdict="does not hold",
         date=_DATE,
-        reason="The paper speaks of the curve's steepness: web-delay-steepness.",
+        reason="The paper's sentence is about the steepness of the curve; replaced by "
+        "web-delay-steepness.",
     ),
     Withdrawn(
         id="web-max-p-800-1000",
-        text="REDopt's max_p grows by a factor 2.6 from 800 to 1000 Web sessions",
+        text="REDopt's max_p grows by a factor of 2.6 from 800 to 1000 Web sessions",
         verdict="cannot be told",
         date=_DATE,
-        reason="It judged the model's estimates, which no queue had: web-setting-800-1000.",
+        reason="The claim was about estimates of the model and not about the queues' parameters; "
+        "replaced by web-setting-800-1000.",
     ),
     Withdrawn(
         id="web-max-p-1200-1400",
-        text="REDopt's max_p grows by a factor 16.7 from 1200 to 1400 Web sessions",
+        text="REDopt's max_p grows by a factor of 16.7 from 1200 to 1400 Web sessions",
         verdict="does not hold",
         date=_DATE,
-        reason="It judged the model's estimates, which no queue had: web-setting-1200-1400.",
+        reason="The claim was about estimates of the model and not about the queues' parameters; "
+        "replaced by web-setting-1200-1400.",
     ),
 )
-"""Claims of the first study that are no longer judged."""
+"""Claims that are no longer judged."""

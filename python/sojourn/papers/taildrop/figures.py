@@ -1,4 +1,4 @@
-"""Figures in the layout of the paper's figures 3 and 4, and their tables."""
+"""Figures in the layout of the paper's figures 3 and 4, and tables of the page."""
 
 from __future__ import annotations
 
@@ -16,27 +16,31 @@ from sojourn.show.multipanel import Losses, Over, panels
 from sojourn.study import Table
 
 _CAPTION = (
-    "As the paper's figure {0}, whose panel (a) is the table of REDopt's parameters; goodput, "
-    "which the paper tells in words, takes its place. 95 % intervals over seeds. The values of the "
-    "paper's points are lost in the copy that we read."
+    "As the paper's figure {0}. In place of panel (a), the table of REDopt's parameters, it has "
+    "goodput, which the paper describes in words. 95 % intervals over seeds. The paper's own "
+    "points are missing, because the available copy of the paper lacks them."
 )
 
 
 def loads(table: Table, over: str, heaviest: int, word: str) -> Figure:
-    """Draws six panels over the load `over`, whose largest is `heaviest`, counted in `word`."""
+    """Draws six panels over the load.
+
+    `over` is the factor of the load, `heaviest` its largest level, and `word` the noun that it
+    counts.
+    """
     contents: list[Over | Losses] = [
         Over("goodput", over, "mechanism", title="TCP goodput", zero=False),
         Over("udp_loss", over, "mechanism", title="UDP loss"),
         Over("sojourn_mean", over, "mechanism", title="Queueing delay"),
         Losses("mechanism", {over: heaviest}, title=f"Consecutive losses, {heaviest} {word}"),
-        Over("sojourn_sd", over, "mechanism", title="Deviation of queueing delay"),
+        Over("sojourn_sd", over, "mechanism", title="Standard deviation of delay"),
         Over("consecutive_loss_mean", over, "mechanism", title="Mean losses in a row", zero=False),
     ]
     return panels(table, contents)
 
 
 def simulated(outcome: Outcome) -> Drawn:
-    """Returns the paper's figures 3 and 4."""
+    """Returns the paper's figures 3 and 4 from simulated runs, with title and caption."""
     bulk = loads(outcome.tables["bulk"], "flows", 256, "flows")
     web = loads(outcome.tables["web"], "sessions", 1400, "sessions")
     return {
@@ -46,11 +50,11 @@ def simulated(outcome: Outcome) -> Drawn:
 
 
 def real(outcome: Outcome) -> Drawn:
-    """Returns figure 3 from real runs, and from the same runs simulated."""
+    """Returns the paper's figure 3 from real runs and from simulated runs of the same scenarios."""
     heaviest = max(outcome.size.flows)
     words = {
-        REAL: ("For real", "Real TCP; 95 % intervals over seeds."),
-        SIMULATED: ("Simulated", "The same scenarios; 95 % intervals over seeds."),
+        REAL: ("Real runs", "Real TCP; 95 % intervals over seeds."),
+        SIMULATED: ("Simulated runs", "Scenarios of the real runs; 95 % intervals over seeds."),
     }
     return {
         name: (loads(column.tables["bulk"], "flows", heaviest, "flows"), *words[name])
@@ -76,15 +80,15 @@ def settings(chosen: Sequence[Setting], load: str) -> pd.DataFrame:
 
 
 def weights(chosen: Sequence[Setting], load: str) -> pd.DataFrame:
-    """Returns the behaviour of REDopt's average queue with each weight, under endless flows."""
+    """Returns the behaviour of REDopt's average queue with each weight, under bulk flows."""
     return pd.DataFrame(
         {
             load: s.load,
-            "at most, of REDstd's": f"1/{part}",
+            "largest share of REDstd's weight": f"1/{part}",
             "weight": round(trial.parameters.weight, 6),
             "mean queue / middle": round(trial.average / trial.middle, 3),
             "deviation / ramp": round(trial.oscillation, 3),
-            "REDopt by the definition": "yes" if trial.accepted else "no",
+            "meets REDopt's conditions": "yes" if trial.accepted else "no",
         }
         for s in chosen
         for part, trial in s.trials.items()
@@ -92,7 +96,7 @@ def weights(chosen: Sequence[Setting], load: str) -> pd.DataFrame:
 
 
 def growth(chosen: Sequence[Setting]) -> pd.DataFrame:
-    """Returns max_p by Web sessions, relative to the previous load: the indicator of load."""
+    """Returns max_p by number of Web sessions, and its growth from the previous number."""
     max_p = pd.Series([s.parameters.max_p for s in chosen])
     return pd.DataFrame(
         {
@@ -105,7 +109,7 @@ def growth(chosen: Sequence[Setting]) -> pd.DataFrame:
 
 
 def today(outcome: Outcome, world: World) -> pd.DataFrame:
-    """Returns today's queues with the paper's, means over seeds."""
+    """Returns the means over seeds of today's queues and of the paper's queues."""
     load, _ = TODAY[world]
     means = outcome.frame(f"today/{world}").groupby([load, "mechanism"], sort=False)
     found = means.mean(numeric_only=True).reset_index().sort_values(load, kind="stable")
@@ -122,7 +126,7 @@ def today(outcome: Outcome, world: World) -> pd.DataFrame:
 
 
 def sensitivity(outcome: Outcome, world: World) -> pd.DataFrame:
-    """Returns the claims of one world in all readings that were tried."""
+    """Returns the verdicts on the claims of bulk or Web traffic in all readings."""
     tried = [v.name for v in VARIANTS if v.world == world]
     readings = outcome.column.readings
     looked = {name: {j.claim.id: j.verdict for j in readings[name]} for name in tried}

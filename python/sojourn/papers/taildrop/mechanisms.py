@@ -1,7 +1,8 @@
-"""The mechanisms compared, as queues: tail drop and three kinds of RED, all with equal buffers.
+"""The compared mechanisms as queues: tail drop and three kinds of RED, all with equal buffers.
 
-From the paper: thresholds of (G)REDstd at 3/20 and 13/20 of the buffer, weight 0.002, max_p 0.1;
-gentle RED's ramp ends at the buffer size; all queues count packets and take REDopt's buffer.
+The paper states: the thresholds of REDstd and GREDstd are 3/20 and 13/20 of the buffer, their
+weight is 0.002 and their max_p 0.1. The ramp of GREDstd, gentle RED, ends at the buffer size. All
+queues count packets and have REDopt's buffer.
 """
 
 from __future__ import annotations
@@ -12,26 +13,26 @@ from sojourn.papers.taildrop.scenarios import FRAME, RATE
 from sojourn.tune.redopt import STANDARD_WEIGHT, RedParameters, plain
 
 TD, RED, GRED, REDOPT = "TD", "REDstd", "GREDstd", "REDopt"
-#: In the paper's order.
+#: Mechanisms in the paper's order.
 MECHANISMS = (TD, RED, GRED, REDOPT)
-#: Queues of today's practice; they need no settings, and the paper has none of them.
+#: Queues of today, which the paper does not have; they need no settings.
 TODAY = {"fq_codel": "fq_codel", "CAKE": "cake"}
 
 
-#: Words of ``red`` for the spacing of early drops. The bulk figures were measured with dummynet,
-#: whose gaps are uniform from 1 to 1/p as Linux's; the Web figures were simulated with ns-2, which
-#: waits.
+#: Words of ``red`` for the spacing of early drops. The paper measured bulk traffic with dummynet,
+#: whose gaps are uniform from 1 to 1/p, as in Linux. It simulated Web traffic with ns-2, whose gaps
+#: are uniform from 1/p to 2/p.
 DUMMYNET, NS2 = "", "wait"
 
 
-#: REDopt's weight is smaller than REDstd's (section 5); the amount is lost with the formula of
-#: reference [26]. So it is at most REDstd's over the first of these numbers, which differs least
-#: from REDstd, and over each of the others in other readings.
+#: Divisors of REDstd's weight that limit REDopt's weight. By section 5 of the paper REDopt's weight
+#: is smaller than REDstd's; the formula is in reference [26], which is not available. The main
+#: reading uses the first divisor, which differs least from REDstd; each of the others is a reading.
 WEIGHT_PARTS = (2, 5, 10, 20, 50)
 
 
 def lighter(redopt: RedParameters, part: int) -> RedParameters:
-    """Returns REDopt with a weight of at most REDstd's over `part`, otherwise unchanged."""
+    """Returns REDopt's parameters with a weight of at most REDstd's divided by `part`."""
     return replace(redopt, weight=min(redopt.weight, STANDARD_WEIGHT / part))
 
 
@@ -46,10 +47,11 @@ def _red(
 
 
 def queues(redopt: RedParameters, spacing: str, unit: str = "packets") -> dict[str, str]:
-    """Returns each mechanism's queue with REDopt's buffer.
+    """Returns each mechanism's queue with REDopt's buffer, as words of a scenario.
 
-    With `unit` ``bytes`` a packet counts as many bytes as a full TCP frame, which favours small
-    ones.
+    `spacing` is `DUMMYNET` or `NS2`. With `unit` ``bytes``, limits and thresholds are in bytes
+    instead of packets: each packet is replaced by the bytes of a full TCP frame. This favours small
+    packets.
     """
     one = 1 if unit == "packets" else FRAME
     size = redopt.limit * one

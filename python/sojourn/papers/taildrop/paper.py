@@ -1,4 +1,4 @@
-"""The complete study: runs, verdicts, figures and text."""
+"""The study as a `Paper`: its texts, tables and JSON fields."""
 
 from __future__ import annotations
 
@@ -12,50 +12,51 @@ from sojourn.papers.taildrop.variants import VARIANTS
 from sojourn.stats import Judgement
 
 _REDOPT = """\
-REDopt is a reconstruction: the formulas of its authors could not be read. Its drop probability is
-the inversion of the PFTK formula; the width of its ramp and its weight are ours. The paper says
-that the weight is smaller than REDstd's, not by how much: it is at most a half in the main reading,
-and down to a fiftieth in others. The buffers of all mechanisms follow from REDopt. The table of Web
-distributions is lost in the copy of the paper; Feldmann's first set stands in, and the fifth Web
-load is ours."""
+REDopt is a reconstruction, because the formulas of its authors are not available. Its drop
+probability is the inverse of the PFTK formula; the width of its ramp and its weight are our own
+choice. The paper states that the weight is smaller than REDstd's. In the main reading it is at most
+half of REDstd's weight, in others at most a fifth to a fiftieth. The buffers of all mechanisms
+follow from REDopt. The available copy of the paper lacks the table of Web distributions, so
+Feldmann's first set is used. The fifth Web load is our own choice."""
 
 _FRAMING = """\
 Bulk traffic has Ethernet framing and Linux's timestamps, because figure 2 labels the bottleneck as
-Ethernet and the hosts run Linux; frames alone, as in ns-2, are another reading. This was first
-tried because goodput came out too high without it. Web traffic has frames alone, as in ns-2."""
+Ethernet and the hosts run Linux. Links that carry only frames, as in ns-2, are another reading. The
+framing was added because goodput was too high without it. Web traffic has links that carry only
+frames, as in ns-2."""
 
 _SPACING = """\
-Early drops are spaced as in each part of the paper: uniformly from 1 to 1/p for the bulk
-measurements (dummynet, as Linux), from 1/p to 2/p for the Web simulations (ns-2)."""
+The gaps between early drops are those of each part of the paper: uniform from 1 to 1/p for the bulk
+measurements (dummynet, as in Linux), and from 1/p to 2/p for the Web simulations (ns-2)."""
 
 
 def _remarks(outcome: Outcome) -> list[str]:
     size = outcome.size
-    length = "Shorter and fewer runs than the paper's" if outcome.quick else "The paper's lengths"
+    length = "Runs are shorter and fewer than the paper's" if outcome.quick else "Paper's lengths"
     tried = "; ".join(f"{v.name}: {v.text}" for v in VARIANTS)
     return [
         (
             f"{length}: bulk traffic {size.bulk:g} s, {size.bulk_seeds} seeds; Web traffic "
-            f"{size.web:g} s, {size.web_seeds} seeds; the first {size.bulk_warmup:g} s and "
-            f"{size.web_warmup:g} s are cut."
+            f"{size.web:g} s, {size.web_seeds} seeds. Warm-ups of {size.bulk_warmup:g} s and "
+            f"{size.web_warmup:g} s are excluded."
         ),
         " ".join(_REDOPT.split()),
         " ".join(_FRAMING.split()),
         " ".join(_SPACING.split()),
         (
-            "The claims were changed and added with earlier results known, and frozen before "
-            f"these runs, whose seeds ({FIRST_SEED} and up) no run had before."
+            "The claims were changed and added with earlier results known, and fixed before these "
+            f"runs, whose seeds ({FIRST_SEED} and greater) no earlier run used."
         ),
         (
-            f"{len(VARIANTS)} other readings were tried ({tried}). A claim that holds in some of "
-            "them means that at least one reading gives the finding."
+            f"The claims were also judged in {len(VARIANTS)} other readings ({tried}). If a claim "
+            "holds in some of them, at least one reading gives the paper's finding."
         ),
         *outcome.notes,
     ]
 
 
 def _notes(outcome: Outcome) -> list[str]:
-    """Returns a line for each finding that does not hold, with the reason as far as found."""
+    """Returns, for each finding that does not hold, the readings in which it would hold."""
     found = [(j.claim.id, study.reason(outcome, j)) for j in outcome.judgements]
     return [f"{claim}: {reason}" for claim, reason in found if reason]
 
@@ -101,7 +102,7 @@ def _about_claim(outcome: Outcome, judgement: Judgement) -> dict[str, Any]:
     return {} if outcome.real else {"reason": study.reason(outcome, judgement)}
 
 
-# Real TCP and real packets
+# The study with real TCP and real packets.
 
 
 def _real_remarks(outcome: Outcome) -> list[str]:
@@ -112,13 +113,14 @@ def _real_remarks(outcome: Outcome) -> list[str]:
         (
             f"{who} on Linux {about['kernel']}, engine {about['engine']}: "
             f"{size.runs} runs of {size.bulk:g} s, {size.bulk_seeds} seeds; the first "
-            f"{size.bulk_warmup:g} s are cut, flows start within {size.starts:g} s. The same "
-            "scenarios were simulated with the same seeds. Verdicts are on the real runs."
+            f"{size.bulk_warmup:g} s are warm-up, and flows start within {size.starts:g} s. The "
+            "same scenarios were simulated with the same seeds. The verdicts depend on the real "
+            "runs."
         ),
         (
-            f"TCP is {size.tcp} as in today's Linux in both worlds: no kernel has the TCP of the "
-            "paper's days. UDP sources are ours, over real sockets. Buffers and thresholds are "
-            "those of REDopt as reconstructed for the study."
+            f"TCP in real and simulated runs is {size.tcp} of today's Linux, because no current "
+            "kernel has the TCP of the paper's time. UDP sources are our own programs with real "
+            "sockets. Buffers and thresholds are those of the reconstructed REDopt."
         ),
         *outcome.notes,
     ]
@@ -156,7 +158,7 @@ PAPER = Paper(
     facts=_facts,
     about_claim=_about_claim,
     real=Real(
-        title="Tail drop against RED under bulk traffic, for real",
+        title="Tail drop against RED under bulk traffic, real runs",
         quick=study.REAL_QUICK,
         full=study.REAL_FULL,
         beside=Beside(

@@ -1,45 +1,46 @@
-"""The two worlds of the study: bulk transfers and Web sessions, both with a tenth of UDP.
+"""The two kinds of traffic of the study, bulk transfers and Web sessions, both with a tenth of UDP.
 
-From the paper: a bottleneck of 10 Mbit/s with 100 ms of delay, data senders 20, 40, 60 and 80 ms
-away from it (base round-trip times of 120 to 180 ms), TCP frames of 1514 bytes, in the Web
-simulations of 1400 to 1628 bytes, four UDP sources of 1 Mbit/s together in frames of 573 bytes,
-starts spread over 10 s, 100 s of warm-up. Delays are in the direction of the data, as the paper's
-machines added them.
+The paper states: the bottleneck has 10 Mbit/s and a delay of 100 ms. Data senders are 20, 40, 60
+and 80 ms away from it, so base round-trip times are 120 to 180 ms. TCP frames have 1514 bytes, in
+the Web simulations 1400 to 1628 bytes. Four UDP sources send 1 Mbit/s together in frames of 573
+bytes. Starts are spread over 10 s, and the warm-up is 100 s. Delays are only in the direction of
+the data, where the paper's machines added them.
 
-The bulk traffic was measured: figure 2 of the paper labels the bottleneck as Ethernet of 10 Mbit/s,
-and its hosts run Linux. So a frame also takes Ethernet's preamble, checksum and gap, and TCP has
-timestamps, which Linux enables by default. The Web traffic was simulated with ns-2, whose links
-carry only the packets.
+The paper measured bulk traffic. Its figure 2 labels the bottleneck as Ethernet of 10 Mbit/s, and
+its hosts run Linux. So a frame also occupies the link for Ethernet's preamble, checksum and gap,
+and TCP has timestamps, which Linux enables by default. The paper simulated Web traffic with ns-2,
+whose links carry only the packets.
 
-Not from the paper: its table of Web distributions is lost. The preset is the first of Feldmann's
-two sets, the only one whose link fills up between 800 and 1400 sessions, as the paper's does. Four
-Web loads are named; its 1000 simulations of 50 repetitions and four mechanisms make five. The fifth
-is ours: the middle of the range.
+The available copy of the paper lacks the table of Web distributions. The preset is the first of
+Feldmann's two sets; only with this set does the link fill between 800 and 1400 sessions, as in the
+paper. The paper names four Web loads; its 1000 simulations, with 50 repetitions and four
+mechanisms, require five. The fifth load here is the middle of the range.
 """
 
 from __future__ import annotations
 
 from sojourn.scenario import Scenario
 
-#: Bottleneck rate in bit/s, the TCP frame in bytes, UDP's aggregate rate in bit/s.
+#: Rate of the bottleneck in bit/s, length of a TCP frame in bytes, total rate of UDP in bit/s.
 RATE, FRAME, UDP_RATE = 10e6, 1514, 1e6
 #: Base round-trip times in seconds.
 ROUND_TRIPS = (0.120, 0.140, 0.160, 0.180)
-#: Loads of the two worlds.
+#: Loads: numbers of bulk flows and of Web sessions.
 FLOWS = (16, 32, 64, 128, 256)
 SESSIONS = (800, 1000, 1100, 1200, 1400)
-#: Frames of the Web simulations: 1400 to 1628 bytes, evenly distributed, mean 1514.
+#: Lengths of frames in the Web simulations, in bytes: 1400 to 1628 in equal steps, mean 1514.
 WEB_FRAMES = (1400, 1457, 1514, 1571, 1628)
-#: Bytes of a full frame without payload: Ethernet, IPv4 and TCP headers without options.
+#: Length of the headers of a TCP frame in bytes: Ethernet, IPv4 and TCP without options.
 HEADERS = 54
-#: Additional bytes of a frame on an Ethernet cable: preamble, checksum, gap (IEEE 802.3).
+#: Length of preamble, checksum and gap of a frame on Ethernet (IEEE 802.3), in bytes.
 OVERHEAD = 24
-#: Seconds within which flows start.
+#: Time within which flows start, in seconds.
 STARTS = 10.0
-#: TCP of the study: SACK, Reno's window, no timestamps; and that of the testbed's Linux.
+#: TCP of the Web simulations: Reno with SACK and without timestamps. `LINUX_TCP` of the bulk
+#: measurements also has timestamps.
 TCP = "reno profile sack-2001"
 LINUX_TCP = f"{TCP} timestamps on"
-#: Web sessions: values of Feldmann's first set (see the module's comment).
+#: Application of Web sessions, with the distributions of Feldmann's first set.
 WEB = "web preset pareto-1"
 
 _NETWORK = """
@@ -105,15 +106,18 @@ def bulk(
     tcp: str = LINUX_TCP,
     starts: float = STARTS,
 ) -> Scenario:
-    """Returns `flows` endless TCP transfers and the UDP sources, over Ethernet."""
+    """Returns the scenario of `flows` endless TCP transfers and the UDP sources, over Ethernet.
+
+    Times are in seconds.
+    """
     group = _TCP_GROUP.format(name="bulk", app="bulk", tcp=tcp, count=flows, starts=starts)
     return _scenario(f"taildrop bulk {flows}", duration, warmup, group, queue, starts, OVERHEAD)
 
 
 def web(sessions: int, duration: float, warmup: float, queue: str = "pfifo limit 300p") -> Scenario:
-    """Returns a scenario of `sessions` Web sessions and the UDP sources.
+    """Returns the scenario of `sessions` concurrent Web sessions and the UDP sources.
 
-    The sessions are concurrent, and divided equally over the frame sizes.
+    Sessions are divided equally between the lengths of frames. Times are in seconds.
     """
     share, rest = divmod(sessions, len(WEB_FRAMES))
     groups = "".join(

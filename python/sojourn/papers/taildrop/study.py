@@ -1,4 +1,4 @@
-"""The runs and their sizes, in the main reading of the paper and in others."""
+"""Runs of the tail-drop study and their sizes, in the main reading and in alternative readings."""
 
 from __future__ import annotations
 
@@ -26,71 +26,79 @@ from sojourn.tune.redopt import STANDARD_WEIGHT, Link, RedParameters
 from sojourn.tune.verify import Trial, Verified, verified
 from sojourn.tune.verify import measure as proved
 
-#: ACKs are delayed in the study's TCP: PFTK's b.
+#: Segments for each ACK in the PFTK formula (its b): the study's TCP delays ACKs.
 _SEGMENTS_PER_ACK = 2
 REAL_TCP = "reno"
-"""The kernel's Reno, and the simulator's model of it: no current kernel has the paper's TCP."""
+"""TCP of real runs and of their simulation: Linux's Reno. No current kernel has the paper's TCP."""
 METRICS = (
     *("goodput", "udp_loss", "sojourn_mean", "sojourn_p95", "sojourn_sd"),
     "consecutive_loss_mean",
 )
-"""Metrics of the figures and of the comparison with real runs."""
+"""Metrics of the figures, and of the comparison between real and simulated runs."""
 CLAIMED = (*METRICS, "consecutive_loss_sd")
-"""Metrics that simulated runs record in other readings."""
+"""Metrics that are stored for simulated runs in alternative readings."""
 KEPT = (*CLAIMED, "udp.delay_mean")
-"""Metrics that they record in the main reading and for today's queues."""
+"""Metrics that are stored for simulated runs in the main reading and with today's queues."""
 TODAY: Mapping[World, tuple[str, tuple[int, ...]]] = {
     "bulk": ("flows", (16, 64, 256)),
     "web": ("sessions", (1000, 1400)),
 }
-"""Loads of the runs with today's queues."""
+"""Factor and levels of the load in runs with today's queues, by kind of traffic."""
 _DELAY_WITHIN = 0.02
-"""Relative accuracy of tail drop's delay against REDopt's, set by its buffer, in one run."""
+"""Maximum relative difference of tail drop's delay from REDopt's when its buffer is set."""
 _BUFFERS = 6
-"""Largest number of buffers tried for that."""
+"""Maximum number of buffer sizes that are tried to set tail drop's delay."""
 BETWEEN = 4.0
-"""Seconds that a real run takes in addition to its length: start and end of hosts and programs."""
+"""Seconds that a real run takes in addition to its length, to start and end hosts and programs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """Lengths in seconds and numbers of runs."""
+    """Size of the study; lengths are in seconds."""
 
     bulk: float
+    """Length of a run of bulk traffic, including the warm-up."""
     bulk_warmup: float
     bulk_seeds: int
+    """Number of seeds of bulk traffic in the main reading."""
     proof: float
-    """Length of a run that verifies REDopt."""
+    """Length of a run that verifies REDopt's parameters."""
     flows: tuple[int, ...] = scenarios.FLOWS
+    """Loads of bulk traffic."""
     starts: float = scenarios.STARTS
     """Time within which flows start."""
     tcp: str = scenarios.LINUX_TCP
+    """TCP of bulk traffic, as words of a scenario."""
     queues: tuple[str, ...] = mechanisms.MECHANISMS
+    """Mechanisms to run with bulk traffic."""
     web: float = 0
-    """Length of Web runs; 0 omits Web traffic and other readings."""
+    """Length of a run of Web traffic; 0 omits Web traffic and all alternative readings."""
     web_warmup: float = 0
     web_seeds: int = 0
+    """Number of seeds of Web traffic in the main reading."""
     pilot: float = 0
+    """Length of a run that counts active Web flows for REDopt's parameters."""
     pilot_seeds: int = 0
+    """Number of seeds of runs that count active Web flows."""
     variant_seeds: int = 0
-    """Number of seeds of the other readings of bulk traffic, whose runs are as long as the main
-    reading's."""
+    """Number of seeds of bulk traffic in alternative readings, with runs of length `bulk`."""
     web_variant: float = 0
-    """Length of the other readings' Web runs."""
+    """Length of a run of Web traffic in alternative readings."""
     web_variant_seeds: int = 0
+    """Number of seeds of Web traffic in alternative readings."""
 
     @property
     def runs(self) -> int:
-        """Number of runs of bulk traffic."""
+        """Returns the number of runs of bulk traffic in the main reading."""
         return len(self.flows) * len(self.queues) * self.bulk_seeds
 
     @property
     def seconds(self) -> float:
-        """Returns their approximate real duration in sequence."""
+        """Returns the approximate duration of real runs of bulk traffic in sequence, in seconds."""
         return self.runs * (self.bulk + BETWEEN)
 
     def bulk_scenario(self, flows: int) -> Scenario:
-        """Returns bulk traffic, without the mechanism's queue."""
+        """Returns the scenario of bulk traffic with a default queue in place of a mechanism's."""
         return scenarios.bulk(flows, self.bulk, self.bulk_warmup, tcp=self.tcp, starts=self.starts)
 
 
@@ -99,33 +107,33 @@ FULL = Size(
     bulk=500, bulk_warmup=100, bulk_seeds=10, proof=400, web=5000, web_warmup=100, web_seeds=50,
     pilot=2000, pilot_seeds=10, variant_seeds=10, web_variant=1250, web_variant_seeds=12,
 )  # fmt: skip
-#: Minutes on two cores.
+#: Takes minutes on two cores.
 QUICK = Size(
     bulk=100, bulk_warmup=40, bulk_seeds=6, proof=100, web=200, web_warmup=60, web_seeds=6,
     pilot=200, pilot_seeds=4, variant_seeds=3, web_variant=200, web_variant_seeds=3,
 )  # fmt: skip
-#: Real runs: the paper's loads and warm-up, at a quarter of its lengths.
+#: Real runs have the paper's loads, a measured time of 100 s and half of its warm-up.
 REAL_FULL = Size(bulk=150, bulk_warmup=50, bulk_seeds=5, proof=400, tcp=REAL_TCP)
-#: About ten minutes.
+#: Real runs take about ten minutes.
 REAL_QUICK = Size(
     bulk=21, bulk_warmup=8, bulk_seeds=3, proof=150, flows=(16, 64), starts=4, tcp=REAL_TCP
 )
 
 
-#: For Linux in virtual time, which has the kernel's Reno: light, medium and heavy load, a fifth of
-#: the paper's length.
+#: Runs by Linux in virtual time have light, medium and heavy loads, at a fifth of the paper's
+#: length.
 LINUX = Size(
     bulk=100, bulk_warmup=40, bulk_seeds=5, proof=100, flows=VARIANT_FLOWS, tcp=REAL_TCP
 )  # fmt: skip
 
 
 def lasting(size: Size) -> str:
-    """Returns an estimate of the duration of the real runs."""
+    """Describes the number of real runs and their estimated duration."""
     return estimate(f"{size.runs} real runs of {size.bulk:g} s", size.seconds)
 
 
 def _fresh(number: int) -> Any:
-    """Returns the seeds of the runs that judge claims, as a list."""
+    """Returns `number` seeds from `FIRST_SEED` on, which no run before the claims used."""
     return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
 
 
@@ -138,19 +146,19 @@ class Setting:
 
     load: int
     flows: float
-    """Number of flows in the model: the bulk flows, or the mean number of active Web flows."""
+    """Number of flows in REDopt's model: of bulk flows, or the mean number of active Web flows."""
     found: Verified
-    """Thresholds and `max_p`."""
+    """Parameters that meet REDopt's conditions, with all rounds of their verification."""
     trials: Mapping[int, Trial]
-    """Behaviour of the average queue with each weight, by the divisor of REDstd's weight."""
+    """Verification with each limit of the weight, by the divisor of REDstd's weight."""
 
     @property
     def parameters(self) -> RedParameters:
-        """Returns the parameters of the main reading."""
+        """Returns REDopt's parameters in the main reading."""
         return self.trials[mechanisms.WEIGHT_PARTS[0]].parameters
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the setting as JSON-compatible data."""
+        """Returns the setting as data for JSON."""
         return {
             "load": self.load,
             "flows": self.flows,
@@ -164,7 +172,7 @@ Settings = tuple[Setting, ...]
 
 
 def link(flows: float) -> Link:
-    """Returns the study's bottleneck under `flows` TCP flows, in the form of REDopt's model."""
+    """Returns the study's bottleneck with `flows` TCP flows, as input of REDopt's model."""
     return Link(
         rate=scenarios.RATE,
         rtts=scenarios.ROUND_TRIPS,
@@ -183,7 +191,11 @@ def settings_for(
     workers: int | None,
     report: Report | None,
 ) -> Settings:
-    """Returns REDopt for each load, by its active flows, verified by runs of `proof` seconds."""
+    """Returns REDopt's parameters for each load, verified by simulations of `proof` seconds.
+
+    `loads` has the number of active flows by load, `spacing` is that of early drops, and `parts`
+    has the divisors of REDstd's weight that limit REDopt's weight. `report` receives the progress.
+    """
     begin, done = time.perf_counter(), 0
 
     def one(item: tuple[int, float]) -> Setting:
@@ -211,14 +223,17 @@ def settings_for(
 
 
 _TRIES = 3
-"""Approximate number of runs to set a buffer for a delay, and of rounds to verify REDopt."""
+"""Approximate number of runs that set a buffer for a delay, and of rounds that verify REDopt."""
 
 
 def work(size: Size) -> float:
-    """Returns the approximate seconds that all runs of a size simulate; the link is always busy."""
+    """Returns the simulated seconds of all runs of a size.
+
+    They are proportional to the CPU time, because the link is busy in all runs.
+    """
     loads, queues = len(size.flows), len(size.queues)
     bulk = loads * (queues * size.bulk_seeds + size.bulk_seeds + _TRIES) * size.bulk
-    # Two runs each: the rounds, then a verification of every weight.
+    # Two runs for each round of the verification, and two for each weight.
     proofs = 2 * (_TRIES + len(mechanisms.WEIGHT_PARTS)) * size.proof
     sessions = len(scenarios.SESSIONS)
     web = (
@@ -256,7 +271,11 @@ def cells_of(
     scenario: Callable[[int], Scenario],
     names: tuple[str, ...] = mechanisms.MECHANISMS,
 ) -> Cells:
-    """Returns each load with each mechanism."""
+    """Returns the cells: each load with each mechanism of `names`.
+
+    `factor` is the factor of the load; `queues` returns the queues for REDopt's parameters, and
+    `scenario` the scenario of a load.
+    """
     cells: list[tuple[Mapping[str, str | int], Scenario]] = []
     for setting in settings:
         base, listed = scenario(setting.load), queues(setting.parameters)
@@ -267,12 +286,12 @@ def cells_of(
 
 
 def _queues(world: World) -> Callable[[RedParameters], Mapping[str, str]]:
-    """Returns the main reading's queues."""
+    """Returns the function that gives the queues of the main reading from REDopt's parameters."""
     return partial(mechanisms.queues, spacing=SPACING[world])
 
 
 def _late(frame: pd.DataFrame, factor: str) -> pd.Series[float]:
-    """Returns the last step's share of UDP loss' growth, by mechanism and seed: `LATE`."""
+    """Returns `LATE` by mechanism and seed; `factor` is the factor of the load."""
     loss = frame.set_index(["mechanism", "seed", factor])["udp_loss"].unstack()
     loads = [int(load) for load in loss.columns]
     first, before, last = loads[0], loads[-2], loads[-1]
@@ -284,9 +303,9 @@ def _late(frame: pd.DataFrame, factor: str) -> pd.Series[float]:
 
 
 def of_bulk(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns the table of bulk traffic with values derived from several runs or metrics.
+    """Returns the table of bulk traffic with the derived metrics `RANGE` and `TAIL`.
 
-    Such a value is missing if one of its runs is.
+    A derived value is NaN if one of the runs from which it is derived is missing.
     """
     loss = frame.groupby(["flows", "seed"])["udp_loss"]
     largest, smallest, mean = (
@@ -294,34 +313,38 @@ def of_bulk(frame: pd.DataFrame) -> pd.DataFrame:
         for name in ("max", "min", "mean")
     )
     row, deviation = frame["consecutive_loss_mean"], frame["consecutive_loss_sd"]
-    # Without consecutive losses there is no tail.
+    # If all losses are single, mean and variance are 1 and 0, and the ratio is undefined.
     tail = (deviation**2 / (row * (row - 1))).mask(row == 1, 0.0)
     found = pd.DataFrame({claims.RANGE: (largest - smallest) / mean, claims.TAIL: tail})
     return pd.concat([frame, found], axis="columns")
 
 
 def of_web(frame: pd.DataFrame, bulk: pd.DataFrame) -> pd.DataFrame:
-    """Returns the table of Web traffic with the growth of UDP loss, here and with bulk traffic."""
+    """Returns the table of Web traffic with `LATE`, and `LATE_BULK` from the bulk traffic."""
     rows = pd.MultiIndex.from_frame(frame[["mechanism", "seed"]])
     grown = {claims.LATE: _late(frame, "sessions"), claims.LATE_BULK: _late(bulk, "flows")}
     return frame.assign(**{name: of.reindex(rows).to_numpy() for name, of in grown.items()})
 
 
 def beside(others: pd.DataFrame, differing: tuple[str, ...], table: pd.DataFrame) -> pd.DataFrame:
-    """Returns a reading's runs with those of the mechanisms that it does not change, by seed."""
+    """Returns a reading's runs, completed with runs of the main reading.
+
+    `others` are runs of the main reading. Those of mechanisms that are not in `differing`, with the
+    seeds of `table`, are added.
+    """
     same = others[~others["mechanism"].isin(differing) & others["seed"].isin(table["seed"])]
     return pd.concat([same, table], ignore_index=True)
 
 
 def _active(table: Table) -> Frames:
-    """Returns the mean number of active Web flows by load and seed."""
+    """Returns the mean number of active Web flows, by load and seed."""
     frame = table.frame[["sessions", "seed"]].copy()
     frame["active"] = table.frame[[f"web{f}.active_mean" for f in scenarios.WEB_FRAMES]].sum(axis=1)
     return {"": frame}
 
 
 class _Measured:
-    """The runs of a study, part by part."""
+    """Makes the runs of the study part by part; keeps REDopt's settings for later parts."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
@@ -329,7 +352,7 @@ class _Measured:
         self.settings: dict[str, Settings] = {}
 
     def _settings(self, name: str, loads: Mapping[int, float], world: World, title: str) -> None:
-        # Real runs have only the main reading.
+        # Without Web traffic the size has no alternative readings, so one weight suffices.
         parts = mechanisms.WEIGHT_PARTS if self.size.web else mechanisms.WEIGHT_PARTS[:1]
         self.settings[name] = settings_for(
             loads, self.size.proof, SPACING[world], parts,
@@ -337,7 +360,7 @@ class _Measured:
         )  # fmt: skip
 
     def bulk(self) -> pd.DataFrame:
-        """Makes bulk traffic in the main reading; returns its table."""
+        """Makes the runs of bulk traffic in the main reading; returns their table."""
         size = self.size
         loads = {n: float(n) for n in size.flows}
         self._settings("bulk", loads, "bulk", "REDopt for bulk flows")
@@ -356,7 +379,10 @@ class _Measured:
         return self.bench.make(part)[""]
 
     def equal_delay(self, bulk: pd.DataFrame) -> None:
-        """Makes bulk traffic with tail drop's buffer set for REDopt's delay."""
+        """Makes runs of bulk traffic with tail drop whose buffer is set for REDopt's delay.
+
+        `bulk` is the table of the main reading.
+        """
         size = self.size
         of = bulk[bulk["mechanism"] == mechanisms.REDOPT].groupby("flows")["sojourn_mean"].mean()
         cells: list[tuple[Mapping[str, str | int], Scenario]] = []
@@ -380,7 +406,10 @@ class _Measured:
         )
 
     def pilot(self, name: str, title: str, scale: float, seconds: float, seeds: int) -> None:
-        """Counts active Web flows, from which REDopt's settings follow."""
+        """Makes runs that count active Web flows, and finds REDopt's settings from the counts.
+
+        `name` is the key of the settings, `scale` the number of sessions for each of the paper's.
+        """
         part = Part(
             name=f"pilot/{name}",
             title=f"active flows, {title}",
@@ -398,7 +427,7 @@ class _Measured:
         return scenarios.web(round(sessions * scale), seconds, self.size.web_warmup)
 
     def web(self, bulk: pd.DataFrame) -> pd.DataFrame:
-        """Makes Web traffic in the main reading; returns its table."""
+        """Makes the runs of Web traffic in the main reading; returns their table."""
         size = self.size
         self.pilot("web", "Web sessions", 1.0, size.pilot, size.pilot_seeds)
         settings = self.settings["web"]
@@ -420,7 +449,10 @@ class _Measured:
         return self.bench.make(part)[""]
 
     def short_web(self) -> pd.DataFrame:
-        """Makes the main reading's Web traffic at the other readings' length; returns its table."""
+        """Makes shorter runs of Web traffic in the main reading; returns their table.
+
+        They are as long as the runs of alternative readings, which they complete.
+        """
         size = self.size
         part = Part(
             name="web-short",
@@ -436,9 +468,10 @@ class _Measured:
         return self.bench.make(part)[""]
 
     def variant(self, variant: Variant, others: pd.DataFrame, bulk: pd.DataFrame) -> None:
-        """Makes another reading; `others` has the runs of the mechanisms that it does not change.
+        """Makes the runs of an alternative reading and judges its claims.
 
-        Web traffic is compared with `bulk`, the main reading's.
+        `others` has the main reading's runs of the same traffic, for the mechanisms that the
+        reading does not change. `bulk` has the main reading's bulk traffic.
         """
         size, bulky = self.size, variant.world == "bulk"
         if bulky:
@@ -459,7 +492,7 @@ class _Measured:
                 base = self._web(load, size.web_variant, variant.scale)
             return variant.scenario(base)
 
-        # A claim on every load is judged on the loads of the reading.
+        # Claims on every load are judged only on the loads of the reading.
         factor = "flows" if bulky else "sessions"
         loads = [setting.load for setting in chosen]
         same = others[others[factor].isin(loads)]
@@ -483,7 +516,10 @@ class _Measured:
         )
 
     def today(self, world: World, others: pd.DataFrame) -> None:
-        """Makes runs of today's queues, without claims, with the seeds of the paper's."""
+        """Makes the runs with today's queues, on which no claims are judged.
+
+        `others` has the main reading's runs of the same traffic, which complete the table.
+        """
         size, bulky = self.size, world == "bulk"
         factor, loads = TODAY[world]
         cells: list[tuple[Mapping[str, str | int], Scenario]] = []
@@ -506,9 +542,10 @@ class _Measured:
 
 
 def buffer_for(delay: float, scenario: Scenario, start: int) -> int:
-    """Returns the approximate buffer in packets for a mean delay of `delay` with tail drop.
+    """Returns the buffer in packets with which tail drop has a mean delay of about `delay` seconds.
 
-    Delay is nearly proportional to the buffer, so each try corrects the last by their ratio.
+    It begins with `start`. Delay is nearly proportional to the buffer, so each further size is the
+    previous one, corrected by the ratio of delays.
     """
     limit, tried = start, dict[int, float]()
     while len(tried) < _BUFFERS and limit not in tried:
@@ -521,7 +558,10 @@ def buffer_for(delay: float, scenario: Scenario, start: int) -> int:
 
 
 def measure(bench: Bench) -> dict[str, Any]:
-    """Finds REDopt's settings, runs both kinds of traffic, and the other readings."""
+    """Finds REDopt's settings and makes all runs; without Web traffic, only the bulk traffic.
+
+    Returns REDopt's settings by kind of traffic.
+    """
     made, size = _Measured(bench), bench.size
     bench.check([({}, size.bulk_scenario(max(size.flows)))])
     bulk = made.bulk()
@@ -539,7 +579,10 @@ def measure(bench: Bench) -> dict[str, Any]:
 
 
 def reason(outcome: Outcome, judgement: Judgement) -> str:
-    """Returns why a finding may not have been reproduced, as far as other readings show."""
+    """Describes in which alternative readings a finding holds that does not hold.
+
+    Returns an empty text for other verdicts.
+    """
     if judgement.verdict != "does not hold":
         return ""
     looks = {
@@ -547,8 +590,8 @@ def reason(outcome: Outcome, judgement: Judgement) -> str:
         for v in VARIANTS
     }
     if not any(looks.values()):
-        return "No other reading was tried."
+        return "No alternative reading was judged."
     holding = [f"{v.name} ({v.text})" for v, verdict in looks.items() if verdict == "holds"]
     if holding:
-        return f"It would hold with {' or with '.join(holding)}."
-    return "No other reading tried makes it hold."
+        return f"It holds in the reading {' and in the reading '.join(holding)}."
+    return "It holds in no alternative reading."

@@ -1,7 +1,7 @@
-"""Other readings of the paper's open details.
+"""Alternative readings of details that the paper does not state.
 
-Each variant changes one detail that the paper does not state, and the same claims are judged again.
-Their verdicts are listed with those of the main reading and do not replace them.
+Each variant changes one such detail, and the claims are judged again. The page lists these verdicts
+beside those of the main reading, which they do not replace.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from sojourn.papers.taildrop.mechanisms import (
 from sojourn.scenario import Scenario
 from sojourn.tune.redopt import BUFFER_SHARE, MAX_SHARE, MIN_SHARE, RedParameters
 
-#: Loads of the bulk variants: light, medium and heavy, as the claims need them.
+#: Loads of bulk traffic in alternative readings: those that claims name.
 FLOWS = (16, 32, 128, 256)
-#: The path's capacity in packets, as the paper gives it.
+#: The path's capacity in packets, as the paper states it.
 CAPACITY = 300
-#: Sessions run here for each of the paper's. The paper's indicator of load, REDopt's `max_p`, grows
-#: most from 1200 to 1400 sessions (16.7-fold). Of the steps from s to 7/6 s that were tried here
-#: (550 to 1400 sessions, pilots of 400 s, seeds 1 to 3) it grows most from 840 to 980 (1.5-fold).
+#: Number of Web sessions for each of the paper's in the reading with scaled loads. In the paper,
+#: REDopt's `max_p` indicates the load and grows most from 1200 to 1400 sessions (by a factor of
+#: 16.7). Here, of the steps from s to 7/6 s sessions, it grows most from 840 to 980 (by 1.5). These
+#: steps were tried from 550 to 1400 sessions, with runs of 400 s and seeds 1 to 3.
 WEB_SCALE = 0.7
 
 World = Literal["bulk", "web"]
@@ -65,17 +66,18 @@ def _frames_alone(scenario: Scenario) -> Scenario:
 
 @dataclass(frozen=True)
 class Variant:
-    """One other reading.
+    """An alternative reading.
 
     Attributes:
-        name: its name in tables.
-        text: the changed detail, with a reason.
-        queues: the mechanisms' queues; REDopt's parameters come as in the main reading.
-        scenario: further changes to the scenario.
-        tcp: the transport, for bulk traffic.
-        world: which of the two studies it belongs to.
-        differing: the mechanisms whose runs differ from the main reading's.
-        scale: Web sessions that are run for each of the paper's.
+        name: name of the reading in tables.
+        text: description of the changed detail.
+        queues: function that returns the mechanisms' queues from REDopt's parameters in the main
+            reading.
+        scenario: function that makes further changes to the scenario.
+        tcp: TCP of bulk traffic, as words of a scenario.
+        world: kind of traffic, `bulk` or `web`.
+        differing: mechanisms whose runs differ from those of the main reading.
+        scale: number of Web sessions for each of the paper's.
     """
 
     name: str
@@ -89,7 +91,7 @@ class Variant:
 
     @property
     def part(self) -> str:
-        """Returns the name of its part of the study."""
+        """Returns the name of the part of the study with the runs of this reading."""
         words = self.name.lower().replace(",", "").replace("/", "-").replace(" ", "-")
         return f"variants/{words}"
 
@@ -97,7 +99,7 @@ class Variant:
 def _weight(world: World, part: int) -> Variant:
     return Variant(
         f"{world if world == 'bulk' else 'Web'}, weight 1/{part}",
-        f"REDopt's weight is at most 1/{part} of REDstd's, thresholds and max_p as they are",
+        f"REDopt's weight is at most 1/{part} of REDstd's, with unchanged thresholds and max_p",
         lambda redopt: queues(lighter(redopt, part), SPACING[world]),
         world=world,
         differing=(REDOPT,),
@@ -107,21 +109,21 @@ def _weight(world: World, part: int) -> Variant:
 VARIANTS: tuple[Variant, ...] = (
     Variant(
         "plain framing",
-        "the link carries 1514 bytes a frame and no more, TCP has no timestamps, as in ns-2",
+        "a frame occupies the link for its 1514 bytes only, and TCP has no timestamps, as in ns-2",
         lambda redopt: queues(redopt, DUMMYNET),
         _frames_alone,
         scenarios.TCP,
     ),
     Variant(
         "no timestamps",
-        "Ethernet framing, TCP without timestamps, of which the text says nothing",
+        "Ethernet framing, and TCP without timestamps, which the paper does not mention",
         lambda redopt: queues(redopt, DUMMYNET),
         tcp=scenarios.TCP,
     ),
     *(_weight("bulk", part) for part in WEIGHT_PARTS[1:]),
     Variant(
         "bulk, 300 packets",
-        "buffers of the path's capacity, 300 packets, at every load instead of growing with it",
+        "buffers have the path's capacity of 300 packets at every load",
         lambda redopt: queues(_capacity(redopt), DUMMYNET),
     ),
     Variant(
@@ -131,32 +133,32 @@ VARIANTS: tuple[Variant, ...] = (
     ),
     Variant(
         "ns-2 spacing",
-        "early drops wait as in ns-2: at the same max_p a third as many",
+        "early drops are spaced as in ns-2, which drops a third as many packets at the same max_p",
         lambda redopt: queues(redopt, NS2),
     ),
     Variant(
         "half buffers",
-        "half of the reconstructed REDopt's buffer, thresholds in proportion",
+        "buffers and thresholds are half of those of the reconstructed REDopt",
         lambda redopt: queues(_half(redopt), DUMMYNET),
     ),
     Variant(
         "half buffers, ns-2 spacing",
-        "half of the buffers and ns-2's spacing together",
+        "buffers and thresholds are halved, and early drops are spaced as in ns-2",
         lambda redopt: queues(_half(redopt), NS2),
     ),
     *(_weight("web", part) for part in WEIGHT_PARTS[1:]),
     Variant(
         "Web, 300 packets",
-        "buffers of the path's capacity, 300 packets, at every load instead of growing with it",
+        "buffers have the path's capacity of 300 packets at every load",
         lambda redopt: queues(_capacity(redopt), NS2),
         world="web",
     ),
     Variant(
         "Web, scaled loads",
-        f"{WEB_SCALE:g} sessions for each of the paper's, where max_p grows most here",
+        f"{WEB_SCALE:g} sessions for each of the paper's, because max_p grows most at these loads",
         lambda redopt: queues(redopt, NS2),
         world="web",
         scale=WEB_SCALE,
     ),
 )
-"""The readings that were tried."""
+"""The alternative readings of bulk and Web traffic."""
