@@ -348,7 +348,7 @@ def test_missing_values_are_told() -> None:
     frame.loc[(frame.queue == "red") & (frame.seed == 3) & (frame.flows == 16), "delay"] = math.nan
     found = verdict(ratio, frame)
     assert found.verdict == HOLDS
-    assert "1 seeds with a missing value omitted" in found.note
+    assert "1 seeds with a missing value were omitted" in found.note
     assert found.seeds == 11
     frame["delay"] = math.nan
     assert "two are required" in verdict(ratio, frame).note

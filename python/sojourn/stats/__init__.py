@@ -1,6 +1,6 @@
-"""Statistics: intervals, paired differences, analysis of variance, claims.
+"""Statistics: intervals, paired differences, analysis of variance and claims.
 
-Pure functions on arrays and data frames. Names are loaded on first use.
+All functions are pure functions of arrays and data frames. Modules are imported on first use.
 """
 
 from sojourn import lazy

@@ -1,4 +1,4 @@
-"""Conversion of samples: any sequence of numbers, checked once."""
+"""Conversion of samples to arrays, with checks of their values and sizes."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-"""A one-dimensional array of real numbers."""
+"""One-dimensional array of floating-point numbers."""
 
 
 class StatisticsError(ValueError):
-    """The given numbers cannot answer the question."""
+    """The given values do not allow the requested statistic."""
 
 
 def sample(values: npt.ArrayLike, least: int = 1, what: str = "sample") -> Floats:
-    """Returns values as an array of finite numbers, at least `least` of them."""
+    """Returns values as an array.
+
+    Raises `StatisticsError` if there are fewer than `least` values, or if one is not finite. `what`
+    is the noun for the values in the error.
+    """
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
-        raise StatisticsError(
-            f"the {what} must be one row of numbers, not {array.ndim}-dimensional"
-        )
+        raise StatisticsError(f"the {what} must be one-dimensional, not {array.ndim}-dimensional")
     if not np.isfinite(array).all():
         bad = int((~np.isfinite(array)).sum())
         raise StatisticsError(f"the {what} has {bad} values that are not finite numbers")
@@ -31,7 +33,7 @@ def sample(values: npt.ArrayLike, least: int = 1, what: str = "sample") -> Float
 
 
 def pairs(a: npt.ArrayLike, b: npt.ArrayLike, least: int = 2) -> tuple[Floats, Floats]:
-    """Returns two samples of equal length."""
+    """Returns two samples as arrays; raises `StatisticsError` if their lengths differ."""
     x, y = sample(a, least, "first sample"), sample(b, least, "second sample")
     if x.size != y.size:
         raise StatisticsError(f"paired samples must be equally long, not {x.size} and {y.size}")
@@ -41,7 +43,10 @@ def pairs(a: npt.ArrayLike, b: npt.ArrayLike, least: int = 2) -> tuple[Floats, F
 def grouped(
     groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike], least: int = 1
 ) -> dict[str, Floats]:
-    """Returns two or more samples by name (numbered from 1 without names)."""
+    """Returns samples as arrays by name; samples without names are numbered from 1.
+
+    Raises `StatisticsError` if there are fewer than two samples.
+    """
     items = (
         groups.items()
         if isinstance(groups, Mapping)
@@ -49,12 +54,12 @@ def grouped(
     )
     named = {str(name): sample(g, least, f"group {name!r}") for name, g in items}
     if len(named) < 2:
-        raise StatisticsError(f"{len(named)} group given; a comparison needs two or more")
+        raise StatisticsError(f"{len(named)} groups given; a comparison needs at least two")
     return named
 
 
 def check_level(level: float) -> float:
-    """Returns a confidence level, checked to be strictly between 0 and 1."""
+    """Returns a confidence level; raises `StatisticsError` unless it is between 0 and 1."""
     if not 0.0 < level < 1.0:
         raise StatisticsError(f"a confidence level must be between 0 and 1, not {level}")
     return level

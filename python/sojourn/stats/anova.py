@@ -1,4 +1,4 @@
-"""Analysis of variance: one-way, Welch's for unequal variances, and for blocks of equal seeds."""
+"""Analysis of variance: one-way, for unequal variances (Welch), and for blocks of equal seeds."""
 
 from __future__ import annotations
 
@@ -16,39 +16,48 @@ from sojourn.stats._arrays import Floats, StatisticsError, grouped
 
 @dataclass(frozen=True, slots=True)
 class Anova:
-    """A one-way analysis of variance."""
+    """The result of an analysis of variance of one factor."""
 
     names: tuple[str, ...]
+    """Names of the groups."""
     sizes: tuple[int, ...]
+    """Numbers of values by group."""
     means: tuple[float, ...]
+    """Means by group."""
     df_between: float
+    """Degrees of freedom between groups."""
     df_within: float
+    """Degrees of freedom within groups."""
     ss_between: float
+    """Sum of squares between groups."""
     ss_within: float
+    """Sum of squares within groups; with blocks, of the residuals."""
     f: float
+    """The F statistic; NaN if all values are equal."""
     p: float
     method: str
+    """`one-way`, `Welch` or `blocks`."""
 
     @property
     def ms_between(self) -> float:
-        """Mean square between groups."""
+        """Returns the mean square between groups."""
         return self.ss_between / self.df_between
 
     @property
     def ms_within(self) -> float:
-        """Mean square within groups (the residual variance)."""
+        """Returns the mean square within groups, which is the residual variance."""
         if self.method == "blocks":
             return self.ss_within / self.df_within
         return self.ss_within / (sum(self.sizes) - len(self.sizes))
 
     @property
     def eta_squared(self) -> float:
-        """Share of the variance between the groups."""
+        """Returns eta squared: the share of the groups in the sum of squares."""
         total = self.ss_between + self.ss_within
         return self.ss_between / total if total > 0 else math.nan
 
     def frame(self) -> pd.DataFrame:
-        """Returns the table, one row per source of variation."""
+        """Returns the ANOVA table, with a row for each source of variation."""
         nan = math.nan
         within = self.ss_within / self.df_within if self.method != "Welch" else self.ms_within
         return pd.DataFrame(
@@ -63,7 +72,7 @@ class Anova:
         )
 
     def summary(self) -> str:
-        """Returns the table in the format of statistics packages."""
+        """Returns the ANOVA table as text; with Welch's method, a line with F and p."""
         if self.method == "Welch":
             return (
                 f"Welch's one-way ANOVA: F = {self.f:.5g}, df = {self.df_between:g} and "
@@ -89,11 +98,14 @@ def _squares(named: dict[str, Floats]) -> tuple[float, float]:
 
 
 def one_way(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Anova:
-    """Returns a one-way ANOVA, which compares means of groups of equal variance."""
+    """Returns a one-way ANOVA, which compares the means of groups with equal variances."""
     named = grouped(groups)
     k, n = len(named), sum(g.size for g in named.values())
     if n <= k:
-        raise StatisticsError(f"{n} values in {k} groups do not allow an estimate of the spread")
+        raise StatisticsError(
+            f"{n} values in {k} groups do not allow an estimate of the variance; more values than "
+            "groups are required"
+        )
     between, within = _squares(named)
     dfb, dfw = k - 1, n - k
     f = (between / dfb) / (within / dfw) if within > 0 else (math.inf if between > 0 else math.nan)
@@ -112,14 +124,19 @@ def one_way(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> An
 
 
 def welch(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Anova:
-    """Returns Welch's ANOVA, which compares means of groups with any variances."""
+    """Returns Welch's ANOVA, which compares the means of groups with unequal variances.
+
+    Raises `StatisticsError` if all values of a group are equal.
+    """
     named = grouped(groups, 2)
     sizes = np.array([g.size for g in named.values()], dtype=np.float64)
     means = np.array([g.mean() for g in named.values()])
     variances = np.array([g.var(ddof=1) for g in named.values()])
     if (variances == 0).any():
         flat = [name for name, v in zip(named, variances, strict=True) if v == 0]
-        raise StatisticsError(f"no variation in {', '.join(flat)}: Welch's test requires some")
+        raise StatisticsError(
+            f"no variation in {', '.join(flat)}: Welch's test requires a variance above zero"
+        )
     k = len(named)
     w = sizes / variances
     centre = (w * means).sum() / w.sum()
@@ -143,15 +160,16 @@ def welch(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Anov
 
 
 def blocks(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Anova:
-    """Returns an ANOVA of groups whose i-th values belong together, as those of the same seed.
+    """Returns an ANOVA of groups whose i-th values have the same seed.
 
-    The common effect of a seed is removed from the residual (randomised complete blocks, a two-way
-    layout without replication): `ss_within` is the variation that neither group nor seed explains.
+    This is the analysis of randomised complete blocks: a two-way layout without replication. The
+    effect of the seed is removed, so `ss_within` is the variation that neither group nor seed
+    explains. Raises `StatisticsError` if groups have different sizes.
     """
     named = grouped(groups, 2)
     sizes = {g.size for g in named.values()}
     if len(sizes) > 1:
-        raise StatisticsError("every group needs a value of every seed: they differ in size")
+        raise StatisticsError("groups have different sizes; each needs a value for each seed")
     table = np.array(list(named.values()))
     k, n = table.shape
     grand = table.mean()

@@ -1,4 +1,4 @@
-"""Tests of assumptions: normal distribution and equal variances."""
+"""Tests of the assumptions of other tests: normal distribution and equal variances."""
 
 from __future__ import annotations
 
@@ -17,21 +17,26 @@ from sojourn.stats.anova import one_way
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A test of an assumption; a small p is evidence against it, a large p proves nothing."""
+    """The result of a test of an assumption.
+
+    A small p is evidence against the assumption; a large p is no evidence for it.
+    """
 
     method: str
+    """Name of the test."""
     statistic: float
     p: float
     n: int
+    """Number of values."""
 
     def frame(self) -> pd.DataFrame:
-        """Returns a data frame of one row."""
+        """Returns the result as a data frame with one row."""
         return pd.DataFrame(
             [{"statistic": self.statistic, "p": self.p, "n": self.n}], [self.method]
         )
 
     def summary(self) -> str:
-        """Returns a summary in one line."""
+        """Returns the result as a line of text."""
         return f"{self.method}: {self.statistic:.5g}, p = {self.p:.4g}, n = {self.n}"
 
 
@@ -39,15 +44,15 @@ def shapiro_wilk(values: npt.ArrayLike) -> Check:
     """Returns Shapiro and Wilk's test of normality, for 3 to 5000 values (Royston's AS R94)."""
     x = sample(values, 3)
     if x.size > 5000:
-        raise StatisticsError(f"{x.size} values: the test supports at most 5000")
+        raise StatisticsError(f"{x.size} values are too many: the test supports at most 5000")
     if float(np.ptp(x)) == 0.0:
-        raise StatisticsError("all values are equal: the test requires some variation")
+        raise StatisticsError("all values are equal: the test requires different values")
     found = _st.shapiro(x)
     return Check("Shapiro-Wilk", float(found.statistic), float(found.pvalue), int(x.size))
 
 
 def normal_residuals(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Check:
-    """Returns Shapiro and Wilk's test of the residuals from the groups' means."""
+    """Returns Shapiro and Wilk's test of normality for the residuals from the groups' means."""
     named = grouped(groups)
     return shapiro_wilk(np.concatenate([g - g.mean() for g in named.values()]))
 
@@ -55,7 +60,7 @@ def normal_residuals(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLik
 def levene(
     groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike],
 ) -> Check:
-    """Returns the test of equal variances about medians (Levene's, after Brown and Forsythe)."""
+    """Returns Levene's test of equal variances, with medians (Brown and Forsythe)."""
     named = grouped(groups, 2)
     spread = {name: np.abs(g - np.median(g)) for name, g in named.items()}
     table = one_way(spread)
@@ -66,10 +71,10 @@ def levene(
 def bartlett(
     groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike],
 ) -> Check:
-    """Returns Bartlett's test of equal variances, for normally distributed values."""
+    """Returns Bartlett's test of equal variances, which assumes normally distributed values."""
     named = grouped(groups, 2)
     if any(float(np.ptp(g)) == 0.0 for g in named.values()):
-        raise StatisticsError("a group without variation has no variance to compare")
+        raise StatisticsError("all values of a group are equal: the test requires a variance")
     found = _st.bartlett(*named.values())
     n = sum(g.size for g in named.values())
     return Check("Bartlett", float(found.statistic), float(found.pvalue), n)

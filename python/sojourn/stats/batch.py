@@ -1,4 +1,4 @@
-"""Statistics within one long run: batch means, and the end of the warm-up."""
+"""Statistics of the time series of a run: batch means, and the end of the warm-up."""
 
 from __future__ import annotations
 
@@ -14,32 +14,33 @@ from sojourn.stats.interval import Interval, mean_interval
 
 @dataclass(frozen=True, slots=True)
 class BatchMeans:
-    """The mean of a correlated series, with an interval from the means of its batches."""
+    """The mean of a correlated series, with an interval from the means of batches."""
 
     interval: Interval
+    """Mean with its interval."""
     batches: Floats
+    """Means of the batches."""
     lag1: float
-    """Correlation of neighbouring batches; a value well above 0 means that longer batches are
-    needed.
-    """
+    """Correlation between the means of consecutive batches; far above 0, batches are too short."""
 
     @property
     def trustworthy(self) -> bool:
-        """Returns whether neighbouring batches appear uncorrelated (95 %, one-sided)."""
+        """Returns whether consecutive batches are not significantly correlated (one-sided, 5 %)."""
         return self.lag1 <= 1.645 / float(np.sqrt(self.batches.size))
 
 
 def lag1(values: Floats) -> float:
-    """Returns the correlation of neighbours."""
+    """Returns the correlation between consecutive values; 0 if all values are equal."""
     centred = values - values.mean()
     bottom = float((centred**2).sum())
     return float((centred[1:] * centred[:-1]).sum()) / bottom if bottom > 0 else 0.0
 
 
 def batch_means(values: npt.ArrayLike, batches: int = 20, level: float = 0.95) -> BatchMeans:
-    """Divides a series into equal batches and treats their means as independent values.
+    """Returns the mean of a series, with an interval from the means of equal batches.
 
-    Values that do not fill a batch are omitted at the *start*, where effects of the warm-up remain.
+    The means are treated as independent values. Values that do not fill a batch are omitted at the
+    start, where effects of the warm-up may remain.
     """
     if batches < 2:
         raise StatisticsError("at least two batches are required")
@@ -51,45 +52,50 @@ def batch_means(values: npt.ArrayLike, batches: int = 20, level: float = 0.95) -
 
 @dataclass(frozen=True, slots=True)
 class WarmUp:
-    """The cut of a series after which its start no longer biases the mean."""
+    """The end of the warm-up in a series."""
 
     cut: int
-    """Number of values to omit."""
+    """Number of values at the start to omit."""
     score: Floats
     """MSER statistic of each possible cut."""
     group: int
-    """Number of values averaged into one beforehand (5 in MSER-5)."""
+    """Number of consecutive values that are averaged first (5 in MSER-5)."""
     found: bool
-    """False if the best cut is in the second half: the run is then too short."""
+    """Whether the cut is in the first half; otherwise the run is too short."""
 
 
 def mser(values: npt.ArrayLike, group: int = 5) -> WarmUp:
-    """Applies White's marginal standard error rule: the cut with the most precise mean."""
+    """Returns the end of the warm-up by White's marginal standard error rule (MSER).
+
+    It is the cut after which the mean has the smallest standard error. `group` consecutive values
+    are averaged first.
+    """
     x = sample(values, 4 * group, "series")
     n = x.size // group
     y = x[: n * group].reshape(n, group).mean(axis=1)
-    # Suffix sums evaluate every possible cut at once.
+    # Sums from each value to the end give the statistic of all cuts.
     left = np.arange(n, 0, -1, dtype=np.float64)
     centred = y - y.mean()
     total = np.cumsum(centred[::-1])[::-1]
     square = np.cumsum((centred**2)[::-1])[::-1]
     score = np.maximum(square - total**2 / left, 0.0) / left**2
-    # The last cuts leave too few values and are excluded.
+    # Cuts with fewer than five remaining values are excluded.
     usable = max(n - 5, 1)
     best = int(np.argmin(score[:usable]))
     return WarmUp(best * group, score[:usable], group, best <= n // 2)
 
 
 def welch_plot(runs: Sequence[npt.ArrayLike], window: int = 5) -> tuple[Floats, Floats]:
-    """Returns Welch's plot: the mean over runs at each time, and its moving average of +- `window`.
+    """Returns Welch's plot: the mean over runs at each time, and its moving average.
 
-    Near the start the window shrinks so that it remains centred. Series are cut to the shortest.
+    The moving average covers `window` values before and after each time. Near both ends the window
+    is smaller, so that it remains centred. All series are cut to the length of the shortest.
     """
     if window < 0:
-        raise StatisticsError("the window cannot be negative")
+        raise StatisticsError(f"the window must be 0 or more, not {window}")
     rows = [sample(r, 1, "series") for r in runs]
     if not rows:
-        raise StatisticsError("no runs given")
+        raise StatisticsError("the list of runs is empty; at least one run is required")
     length = min(r.size for r in rows)
     mean = np.mean([r[:length] for r in rows], axis=0)
     sums = np.concatenate(([0.0], np.cumsum(mean)))

@@ -1,4 +1,4 @@
-"""Selection of cells in a study's table, with one value per seed."""
+"""Selection of cells in a study's table, with one value for each seed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Level = str | int | float | bool
 """The value of a factor in one cell."""
 
 Cell = Mapping[str, Level | Sequence[Level]]
-"""Factors with the selected level or levels; several levels are averaged with equal weight."""
+"""Selected levels by factor; if a factor has several levels, their values are averaged."""
 
 
 class ClaimError(StatisticsError):
-    """A claim that does not fit the table."""
+    """A claim cannot be judged on the table, or its definition is invalid."""
 
 
 def _options(level: Level | Sequence[Level]) -> list[Level]:
@@ -28,7 +28,7 @@ def _options(level: Level | Sequence[Level]) -> list[Level]:
 
 
 def column(frame: pd.DataFrame, name: str, what: str) -> None:
-    """Checks that the table has a column of this name."""
+    """Raises `ClaimError` if the table has no column `name`; `what` is the column's noun."""
     if name not in frame.columns:
         close = get_close_matches(name, [str(c) for c in frame.columns], n=1)
         hint = f": did you mean `{close[0]}`?" if close else ""
@@ -36,7 +36,7 @@ def column(frame: pd.DataFrame, name: str, what: str) -> None:
 
 
 def levels(frame: pd.DataFrame, factor: str) -> list[Level]:
-    """Returns the levels of a factor in the order of the table, numbers in ascending order."""
+    """Returns the levels of a factor: numbers in ascending order, others in the table's order."""
     column(frame, factor, "factor")
     found: list[Any] = list(dict.fromkeys(frame[factor].tolist()))
     if all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in found):
@@ -45,7 +45,7 @@ def levels(frame: pd.DataFrame, factor: str) -> list[Level]:
 
 
 def _rows(frame: pd.DataFrame, cell: Cell) -> npt.NDArray[np.bool_]:
-    """Returns which rows belong to a cell; every named level must exist."""
+    """Returns which rows belong to a cell; raises `ClaimError` if a level does not exist."""
     chosen = np.ones(len(frame), dtype=np.bool_)
     for factor, wanted in cell.items():
         column(frame, factor, "factor")
@@ -63,18 +63,21 @@ def _rows(frame: pd.DataFrame, cell: Cell) -> npt.NDArray[np.bool_]:
 
 
 def choose(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
-    """Returns the rows of a cell; every named level must exist."""
+    """Returns the rows of a cell; raises `ClaimError` if a level does not exist."""
     return frame[_rows(frame, cell)]
 
 
 def describe(cell: Cell) -> str:
-    """Returns the cell in words."""
+    """Describes a cell by its levels."""
     parts = [f"{k} {', '.join(map(str, _options(v)))}" for k, v in cell.items()]
     return "; ".join(parts) if parts else "all runs"
 
 
 def describe_pair(a: Cell, sign: str, b: Cell, where: str = "") -> str:
-    """Describes two compared cells; their common levels are named once, at the end."""
+    """Describes two compared cells, with common levels at the end.
+
+    `sign` is the sign between the cells, and `where` a text before the common levels.
+    """
     shared = {k: v for k, v in a.items() if k in b and b[k] == v}
 
     def own(cell: Cell) -> str:
@@ -86,14 +89,14 @@ def describe_pair(a: Cell, sign: str, b: Cell, where: str = "") -> str:
 
 
 def by_seed(frame: pd.DataFrame, metric: str, cell: Cell) -> pd.Series[float]:
-    """Returns the metric's mean over the cell's rows, one value per seed.
+    """Returns the mean of a metric over the rows of a cell, for each seed.
 
-    A seed with fewer rows than others, or with a missing value, has NaN: an average over other rows
-    than those of its peers would not be the same quantity.
+    It is NaN for a seed with fewer rows than other seeds, or with a missing value, because it would
+    be the mean of other levels.
     """
     column(frame, metric, "metric")
     rows = frame[["seed", metric]][_rows(frame, cell)]
-    if rows["seed"].is_unique:  # a single run is its own mean; most cells have one per seed
+    if rows["seed"].is_unique:  # a faster way for cells with one run for each seed
         return rows.set_index("seed")[metric].astype(float).sort_index()
     grouped = rows.groupby("seed", sort=True)[metric]
     mean = grouped.mean().astype(float)
@@ -103,7 +106,10 @@ def by_seed(frame: pd.DataFrame, metric: str, cell: Cell) -> pd.Series[float]:
 
 
 def aligned(*series: pd.Series[float]) -> tuple[list[Floats], int]:
-    """Returns the values of the seeds that all series have, and the number of omitted seeds."""
+    """Returns the values of each series for the seeds that all series have.
+
+    Also returns the number of omitted seeds.
+    """
     first = series[0].index
     if all(one.index.equals(first) for one in series):
         values = np.array([one.to_numpy(dtype=np.float64) for one in series])

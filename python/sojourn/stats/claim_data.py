@@ -14,7 +14,7 @@ from sojourn.stats.estimate import Region
 
 
 def claim_to_dict(claim: Claim) -> dict[str, Any]:
-    """Returns a claim as data for JSON, without defaults."""
+    """Returns a claim as data for JSON, without fields that have their default."""
     out: dict[str, Any] = {"kind": claim.kind}
     for f in fields(claim):
         value = getattr(claim, f.name)
@@ -36,13 +36,15 @@ def _region(value: Any, where: str) -> Region:
         return value
     ok = isinstance(value, (list, tuple)) and len(value) == 2
     if not ok or any(not isinstance(x, (int, float, type(None))) for x in value):
-        raise ClaimError(f"{where}: a region must be two numbers (or null for an open end)")
+        raise ClaimError(
+            f"{where}: a region must be two numbers, or null for a missing limit, not {value!r}"
+        )
     low, high = value
     return Region(-math.inf if low is None else low, math.inf if high is None else high)
 
 
 def claim_from_dict(data: Mapping[str, Any]) -> Claim:
-    """Returns the claim that plain data describes; unknown or missing keys are errors."""
+    """Returns the claim that data describes; raises `ClaimError` for unknown or missing keys."""
     where = f"claim {data.get('id', '?')!r}"
     kind = data.get("kind")
     if kind not in KINDS:

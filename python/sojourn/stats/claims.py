@@ -1,11 +1,12 @@
-"""Claims: published findings as data, and their verdicts on a study's table.
+"""Claims: published findings as data, with the quantities on which they are judged.
 
-A claim names a metric, the compared cells and the predicted region with its margin. The unit is the
-independent run, paired by seed. The verdict is *holds* if the interval is wholly inside the region,
-*does not hold* if it is wholly outside, and otherwise *cannot be told*. The confidence level of
-each interval is Holm's, so that alpha applies to all claims of a study together. A claim about
-several quantities holds if all of them do (without a correction, since the worst one decides). It
-does not hold if any of them is outside after Bonferroni's correction among them.
+A claim names a metric, the compared cells, and the predicted region including a margin. Values are
+those of independent runs, paired by seed. The verdict is *holds* if the quantity's interval is
+wholly inside the region, *does not hold* if it is wholly outside, and otherwise *cannot be told*.
+Holm's correction determines the confidence level of each interval, so that alpha applies to all
+claims of a study together. A claim about several quantities holds if all are inside; this needs no
+correction, because the worst decides. It does not hold if at least one is outside after
+Bonferroni's correction among the quantities of the claim.
 """
 
 from __future__ import annotations
@@ -40,42 +41,42 @@ from sojourn.stats.estimate import (
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """Fields of every claim."""
+    """The common base of all kinds of claims."""
 
     id: str
+    """Identifier, which is unique in a study."""
     text: str
     """The finding in words."""
     metric: str
+    """Metric on which the claim is judged."""
     published: str = ""
-    """Result that the paper reports, for comparison."""
+    """Words or numbers of the paper that state the finding."""
     as_published: Region | None = None
-    """Region in the paper's sentence without our margin, if it is narrower.
+    """Region that the paper's sentence states, if it is narrower than the claim's region.
 
-    The paper's own numbers are compared with it; runs are compared with the claim's region.
+    The paper's own numbers are compared with this region, and runs with the claim's region.
     """
     reading: str = ""
-    """Interpretation of the paper under which the claim is judged; the identifier ends with its
-    name.
-    """
+    """Name of the paper's reading under which the claim is judged; the identifier ends with it."""
     kind: ClassVar[str] = ""
 
     @property
     def finding(self) -> str:
-        """Returns the identifier that all readings of a finding share."""
+        """Returns the identifier without the reading; all readings of a finding share it."""
         return self.id.removesuffix(f"-{self.reading}") if self.reading else self.id
 
     @property
     def parts(self) -> tuple[Claim, ...]:
-        """Returns the parts of a conjunction; the claim itself otherwise."""
+        """Returns the parts of a conjunction; for other kinds, the claim itself."""
         return (self,)
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
-        """Returns the quantities of the claim."""
+        """Returns the quantities of the claim, computed from a study's table."""
         raise NotImplementedError
 
 
 def _expand(frame: pd.DataFrame, each: str | None, *cells: Cell) -> list[tuple[str, list[Cell]]]:
-    """Returns the cells once, or once for every level of the factor `each`."""
+    """Returns the cells, or the cells at each level of factor `each`, with a text for labels."""
     if each is None:
         return [("", [*cells])]
     chosen: list[Level] | None = None
@@ -91,19 +92,20 @@ def _expand(frame: pd.DataFrame, each: str | None, *cells: Cell) -> list[tuple[s
 
 
 def _pair(claim: Ratio | Difference, sign: str, where: str) -> str:
-    """Describes the two cells in words; the level of `each` is named once."""
+    """Describes the two cells of a claim; `where` states the level of the factor `each`."""
     a, b = ({k: v for k, v in cell.items() if k != claim.each} for cell in (claim.a, claim.b))
     return describe_pair(a, sign, b, where)
 
 
 Scale = Literal["mean", "geometric"]
-"""Kind of a ratio: of means, or the geometric mean of the seeds' ratios."""
+"""Kind of a ratio: the ratio of means, or the geometric mean of the ratios by seed."""
 
 
 def _ratio(label: str, region: Region, x: Floats, y: Floats, n: int, scale: Scale) -> Component:
-    """Returns the ratio of two cells' values, paired by seed.
+    """Returns the ratio of the values of two cells, paired by seed.
 
-    On the geometric scale, the comparison becomes one of differences if a value is zero.
+    On the geometric scale the ratio is undefined if a value is zero. If the region's only limit is
+    1, the difference is then compared with zero; otherwise the ratio of means is used.
     """
     if scale == "mean":
         return RatioComponent(label, region, x, y, n)
@@ -117,13 +119,13 @@ def _ratio(label: str, region: Region, x: Floats, y: Floats, n: int, scale: Scal
 
 @dataclass(frozen=True, kw_only=True)
 class MeanIn(Claim):
-    """A cell's mean is in a region."""
+    """The mean of a cell is in a region."""
 
     kind: ClassVar[str] = "mean"
     cell: Cell = field(default_factory=dict)
     region: Region
     each: str | None = None
-    """Factor for each of whose levels the claim is made."""
+    """Factor at each level of which the claim must hold; `None` without such a factor."""
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
         """Returns one quantity per level."""
@@ -221,10 +223,10 @@ class PracticallyEqual(Claim):
 
 @dataclass(frozen=True, kw_only=True)
 class Monotone(Claim):
-    """A cell's mean rises (or falls) over a factor.
+    """The mean of a cell rises (or falls) with the levels of a factor.
 
-    From the first level to the last it changes by at least `at_least` (relative), and no step
-    opposes the trend by more than `tolerance` (relative).
+    From the first to the last level it changes by at least `at_least`, and between consecutive
+    levels it changes against the trend by at most `tolerance`. Both are relative.
     """
 
     kind: ClassVar[str] = "monotone"
@@ -236,7 +238,7 @@ class Monotone(Claim):
     scale: Scale = "mean"
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
-        """Returns the whole change, then each step."""
+        """Returns the ratio of the last to the first level, and of consecutive levels."""
         if self.direction not in ("rises", "falls"):
             raise ClaimError(f"{self.id}: direction must be rises or falls, not {self.direction!r}")
         given = self.cell.get(self.over)
@@ -248,7 +250,7 @@ class Monotone(Claim):
         up = self.direction == "rises"
         whole = Region(1 + self.at_least, math.inf) if up else Region(0, 1 - self.at_least)
         step = Region(1 - self.tolerance, math.inf) if up else Region(0, 1 + self.tolerance)
-        # A ratio of positive numbers is never below zero: only the upper bound is meaningful.
+        # The lower limit of zero is no condition, because a ratio of positive numbers is above it.
         whole, step = (r if up else Region(-math.inf, r.high) for r in (whole, step))
         ways = [(steps[-1], steps[0], whole)]
         if len(steps) > 2:
@@ -262,7 +264,7 @@ class Monotone(Claim):
 
 @dataclass(frozen=True, kw_only=True)
 class Least(Claim):
-    """One level of a factor has the smallest (or largest) mean, by a relative margin."""
+    """A level of a factor has the smallest (or largest) mean, by a relative margin."""
 
     kind: ClassVar[str] = "least"
     among: str
@@ -290,11 +292,12 @@ class Least(Claim):
 
 @dataclass(frozen=True, kw_only=True)
 class LeastVariation(Claim):
-    """Over a factor, one mechanism's mean varies least.
+    """The mean at one level of a factor varies least over the levels of another factor.
 
-    Variation is that of the means over the levels: `cv` (deviation over mean), `range` ((largest -
-    smallest) over mean), or `deviation` and `spread`, the same two without division by the mean.
-    Its ratio to each rival's must be at most 1 - margin, judged by the jackknife over seeds.
+    The means over the levels of `over` have a variation: `cv` is the standard deviation divided by
+    the mean, `range` is the largest minus the smallest divided by the mean, and `deviation` and
+    `spread` are these two without the division. The ratio of the variation of `who` to that of each
+    rival must be at most 1 - `margin`. It is judged by the jackknife over seeds.
     """
 
     kind: ClassVar[str] = "least-variation"
@@ -356,7 +359,10 @@ def _jackknife_log_ratio(
     b: np.ndarray[Any, np.dtype[np.float64]],
     measure: str,
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Returns pseudo-values of log(variation a / variation b); rows: levels, columns: seeds."""
+    """Returns the jackknife pseudo-values of log(variation of a / variation of b), by seed.
+
+    `a` and `b` have a row for each level and a column for each seed.
+    """
     n = a.shape[1] if a.ndim == 2 else 0
     if n < 2:
         return np.empty(n)
@@ -364,7 +370,7 @@ def _jackknife_log_ratio(
     def value(keep: np.ndarray[Any, np.dtype[np.bool_]]) -> float:
         va = _variation(a[:, keep].mean(axis=1), measure)
         vb = _variation(b[:, keep].mean(axis=1), measure)
-        # Without variation on one side the logarithm is undefined: a problem, not a verdict.
+        # Without any variation of `a` or `b`, the logarithm is undefined and gives no verdict.
         return math.log(va / vb) if va > 0 and vb > 0 else math.nan
 
     everyone = np.ones(n, dtype=np.bool_)
@@ -379,7 +385,7 @@ def _jackknife_log_ratio(
 
 @dataclass(frozen=True, kw_only=True)
 class Every(Claim):
-    """Several claims that form one finding: all must hold."""
+    """A conjunction: several claims that form one finding and must all hold."""
 
     kind: ClassVar[str] = "every"
     claims: tuple[Claim, ...]
@@ -391,7 +397,7 @@ class Every(Claim):
         return tuple(part for claim in self.claims for part in claim.parts)
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
-        """Returns the quantities of all its parts."""
+        """Returns the quantities of all parts."""
         found = []
         for claim in self.claims:
             listed = claim.components(frame)
@@ -415,4 +421,4 @@ KINDS: dict[str, type[Claim]] = {
         Every,
     )
 }
-"""Every kind of claim by its name."""
+"""Classes of claims by the name of the kind."""

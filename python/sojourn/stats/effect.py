@@ -1,4 +1,4 @@
-"""Effect sizes with confidence intervals: the size of a difference, not only its significance."""
+"""Effect sizes with confidence intervals."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from sojourn.stats.noncentral import nct_cdf
 
 
 def noncentrality_interval(t: float, df: float, level: float = 0.95) -> tuple[float, float]:
-    """Returns the limits of the noncentrality that is compatible with a t statistic."""
+    """Returns the confidence limits of the noncentrality parameter for a t statistic."""
     check_level(level)
     tail = (1 - level) / 2
-    # The limits are about t +- 2 sqrt(1 + t^2 / (2 df)); four times this distance is sufficient.
+    # The limits are about t +- 2 sqrt(1 + t^2 / (2 df)); the search covers five times this
+    # distance.
     reach = 10.0 * math.sqrt(1.0 + t * t / (2.0 * df))
 
     def solve(target: float) -> float:
@@ -29,7 +30,7 @@ def noncentrality_interval(t: float, df: float, level: float = 0.95) -> tuple[fl
 
 
 def _j(df: float) -> float:
-    """Returns Hedges' exact correction of the small-sample bias."""
+    """Returns Hedges' exact factor that corrects the bias of small samples."""
     return math.exp(math.lgamma(df / 2) - math.lgamma((df - 1) / 2)) / math.sqrt(df / 2)
 
 
@@ -44,7 +45,10 @@ def _standardised(
 def cohens_d(
     a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95, *, unbiased: bool = False
 ) -> Interval:
-    """Returns (mean a - mean b) / pooled deviation, unpaired; `unbiased` gives Hedges' g."""
+    """Returns Cohen's d of unpaired samples; with `unbiased`, Hedges' g.
+
+    It is the mean of a minus the mean of b, divided by the pooled standard deviation.
+    """
     x, y = sample(a, 2, "first sample"), sample(b, 2, "second sample")
     df = x.size + y.size - 2
     pooled = math.sqrt(
@@ -61,7 +65,10 @@ def cohens_d(
 def paired_d(
     a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95, *, unbiased: bool = False
 ) -> Interval:
-    """Returns the mean of a - b over its deviation, for pairs of the same seed (d_z)."""
+    """Returns d_z of samples that are paired by seed.
+
+    It is the mean of a - b divided by its standard deviation.
+    """
     x, y = pairs(a, b)
     return standardised_mean(x - y, level, unbiased=unbiased)
 
@@ -69,7 +76,10 @@ def paired_d(
 def standardised_mean(
     values: npt.ArrayLike, level: float = 0.95, *, unbiased: bool = False
 ) -> Interval:
-    """Returns the mean over the deviation, with limits from the noncentral t distribution."""
+    """Returns the mean divided by the standard deviation.
+
+    The limits follow from the noncentral t distribution.
+    """
     x = sample(values, 2)
     spread, mean = float(x.std(ddof=1)), float(x.mean())
     if spread == 0.0:
@@ -85,7 +95,7 @@ def _certain(gap: float, level: float, n: int) -> Interval:
 
 
 def cliffs_delta(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
-    """Returns P(a > b) - P(a < b) for unpaired samples: from -1 to 1, 0 without a tendency."""
+    """Returns Cliff's delta of unpaired samples: P(a > b) - P(a < b), from -1 to 1."""
     x, y = sample(a), sample(b)
     u = _st.rankdata(list(x) + list(y))[: x.size].sum() - x.size * (x.size + 1) / 2
     return float(2 * u / (x.size * y.size) - 1)

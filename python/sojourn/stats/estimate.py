@@ -1,8 +1,8 @@
-"""One quantity of a claim, estimated from paired runs, and its predicted region.
+"""A quantity of a claim, estimated from runs that are paired by seed, and its predicted region.
 
-All estimates are one-sample t tests. For a bound b there are numbers z_i, one per seed, whose mean
-is positive exactly if the quantity is above b. The interval, the decision and the number of seeds
-needed follow from these numbers, so that they cannot contradict each other.
+All decisions are one-sample t tests. For a bound b, each seed has a number z_i, and the mean of
+these numbers is positive if and only if the quantity is above b. The interval, the decision and the
+required number of seeds follow from these numbers, so they cannot contradict each other.
 """
 
 from __future__ import annotations
@@ -28,20 +28,23 @@ from sojourn.stats.sample_size import seeds_for_power
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A closed range of values; a missing end is infinite."""
+    """A closed range of values; a missing limit is infinite."""
 
     low: float = -math.inf
     high: float = math.inf
 
     def __post_init__(self) -> None:
         if math.isnan(self.low) or math.isnan(self.high) or self.low > self.high:
-            raise StatisticsError(f"a region must go upwards, not from {self.low} to {self.high}")
+            raise StatisticsError(
+                f"the lower limit of a region must not exceed the upper limit: {self.low} to "
+                f"{self.high}"
+            )
 
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
 
     def bounds(self) -> tuple[float, ...]:
-        """Returns the finite ends."""
+        """Returns the finite limits."""
         return tuple(b for b in (self.low, self.high) if math.isfinite(b))
 
     def __str__(self) -> str:
@@ -55,25 +58,27 @@ class Region:
 
     @classmethod
     def around(cls, value: float, margin: float) -> Region:
-        """Returns the region within a relative margin of a value."""
+        """Returns the region around a value with a relative margin."""
         reach = abs(value) * margin
         return cls(value - reach, value + reach)
 
 
 LEAST_HALVED = 4
-"""Number of seeds from which each half has an interval."""
+"""Minimum number of seeds for which both halves of the seeds have an interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """How clearly a quantity is above (+) or below (-) a bound."""
+    """The side of a bound on which a quantity is."""
 
     sign: int
+    """1 above the bound, -1 below it, 0 on it."""
     p: float
+    """P value of the test that the quantity equals the bound."""
 
 
 class Component:
-    """A quantity with its values by seed, and its predicted region."""
+    """A quantity with its values by seed and its predicted region. It is the mean of the values."""
 
     def __init__(
         self, label: str, region: Region, values: Sequence[float] | Floats, dropped: int = 0
@@ -82,47 +87,47 @@ class Component:
         self.region = region
         self.values = np.asarray(values, dtype=np.float64)
         self.dropped = dropped
-        """Number of seeds omitted because a value was missing."""
+        """Number of seeds that were omitted because a value is missing."""
         self.part = ""
-        """Part of a conjunction to which it belongs, in words."""
+        """Text of the part of a conjunction to which the quantity belongs; empty without one."""
 
     @property
     def n(self) -> int:
-        """Number of seeds."""
+        """Returns the number of seeds with a value."""
         return int(self.values.size)
 
     def problem(self) -> str | None:
-        """Returns why no estimate is possible; `None` if one is."""
+        """Returns why the quantity cannot be estimated; `None` if it can."""
         if self.n < 2:
-            return f"{self.label}: {self.n} seeds with a value; two are required"
+            return f"{self.label}: {self.n} seeds have a value; two are required"
         if not np.isfinite(self.values).all():
-            return f"{self.label}: not defined for some seeds"
+            return f"{self.label}: the value is not defined for some seeds"
         return None
 
     def z(self, bound: float) -> Floats:
-        """Returns numbers, one per seed, with a positive mean if the quantity exceeds the bound."""
+        """Returns a number for each seed; their mean is positive above `bound`."""
         return self.values - bound
 
     def interval(self, level: float) -> Interval:
-        """Returns the estimate with its limits."""
+        """Returns the estimate with its confidence interval."""
         return mean_interval(self.values, level)
 
     def point(self) -> float:
-        """Returns the estimate alone, which a single seed has too; NaN without values."""
+        """Returns the estimate without an interval; NaN without values."""
         return float(self.values.mean()) if self.n else math.nan
 
     def taken(self, seeds: slice | Floats) -> Self:
-        """Returns the same quantity from some of the seeds."""
+        """Returns the quantity from the seeds with these indices."""
         other = copy(self)
         other.values = self.values[seeds]
         return other
 
     def shrinks(self) -> bool | None:
-        """Returns whether the interval is narrower than those of the halves of the seeds.
+        """Returns whether the interval is narrower than the intervals of both halves of the seeds.
 
-        Half of the reduction that independent values of equal spread give is sufficient. The
-        reduction is smaller if single seeds are far from the others: more seeds then contain more
-        such values. `None`: there are too few seeds.
+        At least half of the reduction is required that independent values with equal variance would
+        have. If single seeds are far from the other seeds, the reduction is smaller, and more seeds
+        would contain more such values. Returns `None` for fewer than `LEAST_HALVED` seeds.
         """
         if self.n < LEAST_HALVED:
             return None
@@ -133,27 +138,30 @@ class Component:
         return math.isfinite(whole) and whole <= (1 + due) / 2 * sum(halves) / 2
 
     def effect(self) -> Floats | None:
-        """Returns paired differences whose standardised mean is the effect size, if any."""
+        """Returns the paired differences whose standardised mean is the effect size.
+
+        `None` if the quantity does not compare two cells.
+        """
         return None
 
     def floor(self) -> float:
-        """Returns a p value below which no decision is possible (a possibly zero denominator)."""
+        """Returns the lowest possible p value of a decision; above 0 only for ratios."""
         return 0.0
 
     def side(self, bound: float) -> Side:
-        """Returns on which side of the bound the quantity is."""
+        """Returns the side of the bound on which the quantity is, with the p value."""
         test = one_sample(self.z(bound))
         mean = test.interval.estimate
         return Side(int(np.sign(mean)), max(test.p, self.floor()))
 
     def p_inside(self) -> float:
-        """Returns the least alpha at which the interval is wholly inside the region."""
+        """Returns the smallest alpha at which the interval is wholly inside the region."""
         worst = self.floor() if self.region.bounds() else 0.0
         for bound in self.region.bounds():
             side = self.side(bound)
             wanted = 1 if bound == self.region.low else -1
             if self.region.low == self.region.high or side.sign == 0:
-                # On the bound itself, a value is inside a closed region only without any spread.
+                # A quantity on the bound is inside the closed region only if all seeds are equal.
                 on = float(np.ptp(self.z(bound))) == 0.0 and side.sign == 0
                 worst = max(worst, 0.0 if on else 1.0)
             else:
@@ -161,7 +169,7 @@ class Component:
         return worst
 
     def p_outside(self) -> float:
-        """Returns the least alpha at which the interval is wholly outside the region."""
+        """Returns the smallest alpha at which the interval is wholly outside the region."""
         best = 1.0
         for bound, beyond in ((self.region.low, -1), (self.region.high, 1)):
             if math.isfinite(bound):
@@ -171,7 +179,11 @@ class Component:
         return best
 
     def seeds_needed(self, alpha: float) -> int | None:
-        """Returns the seeds that decide with probability 0.8 if the estimate is right."""
+        """Returns the number of seeds that would decide with probability 0.8.
+
+        It assumes that the estimate and the standard deviation are right. Returns `None` if more
+        than a million seeds are required.
+        """
         needed: list[int | None] = []
         estimate = self.interval(0.95).estimate
         for bound in self.region.bounds():
@@ -188,7 +200,7 @@ class Component:
 
 
 class RatioComponent(Component):
-    """The ratio of two means, by Fieller's theorem."""
+    """The ratio of two means, with an interval by Fieller's theorem."""
 
     def __init__(
         self,
@@ -202,10 +214,10 @@ class RatioComponent(Component):
         self.under = np.asarray(under, dtype=np.float64)
 
     def problem(self) -> str | None:
-        """Also reports a denominator that is zero."""
+        """Returns why the ratio cannot be estimated; the denominator must be above zero."""
         found = super().problem()
         if found is None and float(self.under.mean()) <= 0.0:
-            return f"{self.label}: the reference value is zero in every run"
+            return f"{self.label}: the mean of the denominator is not above zero"
         return found
 
     def point(self) -> float:
@@ -214,7 +226,7 @@ class RatioComponent(Component):
         return super().point() / under if under else math.nan
 
     def taken(self, seeds: slice | Floats) -> Self:
-        """Returns the same ratio from some of the seeds."""
+        """Returns the ratio from the seeds with these indices."""
         other = super().taken(seeds)
         other.under = self.under[seeds]
         return other
@@ -224,22 +236,22 @@ class RatioComponent(Component):
         return self.values - bound * self.under
 
     def interval(self, level: float) -> Interval:
-        """Returns Fieller's limits; the ratio of non-negative quantities is never negative."""
+        """Returns the ratio with Fieller's interval; it is cut at 0 for non-negative values."""
         i = paired_ratio(self.values, self.under, level)
         if i.low < 0 and self.values.min() >= 0 and self.under.min() >= 0:
             return Interval(i.estimate, 0.0, i.high, i.level, i.n)
         return i
 
     def effect(self) -> Floats | None:
-        """Returns the paired differences."""
+        """Returns numerator minus denominator by seed."""
         return self.values - self.under
 
     def floor(self) -> float:
-        """Returns the denominator's p value: until it is significant, the ratio is unknown."""
+        """Returns the p value of the denominator, which must differ significantly from zero."""
         return one_sample(self.under).p
 
     def seeds_needed(self, alpha: float) -> int | None:
-        """Includes the seeds needed to show that the denominator is not zero."""
+        """Returns the number of seeds that would decide, also that the denominator is not zero."""
         first = super().seeds_needed(alpha)
         spread = float(self.under.std(ddof=1))
         second = seeds_for_power(float(self.under.mean()), spread, alpha)
@@ -250,7 +262,7 @@ class DifferenceComponent(Component):
     """The difference of two means."""
 
     def effect(self) -> Floats | None:
-        """Returns the differences themselves."""
+        """Returns the differences by seed."""
         return self.values
 
 
@@ -262,31 +274,34 @@ def _exp(x: float) -> float:
 
 
 def raised(i: Interval) -> Interval:
-    """Returns the exponential of an interval; values too large for a number are infinite."""
+    """Returns an interval of a logarithm on the original scale; overflowing limits are infinite."""
     return Interval(_exp(i.estimate), _exp(i.low), _exp(i.high), i.level, i.n)
 
 
 class LogComponent(Component):
-    """A positive quantity whose logarithm has (pseudo-)values by seed; displayed as itself."""
+    """A positive quantity, given by values of its logarithm (or jackknife pseudo-values) by seed.
+
+    Estimates and intervals are on the original scale.
+    """
 
     def point(self) -> float:
         """Returns the estimate on the original scale."""
         return _exp(super().point())
 
     def z(self, bound: float) -> Floats:
-        """Works on the logarithmic scale; all values are above a bound of zero or less."""
+        """Returns the logarithms minus that of the bound; infinite for a bound of 0 or less."""
         return self.values - (math.log(bound) if bound > 0 else -math.inf)
 
     def side(self, bound: float) -> Side:
-        """Places a positive quantity above zero without a test."""
+        """Returns the side of the bound; a positive quantity is above a bound of 0 or less."""
         return Side(1, 0.0) if bound <= 0 else super().side(bound)
 
     def interval(self, level: float) -> Interval:
-        """Returns limits on the original scale."""
+        """Returns the estimate with its interval on the original scale."""
         return raised(mean_interval(self.values, level))
 
     def seeds_needed(self, alpha: float) -> int | None:
-        """As for any quantity, without a bound that always holds."""
+        """Returns the number of seeds that would decide; a lower limit of 0 is ignored."""
         if self.region.low > 0:
             return super().seeds_needed(alpha)
         plain = LogComponent(self.label, Region(-math.inf, self.region.high), self.values)

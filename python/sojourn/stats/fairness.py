@@ -1,4 +1,4 @@
-"""Evenness of shares."""
+"""Fairness of shares."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from sojourn.stats._arrays import StatisticsError, sample
 
 
 def jain(values: npt.ArrayLike) -> float:
-    """Returns Jain's index (sum x)^2 / (n sum x^2): 1 for equal shares, 1/n for one owner.
+    """Returns Jain's fairness index (sum x)^2 / (n sum x^2).
 
-    NaN if all values are zero.
+    It is 1 for equal shares, and 1/n if only one of n shares is above zero. NaN if all are zero.
     """
     x = sample(values)
     if (x < 0).any():
-        raise StatisticsError("shares cannot be negative")
+        raise StatisticsError("a share is negative; all shares must be 0 or more")
     top = float(x.max())
     if top == 0.0:
         return math.nan

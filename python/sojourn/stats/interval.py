@@ -14,17 +14,21 @@ from sojourn.stats._arrays import StatisticsError, check_level, pairs, sample
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate with its confidence limits."""
+    """An estimate with its confidence interval."""
 
     estimate: float
     low: float
+    """Lower confidence limit; NaN or infinite if it is unknown."""
     high: float
+    """Upper confidence limit; NaN or infinite if it is unknown."""
     level: float
+    """Confidence level, such as 0.95."""
     n: int
+    """Number of values or pairs from which the estimate is computed."""
 
     @property
     def half_width(self) -> float:
-        """Half the distance between the limits."""
+        """Returns half of the distance between the limits."""
         return (self.high - self.low) / 2.0
 
     def __contains__(self, value: float) -> bool:
@@ -36,21 +40,25 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class TTest:
-    """A t test with its interval."""
+    """The result of a t test."""
 
     interval: Interval
+    """Tested mean or difference with its interval."""
     t: float
+    """The t statistic."""
     df: float
+    """Degrees of freedom."""
     p: float
+    """Two-sided p value."""
 
     def summary(self) -> str:
-        """Returns a summary in one line, as in a paper."""
+        """Returns the result as a line of text, in the form used in papers."""
         pct = f"{self.interval.level * 100:g} %"
         return f"{self.interval} ({pct}), t = {self.t:.4g}, df = {self.df:.4g}, p = {self.p:.4g}"
 
 
 def t_critical(level: float, df: float) -> float:
-    """Returns the two-sided critical value of Student's t."""
+    """Returns the two-sided critical value of Student's t for a confidence level."""
     return _core.t_isf(0.5 - check_level(level) / 2.0, df)
 
 
@@ -62,7 +70,7 @@ def two_sided_p(t: float, df: float) -> float:
 def mean_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
     """Returns the mean of independent values with Student's t interval.
 
-    One value has a mean but no interval: its limits are NaN.
+    For a single value, the limits are NaN.
     """
     check_level(level)
     x = sample(values)
@@ -77,7 +85,7 @@ def _t_test(mean: float, error: float, df: float, level: float, n: int) -> TTest
     half = t_critical(level, df) * error
     interval = Interval(mean, mean - half, mean + half, level, n)
     if error == 0.0:
-        # Without any spread, the difference is either exactly zero or certain.
+        # If all values are equal, the difference is exactly zero, or certainly not zero.
         t = 0.0 if mean == 0.0 else math.copysign(math.inf, mean)
         return TTest(interval, t, df, 1.0 if mean == 0.0 else 0.0)
     t = mean / error
@@ -85,7 +93,7 @@ def _t_test(mean: float, error: float, df: float, level: float, n: int) -> TTest
 
 
 def one_sample(values: npt.ArrayLike, popmean: float = 0.0, level: float = 0.95) -> TTest:
-    """Tests a mean against a fixed value; the interval is that of the mean."""
+    """Returns the t test of a mean against the value `popmean`, with the interval of the mean."""
     check_level(level)
     x = sample(values, 2)
     test = _t_test(
@@ -101,16 +109,19 @@ def one_sample(values: npt.ArrayLike, popmean: float = 0.0, level: float = 0.95)
 
 
 def paired_difference(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) -> TTest:
-    """Returns the mean of a - b, where a[i] and b[i] come from the same seed.
+    """Returns the t test of the mean of a - b, where a[i] and b[i] have the same seed.
 
-    With common random numbers both runs have the same arrivals, so common effects cancel.
+    Runs with the same seed have the same arrivals, so effects of the arrivals cancel.
     """
     x, y = pairs(a, b)
     return one_sample(x - y, 0.0, level)
 
 
 def welch_difference(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) -> TTest:
-    """Returns mean a - mean b for unpaired samples with possibly different variances (Welch)."""
+    """Returns Welch's t test of the difference of means, a - b, of unpaired samples.
+
+    Their variances may be different.
+    """
     check_level(level)
     x, y = sample(a, 2, "first sample"), sample(b, 2, "second sample")
     vx, vy = float(x.var(ddof=1)) / x.size, float(y.var(ddof=1)) / y.size
@@ -124,10 +135,10 @@ def welch_difference(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) ->
 
 
 def paired_ratio(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) -> Interval:
-    """Returns mean(a) / mean(b) for paired samples, with limits by Fieller's theorem.
+    """Returns mean(a) / mean(b) for paired samples, with an interval by Fieller's theorem.
 
-    The limits are the ratios r at which the mean of a - r b is just not significantly different
-    from zero. They are infinite if the denominator itself is not significantly different from zero.
+    The interval has all ratios r for which the mean of a - r b is not significantly different from
+    zero. The limits are infinite if the mean of b is not significantly different from zero.
     """
     check_level(level)
     x, y = pairs(a, b)
@@ -149,14 +160,15 @@ def paired_ratio(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) -> Int
 
 
 def jackknife(pseudo: npt.ArrayLike, level: float = 0.95) -> Interval:
-    """Returns the interval of jackknife pseudo-values, treated as independent values (Tukey)."""
+    """Returns the mean of jackknife pseudo-values with Student's t interval (Tukey)."""
     return mean_interval(sample(pseudo, 2, "set of pseudo-values"), level)
 
 
 def median_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
-    """Returns the median with a distribution-free interval from order statistics (binomial).
+    """Returns the median with an interval from order statistics.
 
-    The actual level is at least the given one; with too few values the limits are infinite.
+    The interval assumes no distribution. Its actual level is at least `level`; with too few values
+    the limits are infinite.
     """
     from scipy import stats as _st
 
@@ -172,9 +184,12 @@ def median_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
 
 
 def tost(values: npt.ArrayLike, low: float, high: float) -> float:
-    """Returns the p value of "the mean is outside (low, high)": one-sided tests (Schuirmann)."""
+    """Returns the p value of an equivalence test: two one-sided tests (Schuirmann).
+
+    A small p is evidence that the mean is between `low` and `high`.
+    """
     if not low < high:
-        raise StatisticsError(f"the margin must go upwards, not from {low} to {high}")
+        raise StatisticsError(f"`low` must be below `high`, not {low} and {high}")
     x = sample(values, 2)
     error = float(x.std(ddof=1)) / math.sqrt(x.size)
     if error == 0.0:

@@ -7,10 +7,11 @@ from collections.abc import Set as AbstractSet
 
 
 def letters(order: Sequence[str], apart: AbstractSet[frozenset[str]]) -> dict[str, str]:
-    """Returns letters for `order`, such that two names share a letter exactly if not in `apart`.
+    """Returns the letters of each name; two names share a letter unless their pair is in `apart`.
 
-    Piepho's insert-and-absorb: start with one letter for all names. For each pair in `apart`, split
-    every letter that contains both. Drop letters that are contained in others.
+    `order` has the names in the order of the letters. The algorithm is Piepho's insert-and-absorb:
+    it begins with one letter for all names. For each pair in `apart`, it splits each letter that
+    contains both names, and removes letters whose names are all in another letter.
     """
     columns: list[frozenset[str]] = [frozenset(order)]
     for pair in sorted(apart, key=lambda p: sorted(order.index(x) for x in p)):

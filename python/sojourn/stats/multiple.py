@@ -11,12 +11,12 @@ from sojourn.stats._arrays import Floats, StatisticsError
 def _p_values(p: npt.ArrayLike) -> Floats:
     array = np.asarray(p, dtype=np.float64)
     if array.ndim != 1 or not ((array >= 0) & (array <= 1)).all():
-        raise StatisticsError("p values are numbers between 0 and 1")
+        raise StatisticsError("a p value is not a number from 0 to 1")
     return array
 
 
 def holm(p: npt.ArrayLike) -> Floats:
-    """Returns Holm's step-down adjusted p values, in the given order."""
+    """Returns p values with Holm's step-down correction, in the given order."""
     array = _p_values(p)
     m = array.size
     order = np.argsort(array, kind="stable")
@@ -27,11 +27,11 @@ def holm(p: npt.ArrayLike) -> Floats:
 
 
 def holm_alphas(p: npt.ArrayLike, alpha: float = 0.05) -> Floats:
-    """Returns the share of `alpha` at which Holm's procedure judges each p value.
+    """Returns the significance level at which Holm's procedure judges each p value.
 
-    The i-th smallest (from 0) of m is judged at alpha / (m - i) while all before it were rejected.
-    From the first that is not rejected, all remaining ones are judged at its level. The interval
-    that matches the decision has the confidence 1 - share.
+    Of m p values, the i-th smallest (counted from 0) is judged at alpha / (m - i) if all smaller p
+    values were significant. From the first p value that is not significant on, all are judged at
+    its level. An interval with the confidence 1 - level agrees with the decision.
     """
     array = _p_values(p)
     m = array.size

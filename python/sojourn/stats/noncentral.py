@@ -1,7 +1,8 @@
-"""The noncentral t distribution, including the far tails, where scipy's implementation fails.
+"""The noncentral t distribution, including its far tails, where scipy's implementation fails.
 
-T = (Z + delta) / S with Z normal and S^2 a chi-square over its degrees of freedom. The probability
-is integrated over the variable with the smoother integrand.
+T = (Z + delta) / S, where Z is standard normal and S^2 is chi-squared divided by its degrees of
+freedom. The probability is integrated numerically over S or Z, whichever has the smoother
+integrand.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
 
 
 def nct_cdf(t: float, df: float, delta: float) -> float:
-    """Returns P(T <= t), to about 1e-12."""
+    """Returns P(T <= t) with an absolute error of about 1e-12; `delta` is the noncentrality."""
     if t < 0:
         return 1.0 - nct_cdf(-t, df, -delta)
     if t <= 3.0 * math.sqrt(2.0 * df):
@@ -36,7 +37,7 @@ def _over_spread(t: float, df: float, delta: float) -> float:
         - df * s * s / 2
     )
     weight = np.exp(log) * _WEIGHTS * half
-    # Division by the sum of the weights removes the quadrature's error in the density.
+    # The sum of the weights is 1 except for the quadrature's error, which the division removes.
     return float((weight * _sp.ndtr(t * s - delta)).sum() / weight.sum())
 
 

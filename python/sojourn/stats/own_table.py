@@ -1,4 +1,4 @@
-"""Checks claims against the paper's own numbers, before any of our runs."""
+"""Checks whether a paper's own numbers support its claims."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ from sojourn.stats.claims import Claim
 
 SUPPORTED, NOT_SUPPORTED = "supported by its own table", "not supported by its own table"
 _TOLD = 3
-"""Number of values outside the region that are named."""
+"""Maximum number of values outside the region that a text names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Result of a claim on the paper's own numbers, which have no repetitions."""
+    """Whether a paper's own numbers, which have no repetitions, support a claim."""
 
     holds: bool | None
-    """Whether the claim holds; `None` without published numbers."""
+    """Whether the numbers are in the claim's regions; `None` without published numbers."""
     text: str
+    """Description of the result with the range of the numbers."""
 
     @property
     def verdict(self) -> str:
-        """Verdict on the paper's sentence alone; empty without published numbers."""
+        """Returns the verdict on the claim by the paper's numbers; empty without numbers."""
         return "" if self.holds is None else SUPPORTED if self.holds else NOT_SUPPORTED
 
 
 def support(claim: Claim, published: Mapping[str, pd.DataFrame]) -> Support:
-    """Returns whether each quantity of a claim is in its region by the paper's own numbers.
+    """Returns whether a paper's own numbers are in the regions of a claim.
 
-    `published` contains the paper's numbers as tables of one seed, by metric; the table named
-    ``""`` serves every other metric. The region is `Claim.as_published` if the claim has one.
+    `published` has the numbers as tables with one seed, by metric; the table ``""`` has all other
+    metrics. The region is `Claim.as_published` if the claim has one.
     """
     values, outside = [], []
     for part in claim.parts:
@@ -51,7 +52,7 @@ def support(claim: Claim, published: Mapping[str, pd.DataFrame]) -> Support:
                 return Support(None, "no numbers published")
             values.append(value)
             if value not in region:
-                outside.append(f"{component.label}: {value:.3g}, wanted {region}")
+                outside.append(f"{component.label}: {value:.3g}, predicted {region}")
     low, high = (f"{x:.3g}" for x in (min(values), max(values)))
     span = low if low == high else f"{low} to {high}"
     if not outside:

@@ -1,4 +1,4 @@
-"""Tests of pairs: Fisher's LSD, Tukey's HSD, Games-Howell, Kruskal-Wallis with Dunn's test."""
+"""Tests of all pairs of groups: Fisher's LSD, Tukey's HSD, Games-Howell, and Dunn's test."""
 
 from __future__ import annotations
 
@@ -21,36 +21,49 @@ from sojourn.stats.multiple import holm
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Comparison of two groups: b minus a."""
+    """The comparison of two groups."""
 
     a: str
+    """Name of the first group."""
     b: str
+    """Name of the second group."""
     difference: float
+    """Mean (or mean rank) of b minus that of a."""
     low: float
+    """Lower limit of the difference; NaN if the test gives no interval."""
     high: float
+    """Upper limit of the difference; NaN if the test gives no interval."""
     p: float
     differs: bool
+    """Whether the groups differ significantly."""
     statistic: float
+    """Statistic of the test: t, q or z."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostHoc:
-    """Comparisons of all pairs of groups."""
+    """The comparisons of all pairs of groups."""
 
     method: str
+    """Name of the test."""
     names: tuple[str, ...]
+    """Names of the groups."""
     centres: tuple[float, ...]
+    """Means (or mean ranks) by group."""
     pairs: tuple[Pair, ...]
     alpha: float
+    """Significance level."""
     omnibus: Anova | KruskalWallis
+    """Test that any groups differ."""
     critical: float
+    """Critical value of the statistic; NaN if it depends on the pair."""
     least_difference: float | None = None
-    """The least significant difference, if all groups have the same size."""
+    """Least significant difference; `None` if it depends on the pair."""
     protected: bool = False
-    """Whether all pairs count as equal because the omnibus test was not significant."""
+    """Whether no pair differs because the omnibus test is not significant."""
 
     def pair(self, a: str, b: str) -> Pair:
-        """Returns the comparison of two groups, as b minus a."""
+        """Returns the comparison b minus a of two groups; raises `KeyError` for unknown names."""
         for p in self.pairs:
             if (p.a, p.b) == (a, b):
                 return p
@@ -59,13 +72,16 @@ class PostHoc:
         raise KeyError(f"no comparison of {a!r} with {b!r}")
 
     def groups(self) -> dict[str, str]:
-        """Returns letters, largest first; groups with a common letter do not differ."""
+        """Returns the letters of each group, the largest mean first.
+
+        Groups with a common letter do not differ significantly.
+        """
         order = [self.names[i] for i in np.argsort(-np.asarray(self.centres), kind="stable")]
         apart = {frozenset((p.a, p.b)) for p in self.pairs if p.differs}
         return letters(order, apart)
 
     def frame(self) -> pd.DataFrame:
-        """Returns all pairs, one per row."""
+        """Returns the comparisons as a data frame with a row for each pair."""
         return pd.DataFrame(
             {
                 "a": p.a,
@@ -81,11 +97,11 @@ class PostHoc:
         )
 
     def summary(self) -> str:
-        """Returns all pairs in a table, then the groups by letter."""
+        """Returns the comparisons as a table in text, followed by the letters of the groups."""
         wide = max(len(f"{p.b} - {p.a}") for p in self.pairs)
         lines = [f"{self.method}, alpha {self.alpha:g}"]
         if self.protected:
-            lines.append("The omnibus test is not significant: no pair counts as different.")
+            lines.append("The omnibus test is not significant, so no pair counts as different.")
         lines.append(f"{'':<{wide}}{'difference':>13}{'low':>13}{'high':>13}{'p':>11}")
         for p in self.pairs:
             low, high = (f"{p.low:.6g}", f"{p.high:.6g}") if not math.isnan(p.low) else ("-", "-")
@@ -101,21 +117,26 @@ class PostHoc:
 
 @dataclass(frozen=True, slots=True)
 class KruskalWallis:
-    """The rank test of Kruskal and Wallis, corrected for ties."""
+    """The result of the rank test of Kruskal and Wallis, corrected for ties."""
 
     h: float
+    """The H statistic."""
     df: int
+    """Degrees of freedom."""
     p: float
     names: tuple[str, ...]
+    """Names of the groups."""
     sizes: tuple[int, ...]
+    """Numbers of values by group."""
     mean_ranks: tuple[float, ...]
+    """Mean ranks by group."""
 
     def frame(self) -> pd.DataFrame:
-        """Returns one row per group."""
+        """Returns the mean ranks as a data frame with a row for each group."""
         return pd.DataFrame({"group": self.names, "n": self.sizes, "mean rank": self.mean_ranks})
 
     def summary(self) -> str:
-        """Returns a summary in one line."""
+        """Returns the result as a line of text."""
         return f"Kruskal-Wallis: H = {self.h:.5g}, df = {self.df}, p = {self.p:.4g}"
 
 
@@ -125,10 +146,10 @@ def lsd(
     *,
     protected: bool = True,
 ) -> PostHoc:
-    """Returns Fisher's least significant difference, after a one-way ANOVA.
+    """Returns Fisher's test of all pairs (least significant difference) after a one-way ANOVA.
 
-    Every pair is judged by the pooled variance at the plain level alpha; the preceding F test
-    protects. With `protected`, no pair is called different unless F is significant.
+    Each pair is judged with the pooled variance at the uncorrected level `alpha`. With `protected`,
+    no pair differs unless the F test is significant.
     """
     named = grouped(groups)
     check_level(1 - alpha)
@@ -154,7 +175,10 @@ def lsd(
 def tukey(
     groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike], alpha: float = 0.05
 ) -> PostHoc:
-    """Returns Tukey's honestly significant difference (Tukey-Kramer for unequal sizes)."""
+    """Returns Tukey's test of all pairs (honestly significant difference).
+
+    For groups of unequal sizes it is the Tukey-Kramer test.
+    """
     named = grouped(groups)
     check_level(1 - alpha)
     table = one_way(named)
@@ -180,10 +204,10 @@ def tukey(
 def games_howell(
     groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike], alpha: float = 0.05
 ) -> PostHoc:
-    """Returns Games and Howell's test of all pairs, for any variances and sizes of the groups.
+    """Returns Games and Howell's test of all pairs, for groups with any variances and sizes.
 
-    Each pair has its own error and, by Welch and Satterthwaite, its own degrees of freedom; the
-    studentised range corrects for the number of pairs. `critical` is not applicable and NaN.
+    Each pair has its own standard error and its own degrees of freedom (Welch and Satterthwaite).
+    The studentised range corrects for the number of pairs.
     """
     named = grouped(groups, 2)
     check_level(1 - alpha)
@@ -204,7 +228,10 @@ def games_howell(
 
 
 def _ranks(named: Mapping[str, npt.NDArray[np.float64]]) -> tuple[npt.NDArray[np.float64], float]:
-    """Returns the ranks of all values together, and the sum of t^3 - t over the ties."""
+    """Returns the ranks of all values of all groups, and the correction for ties.
+
+    The correction is the sum of t^3 - t over all values that occur t times.
+    """
     everything = np.concatenate(list(named.values()))
     ranks = np.asarray(_st.rankdata(everything), dtype=np.float64)
     _, counts = np.unique(everything, return_counts=True)
@@ -214,7 +241,7 @@ def _ranks(named: Mapping[str, npt.NDArray[np.float64]]) -> tuple[npt.NDArray[np
 def kruskal_wallis(
     groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike],
 ) -> KruskalWallis:
-    """Tests whether the groups differ in rank; requires no normal distribution."""
+    """Returns the rank test of Kruskal and Wallis, which assumes no normal distribution."""
     named = grouped(groups)
     ranks, ties = _ranks(named)
     sizes = [g.size for g in named.values()]
@@ -222,7 +249,7 @@ def kruskal_wallis(
     parts = np.split(ranks, np.cumsum(sizes)[:-1])
     h = 12 / (n * (n + 1)) * sum(p.sum() ** 2 / p.size for p in parts) - 3 * (n + 1)
     correction = 1 - ties / (n**3 - n) if n > 1 else 0.0
-    # All values are equal: nothing differs.
+    # The correction is zero if all values are equal.
     h, df = (float(h / correction) if correction > 0 else 0.0), len(named) - 1
     return KruskalWallis(
         h,
@@ -237,7 +264,7 @@ def kruskal_wallis(
 def dunn(
     groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike], alpha: float = 0.05
 ) -> PostHoc:
-    """Returns Dunn's test of all pairs after Kruskal-Wallis, Holm-corrected, in mean ranks."""
+    """Returns Dunn's test of all pairs of mean ranks, with Holm's correction."""
     named = grouped(groups)
     check_level(1 - alpha)
     omnibus = kruskal_wallis(named)

@@ -1,4 +1,4 @@
-"""Paired differences of interest: one simultaneous interval for the verdict and the display."""
+"""Paired differences with simultaneous intervals, against a smallest difference of interest."""
 
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ class Gap:
     """The difference of two paired samples, with the smallest difference of interest."""
 
     interval: Interval
-    """Interval of the mean difference, simultaneous with those of the other pairs; NaN with one
-    seed.
+    """Mean difference with its interval, which is simultaneous with the intervals of other pairs.
+
+    With one seed, the limits are NaN.
     """
     smallest: float
-    """The smallest difference of interest."""
+    """Smallest difference of interest."""
     deviation: float
-    """Standard deviation of the single differences; NaN with one seed."""
+    """Standard deviation of the differences by seed; NaN with one seed."""
 
     @property
     def where(self) -> Where:
-        """Returns whether the whole interval is beyond the smallest difference, or within it.
+        """Returns where the whole interval is relative to the smallest difference.
 
-        *Open* means neither, so the seeds do not decide.
+        It is above it, below its negative, or within both. *Open* means none of these, so that the
+        seeds do not decide.
         """
         i, d = self.interval, self.smallest
         if i.low > d:
@@ -52,10 +54,10 @@ class Gap:
 
     @property
     def seeds(self) -> int | None:
-        """Approximate number of seeds for a decision if the estimates are right; `None` if unknown.
+        """Returns the approximate number of seeds that would decide, if the estimates are right.
 
-        With these seeds the interval no longer includes the smallest difference. The number is
-        unknown with few seeds, or if it is many times their number.
+        With this number, the interval would no longer include the smallest difference. Returns
+        `None` if the difference is decided, or if the number cannot be extrapolated from the seeds.
         """
         if self.where != "open":
             return None
@@ -76,10 +78,10 @@ def gaps(
 ) -> list[Gap]:
     """Returns the differences a - b of all pairs, with simultaneous intervals (Bonferroni).
 
-    a[i] and b[i] come from the same seed; a seed without one of the values is omitted. `smallest`
-    is called with the smaller of the two means, so that a pair has one smallest difference
-    regardless of the order. `looked`: the number of seeds was determined by a precision
-    (`sequential`).
+    a[i] and b[i] have the same seed; seeds for which one of them is missing are omitted. `smallest`
+    returns the smallest difference of interest for the smaller of the two means, so that it does
+    not depend on the order of a pair. `looked` states that a required precision determined the
+    number of seeds (`sequential`).
     """
     check_level(1 - alpha)
     level = 1 - alpha / max(1, len(pairs))

@@ -1,8 +1,9 @@
 """Guarantees of consistency levels for single writes and reads, by counting replicas.
 
-A request at a level succeeds when the required number of a record's replicas have answered. An
-acknowledged write is therefore certainly on that many replicas. A read certainly sees it if the two
-numbers add up to more than the number of replicas.
+A request succeeds when as many replicas of a record have answered as its consistency level
+requires. So an acknowledged write is certainly on this number of replicas. A read certainly sees
+the write if the numbers of the write level and of the read level add up to more than the number of
+replicas.
 """
 
 from __future__ import annotations
@@ -15,40 +16,43 @@ from typing import Literal
 from sojourn.stats.quorum import needed
 
 NAMED = ("quorum", "one", "all", "two", "three")
-"""Levels by the preferred name if two require the same number of answers."""
+"""Consistency levels; of levels that require the same number of answers, the first is used."""
 
 Lack = Literal["durable", "own-writes", "write-down", "read-down"]
 
 
 def plural(count: int, noun: str) -> str:
-    """Returns a count with its noun."""
+    """Returns a count with a noun in singular or plural."""
     return f"{count} {noun}{'s' if count != 1 else ''}"
 
 
 @dataclass(frozen=True)
 class Promise:
-    """A number of replicas, and the answers that writes and reads wait for."""
+    """The numbers that determine the guarantees of a store."""
 
     replicas: int
+    """Number of replicas of a record."""
     writes: int
+    """Number of answers that a write waits for."""
     reads: int
+    """Number of answers that a read waits for."""
 
     @property
     def overlap(self) -> bool:
-        """Returns whether a read sees every write that was acknowledged before it."""
+        """Returns whether a read sees every write that was acknowledged before the read."""
         return self.writes + self.reads > self.replicas
 
     @property
     def reads_needed(self) -> int:
-        """Replicas that a read must ask to see every acknowledged write."""
+        """Returns the number of answers that a read needs to see every acknowledged write."""
         return self.replicas - self.writes + 1
 
     def lacks(self, survive: int, down: int, *, overlap: bool = True) -> dict[Lack, str]:
-        """Returns the unmet requirements in words.
+        """Returns the requirements that are not met, in words.
 
-        The requirements are that an acknowledged write survives the loss of `survive` nodes, that
-        requests succeed with `down` of a record's replicas down, and that reads see acknowledged
-        writes.
+        The requirements: an acknowledged write survives the loss of `survive` nodes; requests
+        succeed with `down` of a record's replicas down; and, with `overlap`, reads see all
+        acknowledged writes.
         """
         found: dict[Lack, str] = {}
         if self.writes <= survive:
@@ -71,7 +75,7 @@ class Promise:
 
 
 def levels_of(replicas: int) -> dict[int, str]:
-    """Returns the consistency levels of a store with this number of replicas, by their answers."""
+    """Returns the consistency levels of a store by the number of answers that they require."""
     counts: dict[int, str] = {}
     for level in NAMED:
         if {"two": 2, "three": 3}.get(level, 1) <= replicas:
@@ -80,7 +84,10 @@ def levels_of(replicas: int) -> dict[int, str]:
 
 
 def promises(nodes: int) -> Iterator[tuple[Promise, str, str]]:
-    """Yields all guarantees of a store with `nodes` nodes, and the write and read levels."""
+    """Yields the guarantees of all settings of a store, each with its write and read levels.
+
+    The settings are all replication factors up to `nodes` with all pairs of levels.
+    """
     for replicas in range(1, nodes + 1):
         named = levels_of(replicas)
         for writes, write_level in named.items():
@@ -89,10 +96,10 @@ def promises(nodes: int) -> Iterator[tuple[Promise, str, str]]:
 
 
 def unavailable(nodes: int, replicas: int, count: int, up: float) -> float:
-    """Returns the probability that fewer than `count` of a key's replicas are up.
+    """Returns the probability that fewer than `count` replicas of a record are up.
 
-    The coordinator is up, and is one of the replicas with probability replicas / nodes. Each other
-    node is up with the probability `up`, independently.
+    The coordinator is up; it is one of the replicas with probability `replicas` / `nodes`. Each
+    other node is up with probability `up`, independently.
     """
 
     def too_few(n: int, wanted: int) -> float:

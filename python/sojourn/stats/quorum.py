@@ -1,12 +1,12 @@
-"""Quorum writes by calculation: the ratio phi, and latency as an order statistic.
+"""Two models of quorum writes: the ratio phi, and latency as an order statistic.
 
-*phi* (the edge-store paper, section 6) is the share of a coordinator's messages whose answers it
-needs, averaged over the coordinator's position. It is exact here, as a fraction.
+*phi* (section 6 of the edge-store paper) is the share of a coordinator's messages whose answers the
+coordinator needs, averaged over the coordinator's position. It is computed exactly, as a fraction.
 
-The other model treats the latency of a write as an order statistic: of n simultaneous messages with
-independent delays, the k-th answer decides. A lost message or answer arrives a retransmission
-timeout later, after a second loss two more, and so on. The model ignores all other effects of a
-connection: head-of-line blocking, fast retransmission, recovery.
+In the second model, the latency of a write is an order statistic: of n simultaneous messages with
+independent delays, the k-th answer decides. A lost message or answer arrives one retransmission
+timeout later, after a second loss two further timeouts later, and so on. The model ignores all
+other effects of a connection: head-of-line blocking, fast retransmission and recovery.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ LEVELS = ("one", "two", "three", "quorum", "all")
 
 
 def needed(level: str | int, replicas: int) -> int:
-    """Returns the answers that a consistency level requires; a number is returned unchanged."""
+    """Returns the number of answers that a consistency level requires; a number is unchanged.
+
+    Raises `StatisticsError` for an unknown level, or a number that `replicas` does not allow.
+    """
     if isinstance(level, int):
         count = level
     else:
@@ -42,10 +45,10 @@ def _check(nodes: int, replicas: int) -> None:
 
 
 def phi(nodes: int, replicas: int, level: str | int = "quorum") -> Fraction:
-    """Returns the share of a coordinator's messages whose answers it needs.
+    """Returns phi: the share of a coordinator's messages whose answers the coordinator needs.
 
-    phi = (1 - RF/N) CL/RF + (RF/N) (CL - 1)/(RF - 1). The second term applies to a coordinator that
-    is a replica itself; with one replica it sends no message, and the term is taken as 0.
+    phi = (1 - RF/N) CL/RF + (RF/N) (CL - 1)/(RF - 1). In the second term the coordinator is a
+    replica; with one replica it sends no message, and the term is 0.
     """
     _check(nodes, replicas)
     count = needed(level, replicas)
@@ -55,23 +58,24 @@ def phi(nodes: int, replicas: int, level: str | int = "quorum") -> Fraction:
 
 
 def phi_table(nodes: tuple[int, ...] = (3, 4, 5)) -> dict[int, dict[int, Fraction]]:
-    """Returns the paper's table 1: phi at QUORUM by replication factor from 2 on and nodes."""
+    """Returns the paper's table 1: phi at QUORUM by replication factor (from 2 on) and nodes."""
     return {rf: {n: phi(n, rf) for n in nodes if rf <= n} for rf in range(2, max(nodes) + 1)}
 
 
 _RETRANSMISSIONS = 12
-"""Number of consecutive retransmissions of a message after which further ones are ignored; their
-probability is distributed over fewer.
+"""Number of transmissions of a message that the model considers.
+
+The probability of further transmissions is distributed over these.
 """
 
 
 @dataclass(frozen=True)
 class QuorumModel:
-    """A write's latency as an order statistic over retransmission timeouts.
+    """The latency of a write as an order statistic of answers with retransmission timeouts.
 
-    Times are in seconds. `delay` is one way between nodes, `loss` the loss probability of a packet,
-    `rto` the timeout beyond the round-trip time (Linux: at least 200 ms), `client` the round trip
-    to the client, `work` the processing time of a write.
+    Times are in seconds. `delay` is the one-way delay between nodes, `loss` the probability that a
+    packet is lost, and `rto` the retransmission timeout minus the round-trip time (Linux: at least
+    200 ms). `client` is the round-trip time to the client, `work` the processing time of a write.
     """
 
     nodes: int
@@ -93,7 +97,7 @@ class QuorumModel:
 
     @cached_property
     def _replica(self) -> list[tuple[float, float]]:
-        """Times of a replica's answer, with the probabilities that it is not later."""
+        """Returns the possible times of a replica's answer, with their cumulative probabilities."""
         timeout = 2 * self.delay + self.rto
         legs = [
             ((2**j - 1) * timeout, self.loss**j * (1 - self.loss)) for j in range(_RETRANSMISSIONS)
@@ -120,7 +124,7 @@ class QuorumModel:
 
     @cached_property
     def distribution(self) -> list[tuple[float, float]]:
-        """Returns the possible latencies with their probabilities, in rising order."""
+        """Returns the possible latencies with their probabilities, in ascending order."""
         count = needed(self.level, self.replicas)
         inside = self.replicas / self.nodes
         ways = [(1 - inside, self._order(count, self.replicas))]
@@ -136,11 +140,11 @@ class QuorumModel:
 
     @property
     def mean(self) -> float:
-        """Returns the mean latency."""
+        """Returns the mean latency in seconds."""
         return math.fsum(at * p for at, p in self.distribution)
 
     def quantile(self, q: float) -> float:
-        """Returns the lowest latency that a share `q` of the writes does not exceed."""
+        """Returns the latency in seconds that a share `q` of the writes does not exceed."""
         below = 0.0
         for at, p in self.distribution:
             below += p

@@ -1,4 +1,4 @@
-"""Ranks within seeds: Friedman's test, and paired tests."""
+"""Tests of groups that are paired by seed: Friedman's rank test, and t tests of all pairs."""
 
 from __future__ import annotations
 
@@ -19,26 +19,31 @@ from sojourn.stats.multiple import holm
 
 @dataclass(frozen=True, slots=True)
 class Friedman:
-    """Friedman's rank test of groups whose i-th values belong together, corrected for ties."""
+    """The result of Friedman's rank test, corrected for ties."""
 
     chi2: float
+    """The chi-squared statistic."""
     df: int
+    """Degrees of freedom."""
     p: float
     names: tuple[str, ...]
+    """Names of the groups."""
     blocks: int
+    """Number of seeds."""
     mean_ranks: tuple[float, ...]
+    """Mean ranks by group."""
 
     @property
     def kendall_w(self) -> float:
-        """Kendall's coefficient of concordance: 0 for random ranks by seed, 1 for equal ranks."""
+        """Returns Kendall's coefficient of concordance: 1 if all seeds have the same ranks."""
         return self.chi2 / (self.blocks * self.df)
 
     def frame(self) -> pd.DataFrame:
-        """Returns one row per group."""
+        """Returns the mean ranks as a data frame with a row for each group."""
         return pd.DataFrame({"group": self.names, "mean rank": self.mean_ranks})
 
     def summary(self) -> str:
-        """Returns a summary in one line."""
+        """Returns the result as a line of text."""
         return (
             f"Friedman: chi-squared = {self.chi2:.5g}, df = {self.df}, p = {self.p:.4g}, "
             f"W = {self.kendall_w:.3g}"
@@ -46,10 +51,13 @@ class Friedman:
 
 
 def friedman(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Friedman:
-    """Tests whether groups differ in rank within seeds; requires no normal distribution."""
+    """Returns Friedman's rank test of groups whose i-th values have the same seed.
+
+    It assumes no normal distribution. Raises `StatisticsError` if groups have different sizes.
+    """
     named = grouped(groups, 2)
     if len({g.size for g in named.values()}) > 1:
-        raise StatisticsError("every group needs a value of every seed: they differ in size")
+        raise StatisticsError("groups have different sizes; each needs a value for each seed")
     table = np.array(list(named.values())).T
     n, k = table.shape
     ranks = np.array([_st.rankdata(row) for row in table])
@@ -67,10 +75,10 @@ def friedman(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> F
 def paired_tests(
     groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike], level: float = 0.95
 ) -> pd.DataFrame:
-    """Returns paired t tests of all pairs of groups, seed by seed, p values Holm-corrected.
+    """Returns paired t tests of all pairs of groups whose i-th values have the same seed.
 
-    One row per pair, b minus a: difference with its own interval, t, p, and Cohen's d of the
-    differences with its interval. Pairs without a difference at any seed have p 1.
+    A row has the difference b - a of a pair with its interval, t, p without and with Holm's
+    correction, and the effect size d_z with its interval. If all differences are zero, p is 1.
     """
     named = grouped(groups, 2)
     rows = []

@@ -1,4 +1,4 @@
-"""Number of seeds that a question needs."""
+"""The number of seeds that a required power or precision needs."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from sojourn.stats._arrays import StatisticsError, check_level
 from sojourn.stats.interval import t_critical
 
 LEAST = 5
-"""Number of seeds from which a required number may be extrapolated.
+"""Minimum number of seeds from which a required number of seeds is extrapolated.
 
-The standard deviation of five values is known to a factor of about three; that of two is unknown.
+With five values, the standard deviation is known within a factor of about three.
 """
 FARTHEST = 10
-"""Largest reported number of seeds, as a multiple of the existing seeds."""
+"""Maximum of an extrapolated number of seeds, as a multiple of the existing seeds."""
 MOST_SEEDS = 1_000_000
-"""Number of seeds beyond which the answer is "no reasonable number"."""
+"""Maximum number of seeds that is searched; if more are required, functions return `None`."""
 
 
 def _check(deviation: float) -> None:
     if not deviation >= 0 or not math.isfinite(deviation):
-        raise StatisticsError(f"a standard deviation cannot be {deviation}")
+        raise StatisticsError(f"a standard deviation must be finite and 0 or more, not {deviation}")
 
 
 def power(difference: float, deviation: float, n: int, alpha: float = 0.05) -> float:
-    """Returns the probability that a paired t test with n seeds detects the difference's sign.
+    """Returns the power of a paired t test with n seeds: the probability to detect `difference`.
 
-    `deviation` is that of the paired differences. The test is two-sided; a significant result of
-    the wrong sign does not count as success.
+    `deviation` is the standard deviation of the paired differences. The test is two-sided; a
+    significant result with the wrong sign does not count as detected.
     """
     _check(deviation)
     check_level(1 - alpha)
@@ -45,21 +45,32 @@ def power(difference: float, deviation: float, n: int, alpha: float = 0.05) -> f
 def seeds_for_power(
     difference: float, deviation: float, alpha: float = 0.05, wanted: float = 0.8
 ) -> int | None:
-    """Returns the least number of seeds that detects `difference` with this power, or `None`."""
+    """Returns the smallest number of seeds that detects `difference` with the power `wanted`.
+
+    `deviation` is the standard deviation of the paired differences. Returns `None` if more than
+    `MOST_SEEDS` are required.
+    """
     check_level(wanted)
     return _least(lambda n: power(difference, deviation, n, alpha) >= wanted)
 
 
 def seeds_for_width(deviation: float, half_width: float, level: float = 0.95) -> int | None:
-    """Returns the least number of seeds whose mean has an interval of at most +- `half_width`."""
+    """Returns the smallest number of seeds for which the mean has at most this half width.
+
+    `deviation` is the standard deviation of the values. Returns `None` if more than `MOST_SEEDS`
+    are required.
+    """
     _check(deviation)
     if not half_width > 0:
-        raise StatisticsError("half_width must be positive")
+        raise StatisticsError(f"half_width must be above 0, not {half_width}")
     return _least(lambda n: t_critical(level, n - 1) * deviation / math.sqrt(n) <= half_width)
 
 
 def extrapolated(seeds: int, needed: Callable[[], int | None]) -> int | None:
-    """Returns a number of seeds needed, if the existing seeds permit an extrapolation."""
+    """Returns the required number of seeds from `needed`, if `seeds` seeds allow to extrapolate it.
+
+    `None` with fewer than `LEAST` seeds, or if more than `FARTHEST` times as many are required.
+    """
     if seeds < LEAST:
         return None
     found = needed()
@@ -67,7 +78,10 @@ def extrapolated(seeds: int, needed: Callable[[], int | None]) -> int | None:
 
 
 def _least(enough: Callable[[int], bool]) -> int | None:
-    """Returns the least n >= 2 with `enough(n)`, which must be monotone, by bisection."""
+    """Returns the smallest n >= 2 for which `enough(n)` is true; `None` above `MOST_SEEDS`.
+
+    `enough` must be monotone.
+    """
     high = 2
     while not enough(high):
         high *= 2

@@ -1,14 +1,13 @@
-"""Sequential estimation of a mean: runs until its interval is sufficiently narrow.
+"""Sequential estimation of a mean: runs are added until the interval is sufficiently narrow.
 
-Looks are taken at fixed numbers of runs. A look is enough if the interval is sufficiently narrow
-and the runs are enough for their skewness. Nothing else decides, so that waiting cannot produce a
-verdict.
+The interval is examined at fixed numbers of runs, called looks. The runs end at the first look at
+which the interval is sufficiently narrow and the number of runs suffices for the skewness of the
+values. No other result decides, so repeated looks cannot produce a significant result.
 
 The interval is Hall's (1992, "On the removal of skewness by transformation"): Student's t on a
-monotone cubic transform of the studentised mean. Two numbers allow for the looks and for the noise
-of an estimated skewness: `MISSED`, the share of 5 % that remains for the interval itself, and
-`TRUSTED`, the corrected share of the skewness. They, `FIRST` and `SKEWED` were calibrated by
-simulation; `tests/stats/precision.py` measures their coverage.
+monotone cubic transform of the studentised mean. `MISSED` allows for the repeated looks, `TRUSTED`
+for the error of the estimated skewness. These two numbers, `FIRST` and `SKEWED` were calibrated by
+simulation; `tests/stats/precision.py` measures the coverage of the intervals.
 """
 
 from __future__ import annotations
@@ -23,33 +22,34 @@ from sojourn.stats._arrays import StatisticsError, check_level, sample
 from sojourn.stats.interval import Interval, mean_interval, t_critical
 
 FIRST = 40
-"""Runs at the first look. An event with probability 10 % is missed by all 40 runs with probability
-1.5 %.
+"""Number of runs at the first look.
+
+An event that occurs in 10 % of the runs occurs in none of 40 runs with a probability of 1.5 %.
 """
 MISSED = 0.85
-"""Error of the interval as a share of the nominal error: 4.25 % for 95 %."""
+"""Error probability of an interval as a share of the nominal one: 4.25 % for a level of 95 %."""
 TRUSTED = 0.5
-"""Share of the sample's skewness that the interval corrects."""
+"""Share of the sample's skewness for which the interval is corrected."""
 SKEWED = 10.0
-"""Runs needed per unit of the squared skewness."""
+"""Required number of runs divided by the squared skewness."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """State of a mean after a number of runs."""
+    """The estimate of a mean at a look."""
 
     interval: Interval
-    """Interval at the nominal level with allowance for all looks."""
+    """Mean with its interval at the nominal level, which allows for all looks."""
     least: int
     """Number of runs that the skewness of the values requires."""
 
     def enough(self, half_width: float) -> bool:
-        """Returns whether the mean is known within the half width."""
+        """Returns whether the interval has at most this half width and the runs are sufficient."""
         return self.interval.n >= self.least and self.interval.half_width <= half_width
 
 
 def looks(most: int) -> tuple[int, ...]:
-    """Returns the numbers of runs at which to look: each half as many again, `most` last."""
+    """Returns the numbers of runs at the looks; each is 1.5 times the previous, up to `most`."""
     if most < FIRST:
         raise StatisticsError(f"{most} runs are too few: the first look is at {FIRST} runs")
     found = [FIRST]
@@ -59,7 +59,7 @@ def looks(most: int) -> tuple[int, ...]:
 
 
 def look(values: npt.ArrayLike, level: float = 0.95) -> Look:
-    """Evaluates independent values at a look."""
+    """Returns the estimate of the mean of independent values at a look."""
     check_level(level)
     x = sample(values, 3)
     n, mean = int(x.size), float(x.mean())
@@ -73,13 +73,13 @@ def look(values: npt.ArrayLike, level: float = 0.95) -> Look:
 
 
 def looked(values: npt.ArrayLike, level: float = 0.95) -> Interval:
-    """Returns the interval of a mean after a look; Student's if there are too few runs."""
+    """Returns a mean with its interval after a look; Student's for fewer than `FIRST` runs."""
     x = sample(values)
     return look(x, level).interval if x.size >= FIRST else mean_interval(x, level)
 
 
 def _skewness(centred: npt.NDArray[np.float64]) -> float:
-    """Returns the adjusted Fisher-Pearson coefficient of values about their mean."""
+    """Returns the adjusted Fisher-Pearson skewness of values whose mean was subtracted."""
     n = centred.size
     second, third = float((centred**2).mean()), float((centred**3).mean())
     return third / math.sqrt(second) ** 3 * math.sqrt(n * (n - 1)) / (n - 2)

@@ -1,4 +1,4 @@
-"""Joint verdicts on a study's claims."""
+"""Verdicts on all claims of a study, with a common alpha."""
 
 from __future__ import annotations
 
@@ -23,21 +23,24 @@ Verdict = Literal["holds", "does not hold", "cannot be told"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One measured quantity of a claim."""
+    """A measured quantity of a claim."""
 
     label: str
+    """Description of the quantity."""
     interval: Interval
+    """Estimate with its interval."""
     region: Region
+    """Predicted region."""
     effect: Interval | None
-    """Standardised paired difference (d_z), if two cells are compared."""
+    """Standardised paired difference (d_z); `None` if no two cells are compared."""
     dropped: int
-    """Number of seeds omitted because a value was missing."""
+    """Number of seeds that were omitted because a value is missing."""
     part: str = ""
-    """Part of a conjunction to which it belongs, in words."""
+    """Text of the part of a conjunction to which the quantity belongs; empty without one."""
 
     @property
     def where(self) -> Literal["inside", "outside", "across"]:
-        """Position of the interval relative to the region."""
+        """Returns whether the interval is wholly inside the region, wholly outside, or neither."""
         i, r = self.interval, self.region
         if r.low <= i.low and i.high <= r.high:
             return "inside"
@@ -46,29 +49,32 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A claim with its verdict and the underlying numbers."""
+    """A claim with its verdict and the numbers on which it is based."""
 
     claim: Claim
     verdict: Verdict
     p: float
-    """The least alpha at which this claim alone would be decided."""
+    """Smallest alpha at which this claim alone would be decided."""
     p_holm: float
-    """The same alpha over all claims of the study."""
+    """Smallest alpha at which the claim would be decided together with all claims of the study."""
     level: float
-    """Confidence level of the displayed intervals, with the correction used for the verdict."""
+    """Confidence level of the intervals in `findings`, with the correction of the verdict."""
     findings: tuple[Finding, ...]
-    """All quantities: inside their regions if the claim holds, at least one outside if it does not.
+    """All quantities of the claim.
+
+    All are inside their regions if the claim holds; at least one is outside if it does not hold.
     """
     simultaneous: tuple[Finding, ...]
-    """The same quantities with simultaneous intervals (Bonferroni), for the view of a single one.
-    """
+    """All quantities with simultaneous intervals (Bonferroni), to examine a single quantity."""
     seeds: int
+    """Smallest number of seeds with a value of a quantity."""
     seeds_needed: int | None
-    """For *cannot be told*: seeds that would decide, if the estimates are right."""
+    """Approximate number of seeds that would decide; `None` if decided or unknown."""
     note: str = ""
+    """Remarks, such as why the claim is undecided."""
 
     def summary(self) -> str:
-        """Returns the verdict in one line, then each quantity."""
+        """Returns the verdict as text, with a line for each quantity."""
         lines = [f"{self.claim.id}: {self.verdict} - {self.claim.text}"]
         lines += [
             f"  {f.label}: {f.interval} (predicted {f.region}): {f.where}" for f in self.findings
@@ -115,7 +121,7 @@ class Judgement:
 
 
 def judge(claims: Sequence[Claim], frame: pd.DataFrame, alpha: float = 0.05) -> list[Judgement]:
-    """Returns the verdicts on all claims of a study, with a common alpha (Holm)."""
+    """Returns the verdicts on all claims of a study's table, with a common alpha (Holm)."""
     check_level(1 - alpha)
     measured = [(claim, claim.components(frame)) for claim in claims]
     return judge_components(measured, alpha)
@@ -146,7 +152,7 @@ def judge_components(
 
 
 def _p_values(components: Sequence[Component]) -> tuple[float, float]:
-    """Returns the p values of the whole claim: decided as inside, decided as outside."""
+    """Returns the p values at which a claim would hold, and at which it would not hold."""
     fit = [c for c in components if c.problem() is None]
     outside = min((c.p_outside() for c in fit), default=1.0)
     inside = max((c.p_inside() for c in fit), default=1.0)
@@ -170,8 +176,8 @@ def _judgement(
         verdict = "holds"
     elif outside <= share:
         verdict = "does not hold"
-    # "All k quantities are inside" needs no correction, since the worst decides. "One of them is
-    # outside" or "none is" needs Bonferroni's.
+    # That all quantities are inside needs no correction, because the worst decides. That at least
+    # one is outside needs Bonferroni's correction.
     divided = share / max(len(components), 1)
     simultaneous = tuple(_finding(c, 1 - divided) for c in components)
     own = share if verdict == "holds" else divided
@@ -190,7 +196,7 @@ def _judgement(
         parts.append(why)
     lost = max((c.dropped for c in components), default=0)
     if lost and not violation:
-        parts.append(f"{lost} seeds with a missing value omitted")
+        parts.append(f"{lost} seeds with a missing value were omitted")
     note = "; ".join(parts)
     return Judgement(
         claim, verdict, min(p), p_holm, 1 - own, findings, simultaneous, seeds, needed, note
@@ -208,13 +214,16 @@ def _finding(c: Component, level: float) -> Finding:
 
 
 def _seeds_needed(components: Sequence[Component], share: float) -> tuple[int | None, str]:
-    """Returns the seeds for a decision as the estimates suggest, or why no number is given."""
+    """Returns the number of seeds that would decide if the estimates are right.
+
+    If the number is `None`, the text states why.
+    """
     away = [c for c in components if c.point() not in c.region]
     shrinking = [c.shrinks() for c in away or components]
     if None in shrinking:
         return None, "too few seeds to estimate how many would decide"
     if False in shrinking:
-        return None, "single seeds are far from the others: more seeds would not decide"
+        return None, "single seeds are far from the other seeds, so more seeds would not decide"
     if away:
         wanted = [c.seeds_needed(share / len(components)) for c in away]
         told = [n for n in wanted if n is not None]
@@ -226,6 +235,6 @@ def _seeds_needed(components: Sequence[Component], share: float) -> tuple[int | 
     if found is None:
         return (
             None,
-            "too close to the edge of the predicted region for any reasonable number of seeds",
+            "too close to a limit of the predicted region to be decided by a million seeds",
         )
     return max(found, most + 1), ""

@@ -131,7 +131,7 @@ class Results:
         """Opens a folder; raises `ResultsError` if it is not a results folder."""
         path = Path(folder)
         if not path.exists():
-            raise ResultsError(path, "the folder does not exist")
+            raise ResultsError(path, "no such folder")
         if not path.is_dir():
             raise ResultsError(path, "is a file, not a results folder")
         about = manifest.load(path)

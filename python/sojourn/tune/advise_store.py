@@ -1,11 +1,11 @@
 """Recommends a replication factor and consistency levels for a store, by simulation.
 
-Every replication factor is combined with every pair of levels for writes and reads that meets the
-requirements. All candidates are simulated with the same seeds and the scenario's mix of reads and
-writes. The fastest candidate is marked, and so are those whose latency is not significantly higher,
-or higher by less than the smallest difference of interest. Of these the candidate with the fewest
-copies is recommended. The probability that too few replicas are up for a request is computed, not
-simulated: nodes are up independently with the same probability.
+Candidates are all replication factors with all pairs of write and read levels that meet the
+requirements. They are simulated with the same seeds and with the scenario's mix of reads and
+writes. A candidate counts as fast if its latency is not significantly higher than that of the
+fastest candidate, or higher by less than the smallest difference of interest. Of the fast
+candidates, the one with the fewest replicas is recommended. The probability that too few replicas
+are up for a request is computed: nodes are up independently with the same probability.
 """
 
 from __future__ import annotations
@@ -27,18 +27,20 @@ from sojourn.study.machine import cores
 By = Literal["mean", "p95", "p99"]
 MEASURES: tuple[By, ...] = ("mean", "p95", "p99")
 ALPHA = 0.05
+"""Significance level of the comparisons with the fastest candidate, with Holm's correction."""
 READS = 0.5
-"""Share of reads if a scenario's workload has none, as in YCSB's workload A."""
+"""Share of reads if a scenario's workload has no reads, as in YCSB's workload A."""
 ACKNOWLEDGED = 0.99
-"""Lowest share of acknowledged requests, relative to the candidate with the most; candidates below
-are excluded.
+"""Minimum number of acknowledged requests, as a share of that of the candidate with the most.
+
+Candidates with fewer are excluded.
 """
 STALE_AT_ONCE = "stale_0ms"
 STALE_LATER = "stale_100ms"
 
 
 class AdviceError(ValueError):
-    """A question that cannot be answered."""
+    """No recommendation is possible: the scenario is unsuitable, or no candidate is left."""
 
 
 @dataclass(frozen=True)
@@ -48,30 +50,35 @@ class Asked:
     survive: int = 1
     """Number of nodes whose loss an acknowledged write must survive."""
     down: int = 1
-    """Number of a record's replicas that may be down while writes and reads succeed."""
+    """Number of a record's replicas that may be down while writes and reads must succeed."""
     stale: float = 0.0
-    """Highest probability that a read misses a write just acknowledged; 0: never."""
+    """Maximum probability that a read misses a write that was acknowledged just before."""
     reads: float | None = None
-    """Share of reads; `None`: the scenario's, or `READS` if it has none."""
+    """Share of reads; `None` for that of the scenario, or `READS` if it has no reads."""
     node_up: float = 0.99
     """Probability that a node is up."""
     unavailable: float = 1.0
-    """Highest probability that too few replicas are up for a request."""
+    """Maximum probability that too few replicas are up for a request."""
     by: By = "p99"
+    """Measure of the latency by which candidates are ranked."""
     seeds: int = 10
+    """Number of simulated runs of each candidate."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A replication factor with the levels of writes and reads."""
+    """A replication factor with a write level and a read level."""
 
     promise: Promise
+    """Number of replicas, and numbers of answers that the levels require."""
     write_level: str
+    """Consistency level of writes."""
     read_level: str
+    """Consistency level of reads."""
 
     @property
     def changes(self) -> dict[str, Any]:
-        """Changes that apply this candidate to a scenario's store."""
+        """Returns the changes of a scenario that give its store these settings."""
         return {
             "store.replication": self.promise.replicas,
             "store.write_consistency": self.write_level,
@@ -81,25 +88,30 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """A candidate with its expected properties."""
+    """A candidate with the results of its simulation."""
 
     replication: int
+    """Number of replicas of a record."""
     write_level: str
+    """Consistency level of writes."""
     read_level: str
+    """Consistency level of reads."""
     copies: int
-    """Replicas that certainly have an acknowledged write: as many as the write level waits for."""
+    """Number of replicas that certainly have an acknowledged write."""
     unavailable: float
+    """Probability that too few replicas are up for a request."""
     latency: dict[By, Interval]
-    """Latency of reads and writes in their mix, in seconds; 95 % intervals over seeds."""
+    """Latency of all requests in seconds, by measure; 95 % intervals over seeds."""
     stale: dict[str, float]
-    """Probability that a read misses a write, by the metric's name."""
+    """Probability that a read misses an acknowledged write, by metric."""
     failed: int
-    """Requests of all runs that were not acknowledged."""
+    """Number of requests that were not acknowledged, in all runs."""
     phi: float
+    """Share of a coordinator's messages whose answers the coordinator needs for a write."""
     best: bool = False
-    """Whether it counts as fast as the fastest candidate."""
+    """Whether the candidate counts as fast."""
     p: float = 1.0
-    """Holm-adjusted p value of the comparison with the fastest candidate."""
+    """P value of the comparison with the fastest candidate, with Holm's correction."""
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields as data for JSON."""
@@ -116,28 +128,29 @@ class Choice:
 
 @dataclass(frozen=True)
 class Advice:
-    """The candidates that meet the requirements, fastest first, and the excluded levels."""
+    """The recommendation with all candidates that meet the requirements."""
 
     choices: tuple[Choice, ...]
+    """Candidates by latency, the fastest first."""
     reads: float
     """Simulated share of reads."""
     assumed: bool
-    """Whether this share is the default because the scenario has no reads."""
+    """Whether `reads` is the default `READS`, because the scenario has no reads."""
     left_out: tuple[str, ...]
-    """Write levels without a possible read level, with the reason."""
+    """Descriptions of write levels for which no read level meets the requirements."""
 
     @property
     def take(self) -> Choice:
-        """The choice with the fewest copies among those that count as fast as the fastest."""
+        """Returns the recommended candidate: of the fast ones, that with the fewest replicas."""
         fast = [choice for choice in self.choices if choice.best]
         least = min(choice.replication for choice in fast)
         return next(choice for choice in fast if choice.replication == least)
 
 
 def candidates(nodes: int, asked: Asked) -> list[Candidate]:
-    """Returns the candidates that meet the requirements that can be counted.
+    """Returns the candidates that meet all requirements except the simulated `stale`.
 
-    If reads must see every acknowledged write, they use the lowest level that ensures this.
+    If reads and writes of a candidate overlap, it has the lowest read level for which they do.
     """
     found: dict[tuple[int, int], Candidate] = {}
     kept = []
@@ -152,7 +165,8 @@ def candidates(nodes: int, asked: Asked) -> list[Candidate]:
             continue
         one = Candidate(promise, write_level, read_level)
         if promise.overlap:
-            # Higher read levels are slower and see no more; the first one is the lowest.
+            # Higher read levels are slower without seeing more writes; the first level is the
+            # lowest.
             if (promise.replicas, promise.writes) in found:
                 continue
             found[promise.replicas, promise.writes] = one
@@ -161,7 +175,7 @@ def candidates(nodes: int, asked: Asked) -> list[Candidate]:
 
 
 def unreadable(nodes: int, asked: Asked) -> list[str]:
-    """Returns the write levels that are excluded only because of their reads, with the reason."""
+    """Returns descriptions of write levels that are excluded only because no read level fits."""
     told = []
     for replicas in range(1, nodes + 1):
         named = levels_of(replicas)
@@ -180,7 +194,10 @@ def unreadable(nodes: int, asked: Asked) -> list[str]:
 
 
 def mixed(scenario: Scenario, reads: float | None) -> tuple[Scenario, float, bool]:
-    """Returns the scenario with its share of reads, this share, and whether it is assumed."""
+    """Returns the scenario with the share `reads` of reads, the share, and whether it is assumed.
+
+    If `reads` is `None`, the share is that of the scenario, or `READS` if it has no reads.
+    """
     store = store_in(scenario.plan())
     if store is None:
         raise AdviceError("the scenario has no [store]: describe one, see `sojourn explain store`")
@@ -201,9 +218,10 @@ def advise(
     workers: int | None = None,
     report: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Advice:
-    """Simulates the candidates that meet the requirements, and ranks them.
+    """Simulates the candidates that meet the requirements, and ranks them by latency.
 
-    `report` receives the number of completed runs and of all runs.
+    `report` receives the number of completed runs and the number of all runs. Raises `AdviceError`
+    if the scenario is unsuitable or no candidate meets the requirements.
     """
     scenario, reads, assumed = mixed(scenario, asked.reads)
     store = store_in(scenario.plan())
@@ -219,8 +237,8 @@ def advise(
     if not listed:
         raise AdviceError(
             f"no choice on {plural(nodes, 'node')} meets all requirements: survive the loss of "
-            f"{asked.survive}, work with {asked.down} down, be unavailable with a probability of "
-            f"at most {asked.unavailable:g}"
+            f"{plural(asked.survive, 'node')}, work with {asked.down} down, be unavailable with a "
+            f"probability of at most {asked.unavailable:g}"
         )
     made = [scenario.replace(one.changes) for one in listed]
     tasks = [(i, seed) for seed in range(1, asked.seeds + 1) for i in range(len(made))]
@@ -245,7 +263,7 @@ def advise(
 
 
 def _kept(asked: Asked, metrics: Sequence[Sequence[dict[str, Any]]]) -> list[int]:
-    """Returns the candidates that are fresh enough and acknowledge nearly all possible requests."""
+    """Returns the indices of candidates that are not too stale and acknowledge enough requests."""
     fresh = [
         i
         for i, runs in enumerate(metrics)
@@ -256,7 +274,7 @@ def _kept(asked: Asked, metrics: Sequence[Sequence[dict[str, Any]]]) -> list[int
 
 
 def _mean(runs: Sequence[dict[str, Any]], metric: str) -> float:
-    """Returns a metric's mean over the runs that have it; NaN if none has."""
+    """Returns the mean of a metric over the runs that have a value; NaN without values."""
     values = [float(run[metric]) for run in runs if not isnan(float(run[metric]))]
     return sum(values) / len(values) if values else float("nan")
 

@@ -1,13 +1,12 @@
 """REDopt: RED parameters for a known link, round-trip times and number of TCP flows.
 
-The comparison of tail drop and RED (ISCC 2001) calls a setting *REDopt* if the
-average queue converges to the middle of the two thresholds with small oscillation. The model that
-its authors used (IWQoS 2001) could not be read. What is taken from the papers: ``max_p`` is twice
-the estimated drop probability, times 1.1 where unresponsive traffic shares the link; thresholds and
-buffer grow with the number of flows and stand in the proportion 3 : 13 : 20. The drop probability
-is the inversion of the PFTK formula (Padhye et al. 1998). The width of the ramp and the averaging
-weight are our *reconstruction*, to be accepted or rejected by simulation: see
-:mod:`sojourn.tune.verify`.
+The comparison of tail drop and RED (ISCC 2001) calls a setting *REDopt* if the average queue
+converges to the middle between the two thresholds with small oscillation. The model of its authors
+(IWQoS 2001) is not available. From the papers: ``max_p`` is twice the estimated drop probability,
+and 1.1 times that if unresponsive traffic shares the link. Thresholds and buffer grow with the
+number of flows, in the proportion 3 : 13 : 20. The drop probability is the inverse of the PFTK
+formula (Padhye et al. 1998). The width of the ramp and the averaging weight are our
+*reconstruction*, which a simulation accepts or rejects: see :mod:`sojourn.tune.verify`.
 """
 
 from __future__ import annotations
@@ -16,34 +15,35 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: Fraction of the average's weight left to samples older than one TCP cycle (Firoiu and Borden
+#: Share of the average's weight that samples older than one TCP cycle have (Firoiu and Borden
 #: 2000).
 WEIGHT_OF_OLDER_SAMPLES = 0.1
-#: The paper's factor on ``max_p`` where a tenth of the traffic does not respond.
+#: Factor of ``max_p`` if a tenth of the traffic is unresponsive, from the paper.
 UNRESPONSIVE_FACTOR = 1.1
-#: min : max : buffer, in widths of the ramp (3/20, 13/20 and 1 of the buffer).
+#: Thresholds and buffer divided by the width of the ramp. The thresholds are 3/20 and 13/20 of the
+#: buffer.
 MIN_SHARE, MAX_SHARE, BUFFER_SHARE = 0.3, 1.3, 2.0
-#: REDstd's averaging weight, RED's usual recommendation.
+#: Averaging weight of REDstd, which is the usual recommendation for RED.
 STANDARD_WEIGHT = 0.002
-#: The largest averaging weight. REDopt's is smaller than REDstd's (the paper, section 5); how much
-#: is lost, so this departs little from it.
+#: Largest averaging weight of REDopt. By section 5 of the paper it is smaller than REDstd's, by an
+#: unknown factor, so a small factor is chosen.
 LARGEST_WEIGHT = STANDARD_WEIGHT / 2
-#: Below this the average remembers more than any run shows.
+#: Smallest averaging weight; with smaller weights, the average would cover more than a run.
 SMALLEST_WEIGHT = 1e-6
 
 
 @dataclass(frozen=True)
 class Link:
-    """The bottleneck and who uses it.
+    """The bottleneck and its traffic.
 
     Attributes:
-        rate: capacity in bit/s.
-        rtts: base round-trip times in seconds; flows spread evenly over them.
-        flows: number of TCP flows (a mean, if they come and go).
+        rate: rate of the link in bit/s.
+        rtts: base round-trip times in seconds; flows are divided equally between them.
+        flows: number of TCP flows; a mean if it varies.
         packet: length of a full TCP frame in bytes.
         unresponsive: rate of unresponsive traffic in bit/s.
-        segments_per_ack: 1 without, 2 with delayed acknowledgements (PFTK's *b*).
-        min_rto: the senders' least retransmission timeout in seconds.
+        segments_per_ack: 1 without, 2 with delayed acknowledgements (*b* in the PFTK formula).
+        min_rto: minimum retransmission timeout of the senders in seconds.
     """
 
     rate: float
@@ -55,7 +55,7 @@ class Link:
     min_rto: float = 0.2
 
     def __post_init__(self) -> None:
-        """Refuse what has no meaning, naming the field."""
+        """Checks the fields; raises `ValueError` with the name of an invalid field."""
         checks: Sequence[tuple[str, bool, str]] = (
             ("rate", 0 < self.rate < 1e15, "a rate above zero, in bit/s"),
             (
@@ -75,22 +75,22 @@ class Link:
 
 
 def plain(fraction: float) -> str:
-    """A fraction as ``tc`` reads it: at least six digits, never an exponent."""
+    """Returns a number from 0 to 1 as text for ``tc``: with six digits or more, no exponent."""
     digits = 6 - min(0, math.floor(math.log10(fraction)) + 1) if fraction > 0 else 1
     return f"{fraction:.{min(digits, 12)}f}".rstrip("0").rstrip(".")
 
 
 @dataclass(frozen=True)
 class RedParameters:
-    """RED counting packets, and where the numbers come from.
+    """Parameters of RED in packets, and the estimates from which they follow.
 
     Attributes:
         minimum, maximum, limit: thresholds and buffer in packets.
         max_p: drop probability at the upper threshold.
-        weight: averaging weight per arriving packet.
-        drop_probability: the estimate that ``max_p`` is made from.
-        equilibrium: the average queue aimed at, in packets.
-        kappa: factor on the ramp's width that verification settled on; 1 to start.
+        weight: averaging weight for each arriving packet.
+        drop_probability: estimated drop probability, from which ``max_p`` follows.
+        equilibrium: intended average queue in packets.
+        kappa: factor of the ramp's width that the verification found; 1 without verification.
     """
 
     minimum: int
@@ -103,7 +103,7 @@ class RedParameters:
     kappa: float = 1.0
 
     def queue(self, extra: str = "") -> str:
-        """The queue as one writes it in a scenario."""
+        """Returns the queue as words of a scenario, followed by the words `extra`."""
         text = (
             f"red unit packets limit {self.limit} min {self.minimum} max {self.maximum} "
             f"probability {plain(self.max_p)} weight {plain(self.weight)}"
@@ -112,16 +112,21 @@ class RedParameters:
 
 
 def pftk_rate(p: float, rtt: float, rto: float, b: int) -> float:
-    """Packets per second of one flow at loss-event rate ``p`` (Padhye et al. 1998, equation 32)."""
+    """Returns the packets per second of a flow at loss-event rate ``p``.
+
+    This is equation 32 of Padhye et al. (1998). `rtt` and `rto` are in seconds, and `b` is the
+    number of segments for each ACK.
+    """
     in_recovery = rtt * math.sqrt(2 * b * p / 3)
     in_timeout = rto * min(1.0, 3 * math.sqrt(3 * b * p / 8)) * p * (1 + 32 * p * p)
     return 1 / (in_recovery + in_timeout)
 
 
 def drop_probability(link: Link, queue: float) -> float:
-    """The loss rate at which the flows together fill the link, with ``queue`` packets waiting.
+    """Returns the loss rate at which all flows together fill the link.
 
-    The PFTK rate falls with the loss rate, so bisection finds the one solution.
+    ``queue`` is the mean queue in packets. The PFTK rate falls with the loss rate, so bisection
+    finds the only solution.
     """
     low, high = 1e-9, 1.0
     if flows_at(link, high, queue) < link.flows:
@@ -133,12 +138,13 @@ def drop_probability(link: Link, queue: float) -> float:
 
 
 def flows_at(link: Link, p: float, queue: float) -> float:
-    """The number of flows that fill the link at loss rate ``p``, with ``queue`` packets waiting.
+    """Returns the number of flows that fill the link at loss rate ``p``.
 
-    The inverse of :func:`drop_probability`; the link's own number of flows has no part in it.
+    ``queue`` is the mean queue in packets. This is the inverse of :func:`drop_probability`; it does
+    not use the number of flows of `link`.
     """
     waiting = queue * link.packet * 8 / link.rate
-    # What the unresponsive traffic leaves: it suffers the same loss as the others.
+    # Rate for TCP: the unresponsive traffic has the same loss rate as TCP.
     left = (link.rate - link.unresponsive * (1 - p)) / (8 * link.packet)
     rates = [
         pftk_rate(p, rtt, max(link.min_rto, 2 * rtt), link.segments_per_ack)
@@ -148,7 +154,11 @@ def flows_at(link: Link, p: float, queue: float) -> float:
 
 
 def averaging_weight(link: Link, p: float, queue: float, largest: float) -> float:
-    """RED's weight, remembering one cycle of TCP's rate (Firoiu, Borden 2000), up to `largest`."""
+    """Returns the averaging weight with which RED's average covers one cycle of TCP's rate.
+
+    It is at most `largest`. The rule is by Firoiu and Borden (2000). ``p`` is the loss rate and
+    ``queue`` the mean queue in packets.
+    """
     rate = (link.rate - link.unresponsive * (1 - p)) / (8 * link.packet)
     rtt = sum(link.rtts) / len(link.rtts) + queue * link.packet * 8 / link.rate
     peak_window = math.sqrt(8 / (3 * link.segments_per_ack * p))
@@ -158,10 +168,11 @@ def averaging_weight(link: Link, p: float, queue: float, largest: float) -> floa
 
 
 def redopt(link: Link, kappa: float = 1.0, largest_weight: float = LARGEST_WEIGHT) -> RedParameters:
-    """RED parameters from the model alone, not yet verified.
+    """Returns RED parameters from the model, without verification by simulation.
 
-    The ramp's width *D* is a fixed point: it sets the queue, the queue the round-trip time and the
-    loss, and these the width (the windows' growth over feedback delay and filter memory).
+    The width of the ramp is a fixed point. It determines the queue, which determines the round-trip
+    time and the loss. These determine the width: the growth of all windows during the feedback
+    delay and the memory of the average. `kappa` is a factor of the width.
     """
     width = max(20.0, 2.0 * link.flows)
     p = weight = 0.0

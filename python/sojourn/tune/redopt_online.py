@@ -1,15 +1,17 @@
-"""REDopt on-line: RED whose parameters follow the number of flows, which it estimates.
+"""REDopt on-line: RED that estimates the number of flows and adapts its parameters to it.
 
-Ours. REDopt is RED set for a known number of TCP flows (ISCC 2001). Here the queue estimates that
-number from its own losses: by the formula that gives REDopt its drop probability, so many flows
-lose such a share of their packets on a link that is as full. The setting is that of
-:func:`sojourn.tune.redopt.redopt` for the estimate, in steps of a tenth.
+This queue is our own extension of REDopt, which is RED with parameters for a known number of TCP
+flows (ISCC 2001). The queue estimates this number from its loss rate and its mean queue, by the
+inverse of the formula for REDopt's drop probability. Its parameters are those of
+:func:`sojourn.tune.redopt.redopt` for the estimate, in steps of 10 %.
 
-Drops are spaced with gaps uniform from 1 to 2/p - 1, so that the ramp's probability is the share
-that is dropped, as REDopt's ``max_p`` supposes; RED's own spacing drops twice as many.
+The gaps between early drops are uniform from 1 to 2/p - 1. Their mean is 1/p, so the share of
+dropped packets is the probability p of the ramp, as REDopt's ``max_p`` assumes. RED's own spacing
+drops twice as many packets.
 
-Invariants: no early drop below the lower threshold; every arrival is dropped at the upper one and
-beyond the setting's buffer; the parameters change only when the timer fires.
+Invariants: there is no early drop below the lower threshold. Every arrival is dropped if the
+average is at or above the upper threshold or the buffer of the parameters is full. The parameters
+change only when the timer fires.
 """
 
 from __future__ import annotations
@@ -21,13 +23,14 @@ from typing import Any
 
 import sojourn
 
-# Relative, so that the model belongs to the queue's sources, which results are kept under.
+# A relative import, so that this file's model counts as a source of the queue: the keys of runs
+# depend on the sources.
 from .redopt import Link, flows_at, redopt
 
 PLACE = f'"{Path(__file__).resolve()}:RedoptOnline"'
-"""How a scenario names this queue."""
+"""Name of this queue in a scenario."""
 STEP = 1.1
-"""Between numbers of flows for which the parameters differ."""
+"""Ratio of consecutive numbers of flows for which parameters are computed."""
 
 
 @sojourn.queue(
@@ -42,10 +45,10 @@ STEP = 1.1
     limit="5000p",
 )
 class RedoptOnline:
-    """RED whose parameters follow the number of flows, which it estimates from its own losses."""
+    """RED that estimates the number of flows from its losses and adapts its parameters to it."""
 
     def __init__(self, params: Any, draws: Any) -> None:
-        """Begins with the parameters for `flows`."""
+        """Sets the parameters for the number of flows `params.flows`."""
         self.p, self.draws = params, draws
         self.link = Link(
             rate=params.rate,
@@ -67,10 +70,10 @@ class RedoptOnline:
             self.red = redopt(replace(self.link, flows=STEP**step))
 
     def enqueue(self, now: int, packet: Any, queue: Any) -> Any:  # noqa: ARG002 - the contract's
-        """RED's decision (Floyd, Jacobson 1993), with a spacing of our own."""
+        """Decides as RED (Floyd and Jacobson 1993), with the gaps that the module describes."""
         backlog, weight = len(queue), self.red.weight
         if self.idle_since:
-            # As if packets had left an empty queue meanwhile.
+            # The average decays as if packets had met an empty queue during the idle time.
             packets = (now - self.idle_since) * self.p.rate / (8e9 * self.p.packet)
             self.average *= (1 - weight) ** packets
             self.idle_since = 0
@@ -99,7 +102,7 @@ class RedoptOnline:
         return False
 
     def dequeue(self, now: int, queue: Any) -> Any:
-        """First in, first out."""
+        """Removes the oldest packet."""
         packet = queue.pop()
         if packet is None:
             self.idle_since = self.idle_since or now
@@ -108,10 +111,10 @@ class RedoptOnline:
         return packet
 
     def on_timer(self, now: int, queue: Any) -> None:  # noqa: ARG002 - the contract's
-        """Estimates the number of flows, and takes the parameters for it."""
+        """Estimates the number of flows and sets the parameters for it."""
         self.seconds += 1
         if self.arrivals and self.carried:
-            # A loss that was not seen yet counts as half of one.
+            # Without losses, half a loss is assumed.
             loss = max(self.drops, 0.5) / self.arrivals
             rate = min(8 * self.carried / self.seconds, self.p.rate)
             if rate > self.link.unresponsive:
@@ -123,7 +126,10 @@ class RedoptOnline:
             setattr(self, name, getattr(self, name) * forgetting)
 
     def state(self) -> dict[str, int]:
-        """The estimate and the parameters; the average and the probability in millionths."""
+        """Returns the estimated number of flows and the parameters, for time series.
+
+        `max_p` and `average` are in millionths.
+        """
         return {
             "flows": round(STEP**self.step),
             "min": self.red.minimum,

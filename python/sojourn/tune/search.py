@@ -1,10 +1,10 @@
-"""Searches a queue's parameters for a scenario, and verifies the result.
+"""Searches parameters of a queue for a scenario, and verifies the result.
 
-Tree-structured Parzen estimators (Optuna) propose trials in batches. All trials run with the same
-few seeds, so with the same arrivals. Trials that are worse after the first seeds are stopped. The
-best trials run with further seeds, because the best of many means is biased by chance. The
-remaining one is compared with the original queue and named rivals on seeds that the search has not
-used.
+Tree-structured Parzen estimators (Optuna) propose trials in batches. All trials are run with the
+same few seeds, so they have the same arrivals. Trials that are worse than the median after the
+first seeds are stopped. The best trials are run with further seeds, because the best of many means
+is biased. The winner is compared with the original queue and with rivals, with seeds that the
+search has not used.
 """
 
 from __future__ import annotations
@@ -30,42 +30,53 @@ from sojourn.tune.search_space import Space
 from sojourn.tune.search_trials import Trial
 
 FIFO = "pfifo limit 1000p"
-"""Added to the references if a condition requires a share of the best."""
+"""Queue that is added to the references if a condition requires a share of the best."""
 FRESH = 2_000_000
-"""Base of the seeds that verify the winner."""
+"""Number before the first of the seeds that verify the winner."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Result of a search, and its certainty."""
+    """Result of a search with its verification."""
 
     space: Space
+    """The original queue and the searched ranges."""
     objective: str
+    """Metric that was optimised."""
     subject_to: str
+    """Conditions; empty without conditions."""
     effort: Effort
     trials: tuple[Trial, ...]
+    """All trials in their order."""
     winner: Trial | None
     """The best trial; `None` if no setting met the conditions."""
     proof: Comparison | None
-    """Comparison of the winner, the original queue and the rivals on fresh seeds."""
+    """Comparison of the winner with the original queue and the rivals, with fresh seeds.
+
+    `None` if there is no winner or the winner is the original queue.
+    """
     verdicts: tuple[Verdict, ...]
-    """Verdicts against the original queue first, then against the rivals."""
+    """Verdicts on the winner: against the original queue, then against the rivals."""
     folder: Path | None
+    """Folder of results; `None` without one."""
 
     @property
     def queue(self) -> str | None:
-        """Returns the queue found."""
+        """Returns the winner's queue; `None` without a winner."""
         return self.winner.queue if self.winner else None
 
     @property
     def sure(self) -> bool:
-        """Whether the winner meets the conditions and is significantly better on fresh seeds."""
+        """Returns whether the winner is verified with fresh seeds.
+
+        It must meet the conditions and be significantly better than the original queue.
+        """
         if self.proof is None or self.winner is None or not self.verdicts:
             return False
         return self.proof.entry(self.winner.queue).feasible and self.verdicts[0].wins
 
     def answer(self) -> str:
-        """Describes the result in words."""
+        """Returns the result in sentences."""
         tried = f"{len(self.trials)} settings tried"
         if self.winner is None:
             return f"No setting meets the condition {self.subject_to} ({tried})."
@@ -84,7 +95,7 @@ class Found:
         return " ".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the result as plain data."""
+        """Returns the result as data for JSON."""
         return {
             "queue": self.queue,
             "values": dict(self.winner.values) if self.winner else None,
@@ -117,14 +128,15 @@ def search(
     progress: Report | None = None,
     engine: Engine | None = None,
 ) -> Found:
-    """Searches values of a queue's words for a scenario, and verifies the best ones.
+    """Searches values of a queue's words for a scenario, and verifies the best values.
 
-    `vary` names words of `queue` (by default the scenario's) with their ranges: see
-    `sojourn.tune.search_space`. `objective` and `subject_to` are a metric and a condition as in
-    `compare`, by default those of the scenario's `[question]`, otherwise `sojourn_p95` and no
-    condition. A share `of best` refers to the best among the original queue, the rivals
-    (`against`), a plain FIFO and the trial itself. `out` stores runs and trials; the same call
-    continues from them. `workers`, `on` and `progress` are those of `Study.run`.
+    `vary` has words of `queue` (by default, of the scenario's queue) with their ranges: see
+    `sojourn.tune.search_space`. `objective` and `subject_to` are a metric and conditions as in
+    `compare`; by default, those of the scenario's `[question]`, or else `sojourn_p95` and no
+    conditions. In a condition, `of best` refers to the best of the original queue, the rivals
+    `against`, a FIFO and the trial itself. `out` is the folder for runs and trials; the same call
+    continues an interrupted search in it. `workers`, `on`, `engine` and `progress` are those of
+    `Study.run`.
     """
     base = " ".join((queue or scenario.queue).split())
     space = Space.of(base, vary, scenario.policy_reader())

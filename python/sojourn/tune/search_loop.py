@@ -1,4 +1,4 @@
-"""The rounds of a search: proposals, first seeds, a stop of bad trials, the rest, finalists."""
+"""The rounds of a search: proposals, first seeds, stop of bad trials, other seeds, finalists."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from sojourn.tune.search_space import Space, Value
 from sojourn.tune.search_trials import Trial, load, propose, save
 
 FURTHER = 1_000_000
-"""Base of the seeds that decide between the finalists."""
+"""Number before the first of the seeds that decide between the finalists."""
 PRUNE_AFTER = 8
-"""Number of complete trials before any trial is stopped for its objective."""
+"""Number of complete trials that must exist before a trial is stopped for its objective."""
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,22 @@ class Effort:
     """Effort of a search."""
 
     trials: int = 100
+    """Number of trials."""
     seconds: float | None = None
-    """Time limit in seconds, after which no new batch begins."""
+    """Time in seconds after which no new batch begins; `None` without a limit."""
     seeds: int = 5
-    """Runs of a trial; the first half of them may stop it."""
+    """Number of seeds of a trial; it may be stopped after the first half of them."""
     batch: int = 8
-    """Trials proposed at a time: more use more workers, fewer learn faster."""
+    """Number of trials that are proposed together.
+
+    Large batches occupy more workers; small batches use results of earlier trials sooner.
+    """
     finalists: int = 4
+    """Number of best trials that are run with further seeds."""
     proof: int = 20
-    """Fresh seeds that verify the winner."""
+    """Number of fresh seeds that verify the winner."""
     seed: int = 1
-    """Seed of the proposals."""
+    """Seed of the random proposals."""
 
     def __post_init__(self) -> None:
         for name in ("trials", "seeds", "batch", "finalists"):
@@ -53,14 +58,18 @@ class Effort:
                 raise StudyError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.proof < 2:
             raise StudyError(
-                f"proof must be at least 2, because one seed has no spread; found {self.proof}"
+                f"proof must be at least 2, because one seed gives no interval; found {self.proof}"
             )
         if self.seconds is not None and not self.seconds > 0:
             raise StudyError(f"time must be above 0 s, not {self.seconds} s")
 
 
 class Search:
-    """The trials of a search, batch by batch."""
+    """Makes the trials of a search, batch by batch, and stores them in the session's folder.
+
+    `references` are the queues to which shares in conditions refer: the original queue and the
+    rivals.
+    """
 
     def __init__(
         self,
@@ -108,19 +117,19 @@ class Search:
         self._units: Mapping[str, str] = {}
 
     def run(self) -> Trial | None:
-        """Runs the search; returns the setting to verify."""
+        """Runs the search; returns the winner, or `None` if no trial meets the conditions."""
         begin = time.monotonic()
         self._make(self.references, self.seeds)
         limit = self.effort.seconds or math.inf
         while len(self.trials) < self.effort.trials:
             if self.trials and time.monotonic() - begin > limit:
                 break
-            # Only whole batches: a shortened batch would change the following proposals.
+            # Batches are always complete, because a smaller batch would change later proposals.
             self._batch()
         return self._final()
 
     def same(self, queue: str, other: str) -> bool:
-        """Returns whether two texts mean the same queue."""
+        """Returns whether two texts describe the same queue."""
         plans = {self.scenario.with_queue(q).plan_json for q in (queue, other)}
         return len(plans) == 1
 
@@ -174,7 +183,7 @@ class Search:
         value = self._mean(queue, self.first)
         if value is None:
             return f"{self.objective} was not measured"
-        # A single seed has no spread, so all of them must violate a condition.
+        # The trial is stopped only if the condition is not met with any of the seeds.
         each = [self._checks(queue, [seed]) for seed in self.first]
         for checks in zip(*each, strict=True):
             if not any(c.met for c in checks):
@@ -204,17 +213,17 @@ class Search:
                 break
         further = tuple(range(FURTHER + 1, FURTHER + 1 + self.effort.seeds))
         self.overall.left(0, self.effort.proof * (len(self.references) + 1))
-        # Shares refer to the references' values with the same seeds.
+        # Conditions need the values of the references with the same seeds.
         queues = [*(self.references if self.conditions else ()), *(t.queue for t in finalists)]
         self._make(queues, further)
-        self._make(queues, self.seeds)  # known already, unless the search was resumed
+        self._make(queues, self.seeds)  # makes runs only if the search was resumed
         both = (*self.seeds, *further)
 
         def worth(trial: Trial) -> float:
             return sign * _number(self._mean(trial.queue, both))
 
         still = [t for t in finalists if all(c.met for c in self._checks(t.queue, both))]
-        # If no finalist meets the conditions with further seeds, the verification reports this.
+        # If no finalist meets the conditions, the verification of the best one reports it.
         return min(still or finalists, key=worth, default=None)
 
     # Runs and their measurements
@@ -253,7 +262,7 @@ class Search:
         return np.array([known.get(seed, math.nan) for seed in seeds])
 
     def _mean(self, queue: str, seeds: Sequence[int]) -> float | None:
-        """Returns the mean objective; `None` if it is missing for any seed."""
+        """Returns the mean of the objective; `None` if a value is missing."""
         values = self._array(queue, self.objective, seeds)
         return float(values.mean()) if values.size and np.isfinite(values).all() else None
 
@@ -272,7 +281,10 @@ def _number(value: float | None) -> float:
 
 
 def _violation(outcome: Check) -> float:
-    """Returns a condition's violation as a share of its bound; 0 or less if it is met."""
+    """Returns the violation of a condition as a share of its bound; 0 or less if it is met.
+
+    It is 1 if the metric was not measured.
+    """
     if math.isnan(outcome.value):
         return 1.0
     gap = abs(outcome.value - outcome.bound) / (abs(outcome.bound) or 1.0)
@@ -280,7 +292,7 @@ def _violation(outcome: Check) -> float:
 
 
 class Overall:
-    """The progress of a whole search, from that of its parts."""
+    """Reports the progress of a whole search from the progress of its parts."""
 
     def __init__(self, report: Report | None, effort: Effort, references: int) -> None:
         self._report = report
@@ -292,12 +304,12 @@ class Overall:
         self.left(effort.trials, effort.proof * (references + 1))
 
     def left(self, trials: int, after: int) -> None:
-        """Sets the numbers of further trials and of runs after them."""
+        """Sets the number of remaining trials, and the number of runs after the finalists' runs."""
         finals = self._effort.seeds * self._effort.finalists
         self._ahead = trials * self._effort.seeds + finals + after
 
     def done(self, runs: int) -> None:
-        """Records the end of a part."""
+        """Records the end of a part of the search with this number of runs."""
         self._made += runs
         if self._now is not None:
             self._reused += self._now.reused
@@ -305,12 +317,12 @@ class Overall:
         self._now = None
 
     def interrupted(self, stop: StudyInterrupted) -> StudyInterrupted:
-        """Returns a part's interruption as one of the whole search."""
+        """Returns the interruption of a part as an interruption of the whole search."""
         total = max(self._made + self._ahead, self._made + stop.total)
         return StudyInterrupted(self._made + stop.done, total, stop.folder)
 
     def __call__(self, now: Progress) -> bool | None:
-        """Reports a part's progress as that of the whole search."""
+        """Reports the progress of a part as progress of the whole search."""
         self._now = now
         if self._report is None:
             return None

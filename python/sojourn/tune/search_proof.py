@@ -1,4 +1,4 @@
-"""Verifies a search's winner: fresh seeds, paired runs, a verdict in plain words."""
+"""Verdicts on the winner of a search, from runs with fresh seeds that are paired by seed."""
 
 from __future__ import annotations
 
@@ -19,22 +19,24 @@ from sojourn.study.ranking import verdict
 
 @dataclass(frozen=True)
 class Verdict:
-    """Verdict on the winner against one rival."""
+    """The verdict on the winner against one rival."""
 
     rival: str
+    """Queue of the rival."""
     outcome: Outcome
     sentence: str
+    """The verdict as a sentence."""
     difference: Interval | None = None
-    """Difference of the objective, winner minus rival; the intervals of all rivals are
-    simultaneous.
+    """Difference of the objective, winner minus rival; `None` without common values.
+
+    The intervals of all rivals are simultaneous.
     """
     needed: int | None = None
-    """Approximate number of seeds for a decision, if these do not decide and it can be estimated.
-    """
+    """Approximate number of seeds that would decide; `None` if decided or unknown."""
 
     @property
     def wins(self) -> bool:
-        """Returns whether the winner is significantly better."""
+        """Returns whether the winner is significantly better than the rival."""
         return self.outcome == "better"
 
     def as_dict(self) -> dict[str, Any]:
@@ -51,9 +53,10 @@ class Verdict:
 
 
 def verdicts(proof: Comparison, found: str, rivals: Mapping[str, str]) -> list[Verdict]:
-    """Judges the winner against each rival, named in words (`the default codel`).
+    """Returns the verdicts on the winner `found` against each rival.
 
-    Runs are paired by seed; the intervals of all differences are simultaneous.
+    `rivals` has names in words by queue, such as `the original queue (codel)`. Runs are paired by
+    seed, and the intervals of all differences are simultaneous.
     """
     values = proof.values(proof.by)
     pairs = [(values[found], values[rival]) for rival in rivals]
@@ -69,13 +72,13 @@ def _verdict(proof: Comparison, found: str, rival: str, name: str, gap: Gap) -> 
     interval = gap.interval if math.isfinite(gap.interval.low) else None
     if mine != theirs:
         text = (
-            f"Only the winner meets the condition: {name} does not ({proof.entry(rival).reason})."
+            f"The winner meets the condition, but {name} does not ({proof.entry(rival).reason})."
             if mine
             else f"The winner does not meet the condition, but {name} does."
         )
         return Verdict(rival, "better" if mine else "worse", text, interval)
     if interval is None:
-        return Verdict(rival, "not decided", f"There are no values of {name} to compare.")
+        return Verdict(rival, "not decided", f"{name} has no values to compare.")
     figures = _figures(proof, found, rival, interval)
     outcome = verdict(gap, proof.better)
     text = {

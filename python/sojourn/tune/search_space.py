@@ -1,8 +1,8 @@
-"""The space of a search: the varying words of a queue and their limits.
+"""The space of a search: the variables of a queue and their ranges.
 
-A variable is a word with a range, `target 1ms..50ms log`, a word alone, whose range follows from
-its default, or alternatives, `ecn | noecn`, of which the queue contains one. A word may be a
-pattern: `*-rate` means all words with this ending.
+A variable is one of three: a word with a range, such as `target 1ms..50ms log`; a word without a
+range, whose range follows from its default; or alternatives, such as `ecn | noecn`, of which the
+queue contains one. A word may be a pattern: `*-rate` stands for all words with this ending.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from sojourn.study.errors import StudyError
 
 Scale = Literal["log", "linear"]
 Value = float | str
-"""A number in the word's base unit (ns, bit/s, bytes, packets), or one of the alternatives."""
+"""Value of a variable: a number in the word's base unit (ns, bit/s, bytes, packets), or a text."""
 
 AROUND = 10.0
-"""Factor around a default: its range is from a tenth of it to ten times as much."""
+"""Factor of a default range: from the default divided by this to the default times this."""
 DIGITS = 3
-"""Significant digits of a tried value, so that users can read and type it."""
+"""Number of significant digits of tried values, so that users can read and type them."""
 
 EDGE = 0.05
-"""Part of a range at either end in which a value is at the edge."""
+"""Share of a range at either end; a value in it is at the edge of the range."""
 
 _QUANTITIES = ("time", "rate", "size", "packets")
 _WHOLE = ("time", "rate", "size", "packets", "integer")
@@ -46,13 +46,15 @@ _RANGE = re.compile(r"(?P<low>\S+?)\s*\.\.\s*(?P<high>\S+)(?:\s+(?P<scale>log|li
 
 @dataclass(frozen=True)
 class Range:
-    """A word with a number as its value."""
+    """A variable with numbers from `low` to `high` as the value of a word."""
 
     word: str
     kind: str
+    """Kind of the number, such as `time` or `rate`."""
     low: float
     high: float
     scale: Scale
+    """Scale on which values are proposed."""
 
     @property
     def name(self) -> str:
@@ -60,23 +62,23 @@ class Range:
         return self.word
 
     def text(self, value: Value) -> str:
-        """Returns the word with a value."""
+        """Returns the word with this value, as words of a queue."""
         return f"{self.word} {_written(self.kind, float(value))}"
 
     def rounded(self, value: Value) -> Value:
-        """Returns the value rounded to a few digits and limited to the range."""
+        """Returns the value rounded to `DIGITS` digits and limited to the range."""
         near = round(float(value)) if self.kind in _WHOLE else float(value)
         if self.kind not in _COUNTS:
             near = float(f"{near:.{DIGITS}g}")
         return min(max(near, self.low), self.high)
 
     def at_edge(self, value: Value) -> bool:
-        """Returns whether a value is so near a limit that the best one may be beyond it."""
+        """Returns whether a value is so near a limit that better values may be beyond the limit."""
         low, high, x = self.low, self.high, float(value)
         if self.scale == "log":
             low, high, x = math.log(low), math.log(high), math.log(x)
         near = EDGE * (high - low)
-        certain = self.kind == "probability" and self.high == 1  # no value is possible beyond it
+        certain = self.kind == "probability" and self.high == 1  # probabilities end at 1
         return x - low < near or (high - x < near and not certain)
 
     def __str__(self) -> str:
@@ -86,7 +88,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Choice:
-    """Alternative texts, of which the queue contains one; an empty text adds nothing."""
+    """A variable with alternative texts, of which the queue contains one; a text may be empty."""
 
     texts: tuple[str, ...]
 
@@ -97,7 +99,7 @@ class Choice:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Returns the words that the texts set."""
+        """Returns the first words of the texts, which are the words that the variable sets."""
         return tuple(dict.fromkeys(word for text in self.texts for word in text.split()[:1]))
 
     def text(self, value: Value) -> str:
@@ -117,27 +119,29 @@ Variable = Range | Choice
 
 @dataclass(frozen=True)
 class Space:
-    """A queue and its variables."""
+    """A queue with its variables."""
 
     base: str
     """The original queue."""
     fixed: str
-    """The queue without the varying words."""
+    """The original queue without the words of the variables."""
     variables: tuple[Variable, ...]
     start: Mapping[str, Value] | None
-    """Values of the variables in `base`, if they are within their ranges."""
+    """Values of the variables in `base`; `None` if one is outside its range or unknown."""
 
     @classmethod
     def of(cls, base: str, vary: Sequence[str], read: Read = read_file) -> Space:
-        """Parses the variables of a queue; `read` reads the files of a user's own queue.
+        """Returns the space of a queue with the variables `vary`.
+
+        `read` reads the files of a user's own queue.
 
         Raises:
-            StudyError: with the unusable word or range, and the possible ones.
+            StudyError: for an invalid word or range; the message states what is allowed.
         """
-        _parsed(base, read)  # an error of the queue itself is reported first
+        _parsed(base, read)  # reports errors of the queue first
         words = _words(base, read)
         if not vary:
-            raise StudyError(f"nothing varies: name words of {_kind(base)}: {_usable(words)}")
+            raise StudyError(f"nothing varies; name words of {_kind(base)}: {_usable(words)}")
         variables = [made for text in vary for made in _read(text, words, base)]
         seen: set[str] = set()
         for variable in variables:
@@ -147,24 +151,24 @@ class Space:
                 seen.add(word)
         space = cls(base, _without(base, seen, words), tuple(variables), None)
         start = _start(base, variables, words)
-        # With a word that sets others, such as a preset, the table's defaults are not the queue's
-        # values: no start.
+        # A word such as `preset` sets other words. The table's defaults are then not the queue's
+        # values, and there is no start.
         true = start is not None and _parsed(space.queue(start), read) == _parsed(base, read)
         return replace(space, start=start) if true else space
 
     def queue(self, values: Mapping[str, Value]) -> str:
-        """Returns the queue with these values."""
+        """Returns the queue with these values of the variables."""
         parts = [v.text(values[v.name]) for v in self.variables]
         return " ".join([self.fixed, *filter(None, parts)])
 
     def edges(self, values: Mapping[str, Value]) -> list[str]:
-        """Returns the ranges of which these values are at the edge."""
+        """Returns the ranges whose value is at the edge."""
         ranges = [v for v in self.variables if isinstance(v, Range)]
         return [str(v) for v in ranges if v.at_edge(values[v.name])]
 
 
 def _parsed(queue: str, read: Read) -> object:
-    """Returns a queue's parameters, for comparisons."""
+    """Returns the parameters of a queue, which can be compared for equality."""
     return own("queue", queue, read).values if is_own(queue) else _core.parse_queue(queue)
 
 
@@ -173,7 +177,7 @@ def _kind(base: str) -> str:
 
 
 def _words(base: str, read: Read) -> dict[str, dict[str, Any]]:
-    """Returns the words of a queue's table by name."""
+    """Returns the words that a queue accepts, by name."""
     if is_own(base):
         declared = own("queue", base, read).declaration.words
         offs = {word.name: f"no{word.name}" for word in declared if word.kind == "switch"}
@@ -243,7 +247,7 @@ def _range(word: dict[str, Any], rest: str, text: str) -> Range:
     kind = word["kind"] if word["kind"] in _NUMBERS else _guessed(found["low"])
     low, high = (_number(kind, found[end], text) for end in ("low", "high"))
     if not low < high:
-        raise StudyError(f"`{text}`: a range must go upwards")
+        raise StudyError(f"`{text}`: the lower limit must be below the upper limit")
     least, most = word.get("min"), word.get("max")
     if (least is not None and low < least) or (most is not None and high > most):
         raise StudyError(f"`{text}`: {name} must be from {least:g} to {most:g}")
@@ -254,7 +258,7 @@ def _range(word: dict[str, Any], rest: str, text: str) -> Range:
 
 
 def _around(word: dict[str, Any]) -> Range | None:
-    """Returns the range around a word's default; `None` without a suitable default."""
+    """Returns the default range of a word; `None` if its default is no number above zero."""
     kind = word["kind"]
     middle = _read_number(kind, word["default"]) if kind in _NUMBERS else None
     if middle is None or middle <= 0:
@@ -274,7 +278,7 @@ def _natural(low: float, high: float) -> Scale:
 
 
 def _guessed(text: str) -> str:
-    """Returns the kind of a bound whose word accepts several kinds."""
+    """Returns the kind of number of a limit, for a word that accepts several kinds."""
     for kind in ("packets", "size", "time", "rate"):
         try:
             float(text)
@@ -305,7 +309,7 @@ def _number(kind: str, bound: str, text: str) -> float:
 def _written(kind: str, value: float) -> str:
     if kind in _QUANTITIES:
         return _core.format_quantity(cast("Any", kind), round(value))
-    # Without an exponent, since the parsers of queues do not accept one.
+    # Queues do not accept numbers with an exponent.
     shown = format(Decimal(repr(value)), "f")
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
@@ -315,8 +319,8 @@ def _set_by(variable: Variable) -> tuple[str, ...]:
 
 
 def _without(base: str, gone: set[str], words: Mapping[str, dict[str, Any]]) -> str:
-    """Returns a queue without some words and their values."""
-    # Either word of a switch represents both.
+    """Returns a queue without the words `gone` and their values."""
+    # If a switch varies, both of its words are removed.
     for entry in words.values():
         if entry.get("off") and gone & {entry["name"], entry["off"]}:
             gone = gone | {entry["name"], entry["off"]}
@@ -362,6 +366,6 @@ def _start(
 
 
 def _standing(word: dict[str, Any]) -> str:
-    """Returns the text that a queue without this word implies."""
+    """Returns the text with the default of a word, which a queue without the word implies."""
     default: str = word["default"]
     return default if word["kind"] in _BARE else f"{word['name']} {default}"

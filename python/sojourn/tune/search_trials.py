@@ -1,7 +1,7 @@
-"""The trials of a search, stored in a file next to the runs, and its next proposals.
+"""The trials of a search, which a file in the folder of results stores, and the next proposals.
 
-Proposals follow from this file and a seed alone, so that a killed search continues as if it had not
-been interrupted.
+Proposals depend only on the stored trials and a seed. So a search that was killed continues as if
+it had not been interrupted.
 """
 
 from __future__ import annotations
@@ -20,37 +20,43 @@ from sojourn.tune.search_space import Choice, Space, Value, Variable
 FORMAT = 1
 NAME = "search.json"
 RANDOM_FIRST = 10
-"""Least number of random proposals before the search can learn."""
+"""Minimum number of random proposals at the beginning of a search."""
 REFUSED = 10.0
-"""Violation of an invalid queue: more than that of any condition."""
+"""Violation that an invalid queue counts with; it is larger than violations of conditions."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A tried setting."""
+    """A trial of a search: values of the variables and their results."""
 
     number: int
+    """Number of the trial, from 0 on."""
     queue: str
+    """The queue with the values."""
     values: Mapping[str, Value]
+    """Values by the name of the variable."""
     state: Literal["complete", "pruned", "refused"]
-    """State: `pruned` was stopped after the first seeds; `refused` is not a valid queue."""
+    """`complete`, `pruned` (stopped after the first seeds) or `refused` (no valid queue)."""
     value: float | None = None
-    """Mean of the objective over the seeds that were run."""
+    """Mean of the objective over the seeds that were run; `None` if a value is missing."""
     early: float | None = None
-    """Mean of the objective over the first seeds."""
+    """Mean of the objective over the first seeds; `None` if a value is missing."""
     violation: Mapping[str, float] = field(default_factory=dict)
     """Violation of each condition as a share of its bound; 0 or less if it is met."""
     reason: str = ""
-    """Reason why the trial was stopped or refused."""
+    """Reason why the trial was stopped or refused; empty for complete trials."""
 
     @property
     def feasible(self) -> bool:
-        """Returns whether it meets all conditions with the seeds so far."""
+        """Returns whether the trial meets all conditions with the seeds that were run."""
         return self.value is not None and all(v <= 0 for v in self.violation.values())
 
 
 def load(folder: Path, question: Mapping[str, Any]) -> list[Trial]:
-    """Reads the trials of a search; empty without a file; raises an error for another search."""
+    """Returns the stored trials of a search; empty if there is no file.
+
+    Raises `ResultsError` if the file is of another search or cannot be read.
+    """
     path = folder / NAME
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -79,7 +85,7 @@ def load(folder: Path, question: Mapping[str, Any]) -> list[Trial]:
 
 
 def save(folder: Path, question: Mapping[str, Any], trials: Sequence[Trial]) -> None:
-    """Writes the trials atomically."""
+    """Stores the trials of a search; the file is replaced atomically."""
     data = {
         "sojourn": {"format": FORMAT},
         "question": dict(question),
@@ -92,13 +98,13 @@ def save(folder: Path, question: Mapping[str, Any], trials: Sequence[Trial]) -> 
 def propose(
     space: Space, trials: Sequence[Trial], count: int, seed: int, better: Direction
 ) -> list[dict[str, Value]]:
-    """Returns the next settings to try, by tree-structured Parzen estimators (Optuna).
+    """Returns the values of the next `count` trials, by tree-structured Parzen estimators (Optuna).
 
-    The first proposal of a search is the original queue, if it is within the ranges.
+    The first trial of a search has the values of the original queue, if they are in the ranges.
     """
     optuna = _optuna()
     limits = {v.name: _distribution(v) for v in space.variables}
-    # A new state for every batch: earlier proposals without a result have no influence.
+    # Each batch has a new sampler, so that only stored trials influence the proposals.
     sampler = optuna.samplers.TPESampler(
         seed=(seed * 1_000_003 + len(trials)) % 2**32,
         n_startup_trials=max(RANDOM_FIRST, len(space.variables)),
@@ -141,7 +147,7 @@ def _distribution(variable: Variable) -> Any:
 
 
 def _told(trial: Trial, limits: Mapping[str, Any]) -> Any:
-    """Returns a trial in Optuna's form."""
+    """Returns a trial as an object of Optuna."""
     optuna = _optuna()
     complete = trial.state == "complete" and trial.value is not None
     told = optuna.trial.create_trial(

@@ -1,9 +1,9 @@
-"""Verifies REDopt's parameters by simulation, and corrects them if they fail.
+"""Verifies REDopt's parameters by simulation, and corrects them if they are not accepted.
 
-The definition is the paper's: with endless transfers the average queue converges to the middle
-between the thresholds, with small oscillation. *Small* and *converges* are interpreted as follows:
-the mean of the average is within a tenth of the ramp's middle, and its standard deviation is below
-an eighth of the ramp's width.
+By the paper's definition, with endless transfers the average queue converges to the middle between
+the thresholds with small oscillation. Here *converges* means that the mean of the average is within
+a tenth of the middle, and *small* that its standard deviation is below an eighth of the ramp's
+width.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from sojourn.tune.redopt import (
     redopt,
 )
 
-#: Fraction bits of the average that `red` keeps with a given weight.
+#: Factor of the average queue in the state of `red`, which is a fixed-point number.
 _FRACTION = 1 << 24
-#: Allowed distance of the mean average queue from the middle, as a share of it.
+#: Maximum distance of the mean average queue from the middle, as a share of the middle.
 MEAN_WITHIN = 0.10
-#: Allowed standard deviation of the average queue, as a share of the ramp's width.
+#: Limit of the standard deviation of the average queue, as a share of the ramp's width.
 DEVIATION_BELOW = 1 / 8
-#: Beyond this factor on the width of the model's ramp, the setting is not REDopt any more.
+#: Maximum factor by which corrections widen the ramp of the model.
 LARGEST_KAPPA = 16.0
-#: Number of corrections after which the best setting is returned.
+#: Maximum number of settings that are tried.
 ROUNDS = 10
-#: Frame of the unresponsive traffic in bytes, as in the paper.
+#: Length of a frame of the unresponsive traffic in bytes, as in the paper.
 _UDP_FRAME = 573
-#: Ethernet, IPv4 and TCP headers without options, in bytes.
+#: Length of Ethernet, IPv4 and TCP headers without options, in bytes.
 _HEADERS = 54
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting and how the average queue behaved under it.
+    """A setting with the behaviour of the average queue in simulations.
 
     Attributes:
         parameters: the setting.
         average: mean over time of RED's average queue, in packets.
-        deviation: its standard deviation, in packets.
+        deviation: standard deviation over time of RED's average queue, in packets.
         loss: share of the arriving packets that were dropped.
         goodput: TCP payload delivered in order, in bit/s.
     """
@@ -58,31 +58,31 @@ class Trial:
 
     @property
     def width(self) -> int:
-        """Width of the ramp in packets."""
+        """Returns the width of the ramp in packets."""
         return self.parameters.maximum - self.parameters.minimum
 
     @property
     def middle(self) -> float:
-        """Middle of the ramp in packets."""
+        """Returns the middle of the ramp in packets."""
         return (self.parameters.maximum + self.parameters.minimum) / 2
 
     @property
     def off_middle(self) -> float:
-        """Distance of the mean from the middle, as a share of the middle."""
+        """Returns the distance of `average` from the middle, as a share of the middle."""
         return abs(self.average - self.middle) / self.middle
 
     @property
     def oscillation(self) -> float:
-        """Deviation as a share of the ramp's width."""
+        """Returns `deviation` as a share of the ramp's width."""
         return self.deviation / self.width
 
     @property
     def accepted(self) -> bool:
-        """Returns whether it is REDopt by the definition."""
+        """Returns whether the setting meets the definition of REDopt."""
         return self.off_middle <= MEAN_WITHIN and self.oscillation < DEVIATION_BELOW
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the trial as JSON-compatible data."""
+        """Returns the trial as data for JSON."""
         return {
             "queue": self.parameters.queue(),
             "min": self.parameters.minimum,
@@ -107,14 +107,14 @@ class Trial:
 
 @dataclass(frozen=True)
 class Verified:
-    """The setting found, and the trials."""
+    """The trials of a verification, from which the best setting is taken."""
 
     link: Link
     trials: tuple[Trial, ...]
 
     @property
     def best(self) -> Trial:
-        """Returns the accepted trial, or the nearest to acceptance."""
+        """Returns the trial that is nearest to the middle with the smallest oscillation."""
         return min(
             self.trials,
             key=lambda t: max(t.off_middle / MEAN_WITHIN, t.oscillation / DEVIATION_BELOW),
@@ -122,17 +122,20 @@ class Verified:
 
     @property
     def accepted(self) -> bool:
-        """Returns whether a setting met the definition."""
+        """Returns whether the best setting meets the definition of REDopt."""
         return self.best.accepted
 
     @property
     def parameters(self) -> RedParameters:
-        """Returns the setting found."""
+        """Returns the best setting."""
         return self.best.parameters
 
 
 def proving_ground(link: Link, queue: str, duration: float, warmup: float, tcp: str) -> Scenario:
-    """Returns endless transfers over the round-trip times, with the unresponsive traffic."""
+    """Returns the scenario that verifies a setting: endless transfers and unresponsive traffic.
+
+    Transfers are divided equally between the round-trip times of `link`. Times are in seconds.
+    """
     flows: list[dict[str, Any]] = [
         {
             "name": "bulk",
@@ -177,7 +180,7 @@ def proving_ground(link: Link, queue: str, duration: float, warmup: float, tcp: 
 
 
 def queue(link: Link, parameters: RedParameters, words: str = "") -> str:
-    """Returns the whole queue: parameters, link, and any further `words` of ``red``."""
+    """Returns the queue as words of a scenario, with further `words` of ``red``."""
     return parameters.queue(f"avpkt {link.packet} bandwidth {round(link.rate)}bit {words}".strip())
 
 
@@ -191,9 +194,10 @@ def measure(
     words: str = "",
     progress: Callable[[float], None] | None = None,
 ) -> Trial:
-    """Returns the behaviour of one setting: means over `seeds`, deviation within a run.
+    """Returns the behaviour of a setting in simulations with these seeds.
 
-    `progress` receives the completed fraction of the runs.
+    Results are means over the seeds; the deviation is that over time within a run. `progress`
+    receives the completed fraction of all runs.
     """
     scenario = proving_ground(link, queue(link, parameters, words), duration, warmup, tcp)
     averages, deviations, losses, goodputs = [], [], [], []
@@ -230,12 +234,13 @@ def verified(
 ) -> Verified:
     """Returns REDopt's parameters, corrected until a simulation accepts them.
 
-    An average away from the middle means that the estimate of the drop probability was wrong:
-    ``max_p`` is then derived from the measured one. Oscillation means that the ramp is too narrow
-    for the feedback's delay: the factor ``kappa`` on its width increases. `seeds` runs of
-    `duration` seconds judge each setting; no averaging weight is above `largest_weight`. `words`
-    are further words of ``red``, such as ``wait``. `progress` receives each judged setting,
-    `simulated` their number and the completed fraction of the next one's runs.
+    If the average queue is not in the middle, the estimated drop probability is wrong, and
+    ``max_p`` is corrected by the measured average. If the average oscillates, the ramp is too
+    narrow for the feedback delay, and the factor ``kappa`` of its width is increased. Each setting
+    is simulated with `seeds` seeds for `duration` seconds. No averaging weight is above
+    `largest_weight`. `words` are further words of ``red``, such as ``wait``. `progress` receives
+    each trial; `simulated` receives the number of finished trials and the completed fraction of the
+    next trial's runs.
     """
     if not 0 <= warmup < duration:
         raise ValueError(f"warmup: found {warmup:g}, expected less than the duration {duration:g}")
@@ -259,7 +264,8 @@ def verified(
             kappa *= max(1.15, min(2.0, trial.oscillation / DEVIATION_BELOW))
             kappa = min(kappa, LARGEST_KAPPA)
         model = redopt(link, kappa, largest_weight)
-        # Drop probability that would have kept the average in the middle, relative to the model's.
+        # The measured average had the drop probability max_p * share. The middle has it if max_p is
+        # 2 * share times as large.
         share = (trial.average - parameters.minimum) / trial.width
         needed = 2 * parameters.max_p * min(max(share, 0.05), 1.5)
         correction *= (needed / parameters.max_p) ** 0.8
