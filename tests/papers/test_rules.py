@@ -202,7 +202,7 @@ def test_own_table_readings_and_withdrawn_claims_stand_on_the_page(tmp_path: Pat
     outcome = PAPER.run(tmp_path)
     (claim,) = (j.claim for j in outcome.judgements)
     assert outcome.asides(claim) == [
-        f"{NOT_SUPPORTED}: does not hold (2; outside: load 2 / load 1: 2, wanted 2.7 to 3.3)",
+        f"{NOT_SUPPORTED}: does not hold (2; outside: load 2 / load 1: 2, predicted 2.7 to 3.3)",
         "holds in 2 of 2 readings tried",
     ]
     # Two parts make up one reading.

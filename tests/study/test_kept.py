@@ -79,7 +79,7 @@ def test_runs_that_have_more_are_taken_and_runs_that_have_less_are_not(tmp_path:
     study(3).keep(["goodput"]).run(tmp_path, engine=engine)
     assert len(engine.ran) == 6
     assert Results.open(tmp_path).table().metrics == ("goodput",)
-    with pytest.raises(StudyError, match="have only the metrics goodput; request the same"):
+    with pytest.raises(StudyError, match="have only the metrics goodput; keep the same"):
         study(3).run(tmp_path, engine=engine)
     # Another engine's runs are its own.
     study(3).run(tmp_path, engine=FakeEngine("engine-2"))

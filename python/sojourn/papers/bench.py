@@ -151,8 +151,8 @@ class Bench:
         why = "; ".join(dict.fromkeys(d["what"] for found in invalid.values() for d in found))
         for (claim, whole), (_, left) in zip(measured, valid, strict=True):
             if sum(c.n for c in left) < sum(c.n for c in whole):
-                told = f"{len(invalid)} of {len(violations)} runs are not valid ({why})"
-                self._left_out[claim.id] = told
+                reason = f"{len(invalid)} of {len(violations)} runs are not valid ({why})"
+                self._left_out[claim.id] = reason
         return valid
 
     def _table(self, part: Part, name: str) -> Table:
@@ -209,7 +209,7 @@ class Bench:
                 self._about = {k: v for k, v in real.items() if k not in ABOUT_A_RUN}
             name = " ".join(str(level) for level in levels.values() if level != "")
             violations = violations_in(real)
-            if "load" in real:  # missing in virtual time
+            if "load" in real:  # runs in virtual time have no load
                 self._runs.append((name, not violations, real["load"]))
             if violations:
                 self._violations[f"{name} seed {run.seed}"] = tuple(map(described, violations))
@@ -312,8 +312,8 @@ def begun_alike(folder: Path, rule: Until | None) -> None:
 def quantified(claims: Sequence[Claim], frames: Frames) -> Measured:
     """Returns each claim with its quantities.
 
-    They are computed from the table with the name of the claim's metric, or else from the table
-    with the empty name.
+    The quantities are computed from the table with the name of the claim's metric, or else from the
+    table with the empty name.
     """
     return [(c, c.components(frames[c.metric if c.metric in frames else ""])) for c in claims]
 
@@ -366,7 +366,7 @@ def levels_of(part: Part) -> dict[str, set[Any]]:
 def split(
     claims: Sequence[Claim], there: Mapping[str, set[Any]]
 ) -> tuple[list[Claim], list[Claim]]:
-    """Divides claims by whether the levels `there` suffice to judge them.
+    """Divides claims by whether the levels that are run suffice to judge them.
 
     Returns the claims that can be judged and the claims that cannot.
     """

@@ -212,7 +212,7 @@ def rows(outcome: Outcome) -> list[dict[str, str]]:
 def verdicts(outcome: Outcome) -> list[dict[str, str]]:
     """Returns each claim's simulated and real verdict, with estimate and interval, as texts."""
 
-    def told(judgement: Judgement | None) -> tuple[str, str]:
+    def shown_verdict(judgement: Judgement | None) -> tuple[str, str]:
         if judgement is None:
             return "cannot be simulated", ""
         word = BADGES[judgement.verdict][0]
@@ -236,7 +236,12 @@ def verdicts(outcome: Outcome) -> list[dict[str, str]]:
         dict(
             zip(
                 VERDICTS,
-                (j.claim.text, *told(here.get(j.claim.id)), *told(j), engines(j.claim)),
+                (
+                    j.claim.text,
+                    *shown_verdict(here.get(j.claim.id)),
+                    *shown_verdict(j),
+                    engines(j.claim),
+                ),
                 strict=True,
             )
         )

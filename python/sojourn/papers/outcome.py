@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from sojourn.stats import Claim, Judgement, Support
     from sojourn.study import Stopping, Table, Until
 
-TOLD = 5
+MOST_LISTED = 5
 """Maximum number of invalid runs, and of open claims, that are printed. `--json` contains all."""
 
 
 @dataclass
 class Column:
-    """Results of one engine."""
+    """Results of a study's runs by one engine."""
 
     tables: dict[str, Table] = field(default_factory=dict)
     """Tables of runs, by the name of the part."""
@@ -109,19 +109,19 @@ class Outcome:
     def asides(self, claim: Claim) -> list[str]:
         """Returns notes on a claim's verdict.
 
-        They state whether the paper's own numbers contradict the claim, in how many readings it
-        holds, and at how many values of each swept parameter.
+        The notes state whether the paper's own numbers contradict the claim, and in how many
+        readings and at how many values of each swept parameter the claim holds.
         """
         own = self.support.get(claim.id)
-        told = [f"{own.verdict}: {own.text}"] if own is not None and own.holds is False else []
+        lines = [f"{own.verdict}: {own.text}"] if own is not None and own.holds is False else []
         readings = self.readings(claim)
         if len(readings) > 1:
-            told.append(tried(readings))
+            lines.append(tried(readings))
         for parameter, values in self.column.sweeps.items():
             verdicts = _verdicts(values, claim)
             if verdicts:
-                told.append(f"{parameter}: {count(verdicts, 'values')}")
-        return told
+                lines.append(f"{parameter}: {count(verdicts, 'values')}")
+        return lines
 
     @property
     def tables(self) -> Mapping[str, Table]:
@@ -160,14 +160,15 @@ class Outcome:
     def notes(self) -> list[str]:
         """Returns notes in addition to the verdicts and the invalid runs.
 
-        They name the open claims, the ends of runs with a required precision and the verdicts that
-        differ between real and simulated runs.
+        The notes name the open claims, the ends of runs with a required precision and the verdicts
+        that differ between real and simulated runs.
         """
         names = [claim.id for claim in self.open]
         left = []
         if names:
-            told = ", ".join(names[:TOLD]) + ", and more, which --json names" * (len(names) > TOLD)
-            left = [f"claims not judged, because their levels were not run: {told}"]
+            more = ", and more, which --json names" if len(names) > MOST_LISTED else ""
+            listed = ", ".join(names[:MOST_LISTED]) + more
+            left = [f"claims not judged, because their levels were not run: {listed}"]
         left += [f"{part}: {one.description()}" for part, one in self.stopped.items()]
         if self.real is None:
             return [*self.paper.notes(self), *left]
@@ -187,29 +188,31 @@ class Outcome:
             return []
         runs = len({k for t in self.tables.values() for k in t.frame["key"]})
         lines = [f"{len(self.violations)} of {runs} real runs are NOT VALID:"]
-        lines += [f"  {run}: {'; '.join(why)}" for run, why in self.violations.items()][:TOLD]
-        if len(self.violations) > TOLD:
-            lines.append(f"  and {len(self.violations) - TOLD} more, which --json names")
+        lines += [f"  {run}: {'; '.join(why)}" for run, why in self.violations.items()][
+            :MOST_LISTED
+        ]
+        if len(self.violations) > MOST_LISTED:
+            lines.append(f"  and {len(self.violations) - MOST_LISTED} more, which --json names")
         return lines
 
     def _claim(self, judgement: Judgement) -> dict[str, Any]:
         claim = judgement.claim
-        told = {**judgement.to_dict(), **self.paper.about_claim(self, judgement)}
+        fields = {**judgement.to_dict(), **self.paper.about_claim(self, judgement)}
         own = self.support.get(claim.id)
         if own is not None and own.holds is not None:
-            told["own_table"] = {"verdict": own.verdict, "text": own.text}
+            fields["own_table"] = {"verdict": own.verdict, "text": own.text}
         readings = self.readings(claim)
         if len(readings) > 1:
-            told["readings"] = readings
+            fields["readings"] = readings
         if self.real is not None:
             other, both = self.in_simulation.get(claim.id), self.agreement.get(claim.id)
-            told[SIMULATED] = None if other is None else other.to_dict()
-            told["engines"] = None if both is None else AGREE[both.verdict]
-        return told
+            fields[SIMULATED] = None if other is None else other.to_dict()
+            fields["engines"] = None if both is None else AGREE[both.verdict]
+        return fields
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the outcome as data for JSON: every claim with its verdicts, and the facts."""
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "paper": self.paper.name,
             "title": self.title,
             "reference": self.paper.reference,
@@ -221,13 +224,13 @@ class Outcome:
         }
         if self.rule is not None:
             parts = {part: one.as_dict() for part, one in self.stopped.items()}
-            told["until"] = {**self.rule.as_dict(), "parts": parts}
-        told["not_judged"] = [claim.id for claim in self.open]
+            fields["until"] = {**self.rule.as_dict(), "parts": parts}
+        fields["not_judged"] = [claim.id for claim in self.open]
         if self.real is None:
-            return {**told, **self.paper.facts(self)}
+            return {**fields, **self.paper.facts(self)}
         violations = {run: list(texts) for run, texts in self.violations.items()}
         return {
-            **told,
+            **fields,
             "real": dict(self.about),
             "wall_clock": None if self.wall_clock is None else asdict(self.wall_clock),
             "beside": records(beside(self)),
@@ -252,9 +255,9 @@ def count(verdicts: Mapping[str, str], of: str) -> str:
     named if the finding holds in some of them only.
     """
     holding = [name for name, verdict in verdicts.items() if verdict == "holds"]
-    told = f"holds in {len(holding)} of {len(verdicts)} {of}"
+    text = f"holds in {len(holding)} of {len(verdicts)} {of}"
     # Joined by semicolons, because names contain commas.
-    return told if len(holding) in (0, len(verdicts)) else f"{told} ({'; '.join(holding)})"
+    return text if len(holding) in (0, len(verdicts)) else f"{text} ({'; '.join(holding)})"
 
 
 def _verdicts(judged: Mapping[str, Sequence[Judgement]], claim: Claim) -> dict[str, str]:

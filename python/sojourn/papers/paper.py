@@ -31,7 +31,7 @@ from sojourn.study.until import Until
 Stage = Callable[[str], "Report | None"]
 """Function that is called with the name of each stage, such as "bulk traffic".
 
-It returns the callback for the progress of the stage, or `None`.
+The function returns the callback for the progress of the stage, or `None`.
 """
 Cells = Sequence[tuple[Mapping[str, "Level"], "Runnable"]]
 """Cells: the levels of the factors, each with its scenario or another engine's `Runnable`."""
@@ -44,7 +44,7 @@ with the empty name.
 Drawn = Mapping[str, tuple["Figure", str, str]]
 """Figures with title and caption, by file name without suffix."""
 Titled = Sequence[tuple[str, "pd.DataFrame"]]
-"""Tables with their titles."""
+"""Tables for the page, each with its title."""
 
 
 def silent(_name: str) -> None:
@@ -103,7 +103,7 @@ class Withdrawn:
     date: str
     """Date of the withdrawal, as YYYY-MM-DD."""
     verdict: Verdict
-    """The last verdict before the withdrawal."""
+    """Last verdict on the claim before its withdrawal."""
     reason: str
     """Reason for the withdrawal."""
 
@@ -121,7 +121,7 @@ class Beside:
     factors: Sequence[str]
     """Factors whose levels identify a row of the table."""
     metrics: Sequence[str]
-    """Metrics to compare."""
+    """Metrics whose means are compared."""
     frame: str = ""
     """Name of the table among the part's tables."""
     paper: Callable[[], Mapping[tuple[Any, ...], float]] | None = None
@@ -131,7 +131,7 @@ class Beside:
     margin: float = 0.15
     """Relative margin within which two engines agree on a claim.
 
-    It was fixed before the first run.
+    The margin was fixed before the first run.
     """
 
 
@@ -190,7 +190,7 @@ class Paper:
     published: Callable[[], Frames] = dict
     """Returns the paper's own numbers as tables with one seed.
 
-    They show whether the paper's own numbers support its claims.
+    From these tables follows whether the paper's own numbers support its claims.
     """
     withdrawn: Sequence[Withdrawn] = ()
     """Claims that are no longer judged."""

@@ -84,8 +84,8 @@ def seconds_shown(seconds: float) -> str:
 def listed() -> list[dict[str, Any]]:
     """Returns a summary of each study's record.
 
-    It has the numbers of verdicts by engine, the date and the CPU time. A study without a record
-    has `None` as `command`, `made` and `engine`.
+    A summary has the numbers of verdicts by engine, the date and the CPU time. A study without a
+    record has `None` as `command`, `made` and `engine`.
     """
     found = []
     for name in NAMES:
@@ -95,8 +95,8 @@ def listed() -> list[dict[str, Any]]:
             "study": name,
             "claims": len(claims),
             "columns": {
-                told: dict(zip(WORDS, counts(claims, key), strict=True))
-                for key, told in COLUMNS.items()
+                engine: dict(zip(WORDS, counts(claims, key), strict=True))
+                for key, engine in COLUMNS.items()
                 if any(key in claim for claim in claims)
             },
             NOT_SUPPORTED: sum(claim.get("own_table") == NOT_SUPPORTED for claim in claims),
@@ -117,7 +117,7 @@ def rows(today: date | None = None) -> list[dict[str, str]]:
     now = today or datetime.now(UTC).date()
 
     def row(one: dict[str, Any]) -> dict[str, str]:
-        told = {
+        cells = {
             _SHORT.get(key, column): "/".join(str(one["columns"][column][word]) for word in WORDS)
             if column in one["columns"]
             else NOTHING
@@ -127,7 +127,7 @@ def rows(today: date | None = None) -> list[dict[str, str]]:
         took = one["took"].get(size)
         return {
             "study": one["study"],
-            **told,
+            **cells,
             "runs": size if one["command"] else NOTHING,
             "age": age(one["made"], now) if one["made"] else NOTHING,
             "time": seconds_shown(took["cpu"]) if took else NOTHING,
@@ -138,16 +138,16 @@ def rows(today: date | None = None) -> list[dict[str, str]]:
 
 def footnotes() -> list[str]:
     """Returns notes on the table of `rows`, among them studies that another engine has made."""
-    told = ["Linux: in virtual time. time: CPU time of the simulated runs."]
+    notes = ["Linux: in virtual time. time: CPU time of the simulated runs."]
     fingerprint = _core.fingerprint()
     other = [one["study"] for one in listed() if one["engine"] not in (None, fingerprint)]
-    return [*told, f"Made by a different engine: {', '.join(other)}."] if other else told
+    return [*notes, f"Made by a different engine: {', '.join(other)}."] if other else notes
 
 
 def calibrated() -> float:
     """Returns the CPU time of a fixed simulation, in seconds: the minimum of three runs.
 
-    It measures the speed of this machine.
+    This time measures the speed of the machine.
     """
     from sojourn.scenario import Scenario
 
@@ -220,7 +220,7 @@ def expected(name: str, size: str) -> dict[str, float] | None:
 def estimate(name: str, size: str, workers: int | None = None) -> str:
     """Describes the expected duration of a study with `workers` idle cores of this machine.
 
-    By default, all cores.
+    The default of `workers` is the number of cores.
     """
     here = expected(name, size)
     if here is None:

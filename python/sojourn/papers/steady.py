@@ -55,10 +55,10 @@ def judges(found: Mapping[str, Any], times: int) -> bool:
     At most `CONTRADICTIONS` of the `times` quick runs may contradict the full verdict, and at least
     half of the runs must decide.
     """
-    told = {verdict: int(found.get(verdict, 0)) for verdict in _JUDGED}
+    decided = {verdict: int(found.get(verdict, 0)) for verdict in _JUDGED}
     # If the full verdict is undecided, the rarer of the two decided quick verdicts contradicts.
-    contrary = min(n for verdict, n in told.items() if verdict != found["full"])
-    return contrary <= CONTRADICTIONS and 2 * sum(told.values()) >= times
+    contrary = min(n for verdict, n in decided.items() if verdict != found["full"])
+    return contrary <= CONTRADICTIONS and 2 * sum(decided.values()) >= times
 
 
 def left_out(name: str) -> frozenset[str]:

@@ -67,8 +67,8 @@ class WarmUp:
 def mser(values: npt.ArrayLike, group: int = 5) -> WarmUp:
     """Returns the end of the warm-up by White's marginal standard error rule (MSER).
 
-    It is the cut after which the mean has the smallest standard error. `group` consecutive values
-    are averaged first.
+    The warm-up ends at the cut after which the mean has the smallest standard error. `group`
+    consecutive values are averaged first.
     """
     x = sample(values, 4 * group, "series")
     n = x.size // group

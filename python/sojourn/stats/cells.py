@@ -91,8 +91,8 @@ def describe_pair(a: Cell, sign: str, b: Cell, where: str = "") -> str:
 def by_seed(frame: pd.DataFrame, metric: str, cell: Cell) -> pd.Series[float]:
     """Returns the mean of a metric over the rows of a cell, for each seed.
 
-    It is NaN for a seed with fewer rows than other seeds, or with a missing value, because it would
-    be the mean of other levels.
+    The mean is NaN for a seed with fewer rows than other seeds, or with a missing value, because it
+    would be the mean over other levels than for the other seeds.
     """
     column(frame, metric, "metric")
     rows = frame[["seed", metric]][_rows(frame, cell)]
@@ -108,7 +108,7 @@ def by_seed(frame: pd.DataFrame, metric: str, cell: Cell) -> pd.Series[float]:
 def aligned(*series: pd.Series[float]) -> tuple[list[Floats], int]:
     """Returns the values of each series for the seeds that all series have.
 
-    Also returns the number of omitted seeds.
+    The second result is the number of omitted seeds.
     """
     first = series[0].index
     if all(one.index.equals(first) for one in series):

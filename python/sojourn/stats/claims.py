@@ -128,7 +128,7 @@ class MeanIn(Claim):
     """Factor at each level of which the claim must hold; `None` without such a factor."""
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
-        """Returns one quantity per level."""
+        """Returns a quantity for each level of the factor `each`."""
         found: list[Component] = []
         for where, (cell,) in _expand(frame, self.each, self.cell):
             (x,), dropped = aligned(by_seed(frame, self.metric, cell))
@@ -148,7 +148,7 @@ class Ratio(Claim):
     scale: Scale = "mean"
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
-        """Returns one quantity per level."""
+        """Returns a quantity for each level of the factor `each`."""
         found: list[Component] = []
         for where, (a, b) in _expand(frame, self.each, self.a, self.b):
             (x, y), n = aligned(by_seed(frame, self.metric, a), by_seed(frame, self.metric, b))
@@ -168,7 +168,7 @@ class Difference(Claim):
     each: str | None = None
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
-        """Returns one quantity per level."""
+        """Returns a quantity for each level of the factor `each`."""
         found: list[Component] = []
         for where, (a, b) in _expand(frame, self.each, self.a, self.b):
             (x, y), n = aligned(by_seed(frame, self.metric, a), by_seed(frame, self.metric, b))
@@ -186,7 +186,7 @@ class AllIn(Claim):
     region: Region
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
-        """Returns one quantity per cell."""
+        """Returns a quantity for each cell."""
         found: list[Component] = []
         for cell in self.cells:
             (x,), dropped = aligned(by_seed(frame, self.metric, cell))
@@ -205,7 +205,7 @@ class PracticallyEqual(Claim):
     each: str | None = None
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
-        """Returns one quantity per pair of levels (and per level of `each`)."""
+        """Returns a quantity for each pair of levels of `among`, at each level of `each`."""
         given = self.cell.get(self.among)
         rest = {k: v for k, v in self.cell.items() if k != self.among}
         names = levels(frame, self.among) if given is None else list(_many(given))
@@ -276,7 +276,7 @@ class Least(Claim):
     scale: Scale = "mean"
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
-        """Returns one quantity per rival (and per level of `each`)."""
+        """Returns a quantity for each rival of `who`, at each level of `each`."""
         small = self.extreme == "smallest"
         region = Region(high=1 - self.margin) if small else Region(low=1 + self.margin)
         rest = {k: v for k, v in self.cell.items() if k != self.among}
@@ -309,7 +309,7 @@ class LeastVariation(Claim):
     cell: Cell = field(default_factory=dict)
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
-        """Returns one quantity per rival."""
+        """Returns a quantity for each rival of `who`."""
         if self.measure not in _VARIATION:
             raise ClaimError(f"{self.id}: measure must be one of {', '.join(_VARIATION)}")
         rest = {k: v for k, v in self.cell.items() if k not in (self.among, self.over)}

@@ -47,7 +47,7 @@ def cohens_d(
 ) -> Interval:
     """Returns Cohen's d of unpaired samples; with `unbiased`, Hedges' g.
 
-    It is the mean of a minus the mean of b, divided by the pooled standard deviation.
+    Cohen's d is the mean of a minus the mean of b, divided by the pooled standard deviation.
     """
     x, y = sample(a, 2, "first sample"), sample(b, 2, "second sample")
     df = x.size + y.size - 2
@@ -67,7 +67,7 @@ def paired_d(
 ) -> Interval:
     """Returns d_z of samples that are paired by seed.
 
-    It is the mean of a - b divided by its standard deviation.
+    d_z is the mean of a - b divided by the standard deviation of a - b.
     """
     x, y = pairs(a, b)
     return standardised_mean(x - y, level, unbiased=unbiased)

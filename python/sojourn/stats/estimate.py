@@ -44,7 +44,7 @@ class Region:
         return self.low <= value <= self.high
 
     def bounds(self) -> tuple[float, ...]:
-        """Returns the finite limits."""
+        """Returns the finite limits of the region."""
         return tuple(b for b in (self.low, self.high) if math.isfinite(b))
 
     def __str__(self) -> str:
@@ -181,8 +181,8 @@ class Component:
     def seeds_needed(self, alpha: float) -> int | None:
         """Returns the number of seeds that would decide with probability 0.8.
 
-        It assumes that the estimate and the standard deviation are right. Returns `None` if more
-        than a million seeds are required.
+        The number assumes that the estimate and the standard deviation are right. Returns `None` if
+        more than a million seeds are required.
         """
         needed: list[int | None] = []
         estimate = self.interval(0.95).estimate
@@ -194,9 +194,9 @@ class Component:
         if estimate in self.region:
             return None if None in needed else max(n for n in needed if n is not None)
         # Outside the region, the nearer bound decides.
-        told = [n for n in needed if n is not None]
+        known = [n for n in needed if n is not None]
         beyond = needed[0] if estimate < self.region.low or len(needed) == 1 else needed[-1]
-        return beyond if beyond is not None else (max(told) if len(told) == len(needed) else None)
+        return beyond if beyond is not None else (max(known) if len(known) == len(needed) else None)
 
 
 class RatioComponent(Component):

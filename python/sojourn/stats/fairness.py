@@ -12,7 +12,8 @@ from sojourn.stats._arrays import StatisticsError, sample
 def jain(values: npt.ArrayLike) -> float:
     """Returns Jain's fairness index (sum x)^2 / (n sum x^2).
 
-    It is 1 for equal shares, and 1/n if only one of n shares is above zero. NaN if all are zero.
+    The index is 1 for equal shares, and 1/n if only one of n shares is above zero. It is NaN if all
+    shares are zero.
     """
     x = sample(values)
     if (x < 0).any():
@@ -20,5 +21,5 @@ def jain(values: npt.ArrayLike) -> float:
     top = float(x.max())
     if top == 0.0:
         return math.nan
-    y = x / top  # avoids overflow and underflow
+    y = x / top  # the division avoids overflow and underflow of squares
     return float(y.sum() ** 2 / (y.size * (y * y).sum()))

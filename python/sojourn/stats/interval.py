@@ -120,7 +120,7 @@ def paired_difference(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) -
 def welch_difference(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) -> TTest:
     """Returns Welch's t test of the difference of means, a - b, of unpaired samples.
 
-    Their variances may be different.
+    The variances of the samples may be different.
     """
     check_level(level)
     x, y = sample(a, 2, "first sample"), sample(b, 2, "second sample")

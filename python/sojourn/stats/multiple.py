@@ -1,4 +1,4 @@
-"""Corrections for multiple tests."""
+"""Holm's correction for multiple tests."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The noncentral t distribution, including its far tails, where scipy's implementation fails.
 
 T = (Z + delta) / S, where Z is standard normal and S^2 is chi-squared divided by its degrees of
-freedom. The probability is integrated numerically over S or Z, whichever has the smoother
-integrand.
+freedom. The probability is integrated numerically over S or Z, depending on which
+integrand is smoother.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from sojourn.stats.cells import ClaimError
 from sojourn.stats.claims import Claim
 
 SUPPORTED, NOT_SUPPORTED = "supported by its own table", "not supported by its own table"
-_TOLD = 3
+_MOST_LISTED = 3
 """Maximum number of values outside the region that a text names."""
 
 
@@ -57,5 +57,7 @@ def support(claim: Claim, published: Mapping[str, pd.DataFrame]) -> Support:
     span = low if low == high else f"{low} to {high}"
     if not outside:
         return Support(True, f"holds ({span})")
-    more = f" and {len(outside) - _TOLD} more" if len(outside) > _TOLD else ""
-    return Support(False, f"does not hold ({span}; outside: {'; '.join(outside[:_TOLD])}{more})")
+    more = f" and {len(outside) - _MOST_LISTED} more" if len(outside) > _MOST_LISTED else ""
+    return Support(
+        False, f"does not hold ({span}; outside: {'; '.join(outside[:_MOST_LISTED])}{more})"
+    )

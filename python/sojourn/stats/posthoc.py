@@ -54,7 +54,7 @@ class PostHoc:
     alpha: float
     """Significance level."""
     omnibus: Anova | KruskalWallis
-    """Test that any groups differ."""
+    """Test of whether any groups differ, before the pairs are compared."""
     critical: float
     """Critical value of the statistic; NaN if it depends on the pair."""
     least_difference: float | None = None

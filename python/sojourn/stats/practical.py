@@ -35,10 +35,10 @@ class Gap:
 
     @property
     def where(self) -> Where:
-        """Returns where the whole interval is relative to the smallest difference.
+        """Returns where the whole interval is relative to the smallest difference of interest d.
 
-        It is above it, below its negative, or within both. *Open* means none of these, so that the
-        seeds do not decide.
+        *Above* is above d, *below* is below -d, *within* is from -d to d, and *open* is none of
+        these: the seeds do not decide.
         """
         i, d = self.interval, self.smallest
         if i.low > d:

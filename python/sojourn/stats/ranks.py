@@ -53,7 +53,8 @@ class Friedman:
 def friedman(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Friedman:
     """Returns Friedman's rank test of groups whose i-th values have the same seed.
 
-    It assumes no normal distribution. Raises `StatisticsError` if groups have different sizes.
+    The test assumes no normal distribution. Raises `StatisticsError` if groups have different
+    sizes.
     """
     named = grouped(groups, 2)
     if len({g.size for g in named.values()}) > 1:

@@ -157,7 +157,7 @@ def _p_values(components: Sequence[Component]) -> tuple[float, float]:
     outside = min((c.p_outside() for c in fit), default=1.0)
     inside = max((c.p_inside() for c in fit), default=1.0)
     if len(fit) < len(components):
-        inside = 1.0  # an unmeasured quantity cannot hold
+        inside = 1.0  # a claim cannot hold if one of its quantities was not measured
     return inside, min(1.0, outside * max(len(components), 1))
 
 
@@ -176,8 +176,8 @@ def _judgement(
         verdict = "holds"
     elif outside <= share:
         verdict = "does not hold"
-    # That all quantities are inside needs no correction, because the worst decides. That at least
-    # one is outside needs Bonferroni's correction.
+    # The verdict that all quantities are inside needs no correction, because the worst decides. The
+    # verdict that at least one is outside needs Bonferroni's correction.
     divided = share / max(len(components), 1)
     simultaneous = tuple(_finding(c, 1 - divided) for c in components)
     own = share if verdict == "holds" else divided
@@ -226,8 +226,8 @@ def _seeds_needed(components: Sequence[Component], share: float) -> tuple[int | 
         return None, "single seeds are far from the other seeds, so more seeds would not decide"
     if away:
         wanted = [c.seeds_needed(share / len(components)) for c in away]
-        told = [n for n in wanted if n is not None]
-        found = min(told, default=None)
+        known = [n for n in wanted if n is not None]
+        found = min(known, default=None)
     else:
         wanted = [c.seeds_needed(share) for c in components]
         found = None if None in wanted else max((n for n in wanted if n is not None), default=None)

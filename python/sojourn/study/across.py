@@ -154,8 +154,8 @@ class AcrossEngines:
 
     def answer(self) -> str:
         """Returns each engine's answer, and whether the engines agree."""
-        told = [f"{name}: {c.answer()}" for name, c in self.engines.items()]
-        return "\n".join([*told, self.agreement])
+        answers = [f"{name}: {c.answer()}" for name, c in self.engines.items()]
+        return "\n".join([*answers, self.agreement])
 
     def summary(self) -> str:
         """Returns the answers and the table as plain text."""

@@ -133,11 +133,11 @@ def _open(c: Comparison, fit: list[Entry]) -> str:
     if not undecided:
         return ""
     names, seeds = c.short, c.seeds_to_decide
-    told = [
+    texts = [
         names[q] + (f" (about {seeds[q]} seeds would decide)" if q in seeds else "")
         for q in undecided
     ]
-    return f" Not decided with {len(c.seeds)} seeds: {listed(told)}."
+    return f" Not decided with {len(c.seeds)} seeds: {listed(texts)}."
 
 
 def _alike(c: Comparison) -> str:
@@ -218,7 +218,7 @@ def undecided(c: Comparison, own: str) -> str:
 def kept(c: Comparison, own: str) -> str:
     """Returns a note on the scenario's own choice `own` if it is not worse than the best.
 
-    Empty if it is worse or was not compared.
+    The note is empty if this choice is worse or was not compared.
     """
     verdict = next((e.verdict for e in c.entries if e.choice == own), None)
     if verdict == "as good as":

@@ -19,7 +19,7 @@ import pyarrow as pa
 from sojourn.study.errors import ResultsError
 
 HEAD = b"SojournRuns1\n"
-"""The first bytes of a log."""
+"""First bytes of a log, which identify its format."""
 
 RUNS = "runs"
 """Name of the table with a row for each run: `key`, `about`, `plan`, and the run's metrics."""

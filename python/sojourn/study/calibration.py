@@ -68,7 +68,8 @@ def alike(a: Any, b: Any) -> bool:
 def shape(plan: Json) -> Json:
     """Returns the properties of a plan by which cells are compared.
 
-    They are the traffic, the bottleneck's rate, queue and impairments, and the round-trip time.
+    The properties are the traffic, the bottleneck's rate, queue and impairments, and the round-trip
+    time.
 
     Raises:
         Unlike: if the plan has a property that no cell has, such as a second bottleneck.
@@ -172,7 +173,7 @@ _WHAT = {
 def recorded() -> Json:
     """Returns the record of the grid.
 
-    It has `cells`, each with its `shape` and its `means` by engine, and the version of the
+    The record has `cells`, each with its `shape` and its `means` by engine, and the version of the
     `kernel`.
     """
     text = resources.files("sojourn.study").joinpath("agreement.json").read_text("utf-8")

@@ -133,7 +133,9 @@ def check(cells: Sequence[Cell]) -> tuple[str, ...]:
     seen = set()
     for cell in cells:
         if tuple(cell.factors) != names:
-            raise StudyError(f"cells must have the same factors: {names} and {tuple(cell.factors)}")
+            raise StudyError(
+                f"cells must have the same factors, not {names} and {tuple(cell.factors)}"
+            )
         levels = tuple(cell.factors.items())
         if levels in seen:
             raise StudyError(f"the cell {cell.label()} is listed twice")

@@ -1,4 +1,4 @@
-"""Runs on a Dask cluster.
+"""Use of a Dask cluster as an engine of studies.
 
 A study uses a cluster like an engine, whose `simulate_many` calls the cluster's workers. The runner
 handles claims, writing, progress and stopping, as for local runs. Only this module and `remote`
@@ -113,8 +113,8 @@ def connected(on: Place, tls: Tls | None = None) -> Iterator[Client]:
 class Cluster:
     """The workers of a Dask cluster as one engine.
 
-    It is a context manager. `engine` makes the runs on the workers (by default the simulator), and
-    `most` limits the number of calls in flight.
+    The class is a context manager. `engine` makes the runs on the workers (by default the
+    simulator), and `most` limits the number of calls in flight.
     """
 
     call_seconds = 1.0
@@ -146,7 +146,7 @@ class Cluster:
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        with contextlib.suppress(Exception):  # the connection itself may have failed
+        with contextlib.suppress(Exception):  # fails if the connection is lost
             self._client.unsubscribe_topic(self._topic)
         self._watcher.join(LOOK)
 

@@ -57,7 +57,7 @@ class Entry:
     choice: str
     """The queue, or the levels of the varied factors in words."""
     levels: Mapping[str, Level]
-    """The level of each factor."""
+    """Level of each factor, by factor."""
     verdict: Verdict | Literal["best"] | None
     """Verdict against the best choice; `None` if a condition is not met."""
     letters: str
@@ -358,7 +358,7 @@ class Comparison:
     def decided(self) -> bool:
         """Returns whether at least one other choice has a verdict against the best choice.
 
-        It is also true if only one choice meets the conditions.
+        The result is also true if only one choice meets the conditions.
         """
         others = self.ranking.order[1:]
         verdicts = {self.ranking.verdict(q, self.ranking.order[0]) for q in others}
@@ -490,7 +490,7 @@ class Comparison:
 def _missing(metric: str, values: npt.NDArray[np.float64]) -> str:
     """Returns a note on runs without a value of a metric.
 
-    Empty if all runs have a value, or none.
+    The note is empty if all runs have a value, or if no run has a value.
     """
     without = int((~np.isfinite(values)).sum())
     if without in (0, values.size):
@@ -584,7 +584,7 @@ def compared(
     if queues is None and not vary:
         named = tuple(dict.fromkeys(scenario.asked_queues or (scenario.queue_name, *QUEUES)))
     if not named and not vary:
-        raise StudyError("the list of queues is empty: name two or more queues")
+        raise StudyError("nothing to compare: name two or more queues")
     if len(set(named)) < len(named):
         raise StudyError("the list names a queue twice: remove one")
     engines = {} if engine is None else named_engines(engine)

@@ -97,8 +97,8 @@ class Contrasts:
             if len(rows) == 1:
                 lines.append(f"{level}: {_PHRASES[rows[0].verdict].format(self.baseline)}.")
                 continue
-            told = [f"{v.removesuffix(' as')} in {n}" for v, n in count.items() if n]
-            lines.append(f"{level}: {', '.join(told)} of {len(rows)} cells.")
+            texts = [f"{v.removesuffix(' as')} in {n}" for v, n in count.items() if n]
+            lines.append(f"{level}: {', '.join(texts)} of {len(rows)} cells.")
         head = f"{words(self.metric)}, against {self.factor} {self.baseline}"
         return "\n".join([head[0].upper() + head[1:] + ":", *(f"  {line}" for line in lines)])
 

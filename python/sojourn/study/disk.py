@@ -22,7 +22,7 @@ if sys.platform != "win32":
 
 def sync_folder(folder: Path) -> None:
     """Flushes new and renamed entries of a folder to the device; does nothing on Windows."""
-    if sys.platform == "win32":  # Windows cannot open folders
+    if sys.platform == "win32":  # Windows cannot open a folder as a file
         return
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -121,8 +121,8 @@ class Manifest:
             self.engine, self.version = both[0]["fingerprint"], both[0]["version"]
         if old.kept and old.kept != self.kept:
             raise StudyError(
-                f"the runs in this folder have only {_told(old.kept)}; keep the same metrics and "
-                "tables, or choose another folder"
+                f"the runs in this folder have only {_description(old.kept)}; keep the same "
+                "metrics and tables, or choose another folder"
             )
         mine = {json.dumps(c["factors"], sort_keys=True) for c in self.cells}
         rest = [c for c in old.cells if json.dumps(c["factors"], sort_keys=True) not in mine]
@@ -138,7 +138,7 @@ class Manifest:
         return self
 
 
-def _told(kept: Mapping[str, Any]) -> str:
+def _description(kept: Mapping[str, Any]) -> str:
     return ", ".join(f"the {name} {', '.join(words) or '(none)'}" for name, words in kept.items())
 
 

@@ -41,9 +41,9 @@ def resolve(
 ) -> str:
     """Returns the column of the metric `name`.
 
-    It is the column with this name, otherwise the column of the link `bottleneck`, otherwise the
-    only column with this ending for which `measured` is true. Raises `StudyError` if there is no
-    such column, or several.
+    The result is the column with this name, otherwise the column of the link `bottleneck`,
+    otherwise the only column with this ending for which `measured` is true. Raises `StudyError` if
+    there is no such column, or several.
     """
     there = list(columns)
     if name in there:

@@ -29,8 +29,8 @@ def in_words(levels: Mapping[str, Level]) -> str:
 def short_names(queues: Sequence[str]) -> dict[str, str]:
     """Returns a short name for each queue.
 
-    It is the queue's kind, with the parameters that distinguish it from other queues of this kind.
-    All names are different.
+    A name is the queue's kind, with the parameters that distinguish it from other queues of this
+    kind. All names are different.
     """
     kinds: dict[str, list[str]] = defaultdict(list)
     for queue in queues:
@@ -71,7 +71,7 @@ def elided(queue: str, kept: str, longest: int) -> str:
         return text.strip()
 
     last = len(pairs) - 1
-    for i in range(1, len(pairs)):  # from both ends alternately
+    for i in range(1, len(pairs)):  # words are added from both ends alternately
         more = {*stay, (i + 1) // 2 if i % 2 else last + 1 - i // 2}
         if len(written(more)) > longest:
             break

@@ -68,7 +68,7 @@ def decimals(values: Iterable[float], half_widths: Iterable[float] = (), most: i
     known = sorted(h for h in half_widths if math.isfinite(h) and h > 0)
     half_width = known[len(known) // 2] if known else 0.0
     largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
-    largest = float(f"{largest:.3g}")  # 0.9999 is shown as 1
+    largest = float(f"{largest:.3g}")  # because 0.9999 is shown as 1
     if largest == 0.0 and half_width == 0.0:
         return 0
     if half_width > 0:
@@ -84,7 +84,7 @@ def decimals(values: Iterable[float], half_widths: Iterable[float] = (), most: i
 def decimals_of_each(values: Sequence[float], half_widths: Sequence[float]) -> list[int]:
     """Returns the number of digits to show after the point, for each value.
 
-    It is the number of `decimals` for all values. Small values that would have fewer than two
+    The number is that of `decimals` for all values. Small values that would have fewer than two
     significant digits have more.
     """
     common = decimals(values, half_widths)

@@ -60,10 +60,7 @@ class Ranking:
 
     @cached_property
     def letters(self) -> Mapping[str, str]:
-        """Returns the letters of each choice; choices with a common letter do not differ.
-
-        This is the compact letter display.
-        """
+        """Returns the compact letter display: choices with a common letter do not differ."""
         return letters(self.order, {frozenset(pair) for pair in self._apart})
 
     @property

@@ -110,13 +110,13 @@ def simulate(
     here = identity(engine)
     if here != wanted:
         return here
-    told = time.monotonic()
+    published = time.monotonic()
     worker = _worker()
 
     def listen(fraction: float, events: int) -> bool:
-        nonlocal told
-        if (now := time.monotonic()) - told >= every:
-            told = now
+        nonlocal published
+        if (now := time.monotonic()) - published >= every:
+            published = now
             worker.log_event(topic, (key, fraction, events))
         task = worker.state.tasks.get(key)
         return task is None or task.state != "cancelled"

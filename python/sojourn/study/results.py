@@ -221,7 +221,7 @@ class Results:
     def run(self, seed: int | None = None, **levels: Any) -> StoredRun:
         """Returns a finished run with these levels and this seed; by default, the first run.
 
-        Raises `StudyError` if there is none.
+        Raises `StudyError` if there is no such run.
         """
         for run in self.runs(**levels):
             if seed is None or run.seed == seed:
@@ -247,9 +247,9 @@ class Results:
     def warm_up(self, metric: str = "backlog", place: str | None = None) -> dict[str, float]:
         """Returns the warm-up that each run requires, in seconds, by the run's key.
 
-        It is found by MSER-5 on the time series of `metric` at the link `place`, by default the
-        bottleneck. NaN means that the run is too short. Compare the largest value with the
-        scenario's `warmup`.
+        The warm-up is found by MSER-5 on the time series of `metric` at the link `place`, by
+        default the bottleneck. NaN means that the run is too short. Compare the largest value with
+        the scenario's `warmup`.
         """
         where = place or self.bottleneck
         column = f"{where}.{metric}"

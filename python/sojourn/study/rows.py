@@ -36,7 +36,7 @@ class PlainRows:
                 name, unit, dtype, _ = column
                 known = types.setdefault(name, dtype)
                 if known != dtype:
-                    types[name] = "f8"  # whole numbers in some runs only
+                    types[name] = "f8"  # some runs have whole numbers, other runs do not
                 if unit:
                     units.setdefault(name, unit)
                 values = values_of(column)

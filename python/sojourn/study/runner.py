@@ -35,7 +35,7 @@ FLUSH = (0.2, 5.0)
 LOST = 0.01
 """Interval at which finished runs are written, as a share of the elapsed time, within `FLUSH`.
 
-It limits the work that is lost if the process is killed.
+The interval limits the work that is lost if the process is killed.
 """
 
 BUSY_WAIT = 0.2
@@ -167,7 +167,7 @@ class Runner:
             report(self.progress())
 
     def _watch(self, report: Report | None, every: float) -> None:
-        told = written = 0.0
+        reported = written = 0.0
         while True:
             self._staff(self.workers.slots())
             if not self._threads:
@@ -177,8 +177,8 @@ class Runner:
             if time.monotonic() - written >= flush_after(time.monotonic() - self._begin):
                 written = time.monotonic()
                 self._flush()
-            if report is not None and time.monotonic() - told >= every:
-                told = time.monotonic()
+            if report is not None and time.monotonic() - reported >= every:
+                reported = time.monotonic()
                 if report(self.progress()) is False:
                     self._stop.set()
 

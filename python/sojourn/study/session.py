@@ -102,7 +102,9 @@ class Session:
                 if self._manifest is not None:
                     self.store.close(self._manifest, summarise=self._summarise)
                 return
-            with contextlib.suppress(OSError, ResultsError):  # the original error is raised
+            with contextlib.suppress(
+                OSError, ResultsError
+            ):  # the error that ended the session is raised instead
                 if self._manifest is not None:
                     self.store.close(self._manifest, summarise=self._summarise)
             if self._temporary is not None and self._results is None:

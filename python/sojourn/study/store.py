@@ -74,7 +74,7 @@ class Store:
         self._pending: batches.Tables = {}
         self._size = 0
 
-    # The folder as a whole
+    # Begin and end of a session in the folder.
 
     def open(self, wanted: Manifest) -> Manifest:
         """Creates the folder for a study, or continues the study in the folder.
@@ -207,7 +207,7 @@ class Store:
             return bool(there.to_pydict() == front)
         return False
 
-    # Index of existing runs
+    # Index of the existing runs and their claims.
 
     def refresh(self) -> None:
         """Updates the index with runs that other sessions have written."""

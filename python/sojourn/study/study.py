@@ -31,7 +31,7 @@ MOST_SEEDS = 1_000_000
 
 
 def seed_list(seeds: int | Iterable[int]) -> tuple[int, ...]:
-    """Returns the seeds as a tuple; a number n stands for 1 to n.
+    """Returns the seeds as a tuple; a number n means 1 to n.
 
     Raises `StudyError` for invalid or repeated seeds.
     """
@@ -127,7 +127,7 @@ class Study:
         return self._copy(factors=(*self._factors, *made))
 
     def seeds(self, seeds: int | Iterable[int]) -> Study:
-        """Returns the study with these seeds; a number n stands for the seeds 1 to n."""
+        """Returns the study with these seeds; a number n means the seeds 1 to n."""
         return self._copy(seeds=seed_list(seeds))
 
     def keep(

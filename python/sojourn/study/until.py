@@ -108,7 +108,7 @@ def _precision(text: str) -> Precision:
         raise StudyError(f"--until `{text}`: write METRIC ± WIDTH, such as {_EXAMPLE}")
     metric = spelled(found["metric"])
     if _STATISTIC.fullmatch(metric):
-        metric = f"sojourn_{metric}"  # queueing delay, named as in tables
+        metric = f"sojourn_{metric}"  # a statistic without a metric means the queueing delay
     entry = find(metric)
     if entry is None:
         close = nearest(base(metric), registry())

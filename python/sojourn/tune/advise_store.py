@@ -33,7 +33,7 @@ READS = 0.5
 ACKNOWLEDGED = 0.99
 """Minimum number of acknowledged requests, as a share of that of the candidate with the most.
 
-Candidates with fewer are excluded.
+Candidates with fewer acknowledged requests are excluded.
 """
 STALE_AT_ONCE = "stale_0ms"
 STALE_LATER = "stale_100ms"
@@ -176,7 +176,7 @@ def candidates(nodes: int, asked: Asked) -> list[Candidate]:
 
 def unreadable(nodes: int, asked: Asked) -> list[str]:
     """Returns descriptions of write levels that are excluded only because no read level fits."""
-    told = []
+    reasons = []
     for replicas in range(1, nodes + 1):
         named = levels_of(replicas)
         for writes, level in named.items():
@@ -185,12 +185,12 @@ def unreadable(nodes: int, asked: Asked) -> list[str]:
             if lacks and all(set(lack) == {"read-down"} for lack in lacks):
                 least = sides[0].reads_needed
                 asks = next(count for count in named if count >= least)
-                told.append(
+                reasons.append(
                     f"RF {replicas}, writes at {level.upper()}: a read must ask {least} "
                     f"replicas, so it needs {named[asks].upper()}, which fails with "
                     f"{plural(asked.down, 'node')} down"
                 )
-    return told
+    return reasons
 
 
 def mixed(scenario: Scenario, reads: float | None) -> tuple[Scenario, float, bool]:

@@ -34,7 +34,7 @@ SMALLEST_WEIGHT = 1e-6
 
 @dataclass(frozen=True)
 class Link:
-    """The bottleneck and its traffic.
+    """The bottleneck link and its traffic, as input of the model.
 
     Attributes:
         rate: rate of the link in bit/s.
@@ -114,8 +114,8 @@ class RedParameters:
 def pftk_rate(p: float, rtt: float, rto: float, b: int) -> float:
     """Returns the packets per second of a flow at loss-event rate ``p``.
 
-    This is equation 32 of Padhye et al. (1998). `rtt` and `rto` are in seconds, and `b` is the
-    number of segments for each ACK.
+    The formula is equation 32 of Padhye et al. (1998). `rtt` and `rto` are in seconds, and `b` is
+    the number of segments for each ACK.
     """
     in_recovery = rtt * math.sqrt(2 * b * p / 3)
     in_timeout = rto * min(1.0, 3 * math.sqrt(3 * b * p / 8)) * p * (1 + 32 * p * p)
@@ -156,8 +156,8 @@ def flows_at(link: Link, p: float, queue: float) -> float:
 def averaging_weight(link: Link, p: float, queue: float, largest: float) -> float:
     """Returns the averaging weight with which RED's average covers one cycle of TCP's rate.
 
-    It is at most `largest`. The rule is by Firoiu and Borden (2000). ``p`` is the loss rate and
-    ``queue`` the mean queue in packets.
+    The weight is at most `largest`. The rule is by Firoiu and Borden (2000). ``p`` is the loss rate
+    and ``queue`` the mean queue in packets.
     """
     rate = (link.rate - link.unresponsive * (1 - p)) / (8 * link.packet)
     rtt = sum(link.rtts) / len(link.rtts) + queue * link.packet * 8 / link.rate

@@ -69,7 +69,7 @@ class Found:
     def sure(self) -> bool:
         """Returns whether the winner is verified with fresh seeds.
 
-        It must meet the conditions and be significantly better than the original queue.
+        The winner must meet the conditions and be significantly better than the original queue.
         """
         if self.proof is None or self.winner is None or not self.verdicts:
             return False

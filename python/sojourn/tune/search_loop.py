@@ -226,7 +226,7 @@ class Search:
         # If no finalist meets the conditions, the verification of the best one reports it.
         return min(still or finalists, key=worth, default=None)
 
-    # Runs and their measurements
+    # Runs of trials, and their values of the objective and of the conditions.
 
     def _make(self, queues: Sequence[str], seeds: Sequence[int]) -> None:
         listed = list(dict.fromkeys(queues))
@@ -283,7 +283,7 @@ def _number(value: float | None) -> float:
 def _violation(outcome: Check) -> float:
     """Returns the violation of a condition as a share of its bound; 0 or less if it is met.
 
-    It is 1 if the metric was not measured.
+    The violation is 1 if the metric was not measured.
     """
     if math.isnan(outcome.value):
         return 1.0

@@ -2,7 +2,7 @@
 
 A variable is one of three: a word with a range, such as `target 1ms..50ms log`; a word without a
 range, whose range follows from its default; or alternatives, such as `ecn | noecn`, of which the
-queue contains one. A word may be a pattern: `*-rate` stands for all words with this ending.
+queue contains one. A word may be a pattern: `*-rate` means all words with this ending.
 """
 
 from __future__ import annotations

@@ -66,14 +66,14 @@ def load(folder: Path, question: Mapping[str, Any]) -> list[Trial]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError) as error:
-        told = f"not a search of Sojourn ({error}); choose another folder"
-        raise ResultsError(path, told) from error
+        message = f"not a search of Sojourn ({error}); choose another folder"
+        raise ResultsError(path, message) from error
     if mark != FORMAT:
-        told = (
+        message = (
             f"written in format {mark}; this version reads format {FORMAT}: use the version that "
             "wrote it, or choose another folder"
         )
-        raise ResultsError(path, told)
+        raise ResultsError(path, message)
     for key, value in question.items():
         if there.get(key) != value:
             raise ResultsError(
@@ -113,7 +113,7 @@ def propose(
         direction="minimize" if better == "lower" else "maximize", sampler=sampler
     )
     for trial in trials:
-        study.add_trial(_told(trial, limits))
+        study.add_trial(_frozen_trial(trial, limits))
     if not trials and space.start is not None:
         study.enqueue_trial(dict(space.start))
     asked = [study.ask(limits) for _ in range(count)]
@@ -146,11 +146,11 @@ def _distribution(variable: Variable) -> Any:
     return distributions.FloatDistribution(variable.low, variable.high, log=variable.scale == "log")
 
 
-def _told(trial: Trial, limits: Mapping[str, Any]) -> Any:
+def _frozen_trial(trial: Trial, limits: Mapping[str, Any]) -> Any:
     """Returns a trial as an object of Optuna."""
     optuna = _optuna()
     complete = trial.state == "complete" and trial.value is not None
-    told = optuna.trial.create_trial(
+    frozen = optuna.trial.create_trial(
         params=dict(trial.values),
         distributions=dict(limits),
         value=trial.value if complete else None,
@@ -158,7 +158,7 @@ def _told(trial: Trial, limits: Mapping[str, Any]) -> Any:
         intermediate_values={} if trial.early is None else {1: trial.early},
     )
     for name, violation in trial.violation.items():
-        told.set_constraint(name, violation)
+        frozen.set_constraint(name, violation)
     if trial.value is None:
-        told.set_constraint("refused", REFUSED)
-    return told
+        frozen.set_constraint("refused", REFUSED)
+    return frozen

@@ -203,11 +203,11 @@ def measure(
     averages, deviations, losses, goodputs = [], [], [], []
     for number, seed in enumerate(seeds):
 
-        def told(fraction: float, _events: int, before: int = number) -> None:
+        def report(fraction: float, _events: int, before: int = number) -> None:
             if progress is not None:
                 progress((before + fraction) / len(seeds))
 
-        run = scenario.run(seed, told)
+        run = scenario.run(seed, report)
         columns = {name: values for name, _, values in run.columns("series")}
         average = columns["bottleneck.state.qavg"][columns["time"] >= warmup] / _FRACTION
         averages.append(float(average.mean()))

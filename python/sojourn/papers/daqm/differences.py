@@ -67,7 +67,8 @@ def readings(outcome: Outcome) -> pd.DataFrame:
 def order(outcome: Outcome) -> pd.DataFrame:
     """Returns Spearman's rank correlations between the thesis and our runs, by metric.
 
-    They compare the orders of the eight mechanisms, as published and at each load as meant.
+    The correlations compare the orders of the eight mechanisms in the thesis with those in our
+    runs, as published and at each load as meant.
     """
     known = published.frame()
     known = known[known["source"] == "HTTP CBR"]
@@ -206,10 +207,10 @@ def messages(outcome: Outcome) -> list[str]:
         f"({_share(_mean(meant, C1, LOSS))} here)."
     )
     most = max(_mean(meant, m, DELIVERED) for m in EIGHT)
-    told = ", ".join(f"{m} {_share(_mean(meant, m, DELIVERED) / most)}" for m in CONFIGURATIONS)
+    shares = ", ".join(f"{m} {_share(_mean(meant, m, DELIVERED) / most)}" for m in CONFIGURATIONS)
     said.append(
         "dAQM's short queues and sojourn times cost throughput. At this load, the share of the "
-        f"best mechanism's throughput is: {told}."
+        f"best mechanism's throughput is: {shares}."
     )
     return said
 

@@ -2,7 +2,7 @@
 
 The published code read the totals of ns-3's FlowMonitor every 0.1 s and averaged them in ways that
 the thesis does not describe. The functions here repeat these computations. The study shows the
-results beside the run's own metrics, which count every packet once. The published code computes as
+results next to the run's own metrics, which count every packet once. The published code computes as
 follows:
 
 - Flows of ACKs count as flows. So half of all delays are those of small packets on the way back,
@@ -38,7 +38,7 @@ def samples(flow_series: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
     `plr` is a share. `flow_series` and `series` are the tables of a run with `observe.monitor`.
     """
     f = flow_series
-    if f.empty:  # no packets were sent
+    if f.empty:  # the table is empty if no packets were sent
         names = ["delay", "plr", "throughput", "fct", "queue", "sojourn"]
         return pd.DataFrame(0.0, index=pd.Index(series["time"], name="time"), columns=names)
     seen = f["received"] > 0

@@ -1,4 +1,4 @@
-"""The study's page: differences between the readings, then findings, figures, tables."""
+"""The study as a `Paper`: its texts, figures, tables and JSON fields."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from sojourn.papers.outcome import Outcome, records
 from sojourn.papers.paper import Beside, Drawn, Paper, Real, Titled, estimate
 
 _BASIS = """\
-Verdicts are those of the runs as published: one CSMA bus, dAQM with its code's quirks, the
-published averaging, the thesis' lengths. Beside them stand other readings: as meant (the switch of
-the text, its servers' ports slowed below what clients offer, correct dAQM, losses counted once), as
-published with the traffic of the text, and as meant with intervals measured instead of constant.
-As described (the switch of the text as it is) nothing is congested: no claim can be judged."""
+The verdicts are from the runs as published: with one CSMA bus, dAQM with the quirks of its code,
+the published averaging and the thesis' lengths. The claims are also judged in other readings. As
+meant: the switch of the text, with ports of the servers slower than the clients' traffic, correct
+dAQM, and losses counted once. As published with the traffic of the text. As meant with measured
+instead of constant intervals. As described, with the switch of the text as it is, no port is
+congested, so no claim can be judged."""
 
 _MARKS = """\
-What the published code does was read in the follow-up's code, whose results agree with the
-thesis' tables to all printed digits; ns-3's bus and monitor are modelled after its code. The
-host's clock, by which queue lengths are sampled there, is taken to run as fast as the simulation's.
+The behaviour of the published code is known from the follow-up's code, whose results agree with the
+thesis' tables to all printed digits. The bus and the monitor are modelled after ns-3's code. The
+published code samples queue lengths by the clock of its host, which is assumed to be as fast as
+simulated time.
 """
 
 
 def _remarks(outcome: Outcome) -> list[str]:
-    """Returns the remarks that a reader needs before the verdicts."""
+    """Returns the remarks that precede the verdicts on the page."""
     size = outcome.size
     long, published_long = (f"{size.long:g} s", "61 s") if size.long else ("not run", "not run")
     return [
@@ -35,12 +37,14 @@ def _remarks(outcome: Outcome) -> list[str]:
         " ".join(_MARKS.split()),
         (
             f"As published: short flows 11 s, long flows {published_long}, {size.seeds} seeds. As "
-            f"meant: short flows {size.short:g} s, long flows {long}, {size.meant_seeds} seeds, "
-            f"{size.warmup:g} s cut before; other readings: {size.other_seeds} seeds."
+            f"meant: short flows {size.short:g} s, long flows {long}, after a warm-up of "
+            f"{size.warmup:g} s, {size.meant_seeds} seeds. Other readings have "
+            f"{size.other_seeds} seeds."
         ),
         (
             f"The claims were changed and added on {claims.FROZEN} with earlier results known, and "
-            f"frozen before these runs, whose seeds ({claims.FIRST_SEED} and up) no run had before."
+            f"fixed before these runs, whose seeds ({claims.FIRST_SEED} and greater) no earlier "
+            "run used."
         ),
     ]
 
@@ -59,7 +63,7 @@ _SWEEPS = (
 
 
 def _published_figures(outcome: Outcome) -> Drawn:
-    """Returns figures 6 to 16 of the runs as published, with the published values."""
+    """Returns figures like the thesis' figures 6 to 16, from the runs as published."""
     runs, known, drawn = outcome.frame("published"), published.by_figure(), figures.PUBLISHED
 
     def of(number: int) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -70,12 +74,12 @@ def _published_figures(outcome: Outcome) -> Drawn:
         "published-6a": (
             figures.bars(six, SIXTEEN, drawn, paper),
             "As published: HTTP, constant rate, sixteen mechanisms",
-            "As the thesis' figure 6a; white diamonds are its values.",
+            "As the thesis' figure 6a; white diamonds are the thesis' values.",
         ),
         "published-6b": (
             figures.bars(six, (*FEATURES, *CONFIGURATIONS), drawn, paper),
             "As published: HTTP, constant rate, dAQM alone",
-            "As the thesis' figure 6b; white diamonds are its values.",
+            "As the thesis' figure 6b; white diamonds are the thesis' values.",
         ),
     }
     if "streaming" in set(runs["flow"]):
@@ -85,7 +89,7 @@ def _published_figures(outcome: Outcome) -> Drawn:
                 {"last_sojourn": "Sojourn time", "queue": "Queue length"},
             ),
             "As published: streaming, constant rate, over time",
-            "As the thesis' figure 7: what the queue last changed shows, one run.",
+            "As the thesis' figure 7: values of the queue that changed last; one run.",
         )
     for number, by, what in (
         (8, "flow", "flows with exponential periods"),
@@ -97,7 +101,7 @@ def _published_figures(outcome: Outcome) -> Drawn:
             made[f"published-{number}"] = (
                 figures.grouped(frame, by, drawn, paper),
                 f"As published: {what}",
-                f"As the thesis' figure {number}; white diamonds are its values.",
+                f"As the thesis' figure {number}; white diamonds are the thesis' values.",
             )
     for over, label, first in _SWEEPS:
         for number, flow in ((first, "http"), (first + 1, "ftp")):
@@ -106,7 +110,10 @@ def _published_figures(outcome: Outcome) -> Drawn:
                 made[f"published-{number}"] = (
                     figures.lines(frame, over, label, drawn, paper),
                     f"As published: {flow.upper()} over {label[0].lower()}{label[1:]}",
-                    f"As the thesis' figure {number}; white diamonds: its values, as far as known.",
+                    (
+                        f"As the thesis' figure {number}; white diamonds are the known values of "
+                        "the thesis."
+                    ),
                 )
     return dict(sorted(made.items(), key=lambda item: _number(item[0])))
 
@@ -117,7 +124,7 @@ def _number(name: str) -> tuple[int, str]:
 
 
 def _meant_figures(outcome: Outcome) -> Drawn:
-    """Returns the same kinds of figures for the switch with slowed ports."""
+    """Returns figures like the thesis' figures 6 to 16, from the runs as meant."""
     drawn = figures.MEANT
     features, flows, models = (outcome.frame(n, "all") for n in ("features", "flows", "models"))
     worst = float(features["load"].max())
@@ -125,12 +132,12 @@ def _meant_figures(outcome: Outcome) -> Drawn:
         "meant-6a": (
             figures.bars(_only(features, load=worst), SIXTEEN, drawn),
             f"As meant: HTTP, constant rate, load {worst:g}, sixteen mechanisms",
-            "In the kind of the thesis' figure 6a; 95 % intervals over seeds.",
+            "Like the thesis' figure 6a; 95 % intervals over seeds.",
         ),
         "meant-8": (
             figures.grouped(_only(flows, load=worst), "flow", drawn),
             f"As meant: flows with exponential periods, load {worst:g}",
-            "In the kind of the thesis' figure 8.",
+            "Like the thesis' figure 8.",
         ),
     }
     for flow, number in (("http", 9), ("streaming", 10)):
@@ -139,7 +146,7 @@ def _meant_figures(outcome: Outcome) -> Drawn:
             made[f"meant-{number}"] = (
                 figures.grouped(frame, "model", drawn),
                 f"As meant: {flow} under the traffic models, load {worst:g}",
-                f"In the kind of the thesis' figure {number}.",
+                f"Like the thesis' figure {number}.",
             )
     for part, over, label, first in (
         ("drop-rates", "drop_rate", "Drop rate of dAQM", 11),
@@ -152,7 +159,7 @@ def _meant_figures(outcome: Outcome) -> Drawn:
                 made[f"meant-{number}"] = (
                     figures.lines(frame, over, label, drawn),
                     f"As meant: {flow.upper()} over {label[0].lower()}{label[1:]}",
-                    f"In the kind of the thesis' figure {number}.",
+                    f"Like the thesis' figure {number}.",
                 )
     if "streaming" in set(models["flow"]):
         made["meant-7"] = (
@@ -161,13 +168,17 @@ def _meant_figures(outcome: Outcome) -> Drawn:
                 {"last_sojourn": "Sojourn time", "queue": "Queue length"},
             ),
             f"As meant: streaming, constant rate, load {worst:g}, over time",
-            "In the kind of the thesis' figure 7: the first server's port, one run.",
+            "Like the thesis' figure 7: the queue of the first server's port; one run.",
         )
     return dict(sorted(made.items(), key=lambda item: _number(item[0])))
 
 
 def _series(outcome: Outcome, part: str, place: str, **cell: Any) -> dict[str, pd.DataFrame]:
-    """Returns sojourn time and queue length of one queue over time, by mechanism, streaming."""
+    """Returns sojourn time and queue length of a queue over time, by mechanism, with streaming.
+
+    `part` is the name of the part, `place` the end of the queue's name, and `cell` has levels that
+    select a run. Empty if the runs are not in a folder.
+    """
     results = outcome.tables[part].results
     if results is None:
         return {}
@@ -190,7 +201,7 @@ def _figures(outcome: Outcome) -> Drawn:
 
 
 def _readings(outcome: Outcome) -> pd.DataFrame:
-    """Returns every claim's verdict by reading."""
+    """Returns each claim's verdicts: by the thesis' own numbers, and in each reading."""
     rows = []
     for judgement in outcome.judgements:
         verdicts = outcome.readings(judgement.claim)
@@ -210,10 +221,10 @@ def _tables(outcome: Outcome) -> Titled:
     return [
         ("Findings in all readings", _readings(outcome)),
         ("HTTP at a constant rate in all readings", differences.readings(outcome)),
-        ("Orders of the mechanisms, rank correlation", differences.order(outcome)),
-        ("What the published averaging does", differences.averaging(outcome)),
-        ("What the published code's quirks do", differences.quirks(outcome)),
-        ("Every published value and ours", _rounded(compared)),
+        ("Rank correlation of the mechanisms' orders", differences.order(outcome)),
+        ("Effect of the published averaging", differences.averaging(outcome)),
+        ("Effect of the published code's quirks", differences.quirks(outcome)),
+        ("All published values and our values", _rounded(compared)),
     ]
 
 
@@ -226,14 +237,14 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
 
 
 def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns the comparison with the cell in one column."""
+    """Returns the comparison with published values, rounded and without the columns of levels."""
     shown = frame.copy()
     for column in ("published", "here", "ratio"):
         shown[column] = shown[column].astype(float).round(3)
     return shown[["source", "mechanism", "metric", "published", "here", "ratio"]]
 
 
-# On Linux: its TCP, through links with dAQM
+# The study on Linux, with Linux's TCP through links with dAQM.
 
 
 def _real_remarks(outcome: Outcome) -> list[str]:
@@ -241,15 +252,15 @@ def _real_remarks(outcome: Outcome) -> list[str]:
     return [
         (
             f"Linux {about['kernel']}, engine {about['engine']}: HTTP as meant, "
-            f"{parts.REAL_CLIENTS} clients of the thesis' 100, load {parts.OVERLOAD:g}, "
-            f"{size.runs} runs of {size.seconds:g} s, {size.seeds} seeds, {size.warmup:g} s cut. "
-            "TCP is the kernel's Reno; the same scenarios were simulated with the same seeds. "
-            "Verdicts are on the runs on Linux."
+            f"{parts.REAL_CLIENTS} clients instead of the thesis' 100, load {parts.OVERLOAD:g}, "
+            f"{size.runs} runs of {size.seconds:g} s after a warm-up of {size.warmup:g} s, "
+            f"{size.seeds} seeds. TCP is the kernel's Reno. The same scenarios were simulated with "
+            "the same seeds. The verdicts depend on the runs on Linux."
         ),
         (
-            "The findings as published cannot be tested on Linux: no kernel has a bus on which "
-            "each frame takes a millisecond, or discards what it measures. Queues are those of "
-            "our links, including dAQM's, because Linux has none."
+            "The findings as published cannot be tested on Linux: no kernel has a bus that a frame "
+            "occupies for a millisecond, or a queue that discards the packets that it measures. "
+            "All queues are the project's own, because Linux has no dAQM."
         ),
         *outcome.notes,
     ]
@@ -260,14 +271,14 @@ def _real_figures(outcome: Outcome) -> Drawn:
         name.replace(" ", "-"): (
             figures.grouped(column.frames["real"][""], "model", figures.MEANT),
             f"HTTP as meant, load {parts.OVERLOAD:g}: {name}",
-            "In the kind of the thesis' figure 9; 95 % intervals over seeds.",
+            "Like the thesis' figure 9; 95 % intervals over seeds.",
         )
         for name, column in outcome.columns.items()
     }
 
 
 def _lasting(size: parts.RealSize) -> str:
-    """Returns an estimate of the duration of the real runs."""
+    """Describes the number of real runs and their estimated duration."""
     seconds = size.warmup + size.seconds
     return estimate(
         f"{size.runs} real runs of {seconds:g} s", size.runs * (seconds + parts.BETWEEN)

@@ -1,4 +1,4 @@
-"""The runs: the parts of the study, each with its own table and the claims judged on it."""
+"""The parts of the study, each with the runs of a table and the claims that are judged on it."""
 
 from __future__ import annotations
 
@@ -30,40 +30,44 @@ from sojourn.stats import Claim
 Factors = Mapping[str, str | int | float]
 Cells = list[tuple[Factors, "Scenario"]]
 
-#: dAQM's drop rates, payloads in bytes and loads of the sweeps of section 6.3.
+#: Levels of the sweeps of section 6.3: dAQM's drop rates, payloads in bytes, loads of the ports.
 DROP_RATES = (0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
 PAYLOADS = (50, 200, 600, 1400, 1750)
 SWEEP_LOADS = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.6, 2.0)
-#: Rates of a client in kbit/s for figures 13 and 14.
+#: Levels of the sweeps of figures 13 and 14: rates of a client in kbit/s, by flow.
 RATES = {
     "http": (5, 100, 400, 800, 1200, 1500, 2000, 3000, 4000, 5000),
     "ftp": (50, 500, 1000, 2000, 5000, 10_000),
 }
-#: Load of the sweeps other than that of loads.
+#: Load of the ports in the sweeps of drop rates and of payloads.
 OVERLOAD = 1.2
 
 
 @dataclass(frozen=True)
 class Size:
-    """Lengths in simulated seconds, loads, and numbers of runs of a cell."""
+    """Size of the study; lengths are in simulated seconds."""
 
     seeds: int
-    """Number of seeds as published, which give the verdicts; with the thesis' lengths."""
+    """Number of seeds in the reading *as published*, which gives the verdicts."""
     meant_seeds: int
-    """Number of seeds on the switch as meant."""
+    """Number of seeds in the reading *as meant*."""
     short: float
-    """Measured time of short flows as meant."""
+    """Measured time of short flows in the reading *as meant*."""
     long: float
-    """Measured time of long flows as meant; 0 omits long flows, also as published."""
+    """Measured time of long flows in the reading *as meant*; 0 omits long flows in all readings."""
     warmup: float
+    """Warm-up in the reading *as meant*."""
     loads: tuple[float, ...]
+    """Loads of the ports in the reading *as meant*."""
     other_seeds: int
-    """Number of seeds in other readings."""
+    """Number of seeds in the other readings."""
     whole: bool
-    """Whether to run every cell of the thesis' figures, or fewer of long flows' sweeps and of
-    quirks."""
+    """Whether to run all cells of the thesis' figures and all quirks.
+
+    If false, some cells of long flows' sweeps and some quirks are omitted.
+    """
     published_share: float = 1.0
-    """Length of the runs of the reading "as published", as a share of the length in the thesis."""
+    """Length of the runs of the reading *as published*, as a share of the length in the thesis."""
 
     @property
     def flows(self) -> tuple[Flow, ...]:
@@ -71,49 +75,50 @@ class Size:
         return tuple(flow for flow in FLOWS.values() if self.long or not flow.long)
 
 
-#: Short flows only: at most three minutes on two cores.
+#: The quick size has only short flows, and takes at most three minutes on two cores.
 QUICK = Size(7, 4, 3, 0, 1, (1.2,), 3, whole=False)
-#: The thesis' lengths.
+#: The full size has the lengths of the thesis.
 FULL = Size(10, 5, 10, 60, 2, (0.8, 1.0, 1.2, 2.0), 3, whole=True)
 
 
 @dataclass(frozen=True)
 class RealSize:
-    """Runs on Linux, of HTTP as meant."""
+    """Size of the real runs of HTTP in the reading *as meant*; lengths are in seconds."""
 
     seconds: float
-    """Measured time."""
+    """Measured time of a run."""
     warmup: float
     seeds: int
+    """Number of seeds of each cell."""
 
     @property
     def runs(self) -> int:
-        """Number of runs."""
+        """Returns the number of runs."""
         return len(REAL_MODELS) * len(EIGHT) * self.seeds
 
 
-#: Real runs in sequence: about half an hour, and two hours.
+#: Real runs in sequence take about half an hour; those of `REAL_FULL` take two hours.
 REAL_QUICK = RealSize(3, 1, 3)
 REAL_FULL = RealSize(10, 2, 5)
 REAL_CLIENTS = 20
-"""A fifth of the thesis' number: with 100 hosts a guest's time did not start."""
+"""Number of clients in real runs: a fifth of the thesis' 100, with which guests did not start."""
 REAL_MODELS = tuple(model for model in MODELS if model != "vbr")
-"""All models under which the thesis finds HTTP congested."""
+"""Traffic models of real runs: those under which the thesis finds HTTP congested."""
 BETWEEN = 6.0
-"""Seconds that a real run takes in addition to its length: start and end of hosts and programs."""
+"""Seconds that a real run takes in addition to its length, to start and end hosts and programs."""
 
 
-#: Factors that identify a cell as published, in this order.
+#: Factors that identify a cell in the reading *as published*.
 KEY = ("flow", "model", "rate", "payload", "drop_rate", "mechanism")
 
 
 def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Returns the cell of a published value; unstated values are the flow's own."""
+    """Returns the levels of `KEY` for a published value; omitted levels are the flow's own."""
     flow = FLOWS[row["flow"]]
     given = {"rate": flow.rate, "payload": flow.payload, "drop_rate": 0.0}
     for name in given:
         value = row.get(name)
-        if value is not None and value == value:  # a frame's empty value is not a number
+        if value is not None and value == value:  # an empty cell of a data frame is NaN
             given[name] = value
     if row["mechanism"] not in CONFIGURATIONS:
         given["drop_rate"] = 0.0
@@ -121,21 +126,21 @@ def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _seeds(number: int) -> Any:
-    """Returns this many seeds that were not used before the claims were written."""
+    """Returns `number` seeds from `FIRST_SEED` on, which no run before the claims used."""
     return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
 
 
 def _about(listed: Sequence[Claim], flows: Iterable[str]) -> list[Claim]:
-    """Returns the claims about these flows only."""
+    """Returns the claims that name no other flows than `flows`."""
     run = set(flows)
     return [claim for claim in listed if named(claim, "flow") <= run]
 
 
 _WATCHED = ("flow_series", "series")
-"""Tables from which the published metrics are computed."""
+"""Names of the tables from which the published metrics are computed."""
 
 
-# As published
+# Parts on the bus, as published
 
 
 def _published_length(size: Size, flow: Flow) -> float:
@@ -164,7 +169,11 @@ def _published_cell(
 
 
 def _cells_of_figures(whole: bool) -> Iterator[tuple[Traffic, str, float]]:
-    """Yields the cells of figures 6 to 16; unless `whole`, fewer of long flows' sweeps."""
+    """Yields traffic, mechanism and drop rate of each cell of figures 6 to 16.
+
+    Drop rate 0 means the mechanism's own drop rate. Unless `whole`, sweeps of long flows have fewer
+    cells.
+    """
     for mechanism in SIXTEEN:
         yield Traffic(HTTP, "cbr"), mechanism, 0.0
     for mechanism in EIGHT:
@@ -184,7 +193,7 @@ def _cells_of_figures(whole: bool) -> Iterator[tuple[Traffic, str, float]]:
 
 
 def _cells_of_tables() -> Iterator[tuple[Traffic, str, float]]:
-    """Yields every cell with a published number."""
+    """Yields traffic, mechanism and drop rate of each cell with a published number."""
     for source in published.SOURCES:
         cell = source.cell
         flow = FLOWS[str(cell["flow"])]
@@ -200,7 +209,10 @@ def _cells_of_tables() -> Iterator[tuple[Traffic, str, float]]:
 
 
 def _whole(size: Size) -> list[tuple[Traffic, str, float]]:
-    """Returns the cells as published; a flow's own rate and payload are one cell, stated or not."""
+    """Returns all different cells in the reading *as published*.
+
+    Cells that state a flow's own rate or payload equal cells that omit it.
+    """
     wanted = [*_cells_of_tables(), *_cells_of_figures(size.whole)]
     unique = {
         (t.flow, t.model, t.kbit, t.bytes, rate, m): (t, m, rate)
@@ -211,7 +223,7 @@ def _whole(size: Size) -> list[tuple[Traffic, str, float]]:
 
 
 def as_published(size: Size) -> Part:
-    """Returns the part that gives the verdicts: the bus, dAQM with all its quirks."""
+    """Returns the part that gives the verdicts: the bus, and dAQM with all quirks of its code."""
     listed = claims.made(PUBLISHED)
     judged = _about(listed, (flow.name for flow in size.flows))
     return Part(
@@ -226,11 +238,14 @@ def as_published(size: Size) -> Part:
 
 
 SLOW_CLOCK = "1s"
-"""The longest of `WALL_PERIODS`, with which short queues are as short as in the thesis."""
+"""Simulated time in which the host's clock advances by 10 ms, in the reading *slow host clock*.
+
+With this value, dAQM's queues of short flows are as short as in the thesis.
+"""
 
 
 def slow_clock(size: Size) -> Part:
-    """Returns the bus with the published code's host clock slowed down a hundred times."""
+    """Returns the reading in which the clock of the published code's host is 100 times slower."""
     words = f"as-published wall-period {SLOW_CLOCK}"
     return Part(
         name="clock",
@@ -248,7 +263,7 @@ def slow_clock(size: Size) -> Part:
 
 
 def as_written(size: Size) -> Part:
-    """Returns the bus with the traffic of the text instead of the code's."""
+    """Returns the reading with the bus, and with the traffic of the thesis' text."""
     cells: Cells = []
     pairs = [
         *((flow, "poisson-onoff") for flow in FLOWS.values()),
@@ -271,7 +286,7 @@ def as_written(size: Size) -> Part:
     )
 
 
-#: Rates of section 4.3.5: those of the constant, first, second and third derivatives.
+#: Drop rates of section 4.3.5 as words of dAQM's queue: one for each derivative from 0 to 3.
 _BY_DERIVATIVE = " ".join(
     f"s{n}-rate {rate} q{n}-rate {rate}"
     for n, rate in (("", 0.2), ("1", 0.3), ("2", 0.4), ("3", 0.5))
@@ -280,17 +295,17 @@ RATES_OF_FEATURES = {claims.UNIFORM: "rate 0.4", claims.BY_FEATURE: _BY_DERIVATI
 
 
 def rates(size: Size) -> Part:
-    """Returns one drop rate or one for each derivative.
+    """Returns the part that compares one drop rate for all features with one for each derivative.
 
-    The published code has one, its quirk `shared`.
+    The published code has one drop rate (its quirk `shared`), so this quirk is omitted.
     """
     quirks = "published " + "+".join(name for name in quirk_names() if name != "shared")
     cells: Cells = []
-    for (told, words), mechanism in product(RATES_OF_FEATURES.items(), CONFIGURATIONS):
+    for (level, words), mechanism in product(RATES_OF_FEATURES.items(), CONFIGURATIONS):
         factors, scenario = _published_cell(
             size, Traffic(HTTP, "cbr"), mechanism, words=f"{words} {quirks}"
         )
-        cells.append(({**factors, "rates": told}, scenario))
+        cells.append(({**factors, "rates": level}, scenario))
     return Part(
         name="rates",
         title="as published: one drop rate or several",
@@ -302,20 +317,23 @@ def rates(size: Size) -> Part:
 
 
 def quirk_names() -> tuple[str, ...]:
-    """Returns the quirks of dAQM, as the word `published` lists them."""
+    """Returns the names of dAQM's quirks, which its word `published` accepts."""
     tables = json.loads(_core.describe())["queue"]
     words = next(table for table in tables if table["name"] == "daqm")["words"]
     word = next(word for word in words if word["name"] == "published")
     return tuple(meaning["name"] for meaning in word["of"])
 
 
-#: Simulated times, in addition to the assumed 10 ms, in which the published code's host clock may
-#: have advanced 10 ms.
+#: Simulated times in which the clock of the published code's host may have advanced by 10 ms. The
+#: main reading assumes 10 ms.
 WALL_PERIODS = ("1ms", "100ms", SLOW_CLOCK)
 
 
 def quirks(size: Size) -> Part:
-    """Returns HTTP at a constant rate on the bus: dAQM with no quirk, with each alone, with all."""
+    """Returns the part with HTTP at a constant rate on the bus, and dAQM with different quirks.
+
+    dAQM has no quirk, each quirk alone, all quirks except `discards`, or all quirks.
+    """
     names = quirk_names()
     shown = names if size.whole else ("discards", "literal", "tumbling")
     texts = {"none": "", **{name: f"published {name}" for name in shown}}
@@ -337,11 +355,11 @@ def quirks(size: Size) -> Part:
     )
 
 
-# The switch
+# Parts on the switch, as described and as meant
 
 
 def _lengths(size: Size, flow: Flow) -> tuple[float, float]:
-    """Returns duration and warm-up of a run on the switch."""
+    """Returns duration and warm-up of a run on the switch, in seconds."""
     return size.warmup + (size.long if flow.long else size.short), size.warmup
 
 
@@ -375,7 +393,7 @@ def _meant(
 
 
 def as_described(size: Size) -> Part:
-    """Returns the switch with ports of 2 Gbit/s."""
+    """Returns the part with the switch as described, with ports of 2 Gbit/s."""
     mechanisms = EIGHT if size.whole else ("RED", "CoDel", *CONFIGURATIONS)
     models = MODELS if size.whole else ("cbr",)
     cells: Cells = []
@@ -397,7 +415,7 @@ MEANT_READING, MEASURED_READING = "as meant", "measured intervals"
 
 
 def as_meant(size: Size) -> list[Part]:
-    """Returns the switch with slowed ports."""
+    """Returns the parts of the reading *as meant*: the switch with slower ports of the servers."""
     swept = [flow for flow in (HTTP, FTP) if flow in size.flows]
     cells: dict[str, Cells] = {
         "features": _meant(size, [(HTTP, "cbr")], SIXTEEN),
@@ -421,10 +439,10 @@ def as_meant(size: Size) -> list[Part]:
         ],
         "rates": [
             (
-                {**factors, "rates": told},
+                {**factors, "rates": level},
                 scenario,
             )
-            for told, words in RATES_OF_FEATURES.items()
+            for level, words in RATES_OF_FEATURES.items()
             for d in CONFIGURATIONS
             for factors, scenario in [
                 _meant_cell(size, Traffic(HTTP, "cbr"), d, OVERLOAD, words)
@@ -464,9 +482,10 @@ def as_meant(size: Size) -> list[Part]:
 
 
 def measured(size: Size) -> list[Part]:
-    """Returns dAQM as meant with measured times between arrivals.
+    """Returns the parts of the reading *measured intervals*.
 
-    The thesis assumes constant times.
+    dAQM is as meant, but measures the intervals between arrivals, which the thesis assumes to be
+    constant.
     """
     own = "interval measured"
     cells = {
@@ -492,7 +511,10 @@ def measured(size: Size) -> list[Part]:
 
 
 def _loads(size: Size, flows: Iterable[Flow]) -> Cells:
-    """Returns clients of other rates at the ports that their own rate would just fill."""
+    """Returns the cells of the sweep over loads.
+
+    The ports have the rate that clients with the flow's own rate offer; the clients' rate varies.
+    """
     cells: Cells = []
     for flow, load, mechanism in product(flows, SWEEP_LOADS, EIGHT):
         port = scenarios.port_rate(Traffic(flow, "cbr"), 1.0)
@@ -507,7 +529,10 @@ def _loads(size: Size, flows: Iterable[Flow]) -> Cells:
 
 
 def _completion(size: Size, flows: Iterable[Flow]) -> Cells:
-    """Returns clients that offer for the length of a short flow, at twice the ports' capacity."""
+    """Returns the cells on flow completion.
+
+    Clients offer twice the ports' rate for the length of a short flow, and then stop.
+    """
     cells: Cells = []
     for flow, mechanism in product(flows, EIGHT):
         traffic = Traffic(flow, "cbr")
@@ -519,7 +544,10 @@ def _completion(size: Size, flows: Iterable[Flow]) -> Cells:
 
 
 def real(size: RealSize) -> Part:
-    """Returns HTTP on the switch as meant, with the TCP of Linux's kernel, which has no bus."""
+    """Returns the part for real engines: HTTP on the switch as meant, with Linux's TCP.
+
+    Linux has no bus as in the reading *as published*.
+    """
     cells: Cells = []
     for model, mechanism in product(REAL_MODELS, EIGHT):
         traffic = Traffic(HTTP, model)

@@ -1,4 +1,4 @@
-"""The thesis' network in three readings.
+"""Scenarios with the thesis' network, in three readings.
 
 *As published*: the network of the code that produced the published figures. All 105 stations share
 one CSMA bus with a rate of 2 Gbit/s and a delay of 1 ms. A frame occupies the bus for its

@@ -1,6 +1,6 @@
 """The paper's findings as claims, on tables derived from the mean latency of writes.
 
-RF2 stands for a replication factor of two. All quantities are in milliseconds except the slope:
+RF2 means a replication factor of two. All quantities are in milliseconds except the slope:
 
 - *latency*: the mean latency of a write in a cell;
 - *excess*: the latency of RF2 minus the mean latency of RF3 to RF5;

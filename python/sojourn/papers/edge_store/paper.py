@@ -84,7 +84,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
 def outside(outcome: Outcome) -> list[str]:
     """Returns the cells whose real and simulated means differ by more than `ROOM`.
 
-    Each has the ratio of real to simulated.
+    The text of a cell ends with the ratio of the real to the simulated mean.
     """
     return [
         f"{row['nodes']} nodes, RF{row['rf']}, {row['loss']} loss, {row['delay']} ms: "

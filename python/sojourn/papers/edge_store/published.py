@@ -39,7 +39,7 @@ FIGURE_4 = {
 }
 """Mean latencies of replication factors 3 to 5 in milliseconds: for each loss, by `DELAYS`.
 
-The paper's text calls them medians.
+The paper's text calls these means medians.
 """
 
 

@@ -140,7 +140,7 @@ def _excess(frame: pd.DataFrame) -> pd.Series[float]:
 def _slope(frame: pd.DataFrame) -> pd.Series[float]:
     """Returns the slope of latency over the delay of a link, by least squares.
 
-    NaN for a single delay.
+    The slope is NaN if there is only one delay.
     """
     by = ["nodes", "rf", "loss", "seed"]
     delay = frame["delay"] - frame.groupby(by)["delay"].transform("mean")
@@ -188,7 +188,7 @@ def _deviations(frame: pd.DataFrame) -> pd.Series[float]:
 def _averaged_deviation(frame: pd.DataFrame) -> pd.Series[float]:
     """Returns the standard deviation of latencies that are averaged over the three losses.
 
-    NaN if one loss was not run.
+    The value is NaN if one of the losses was not run.
     """
     whole = _by_loss(frame).mean(axis=1, skipna=False).rename("latency").reset_index()
     return _deviation(whole)
@@ -254,7 +254,8 @@ def measure(bench: Bench) -> dict[str, Any]:
 def published_tables() -> Frames:
     """Returns the paper's own points with the derived metrics.
 
-    They have no clusters of three and four nodes, and at medium loss only the mean of RF3 to RF5.
+    The paper has no points for clusters of three and four nodes, and at medium loss only the mean
+    of RF3 to RF5.
     """
     frame = derived(published.frame())
     figure = {
@@ -266,7 +267,7 @@ def published_tables() -> Frames:
     return {"": frame.assign(many=[figure[key] for key in keys])}
 
 
-# Results of the runs
+# Results of the runs: predictions of the two explanations and their errors.
 
 
 def predicted(nodes: int, rf: int, loss: str, delay: int, level: str = "quorum") -> float:

@@ -149,7 +149,7 @@ FEW_MIXES = ("1 Prague", *PAIRS)
 def few(grid: Sequence[tuple[int, int]]) -> tuple[Claim, ...]:
     """Returns RFC 9332's claims on delay and losses for mixes with a single L4S flow.
 
-    They were added when the verdicts of `rfc` were known.
+    These claims were added when the verdicts on the claims of `rfc` were known.
     """
     return tuple(
         replace(c, id=f"{c.id}-{FEW}", reading=FEW, cells=_cells(FEW_MIXES, grid))
@@ -349,8 +349,8 @@ ENVIRONMENTS = (
 )  # fmt: skip
 
 HOW = {
-    "rfc-same-throughput": "Prague's share of the goodput beside one CUBIC or Reno flow is a third "
-    "to two thirds in every cell.",
+    "rfc-same-throughput": "Prague's share of the goodput next to one CUBIC or Reno flow is a "
+    "third to two thirds in every cell.",
     "rfc-mean-delay": "The mean queueing delay of L4S packets is at most 1 ms in every mix.",
     "rfc-tail-delay": "The 99th percentile of the queueing delay of L4S packets is at most 2 ms in "
     "every mix.",
@@ -358,7 +358,7 @@ HOW = {
     "rfc-heavy-load": "The 99th percentile of the queueing delay of twenty Prague flows is at most "
     "2 ms.",
     "rfc-without-classic": "The mean queueing delay of one Prague flow is at most 1 ms, alone and "
-    "beside one CUBIC flow.",
+    "next to one CUBIC flow.",
     "rfc-no-priority": "With ten Prague and ten CUBIC flows, Prague's share of the goodput is a "
     "third to two thirds.",
     "rfc-full-capacity": "The utilisation is at least 95 % with one Prague flow, with one Prague "
@@ -379,7 +379,7 @@ HOW = {
     "s1-short-wins": "The share of the flow with 160 ms is at most a third, for every pair of "
     "congestion controls.",
     "s1-beyond-16": "Of two Prague flows, the flow with 160 ms has a share of at most 1/17.",
-    "s1-rtt-unfairness": "Share of the flow with 160 ms beside a flow with 10 ms: the share of "
+    "s1-rtt-unfairness": "Share of the flow with 160 ms next to a flow with 10 ms: the share of "
     "Prague in DualPI2 is at least 5 percentage points below the share of CUBIC in pfifo.",
     "s2-longer-spike": "A spike is the time in which the smoothed round-trip time is above the "
     "path's by more than 25 ms and four packets' transmission time. After a step from 50 to "
@@ -395,13 +395,13 @@ HOW = {
     "s5-tunnel": "Prague's share is at least 80 % in fq_codel with one bucket, by which the "
     "authors emulate the tunnel.",
     "s6-dominate": "Prague's share is at least 80 % in each of 24 cells.",
-    "2407-some-scenarios": "Beside CUBIC without ECN, Prague's share is at most 20 % in a FIFO "
+    "2407-some-scenarios": "Next to CUBIC without ECN, Prague's share is at most 20 % in a FIFO "
     "that marks ECN, and at least 80 % in CoDel.",
-    "2411-harm": "Prague harms: its share is at least 80 % beside CUBIC with ECN in CoDel. Prague "
-    "is harmed: its share is at most 20 % beside BBRv1 in PIE that drops.",
-    "2411-bbr3": "Prague's share beside BBRv3 with ECN is at most a third in DualPI2, and in CoDel "
-    "that drops.",
-    "2411-multiple": "One Prague flow beside ten CUBIC flows in CoDel has a share of at least 30 "
+    "2411-harm": "Prague harms: its share is at least 80 % next to CUBIC with ECN in CoDel. Prague "
+    "is harmed: its share is at most 20 % next to BBRv1 in PIE that drops.",
+    "2411-bbr3": "Prague's share next to BBRv3 with ECN is at most a third in DualPI2, and in "
+    "CoDel that drops.",
+    "2411-multiple": "One Prague flow next to ten CUBIC flows in CoDel has a share of at least 30 "
     "%; an equal share is 9 %.",
     "2603-dynamics": "A link that sends at the milliseconds of a trace, like Mahimahi, gives L4S "
     "packets at least 1.1 times the mean queueing delay of a link with the same rate: at 12 Mbit/s "

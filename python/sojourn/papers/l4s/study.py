@@ -171,13 +171,13 @@ def _steps(table: Table) -> Frames:
         )
         later = series[series["time"] > STEP]
         grain = later["time"].diff().median()
-        told = {**levels, "seed": run.seed}
+        labels = {**levels, "seed": run.seed}
         rows.append({
-            **told,
+            **labels,
             "s2_spike": grain * int((later["srtt"] > spiking(levels["to"])).sum()),
             "s2_greatest": later["srtt"].max(),
         })  # fmt: skip
-        drawn.append(series.assign(**told))
+        drawn.append(series.assign(**labels))
     return {"": pd.DataFrame(rows), "series": pd.concat(drawn, ignore_index=True)}
 
 

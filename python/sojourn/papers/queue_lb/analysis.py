@@ -99,7 +99,7 @@ def anova_tables(pooled: pd.DataFrame) -> pd.DataFrame:
 def lsd_tables(pooled: pd.DataFrame, name: str) -> pd.DataFrame:
     """Returns the paper's table 3 (`IQLB`) or 4 (`QTM`): mean throughputs in Mbit/s and the LSD.
 
-    `name` is the set of experiments.
+    `name` is the set of experiments, `IQLB` or `QTM`.
     """
     policies = SETS[name]
     rows = []

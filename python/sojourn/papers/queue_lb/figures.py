@@ -103,8 +103,8 @@ def gains(outcome: Outcome) -> Figure:
                     markersize=3, linewidth=0.8, label=policy,
                 )  # fmt: skip
                 if policy in analysis.SETS:
-                    told = printed.loc[ticks]
-                    gain = 100 * (told[policy] / told[list(BENCHMARKS)].mean(axis=1) - 1)
+                    means = printed.loc[ticks]
+                    gain = 100 * (means[policy] / means[list(BENCHMARKS)].mean(axis=1) - 1)
                     axes.plot(
                         x, gain, linestyle="", marker="x", markersize=4, color=style.colour(i),
                         label=f"{policy} in the paper",

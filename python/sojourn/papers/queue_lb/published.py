@@ -97,7 +97,7 @@ class Implied:
     """Numbers that follow from one line of the paper's tables; `_printed` marks the paper's own."""
 
     scenario: str
-    """One of `SCENARIOS`."""
+    """Scenario of the line: one of `SCENARIOS`."""
     groups: int
     """Number of compared policies."""
     n: int

@@ -5,11 +5,11 @@ threshold of 80 %, and the periods of 0.5 and 1 s. By its values of F_crit each 
 12 times (4 clients), 6 times (10, TCP), 8 times (10, UDP) or 5 times (20 clients). It does not
 state rates, queues, lengths, UDP rates and start times.
 
-Its tables limit the unstated values. The total throughput rises with the number of clients (TCP,
-IQLB: 195, 282, 412 Mbit/s). With 4 TCP clients it is the capacity of two ports of 100 Mbit/s. If
-the ports are always full, the total can rise only if clients start one after the other and do not
-all run at the same time. With starts a fourteenth of an iperf's length apart, a client has 57, 31
-and 23 Mbit/s; QTM in the paper has 57.5, 31.8 and 21.9.
+The paper's tables limit the values that it does not state. The total throughput rises with the
+number of clients (TCP, IQLB: 195, 282, 412 Mbit/s). With 4 TCP clients it is the capacity of two
+ports of 100 Mbit/s. If the ports are always full, the total can rise only if clients start one
+after the other and do not all run at the same time. With starts a fourteenth of an iperf's length
+apart, a client has 57, 31 and 23 Mbit/s; QTM in the paper has 57.5, 31.8 and 21.9.
 
 So the clients have 200 Mbit/s in each network. In `equal`, two ports have 100 Mbit/s; in `unequal`,
 50 and 150 Mbit/s; in `background`, both have 140 Mbit/s and one also carries 80 Mbit/s from other
@@ -131,7 +131,7 @@ class Reading:
     seconds: float = 0.0
     """Length of an iperf in seconds; 0 for the length that the size states for readings."""
     transports: tuple[str, ...] = TRANSPORTS
-    """Transports that are run."""
+    """Transports with which the reading is run."""
     together: bool = False
     """Whether all clients start within half of an iperf's length."""
     sizes: bool = False

@@ -119,7 +119,7 @@ METRICS = (
     *("utilisation", "loss", "udp_loss", "goodput", "udp_goodput", "sojourn_*", "queue_mean"),
     *("backlog_mean", "lb.*", "transfers.fct_*", "transfers.finished", "transfers.unfinished"),
 )
-#: Metrics of a run in the table on which claims are judged, besides throughput and fairness.
+#: Metrics of a run in the table on which claims are judged, with throughput and fairness.
 _MEASURED = (
     *("utilisation", "loss", "sojourn_mean", "sojourn_p99", "lb.misplaced", "lb.decision_mean"),
     *("lb.choices_repeated", "lb.excess_wait_mean", "lb.age_mean"),
@@ -162,7 +162,7 @@ def _cells(
 def spacings_of() -> Cells:
     """Returns the cells of the sweep over the time between two starts.
 
-    They have 10 UDP clients and unequal ports.
+    The cells have 10 UDP clients and unequal ports.
     """
     return [
         (
@@ -210,9 +210,9 @@ def pooled_of(
         first = scenarios.begin(
             one["round"], one["number"], len(set(one["number"])), length, reading
         )
-        told = {name: one[name] for name in ("round", "client", "server")}
+        labels = {name: one[name] for name in ("round", "client", "server")}
         throughput = one["bytes"] * 8 / (first + length - one["start"])
-        parts.append(pd.DataFrame({**levels, "seed": run.seed, **told, "throughput": throughput}))
+        parts.append(pd.DataFrame({**levels, "seed": run.seed, **labels, "throughput": throughput}))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -221,11 +221,11 @@ def log_f(pooled: pd.DataFrame) -> pd.DataFrame:
     keys = ["network", "transport", "clients", "seed"]
     rows = []
     for levels, part in pooled.groupby(keys, sort=False):
-        told = dict(zip(keys, levels, strict=True))
+        labels = dict(zip(keys, levels, strict=True))
         for name, policies in analysis.SETS.items():
             if set(policies) <= set(part["policy"]):
                 table, critical = analysis.anova(part, policies)
-                rows.append({**told, "experiment": name, "log_f": math.log(table.f / critical)})
+                rows.append({**labels, "experiment": name, "log_f": math.log(table.f / critical)})
     return pd.DataFrame(rows, columns=[*keys, "experiment", "log_f"])
 
 

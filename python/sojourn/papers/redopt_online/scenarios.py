@@ -15,7 +15,7 @@ from sojourn.papers.taildrop import scenarios as bulk
 from sojourn.scenario import Scenario
 
 LOADS = (16, 64, 256)
-"""Numbers of TCP flows."""
+"""Numbers of TCP flows that occur in the courses."""
 COURSES: tuple[tuple[int, ...], ...] = ((16, 256, 64), (256, 64, 16), (64, 16, 256))
 """Courses: numbers of TCP flows by phase."""
 UDP_GOODPUT = bulk.UDP_RATE * (573 - 42) / 573

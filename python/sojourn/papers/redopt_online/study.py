@@ -151,9 +151,9 @@ def measure(bench: Bench) -> dict[str, Any]:
         rows, drawn = [], []
         for levels, run in runs_of(table):
             series = run.table("series")
-            told = {**levels, "seed": run.seed}
-            rows += [{**told, **row} for row in phases(levels["course"], series, size.phase)]
-            drawn.append(series[["time", "bottleneck.queue"]].assign(**told))
+            labels = {**levels, "seed": run.seed}
+            rows += [{**labels, **row} for row in phases(levels["course"], series, size.phase)]
+            drawn.append(series[["time", "bottleneck.queue"]].assign(**labels))
         # The number of flows is a level. As a number it would be removed from invalid runs, like a
         # measurement.
         by_phase = pd.DataFrame(rows).astype({"flows": object})

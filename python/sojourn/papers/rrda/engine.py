@@ -26,17 +26,17 @@ from sojourn.scenario.engine import Column, RunProgress
 class Server:
     """A cell of the study: a server with its buffer and its clients."""
 
-    told: Mapping[str, Any]
+    inputs: Mapping[str, Any]
     name: str = "server"
 
     @property
     def plan_json(self) -> str:
         """Returns the input of `simulate_server` as JSON."""
-        return json.dumps(self.told)
+        return json.dumps(self.inputs)
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the input of `simulate_server` as plain data."""
-        return dict(self.told)
+        return dict(self.inputs)
 
 
 def _column(name: str, unit: str, values: Sequence[float | int]) -> Column:
@@ -47,7 +47,7 @@ def _column(name: str, unit: str, values: Sequence[float | int]) -> Column:
 
 @dataclass(frozen=True)
 class Record:
-    """Result of a run."""
+    """The results of a run in the form that studies read."""
 
     outcome: Mapping[str, Any]
     real: Mapping[str, Any] | None = None
@@ -74,7 +74,7 @@ class Record:
 
 
 class Simulated:
-    """Runs servers in virtual time."""
+    """Engine that simulates UDP servers."""
 
     def fingerprint(self) -> str:
         """Returns the hash of the simulator, which determines results with plan and seed."""
@@ -115,14 +115,14 @@ class Real(Simulated):
 
         Pauses of the plan that model a quota of CPU are replaced by a quota.
         """
-        told = json.loads(plan_json)
-        pauses, cpu = list(told["handler"]["pauses"]), 1.0
+        inputs = json.loads(plan_json)
+        pauses, cpu = list(inputs["handler"]["pauses"]), 1.0
         for share in CPUS:
             if share < 1 and quota(share) in pauses:
                 pauses.remove(quota(share))
                 cpu = share
-        handler = {**told["handler"], "pauses": pauses}
-        found = self._lab.run({**told, "handler": handler}, Wanted(cpu=cpu), seed)
+        handler = {**inputs["handler"], "pauses": pauses}
+        found = self._lab.run({**inputs, "handler": handler}, Wanted(cpu=cpu), seed)
         violations = [{"what": violation} for violation in found.pop("violations")]
         about = {**self._lab.about, **with_former_key({"violations": violations}), "load": busy()}
         return self._record(found, progress, about)

@@ -272,9 +272,9 @@ def readings(outcome: Outcome) -> pd.DataFrame:
             found.setdefault(claim.finding, {})[claim.reading] = _MARKS[judgement.verdict]
     rows = []
     for name, verdicts in found.items():
-        told = {reading: verdicts.get(reading, "no claim") for reading in READINGS}
+        marks = {reading: verdicts.get(reading, "no claim") for reading in READINGS}
         held = list(verdicts.values()).count("yes")
-        rows.append({"finding": name, **told, "holds in": f"{held} of {len(verdicts)}"})
+        rows.append({"finding": name, **marks, "holds in": f"{held} of {len(verdicts)}"})
     return pd.DataFrame(rows)
 
 
@@ -313,7 +313,7 @@ def grid(outcome: Outcome) -> pd.DataFrame:
 def decisions(outcome: Outcome) -> pd.DataFrame:
     """Returns the share of epochs in which equation 2 decides, by scenario and direction.
 
-    It is applied to rate differences and to their moving averages.
+    Equation 2 is applied to rate differences and to their moving averages.
     """
     shares = outcome.frame("scenarios").groupby(["scenario", "values"], sort=False)
     means = shares[["increases", "decreases"]].mean().map(lambda share: f"{100 * share:.0f} %")

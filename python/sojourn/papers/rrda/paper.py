@@ -35,8 +35,8 @@ sent. RRDA reads the use of this machine's memory."""
 
 def _readings(outcome: Outcome) -> list[str]:
     """Returns the text about readings, then a description of each reading that is run."""
-    told = [f"Reading {name}: {READINGS[name].words}." for name in outcome.size.readings]
-    return [" ".join(text.split()) for text in (_READINGS, *told)]
+    described = [f"Reading {name}: {READINGS[name].words}." for name in outcome.size.readings]
+    return [" ".join(text.split()) for text in (_READINGS, *described)]
 
 
 def _remarks(outcome: Outcome) -> list[str]:

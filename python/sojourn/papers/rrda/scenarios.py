@@ -39,7 +39,7 @@ class Reading:
     calibrated: tuple[str, ...] = ()
     """Claims that are not judged in this reading.
 
-    Their findings determined a number of the reading, or follow from such a finding.
+    The findings of these claims determined a number of the reading, or follow from such a finding.
     """
 
 
@@ -221,9 +221,9 @@ def scenario(rates: list[tuple[int, int]]) -> dict[str, Any]:
 
     The handler processes 60 Mbit/s.
     """
-    told = server("enqueued", STATICS["100 MB"], 1, 1.0, 4, 0)
+    base = server("enqueued", STATICS["100 MB"], 1, 1.0, 4, 0)
     return {
-        **told,
+        **base,
         "load": {"kind": "open", "rates": rates, "burst": 1, "random": True},
         "handler": {"rate": _HANDLER, "pauses": []},
         "samples": EPOCH,
@@ -242,13 +242,13 @@ def falling(reading: str, used: float, seconds: float) -> dict[str, Any]:
 
     `used` is the share of memory that other programs use.
     """
-    told = server(reading, "rrda", CLIENTS[-1], 1.0, seconds, 0)
+    base = server(reading, "rrda", CLIENTS[-1], 1.0, seconds, 0)
     # Share of the time in which the handler does not pause.
     working = 1 - sum(pause["length"] / pause["every"] for pause in READINGS[reading].pauses)
     high = round(1.2 * working * READINGS[reading].rate / CLIENTS[-1])
     rates = [(0, high), (BUSY * SECOND, high // 10)]
     return {
-        **told,
+        **base,
         "load": {"kind": "open", "rates": rates, "burst": 1, "random": True},
         "used": round(MEMORY * used),
         "samples": EPOCH,
@@ -258,7 +258,7 @@ def falling(reading: str, used: float, seconds: float) -> dict[str, Any]:
 def grid(seconds: float) -> dict[str, dict[str, Any]]:
     """Returns inputs of `simulate_server` with open loads, on which all policies are compared.
 
-    They have the names of the points; `seconds` is the length of a run.
+    Keys are the names of the loads; `seconds` is the length of a run.
     """
     cells: dict[str, dict[str, Any]] = {}
 

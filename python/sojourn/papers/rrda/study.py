@@ -90,7 +90,7 @@ class Size:
 
 
 #: The paper measures for 260 s and plots 40 runs of each scenario. It mentions no warm-up, and a
-#: warm-up would omit the messages that RRDA discards in its first epochs, so there is none.
+#: warm-up would omit the messages that RRDA discards in its first epochs, so no warm-up is used.
 FULL = Size(
     seconds=260, seeds=10, scenario_seeds=40, grid=60, grid_seeds=5,
     timeouts=TIMEOUTS, timeout_seconds=65, timeout_seeds=3, memory=60,
@@ -155,11 +155,11 @@ def experiments(size: Size, timeout: int = TIMEOUT) -> Cells:
     for reading in size.readings:
         for study, policy, buffer, clients, cpu in levels():
             words = STATICS[buffer] if buffer else POLICIES[policy]
-            told = scenarios.server(
+            inputs = scenarios.server(
                 reading, words, clients, cpu, size.seconds, size.warmup, timeout
             )
             named = (study, reading, policy, buffer, clients, cpu)
-            cells.append((dict(zip(FACTORS, named, strict=True)), Server(told)))
+            cells.append((dict(zip(FACTORS, named, strict=True)), Server(inputs)))
     return cells
 
 
@@ -185,8 +185,8 @@ def memory(size: Size) -> Cells:
 def grid(size: Size) -> Cells:
     """Returns the cells of the comparison of policies: every open load with every policy."""
     return [
-        ({"point": point, "policy": name}, Server({**told, "policy": policy}))
-        for point, told in scenarios.grid(size.grid).items()
+        ({"point": point, "policy": name}, Server({**inputs, "policy": policy}))
+        for point, inputs in scenarios.grid(size.grid).items()
         for name, policy in scenarios.COMPARED.items()
     ]
 
@@ -224,9 +224,9 @@ def _samples(table: Table, omega: float = 0.5) -> Frames:
         difference = held.diff().fillna(held.iloc[0]) * 8 / (EPOCH / 1e9) / 1e6
         average = pd.concat([pd.Series([0.0]), difference]).ewm(alpha=omega, adjust=False).mean()
         both = {"difference": difference, "average": average.iloc[1:].reset_index(drop=True)}
-        told = {**levels, "seed": run.seed}
-        found.append(pd.DataFrame({**told, "epoch": series.index, **both}))
-        decided += [{**told, "values": f"{k}s", **_decided(v)} for k, v in both.items()]
+        labels = {**levels, "seed": run.seed}
+        found.append(pd.DataFrame({**labels, "epoch": series.index, **both}))
+        decided += [{**labels, "values": f"{k}s", **_decided(v)} for k, v in both.items()]
     return {"": pd.DataFrame(decided), "samples": pd.concat(found, ignore_index=True)}
 
 
@@ -238,10 +238,10 @@ def _kept(table: Table) -> Frames:
     sizes, kept = [], []
     for levels, run in runs_of(table):
         series = run.table("series")[["at", "size"]]
-        told = {**levels, "seed": run.seed}
-        sizes.append(series.assign(**told))
+        labels = {**levels, "seed": run.seed}
+        sizes.append(series.assign(**labels))
         largest = float(series["size"].max())
-        kept.append({**told, "kept": float(series["size"].iloc[-1]) / largest})
+        kept.append({**labels, "kept": float(series["size"].iloc[-1]) / largest})
     return {"": pd.DataFrame(kept), "sizes": pd.concat(sizes, ignore_index=True)}
 
 
@@ -263,15 +263,15 @@ def cost(table: Table, step: int = 5) -> pd.DataFrame:
         for a, b in pairwise(run.table("series").iloc[::step].to_dict("records")):
             gbit = (b["processed"] - a["processed"]) * 8 / 1e9
             cpu = (b["cpu"] - a["cpu"]) / gbit if gbit else float("nan")
-            told = {"reading": levels["reading"], "policy": levels["policy"]}
-            found.append({**told, "at": b["at"] / 1e9, "cpu": cpu})
+            labels = {"reading": levels["reading"], "policy": levels["policy"]}
+            found.append({**labels, "at": b["at"] / 1e9, "cpu": cpu})
     return pd.DataFrame(found)
 
 
 def measure(bench: Bench) -> dict[str, Any]:
     """Makes all runs: experiments, sweep, falling load, comparison of policies and scenarios.
 
-    There are no results besides the tables.
+    Returns no further results.
     """
     size: Size = bench.size
     bench.make(
@@ -318,7 +318,7 @@ def measure(bench: Bench) -> dict[str, Any]:
 def beaten(outcome: Outcome) -> dict[str, list[str]]:
     """Returns the policies that are better than `elastic`, by point of the grid.
 
-    Such a policy is better in one of discards, peak memory and p99 waiting time, and not worse in
+    A better policy is better in one of discards, peak memory and p99 waiting time, and not worse in
     the other two. Better means by more than 5 % plus 0.01 % of messages, 64 KiB or 1 ms.
     """
     measures = ("discards", "peak_size", "sojourn_p99")

@@ -43,13 +43,13 @@ _REDS = (RED, GRED, REDOPT)
 RANGE = "udp_loss_range"
 """Relative range of UDP loss among the mechanisms at one load and with one seed.
 
-It is the largest minus the smallest loss, divided by the mean loss.
+The range is the largest minus the smallest loss, divided by the mean loss.
 """
 LATE = "udp_loss_late"
 """Slope of UDP loss in the last step of the load, divided by the slope over all loads.
 
-It is 1 if loss grows linearly with the number of sessions or flows. Each mechanism and seed has a
-value.
+The ratio of slopes is 1 if loss grows linearly with the number of sessions or flows. Each mechanism
+and seed has a value.
 """
 LATE_BULK = "udp_loss_late_bulk"
 """`LATE` of bulk traffic, in the table of Web traffic."""

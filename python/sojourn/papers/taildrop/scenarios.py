@@ -23,7 +23,7 @@ from sojourn.scenario import Scenario
 
 #: Rate of the bottleneck in bit/s, length of a TCP frame in bytes, total rate of UDP in bit/s.
 RATE, FRAME, UDP_RATE = 10e6, 1514, 1e6
-#: Base round-trip times in seconds.
+#: Base round-trip times of the senders in seconds.
 ROUND_TRIPS = (0.120, 0.140, 0.160, 0.180)
 #: Loads: numbers of bulk flows and of Web sessions.
 FLOWS = (16, 32, 64, 128, 256)

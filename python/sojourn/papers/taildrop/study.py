@@ -102,12 +102,12 @@ class Size:
         return scenarios.bulk(flows, self.bulk, self.bulk_warmup, tcp=self.tcp, starts=self.starts)
 
 
-#: The paper's lengths and repetitions.
+#: The full size has the paper's lengths and repetitions.
 FULL = Size(
     bulk=500, bulk_warmup=100, bulk_seeds=10, proof=400, web=5000, web_warmup=100, web_seeds=50,
     pilot=2000, pilot_seeds=10, variant_seeds=10, web_variant=1250, web_variant_seeds=12,
 )  # fmt: skip
-#: Takes minutes on two cores.
+#: The quick size takes minutes on two cores.
 QUICK = Size(
     bulk=100, bulk_warmup=40, bulk_seeds=6, proof=100, web=200, web_warmup=60, web_seeds=6,
     pilot=200, pilot_seeds=4, variant_seeds=3, web_variant=200, web_variant_seeds=3,
@@ -229,7 +229,7 @@ _TRIES = 3
 def work(size: Size) -> float:
     """Returns the simulated seconds of all runs of a size.
 
-    They are proportional to the CPU time, because the link is busy in all runs.
+    The simulated seconds are proportional to the CPU time, because the link is busy in all runs.
     """
     loads, queues = len(size.flows), len(size.queues)
     bulk = loads * (queues * size.bulk_seeds + size.bulk_seeds + _TRIES) * size.bulk
@@ -451,7 +451,7 @@ class _Measured:
     def short_web(self) -> pd.DataFrame:
         """Makes shorter runs of Web traffic in the main reading; returns their table.
 
-        They are as long as the runs of alternative readings, which they complete.
+        The runs are as long as those of alternative readings, whose tables they complete.
         """
         size = self.size
         part = Part(
@@ -544,8 +544,8 @@ class _Measured:
 def buffer_for(delay: float, scenario: Scenario, start: int) -> int:
     """Returns the buffer in packets with which tail drop has a mean delay of about `delay` seconds.
 
-    It begins with `start`. Delay is nearly proportional to the buffer, so each further size is the
-    previous one, corrected by the ratio of delays.
+    The search begins with the buffer `start`. Delay is nearly proportional to the buffer, so each
+    further size is the previous one, corrected by the ratio of delays.
     """
     limit, tried = start, dict[int, float]()
     while len(tried) < _BUFFERS and limit not in tried:

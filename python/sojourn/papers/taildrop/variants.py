@@ -1,7 +1,7 @@
 """Alternative readings of details that the paper does not state.
 
 Each variant changes one such detail, and the claims are judged again. The page lists these verdicts
-beside those of the main reading, which they do not replace.
+next to those of the main reading, which they do not replace.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _frames_alone(scenario: Scenario) -> Scenario:
 
 @dataclass(frozen=True)
 class Variant:
-    """An alternative reading.
+    """An alternative reading of the paper.
 
     Attributes:
         name: name of the reading in tables.
