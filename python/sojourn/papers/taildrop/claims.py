@@ -98,7 +98,7 @@ def _deviation_varies(prefix: str, over: str, load: str) -> Claim:
         claims=tuple(
             LeastVariation(
                 id=f"{prefix}-deviation-td-varies-most-{m}",
-                text=f"{m}'s standard deviation of delay varies less than tail drop's",
+                text=f"{m}'s deviation varies less than tail drop's",
                 metric="sojourn_sd",
                 among="mechanism",
                 who=m,
@@ -206,7 +206,7 @@ BULK: tuple[Claim, ...] = (
         claims=(
             Ratio(
                 id="bulk-udp-loss-converges-range",
-                text="the relative range of UDP losses is smaller at 256 flows than at 16",
+                text="the range over the mean is smaller at 256 flows than at 16",
                 metric=RANGE,
                 a={"flows": 256},
                 b={"flows": 16},
@@ -475,7 +475,7 @@ WEB: tuple[Claim, ...] = (
         claims=tuple(
             Ratio(
                 id=f"web-deviation-redopt-{m}",
-                text=f"REDopt's standard deviation of delay is greater than {m}'s",
+                text=f"REDopt deviates more than {m}",
                 metric="sojourn_sd",
                 a=_cell(REDOPT),
                 b=_cell(m),
