@@ -62,7 +62,7 @@ def test_withdrawn_claims_are_replaced() -> None:
     made = {claim.id for claim in GRID}
     for gone in claims.WITHDRAWN:
         assert gone.id not in made
-        assert gone.reason.rsplit(": ", 1)[1] in made
+        assert gone.reason.rsplit("replaced by ", 1)[1] in made
 
 
 def test_what_is_derived_needs_all_that_it_compares() -> None:

@@ -304,12 +304,12 @@ def test_paired_tests_are_paired_tests() -> None:
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: ours.blocks([[1.0, 2.0], [1.0, 2.0, 3.0]]), "a value of every seed"),
-        (lambda: ours.friedman([[1.0, 2.0], [1.0, 2.0, 3.0]]), "a value of every seed"),
+        (lambda: ours.blocks([[1.0, 2.0], [1.0, 2.0, 3.0]]), "a value for each seed"),
+        (lambda: ours.friedman([[1.0, 2.0], [1.0, 2.0, 3.0]]), "a value for each seed"),
         (lambda: ours.shapiro_wilk([1.0, 1.0, 1.0]), "all values are equal"),
         (lambda: ours.shapiro_wilk([1.0, 2.0]), "3 are required"),
         (lambda: ours.games_howell([[1.0, 1.0], [1.0, 2.0]]), "no variation"),
-        (lambda: ours.bartlett([[1.0, 1.0], [1.0, 2.0]]), "without variation"),
+        (lambda: ours.bartlett([[1.0, 1.0], [1.0, 2.0]]), "requires a variance"),
     ],
 )
 def test_what_cannot_be_answered(call: object, says: str) -> None:

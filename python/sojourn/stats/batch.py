@@ -79,7 +79,7 @@ def mser(values: npt.ArrayLike, group: int = 5) -> WarmUp:
     total = np.cumsum(centred[::-1])[::-1]
     square = np.cumsum((centred**2)[::-1])[::-1]
     score = np.maximum(square - total**2 / left, 0.0) / left**2
-    # Cuts with fewer than five remaining values are excluded.
+    # Cuts that leave at most five values are excluded.
     usable = max(n - 5, 1)
     best = int(np.argmin(score[:usable]))
     return WarmUp(best * group, score[:usable], group, best <= n // 2)
