@@ -133,8 +133,8 @@ def test_seeds() -> None:
         (lambda: jain([-1.0]), "negative"),
         (lambda: holm([1.5]), "from 0 to 1"),
         (lambda: batch_means([1.0] * 5, 4), "8 are required"),
-        (lambda: seeds_for_width(1.0, 0.0), "positive"),
-        (lambda: welch_plot([]), "no runs"),
+        (lambda: seeds_for_width(1.0, 0.0), "above 0"),
+        (lambda: welch_plot([]), "list of runs is empty"),
     ],
 )
 def test_bad_input_is_told(call: object, says: str) -> None:
