@@ -1,4 +1,5 @@
 //! One run of a plan by its name, for counting instructions: prints packets, events and the trace hash.
+//! A second argument is the duration in milliseconds; the difference of two durations is the steady state's.
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
@@ -13,7 +14,7 @@ use sojourn_plan::{Bottleneck, Link, Node, Plan, Transport};
 type Make = fn() -> Plan;
 
 /// The plans by name. Six are counted as a gate (`bench/counts`); the rest shows how costs grow.
-const PLANS: [(&str, Make); 9] = [
+const PLANS: [(&str, Make); 10] = [
     ("hundred", || bulk(100, 100, 1_000_000_000, 1_000, "pfifo limit 1000p")),
     ("slow", || bulk(64, 64, 10_000_000, 20_000, "pfifo limit 300p")),
     ("many", || bulk(100, 10_000, 1_000_000_000, 1_000, "pfifo limit 20000p")),
@@ -22,6 +23,7 @@ const PLANS: [(&str, Make); 9] = [
     ("leaf-spine-128", || leaf_spine(8, 16, 4)),
     ("leaf-spine-1024", || leaf_spine(32, 32, 8)),
     ("steady-100", || steady(100, 50_000)),
+    ("steady-20000", || steady(20_000, 500)),
     ("steady-100000", || steady(100_000, 500)),
 ];
 
@@ -111,7 +113,11 @@ fn main() {
         }
         return;
     };
-    let record = run(&plan(), 1).expect("the plans are valid");
+    let mut plan = plan();
+    if let Some(milliseconds) = std::env::args().nth(2) {
+        plan.duration = milliseconds.parse::<u64>().expect("a number of milliseconds") * MS;
+    }
+    let record = run(&plan, 1).expect("the plans are valid");
     println!(
         "{} packets, {} events, loss {:.4}, trace {:032x}",
         metric(&record, "departures"),
