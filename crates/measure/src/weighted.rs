@@ -29,9 +29,11 @@ impl TimeWeighted {
     #[inline]
     fn advance(&mut self, now: u64) {
         debug_assert!(now >= self.since, "the time must not go back");
-        let area = u128::from(self.value) * u128::from(now - self.since);
-        self.integral += area;
-        self.squares += area * u128::from(self.value);
+        if self.value > 0 {
+            let area = u128::from(self.value) * u128::from(now - self.since);
+            self.integral += area;
+            self.squares += area * u128::from(self.value);
+        }
         self.since = now;
     }
 

@@ -34,6 +34,8 @@ pub(super) struct Direct {
     free: Nanos,
     /// Packets that are announced.
     announced: u32,
+    /// When the next event is to be booked, or [`NEVER`].
+    next: Nanos,
     /// The last length asked for and its transmission time.
     last: (u32, Nanos),
 }
@@ -66,7 +68,7 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
         let free = if self.transmitting { self.due } else { 0 };
         self.transmitting = true;
         self.due = free;
-        self.direct = Some(Direct { limit, free, announced: 0, last: (u32::MAX, 0) });
+        self.direct = Some(Direct { limit, free, announced: 0, next: NEVER, last: (u32::MAX, 0) });
     }
 
     /// Has the link work event by event from `now` on, and forgets announced packets. Earlier events must have been
@@ -100,8 +102,11 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
     /// Announces a packet that comes later, and is sure to fit then. Returns when it arrives at the far end.
     #[inline]
     pub fn announce(&mut self, packet: P) -> Nanos {
-        self.direct().announced += 1;
-        self.place(packet.comes_at(), packet)
+        let comes = packet.comes_at();
+        let direct = self.direct();
+        direct.announced += 1;
+        direct.next = direct.next.min(comes);
+        self.place(comes, packet)
     }
 
     /// Brings a packet to the queue at `now`, after all that was due until then. Returns when it arrives at the far
@@ -117,6 +122,9 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
         if self.due > now || self.backlog.packets > 0 {
             self.backlog.add(packet.len());
             observer.on_backlog(now, self.backlog);
+            let departs = self.due;
+            let direct = self.direct();
+            direct.next = direct.next.min(departs);
         } else {
             self.ledger.record(now, &packet, Event::Departed, observer);
             self.begin(now, packet.len());
@@ -140,10 +148,16 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
         self.last_transmission = (bytes, takes);
     }
 
+    /// Whether events up to and at `until` have not been booked.
+    #[inline]
+    pub fn is_behind(&mut self, until: Nanos) -> bool {
+        self.direct().next <= until
+    }
+
     /// Makes up for arrivals at the queue and departures up to and at `until`.
     #[inline]
     pub fn book(&mut self, until: Nanos, observer: &mut impl Watch<P>) {
-        if self.backlog.packets > 0 || self.direct().announced > 0 {
+        if self.is_behind(until) {
             self.book_due(until, observer);
         }
     }
@@ -161,7 +175,8 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
             let announced = direct.announced as usize;
             let departs = if backlog.packets > 0 { *due } else { NEVER };
             let comes = if announced > 0 { line.behind(announced).comes_at() } else { NEVER };
-            if departs.min(comes) > until {
+            direct.next = departs.min(comes);
+            if direct.next > until {
                 return;
             }
             if departs <= comes {

@@ -1,6 +1,6 @@
 //! Links without events of their own: packets are handed over, and events on the way are booked later.
 
-use super::{NONE, Network, Seen, Tap};
+use super::{NONE, Network, Seen, Tap, View};
 use crate::roles::{Role, roles};
 use crate::routes::Place;
 use crate::slab::Packet;
@@ -45,10 +45,10 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
     pub(super) fn split(&mut self, now: Nanos) {
         self.catch_up(now);
         for id in std::mem::take(&mut self.fused) {
-            let role = std::mem::take(&mut self.hops[id as usize].role);
-            if role.deferred {
+            if self.hops[id as usize].role.deferred {
                 self.direct(id, |link, tap| link.leave_direct(now, tap));
             }
+            self.hops[id as usize].role = Role::default();
             self.due.set(id, self.hops[id as usize].next_event());
         }
     }
@@ -90,34 +90,20 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         id: u32,
         call: impl FnOnce(&mut Link<Packet>, &mut Tap<'_, T, W>) -> R,
     ) -> R {
-        let hop = &mut self.hops[id as usize];
-        let mut tap = Tap {
-            link: id,
-            observed: false,
-            // `take` returns packets that arrive at the far end.
-            forwards: true,
-            options: self.options,
-            refused: false,
-            probe: &mut hop.probe,
-            observer: &mut self.observer,
-            slab: &mut self.slab,
-            accounts: &mut self.accounts,
-            watched: &mut self.watched,
-            trace: &mut hop.trace,
-            delivered: &mut self.moving,
-        };
-        call(hop.port.plain(), &mut tap)
+        // `take` returns packets that arrive at the far end.
+        let view = View { observed: false, forwards: true, lands: false };
+        self.tapped(id, view, |port, _, tap| call(port.plain(), tap))
     }
 
     /// Books the events on the deferred link `id` until `now`. Packets that it forwards were handed over before.
     #[inline]
     fn book(&mut self, now: Nanos, id: u32, role: Role) {
-        self.direct(id, |link, tap| {
-            link.book(now, tap);
-            if role.forwards {
-                link.forget(now);
-            }
-        });
+        if self.hops[id as usize].port.plain().is_behind(now) {
+            self.direct(id, |link, tap| link.book(now, tap));
+        }
+        if role.forwards {
+            self.hops[id as usize].port.plain().forget(now);
+        }
     }
 
     /// The deferred link `id` is due: packets arrive at its far end.

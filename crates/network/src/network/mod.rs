@@ -139,6 +139,17 @@ struct Tap<'a, T, W> {
     delivered: &'a mut Vec<Packet>,
 }
 
+/// What becomes of the events on a link and of the packets that arrive at its far end.
+#[derive(Clone, Copy, Debug)]
+struct View {
+    /// The observer sees the events.
+    observed: bool,
+    /// Arrivals need no step: the packets were handed over before, or the caller takes them.
+    forwards: bool,
+    /// Packets that arrive move on in the link's own turn, not at once.
+    lands: bool,
+}
+
 /// How the trace hash has an event, and its verdict.
 #[inline]
 fn traced(event: Event) -> Option<(Kind, u8)> {
@@ -502,11 +513,33 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         lands: bool,
         call: impl FnOnce(&mut Port, &mut [Medium], &mut Tap<'_, T, W>),
     ) -> bool {
+        let hop = &self.hops[id as usize];
+        let view = View { observed: hop.observed, forwards: hop.role.forwards, lands };
+        let refused = self.tapped(id, view, |port, media, tap| {
+            call(port, media, tap);
+            tap.refused
+        });
+        let hop = &mut self.hops[id as usize];
+        let backlog = hop.port.backlog();
+        if self.options.probes && hop.probe.backlog(now, backlog) && hop.member != NONE {
+            self.joint.backlog(now, hop.member, backlog);
+        }
+        refused
+    }
+
+    /// Lets `call` do something with link `id`, whose events the network records.
+    #[inline]
+    fn tapped<R>(
+        &mut self,
+        id: u32,
+        view: View,
+        call: impl FnOnce(&mut Port, &mut [Medium], &mut Tap<'_, T, W>) -> R,
+    ) -> R {
         let hop = &mut self.hops[id as usize];
         let mut tap = Tap {
             link: id,
-            observed: hop.observed,
-            forwards: hop.role.forwards,
+            observed: view.observed,
+            forwards: view.forwards,
             options: self.options,
             refused: false,
             probe: &mut hop.probe,
@@ -515,14 +548,9 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
             accounts: &mut self.accounts,
             watched: &mut self.watched,
             trace: &mut hop.trace,
-            delivered: if lands { &mut hop.landed } else { &mut self.moving },
+            delivered: if view.lands { &mut hop.landed } else { &mut self.moving },
         };
-        call(&mut hop.port, &mut self.media, &mut tap);
-        let (refused, backlog) = (tap.refused, hop.port.backlog());
-        if self.options.probes && hop.probe.backlog(now, backlog) && hop.member != NONE {
-            self.joint.backlog(now, hop.member, backlog);
-        }
-        refused
+        call(&mut hop.port, &mut self.media, &mut tap)
     }
 
     /// Offers a packet to the link at its place.
