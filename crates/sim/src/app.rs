@@ -30,6 +30,10 @@ pub enum Event {
 pub struct Report {
     /// Payload that came to its receiver; TCP's own count if `None`.
     pub bytes: Option<u64>,
+    /// Writes of a packet source over TCP, refused ones too.
+    pub writes: u64,
+    /// Refused writes.
+    pub refused: u64,
     /// Interarrival jitter in seconds, or not a number.
     pub jitter: f64,
     /// Mean opinion score, or not a number.
@@ -50,6 +54,8 @@ impl Default for Report {
     fn default() -> Self {
         Self {
             bytes: None,
+            writes: 0,
+            refused: 0,
             jitter: f64::NAN,
             mos: f64::NAN,
             delays: Moments::default(),

@@ -16,7 +16,8 @@ pub fn count_up(world: &World, reports: &[Report]) -> Vec<Counted> {
 fn counted(world: &World, flow: &Flow, tally: &Tally, report: &Report) -> Counted {
     let none = Before::default();
     let before = flow.before.as_deref().unwrap_or(&none);
-    let tally = tally.since(&before.tally);
+    let tally =
+        Tally { writes: report.writes, refused: report.refused, ..tally.since(&before.tally) };
     let account = flow.account as usize;
     let books =
         [0, 1].map(|way| books_since(&world.net.accounts[account + way], &before.books[way]));

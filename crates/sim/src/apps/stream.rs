@@ -43,12 +43,19 @@ pub struct Stream {
     closed: bool,
     /// When the last write so far was delivered.
     delivered_at: Nanos,
+    /// All writes and the refused ones at the end of the warm-up.
+    before: (u64, u64),
 }
 
 impl Stream {
     fn write(&mut self, emitted: Nanos, seq: u64, payload: u32) {
         self.written.count(payload);
         self.writes.push_back(Write { emitted, seq, end: self.written.bytes });
+    }
+
+    /// All writes so far, and the refused ones among them.
+    fn attempts(&self) -> (u64, u64) {
+        (self.emitter.seq, self.emitter.seq - self.written.packets)
     }
 
     /// Takes the next write, if it ends within the first `delivered` bytes: its payload too.
@@ -118,9 +125,6 @@ impl Stream {
                 tcp.write(u64::from(next.payload));
                 self.write(next.at, seq, next.payload);
             }
-            let tally = world.connections.closed(id);
-            tally.writes += 1;
-            tally.refused += u64::from(!fits);
         }
     }
 
@@ -160,6 +164,7 @@ impl App for Stream {
             waiting: false,
             closed: false,
             delivered_at: 0,
+            before: (0, 0),
         }))
     }
 
@@ -198,6 +203,7 @@ impl App for Stream {
     }
 
     fn restart(&mut self) {
+        self.before = self.attempts();
         self.emitter.restart();
     }
 
@@ -216,7 +222,10 @@ impl App for Stream {
 
     fn report(&self, world: &World, id: u32) -> Report {
         let group = world.flows[id as usize].group;
+        let (writes, refused) = self.attempts();
         Report {
+            writes: writes - self.before.0,
+            refused: refused - self.before.1,
             jitter: self.emitter.receiver.jitter(),
             mos: self.emitter.mos(&world.plan.groups[group as usize].app, self.writes.len() as u64),
             delays: self.emitter.receiver.delays,

@@ -291,7 +291,7 @@ impl Connections {
     }
 
     /// Returns what was counted of an application's closed connections, to be added to.
-    pub fn closed(&mut self, app: u32) -> &mut Tally {
+    fn closed(&mut self, app: u32) -> &mut Tally {
         self.closed[app as usize].get_or_insert_default()
     }
 
