@@ -17,6 +17,7 @@ mod connection;
 pub mod params;
 mod profile;
 pub mod ranges;
+mod rare;
 mod receiver;
 mod rtt;
 mod scoreboard;

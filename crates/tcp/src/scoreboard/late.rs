@@ -17,31 +17,48 @@ impl Scoreboard {
         newest: (Nanos, u64),
         delay: Nanos,
     ) -> (u64, Option<Nanos>) {
+        let is_newer = |oldest| {
+            let entry = self.entry(oldest);
+            (entry.sent_at, entry.end()) >= newest
+        };
+        if self.holes.is_none() && self.first().is_none_or(is_newer) {
+            return (0, None);
+        }
+        let mut holes = self.take_holes();
+        let (mut lost, mut waiting) = self.mark_originals(now, newest, delay, &mut holes);
+        let (bytes, late) = self.mark_repairs(now, newest, delay, &mut holes);
+        lost += bytes;
+        waiting = waiting.max(late);
+        self.holes = Some(holes);
+        (lost, waiting)
+    }
+
+    /// The same of segments that were sent but once.
+    fn mark_originals(
+        &mut self,
+        now: Nanos,
+        newest: (Nanos, u64),
+        delay: Nanos,
+        holes: &mut Holes,
+    ) -> (u64, Option<Nanos>) {
         let mut lost = 0;
-        let mut waiting = None;
-        while self.timed < self.tail {
-            let index = self.timed;
+        while holes.timed < self.tail {
+            let index = holes.timed;
             let entry = *self.entry(index);
             if entry.is_original() {
                 if (entry.sent_at, entry.end()) >= newest {
                     break;
                 }
                 if entry.sent_at.saturating_add(delay) > now {
-                    waiting = self.last_before(newest);
-                    debug_assert!(!self.is_checked() || waiting == self.searched(newest));
-                    break;
+                    let waiting = self.last_before(newest, holes);
+                    debug_assert!(!self.is_checked() || waiting == self.searched(newest, holes));
+                    return (lost, waiting);
                 }
-                lost += self.lose(index);
+                lost += self.lose(index, holes);
             }
-            self.timed += 1;
+            holes.timed += 1;
         }
-        if let Some(mut holes) = self.holes.take() {
-            let (bytes, late) = self.mark_repairs(now, newest, delay, &mut holes);
-            lost += bytes;
-            waiting = waiting.max(late);
-            self.holes = Some(holes);
-        }
-        (lost, waiting)
+        (lost, None)
     }
 
     /// The same of retransmissions.
@@ -64,11 +81,11 @@ impl Scoreboard {
                 }
                 // Marked lost again also counts: the bytes left the network a second time.
                 lost += u64::from(entry.len);
-                if self.lose(index) == 0 {
+                if self.lose(index, holes) == 0 {
                     self.note_loss(index);
                 }
                 self.entry_mut(index).flags &= !REPAIR;
-                self.repair_bytes -= u64::from(entry.len);
+                self.repair_bytes -= entry.len;
                 holes.relost.push_back(index);
             }
             holes.repairs.pop_front();
@@ -87,25 +104,24 @@ impl Scoreboard {
 
     /// When the last segment left that was sent before `newest` and may be late; all below `timed` are not. Departures
     /// of originals never go back, and neither does `newest`, so the search goes on where the last one ended.
-    fn last_before(&mut self, newest: (Nanos, u64)) -> Option<Nanos> {
-        self.early = self.early.max(self.timed);
-        while self.early < self.tail {
-            let entry = self.entry(self.early);
+    fn last_before(&self, newest: (Nanos, u64), holes: &mut Holes) -> Option<Nanos> {
+        holes.early = holes.early.max(holes.timed);
+        while holes.early < self.tail {
+            let entry = self.entry(holes.early);
             if entry.is_original() && (entry.sent_at, entry.end()) >= newest {
                 break;
             }
-            self.early += 1;
+            holes.early += 1;
         }
-        let mut index = self.early;
-        while index > self.timed {
+        let mut index = holes.early;
+        while index > holes.timed {
             index -= 1;
             let entry = self.entry(index);
             if entry.is_original() {
                 return Some(entry.sent_at);
             }
             if entry.is_sacked() {
-                let acked = &self.holes.as_ref()?.acked;
-                index = acked.holding(entry.seq).map_or(index, |range| self.find(range.0));
+                index = holes.acked.holding(entry.seq).map_or(index, |range| self.find(range.0));
             }
         }
         None
@@ -127,8 +143,8 @@ impl Scoreboard {
     }
 
     /// [`Scoreboard::last_before`], found by looking at every segment.
-    fn searched(&self, newest: (Nanos, u64)) -> Option<Nanos> {
-        (self.timed..self.tail)
+    fn searched(&self, newest: (Nanos, u64), holes: &Holes) -> Option<Nanos> {
+        (holes.timed..self.tail)
             .map(|index| self.entry(index))
             .filter(|entry| entry.is_original())
             .take_while(|entry| (entry.sent_at, entry.end()) < newest)

@@ -155,9 +155,17 @@ struct Samples {
     losses: Vec<Loss>,
 }
 
-/// Segments out of the ordinary.
+/// Segments out of the ordinary, and the pointers behind which every segment was looked at.
 #[derive(Clone, Debug, Default)]
 struct Holes {
+    counted: u64,
+    /// Segments acknowledged selectively from `counted` on.
+    above: u64,
+    timed: u64,
+    early: u64,
+    repaired: u64,
+    /// Behind the last segment that was taken for lost.
+    lost_end: u64,
     /// Numbers acknowledged selectively.
     acked: Ranges,
     /// Retransmissions that were lost, by index.
@@ -167,29 +175,33 @@ struct Holes {
     repairs: VecDeque<(u64, Nanos)>,
 }
 
-/// The outstanding segments.
+impl Holes {
+    /// Nothing below `head` is looked at any more, of which all is acknowledged.
+    fn advance(&mut self, head: u64) {
+        self.counted = self.counted.max(head);
+        self.timed = self.timed.max(head);
+        self.repaired = self.repaired.max(head);
+        self.lost_end = self.lost_end.max(head);
+    }
+}
+
+/// The outstanding segments. All that is outstanding fits a window, whose size has 32 bits.
 #[derive(Clone, Debug)]
 pub struct Scoreboard {
-    ring: Vec<Entry>,
+    ring: Box<[Entry]>,
     /// For rate samples, if they are asked for.
     samples: Option<Box<Samples>>,
     /// What losses and reordering leave behind, from the first of them on.
     holes: Option<Box<Holes>>,
     head: u64,
     tail: u64,
-    mss: u64,
-    sacked_bytes: u64,
-    sacked_count: u64,
-    lost_bytes: u64,
-    repair_bytes: u64,
-    counted: u64,
-    above: u64,
-    timed: u64,
-    early: u64,
-    repaired: u64,
-    lost_end: u64,
     /// End of the highest segment ever acknowledged.
     highest: u64,
+    mss: u32,
+    sacked_bytes: u32,
+    sacked_count: u32,
+    lost_bytes: u32,
+    repair_bytes: u32,
     checks: u32,
 }
 
@@ -202,23 +214,17 @@ impl Scoreboard {
     /// For segments of `mss` bytes; with `snapshots` it remembers what rate samples need.
     pub fn new(mss: u64, snapshots: bool) -> Self {
         Self {
-            ring: Vec::new(),
+            ring: Box::default(),
             samples: snapshots.then(Box::default),
             holes: None,
             head: 0,
             tail: 0,
-            mss: mss.max(1),
+            highest: 0,
+            mss: mss.max(1) as u32,
             sacked_bytes: 0,
             sacked_count: 0,
             lost_bytes: 0,
             repair_bytes: 0,
-            counted: 0,
-            above: 0,
-            timed: 0,
-            early: 0,
-            repaired: 0,
-            lost_end: 0,
-            highest: 0,
             checks: 0,
         }
     }
@@ -265,25 +271,25 @@ impl Scoreboard {
     /// Bytes acknowledged selectively.
     #[inline]
     pub fn sacked_bytes(&self) -> u64 {
-        self.sacked_bytes
+        self.sacked_bytes.into()
     }
 
     /// Segments acknowledged selectively.
     #[inline]
     pub fn sacked_count(&self) -> u64 {
-        self.sacked_count
+        self.sacked_count.into()
     }
 
     /// Bytes taken for lost (also those whose retransmission is in flight).
     #[inline]
     pub fn lost_bytes(&self) -> u64 {
-        self.lost_bytes
+        self.lost_bytes.into()
     }
 
     /// Bytes of retransmissions in flight.
     #[inline]
     pub fn repair_bytes(&self) -> u64 {
-        self.repair_bytes
+        self.repair_bytes.into()
     }
 
     /// End of the highest segment acknowledged.
@@ -294,7 +300,7 @@ impl Scoreboard {
     #[cold]
     fn grow(&mut self) {
         let size = (self.ring.len() * 2).max(FEWEST);
-        self.ring = self.larger(size, &self.ring, EMPTY);
+        self.ring = self.larger(size, &self.ring, EMPTY).into();
         if let Some(mut samples) = self.samples.take() {
             samples.snapshots = self.larger(size, &samples.snapshots, Snapshot::default());
             self.samples = Some(samples);
@@ -325,10 +331,17 @@ impl Scoreboard {
         self.tail += 1;
     }
 
+    /// What is out of the ordinary, to be put back.
+    fn take_holes(&mut self) -> Box<Holes> {
+        let mut holes = self.holes.take().unwrap_or_default();
+        holes.advance(self.head);
+        holes
+    }
+
     /// The segment was sent again.
     pub fn on_repair(&mut self, index: u64, now: Nanos, snapshot: Snapshot, remember: bool) {
         let entry = self.entry_mut(index);
-        let len = u64::from(entry.len);
+        let len = entry.len;
         let again = entry.in_repair();
         entry.flags |= REPAIR | REPEATED;
         entry.sent_at = now;
@@ -339,17 +352,17 @@ impl Scoreboard {
         if let Some(samples) = &mut self.samples {
             samples.snapshots[slot] = snapshot;
         }
+        let mut holes = self.take_holes();
         if remember {
-            self.holes.get_or_insert_default().repairs.push_back((index, now));
+            holes.repairs.push_back((index, now));
         }
-        if let Some(holes) = &mut self.holes
-            && holes.relost.front() == Some(&index)
-        {
+        if holes.relost.front() == Some(&index) {
             holes.relost.pop_front();
         }
-        if self.repaired == index {
-            self.repaired += 1;
+        if holes.repaired == index {
+            holes.repaired += 1;
         }
+        self.holes = Some(holes);
     }
 
     /// The first entry that starts at or above `seq`.
@@ -358,7 +371,7 @@ impl Scoreboard {
             return self.head;
         }
         // Segments are mostly full, so this is mostly right.
-        let guess = self.head + (seq - self.entry(self.head).seq) / self.mss;
+        let guess = self.head + (seq - self.entry(self.head).seq) / u64::from(self.mss);
         if guess < self.tail && self.entry(guess).seq == seq {
             return guess;
         }
@@ -405,14 +418,14 @@ impl Scoreboard {
         if self.is_empty() {
             return;
         }
-        let mut holes = self.holes.take().unwrap_or_default();
+        let mut holes = self.take_holes();
         if !holes.acked.covers(start, end) {
-            self.sack_range(start, end, &mut holes.acked, tally);
+            self.sack_range(start, end, &mut holes, tally);
         }
         self.holes = Some(holes);
     }
 
-    fn sack_range(&mut self, start: u64, end: u64, acked: &mut Ranges, tally: &mut Tally) {
+    fn sack_range(&mut self, start: u64, end: u64, holes: &mut Holes, tally: &mut Tally) {
         let from = self.find(start);
         let upto = self.find(end);
         let upto = if upto < self.tail && self.entry(upto).seq == end {
@@ -426,10 +439,12 @@ impl Scoreboard {
             return;
         }
         let (start, end) = (self.entry(from).seq, self.entry(upto - 1).end());
+        let Holes { acked, counted, above, .. } = holes;
         acked.insert(start, end, |gap_start, gap_end| {
             let mut index = self.find(gap_start);
             while index < self.tail && self.entry(index).end() <= gap_end {
                 self.sack_one(index, tally);
+                *above += u64::from(index >= *counted);
                 index += 1;
             }
         });
@@ -439,10 +454,10 @@ impl Scoreboard {
     fn sack_one(&mut self, index: u64, tally: &mut Tally) {
         self.deliver(index, tally);
         let entry = self.entry_mut(index);
-        let (len, flags, sent_at) = (u64::from(entry.len), entry.flags, entry.sent_at);
+        let (len, flags, sent_at) = (entry.len, entry.flags, entry.sent_at);
         debug_assert_eq!(flags & SACKED, 0);
         entry.flags = (flags | SACKED) & !(LOST | REPAIR);
-        tally.sacked += len;
+        tally.sacked += u64::from(len);
         if flags & REPEATED == 0 {
             tally.sack_sent = tally.sack_sent.max(sent_at);
         }
@@ -454,9 +469,6 @@ impl Scoreboard {
         }
         self.sacked_bytes += len;
         self.sacked_count += 1;
-        if index >= self.counted {
-            self.above += 1;
-        }
     }
 
     /// All below `upto` is acknowledged.
@@ -471,12 +483,12 @@ impl Scoreboard {
                 }
                 break;
             }
-            let len = u64::from(entry.len);
+            let len = entry.len;
             if entry.flags & SACKED != 0 {
                 self.sacked_bytes -= len;
                 self.sacked_count -= 1;
-                if index >= self.counted {
-                    self.above -= 1;
+                if let Some(holes) = &mut self.holes {
+                    holes.above -= u64::from(index >= holes.counted);
                 }
             } else {
                 self.deliver(index, tally);
@@ -497,13 +509,9 @@ impl Scoreboard {
             }
             self.head += 1;
         }
-        let head = self.head;
-        self.counted = self.counted.max(head);
-        self.timed = self.timed.max(head);
-        self.repaired = self.repaired.max(head);
-        self.lost_end = self.lost_end.max(head);
         self.highest = self.highest.max(upto);
         if let Some(holes) = &mut self.holes {
+            holes.advance(self.head);
             holes.acked.remove_below(upto);
         }
         self.check();
@@ -512,15 +520,15 @@ impl Scoreboard {
     /// Part of a segment was acknowledged.
     fn trim(&mut self, index: u64, upto: u64, tally: &mut Tally) {
         let entry = self.entry_mut(index);
-        let cut = upto - entry.seq;
+        let cut = (upto - entry.seq) as u32;
         let flags = entry.flags;
         entry.seq = upto;
-        entry.len -= cut as u32;
+        entry.len -= cut;
         if flags & SACKED != 0 {
             self.sacked_bytes -= cut;
             return;
         }
-        tally.delivered += cut;
+        tally.delivered += u64::from(cut);
         if flags & LOST != 0 {
             self.lost_bytes -= cut;
         }
@@ -529,17 +537,17 @@ impl Scoreboard {
         }
     }
 
-    fn lose(&mut self, index: u64) -> u64 {
+    fn lose(&mut self, index: u64, holes: &mut Holes) -> u64 {
         let entry = self.entry_mut(index);
         if entry.flags & (SACKED | LOST) != 0 {
             return 0;
         }
         entry.flags |= LOST;
-        let len = u64::from(entry.len);
+        let len = entry.len;
         self.lost_bytes += len;
-        self.lost_end = self.lost_end.max(index + 1);
+        holes.lost_end = holes.lost_end.max(index + 1);
         self.note_loss(index);
-        len
+        len.into()
     }
 
     fn note_loss(&mut self, index: u64) {
@@ -560,38 +568,46 @@ impl Scoreboard {
     /// the bytes newly lost.
     pub fn mark_by_count(&mut self) -> u64 {
         let mut lost = 0;
-        while self.counted < self.tail && self.above >= DUP_THRESH {
-            let index = self.counted;
+        let Some(mut holes) = self.holes.take() else { return 0 };
+        while holes.counted < self.tail && holes.above >= DUP_THRESH {
+            let index = holes.counted;
             if self.entry(index).is_sacked() {
-                self.above -= 1;
+                holes.above -= 1;
             } else {
-                lost += self.lose(index);
+                lost += self.lose(index, &mut holes);
             }
-            self.counted += 1;
+            holes.counted += 1;
         }
+        self.holes = Some(holes);
         lost
     }
 
     /// Marks the oldest segment. Returns the bytes newly lost.
     pub fn mark_first(&mut self) -> u64 {
-        if self.is_empty() { 0 } else { self.lose(self.head) }
+        if self.is_empty() {
+            return 0;
+        }
+        let mut holes = self.take_holes();
+        let lost = self.lose(self.head, &mut holes);
+        self.holes = Some(holes);
+        lost
     }
 
     /// The retransmission timer expired: all that is not acknowledged is lost.
     pub fn mark_all(&mut self) -> u64 {
         let before = self.lost_bytes;
+        let mut holes = self.take_holes();
         for index in self.head..self.tail {
             let entry = self.entry_mut(index);
             entry.flags &= !REPAIR;
-            self.lose(index);
+            self.lose(index, &mut holes);
         }
         self.repair_bytes = 0;
-        if let Some(holes) = &mut self.holes {
-            holes.relost.clear();
-            holes.repairs.clear();
-        }
-        self.repaired = self.head;
-        self.lost_bytes - before
+        holes.relost.clear();
+        holes.repairs.clear();
+        holes.repaired = self.head;
+        self.holes = Some(holes);
+        (self.lost_bytes - before).into()
     }
 
     /// Nothing was lost after all.
@@ -602,13 +618,13 @@ impl Scoreboard {
         self.lost_bytes = 0;
         if let Some(holes) = &mut self.holes {
             holes.relost.clear();
+            holes.repaired = self.head;
+            holes.lost_end = self.head;
+            holes.counted = self.head;
+            holes.above = self.sacked_count.into();
+            holes.timed = self.head;
+            holes.early = self.head;
         }
-        self.repaired = self.head;
-        self.lost_end = self.head;
-        self.counted = self.head;
-        self.above = self.sacked_count;
-        self.timed = self.head;
-        self.early = self.head;
     }
 
     /// The lost segment to retransmit next.
@@ -617,22 +633,25 @@ impl Scoreboard {
         if self.lost_bytes == 0 {
             return None;
         }
-        if let Some(mut holes) = self.holes.take() {
-            let is_over = |&index: &u64| index < self.head || !self.entry(index).needs_repair();
-            while holes.relost.front().is_some_and(is_over) {
-                holes.relost.pop_front();
-            }
-            let again = holes.relost.front().copied();
-            self.holes = Some(holes);
-            if again.is_some() {
-                return again;
-            }
+        let mut holes = self.holes.take()?;
+        let next = self.find_repair(&mut holes);
+        self.holes = Some(holes);
+        next
+    }
+
+    fn find_repair(&self, holes: &mut Holes) -> Option<u64> {
+        let is_over = |&index: &u64| index < self.head || !self.entry(index).needs_repair();
+        while holes.relost.front().is_some_and(is_over) {
+            holes.relost.pop_front();
         }
-        while self.repaired < self.lost_end {
-            if self.entry(self.repaired).needs_repair() {
-                return Some(self.repaired);
+        if let Some(&again) = holes.relost.front() {
+            return Some(again);
+        }
+        while holes.repaired < holes.lost_end {
+            if self.entry(holes.repaired).needs_repair() {
+                return Some(holes.repaired);
             }
-            self.repaired += 1;
+            holes.repaired += 1;
         }
         None
     }
@@ -640,13 +659,20 @@ impl Scoreboard {
     /// RFC 6675's third rule: an unacknowledged segment below the highest acknowledged one that is
     /// not known to be lost and has not been retransmitted.
     pub fn next_unsure(&mut self) -> Option<u64> {
-        let (start, _) = self.holes.as_ref()?.acked.last()?;
-        while self.repaired < self.tail && self.entry(self.repaired).seq < start {
-            let entry = self.entry(self.repaired);
+        let mut holes = self.holes.take()?;
+        let next = self.find_unsure(&mut holes);
+        self.holes = Some(holes);
+        next
+    }
+
+    fn find_unsure(&self, holes: &mut Holes) -> Option<u64> {
+        let (start, _) = holes.acked.last()?;
+        while holes.repaired < self.tail && self.entry(holes.repaired).seq < start {
+            let entry = self.entry(holes.repaired);
             if !entry.is_sacked() && !entry.in_repair() {
-                return Some(self.repaired);
+                return Some(holes.repaired);
             }
-            self.repaired += 1;
+            holes.repaired += 1;
         }
         None
     }
@@ -680,9 +706,11 @@ impl Scoreboard {
 
     fn recount(&self) {
         let (mut sacked, mut count, mut lost, mut repair, mut above) = (0, 0, 0, 0, 0);
+        let (counted, held_above) =
+            self.holes.as_ref().map_or((0, 0), |holes| (holes.counted, holes.above));
         for index in self.head..self.tail {
             let entry = self.entry(index);
-            let len = u64::from(entry.len);
+            let len = entry.len;
             if index + 1 < self.tail {
                 assert_eq!(entry.end(), self.entry(index + 1).seq, "entries tile the window");
             }
@@ -691,15 +719,15 @@ impl Scoreboard {
             if entry.is_sacked() {
                 sacked += len;
                 count += 1;
-                above += u64::from(index >= self.counted);
+                above += u64::from(index >= counted);
                 let acked = &self.holes.as_ref().expect("something was acknowledged").acked;
                 assert!(acked.covers(entry.seq, entry.end()));
             }
-            lost += len * u64::from(entry.is_lost());
-            repair += len * u64::from(entry.in_repair());
+            lost += len * u32::from(entry.is_lost());
+            repair += len * u32::from(entry.in_repair());
         }
         let held = (self.sacked_bytes, self.sacked_count, self.lost_bytes, self.repair_bytes);
         assert_eq!(held, (sacked, count, lost, repair), "the scoreboard's counters");
-        assert_eq!(self.above, above, "acknowledged above the pointer");
+        assert_eq!(held_above, above, "acknowledged above the pointer");
     }
 }

@@ -163,7 +163,7 @@ impl Sender {
             && (tally.sacked > 0 || same_window);
         self.space.on_window(ack, segment.window);
         if dup {
-            self.counters.dup_acks += 1;
+            self.others.dup_acks += 1;
         }
         if !self.recovery.uses_sack() {
             self.count_duplicates(acked, dup, tally);
@@ -181,7 +181,7 @@ impl Sender {
         let second = blocks.clone().next();
         let duplicate = first.1 <= ack || second.is_some_and(|s| s.0 <= first.0 && first.1 <= s.1);
         if duplicate {
-            self.counters.dsacks += 1;
+            self.others.dsacks += 1;
             self.undo.on_duplicate(first.1);
             self.rack.on_duplicate(self.space.una, nxt);
         } else if first.0 < first.1 && first.1 <= nxt {
@@ -271,7 +271,7 @@ impl Sender {
         if !is_echo {
             return;
         }
-        self.counters.ece_acks += 1;
+        self.others.ece_acks += 1;
         if self.recovery.is_open() && !self.recovery.owns_window() && !self.answers_marks {
             self.reduce(now, flight, Cause::Ecn);
             self.on_ecn_reduction();
@@ -283,7 +283,7 @@ impl Sender {
     }
 
     fn on_ecn_reduction(&mut self) {
-        self.counters.ecn_reductions += 1;
+        self.others.ecn_reductions += 1;
         self.ecn.on_reduction();
     }
 
@@ -291,11 +291,14 @@ impl Sender {
     #[inline]
     fn detect_mistakes(&mut self, news: &News, original: bool) {
         let fresh_echo = if news.acked > 0 { news.echo } else { None };
-        if (news.acked > 0 || news.dsack) && self.undo.is_unnecessary(fresh_echo) {
+        let proves = self.takes_back && (news.acked > 0 || news.dsack);
+        if proves && self.undo.is_unnecessary(fresh_echo) {
             self.take_back();
         }
-        if self.board.repair_bytes() == 0 {
-            self.undo.on_all_delivered();
+        if self.board.repair_bytes() == 0
+            && let Some(undo) = self.undo.changed()
+        {
+            undo.on_all_delivered();
         }
         if self.recovery.phase == Phase::Loss {
             self.on_frto(news.acked, original);

@@ -165,7 +165,7 @@ impl Half {
     pub(crate) fn count_event(&mut self) {
         match self {
             Self::Quiet(quiet) => quiet.events += 1,
-            Self::Sending(sender) => sender.counters.events += 1,
+            Self::Sending(sender) => sender.events += 1,
         }
     }
 
@@ -173,7 +173,7 @@ impl Half {
     pub(crate) fn count_timeout(&mut self) {
         match self {
             Self::Quiet(quiet) => quiet.rtos += 1,
-            Self::Sending(sender) => sender.counters.rtos += 1,
+            Self::Sending(sender) => sender.others.rtos += 1,
         }
         self.count_event();
     }
@@ -182,14 +182,14 @@ impl Half {
     pub(crate) fn events(&self) -> u64 {
         match self {
             Self::Quiet(quiet) => u64::from(quiet.events),
-            Self::Sending(sender) => sender.counters.events,
+            Self::Sending(sender) => sender.events,
         }
     }
 
     pub(crate) fn counters(&self) -> Counters {
         match self {
             Self::Quiet(quiet) => quiet.counters(),
-            Self::Sending(sender) => sender.counters,
+            Self::Sending(sender) => sender.counters(),
         }
     }
 
@@ -284,7 +284,10 @@ impl Quiet {
         }
         sender.space = self.space;
         sender.ecn = self.ecn.clone();
-        sender.counters = self.counters();
+        sender.events = self.events.into();
+        if self.rtos > 0 {
+            sender.others.rtos = self.rtos.into();
+        }
         sender
     }
 

@@ -53,6 +53,7 @@ use self::space::SendSpace;
 use self::stream::Stream;
 use self::undo::Undo;
 use crate::params::{Memory, Pacing, Params, Recovery as Method};
+use crate::rare::{Initial, Rare};
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
 use sojourn_congestion::hystart::Count;
@@ -93,6 +94,25 @@ pub struct Counters {
     pub events: u64,
 }
 
+impl Initial for Counters {
+    const INITIAL: &'static Self = &Self {
+        segments: 0,
+        bytes: 0,
+        retransmits: 0,
+        retransmitted_bytes: 0,
+        rtos: 0,
+        probes: 0,
+        window_probes: 0,
+        recoveries: 0,
+        ecn_reductions: 0,
+        ece_acks: 0,
+        spurious: 0,
+        dup_acks: 0,
+        dsacks: 0,
+        events: 0,
+    };
+}
+
 /// What [`Sender::poll`] wants sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output {
@@ -111,7 +131,11 @@ pub(crate) struct Sender {
     pub(crate) stream: Stream,
     pub(crate) board: Scoreboard,
     pub(crate) rtt: Rtt,
-    pub(crate) counters: Counters,
+    /// The counters of every connection; [`Sender::counters`] has them with the others.
+    segments: u64,
+    pub(crate) bytes: u64,
+    pub(crate) events: u64,
+    pub(crate) others: Rare<Counters>,
 
     pub(crate) window: Window,
     pub(crate) control: Congestion,
@@ -125,9 +149,11 @@ pub(crate) struct Sender {
     pub(crate) ecn: EcnSender,
 
     pub(crate) recovery: Recovery,
-    duplicates: DuplicateAcks,
+    duplicates: Rare<DuplicateAcks>,
     rack: Rack,
-    undo: Undo,
+    undo: Rare<Undo>,
+    /// Reductions that prove unnecessary are taken back.
+    takes_back: bool,
     frto: Frto,
 
     pacer: Pacer,
@@ -159,15 +185,19 @@ impl Sender {
                 .counting(params.memory == Memory::Truesize),
             board: Scoreboard::new(window.mss, false),
             rtt: Rtt::new(params),
-            counters: Counters::default(),
+            segments: 0,
+            bytes: 0,
+            events: 0,
+            others: Rare::new(),
             answers_marks: control.answers_marks(),
             limited_end: 0,
             restart: Restart { rule: params.idle_restart, initial, whole: false },
             ecn: EcnSender::default(),
             recovery: Recovery::new(params.recovery, control.owns_window()),
-            duplicates: DuplicateAcks::default(),
+            duplicates: Rare::new(),
             rack: Rack::new(false),
-            undo: Undo::new(params.undo),
+            undo: Rare::new(),
+            takes_back: params.undo,
             frto: Frto::new(params.frto),
             pacer: Pacer::new(false),
             host_queue: None,
@@ -249,9 +279,15 @@ impl Sender {
         (self.space.outstanding() + self.board.repair_bytes()).saturating_sub(gone)
     }
 
+    /// All counters.
+    pub(crate) fn counters(&self) -> Counters {
+        let (segments, bytes, events) = (self.segments, self.bytes, self.events);
+        Counters { segments, bytes, events, ..*self.others }
+    }
+
     #[inline]
     fn event(&mut self) {
-        self.counters.events += 1;
+        self.events += 1;
     }
 }
 

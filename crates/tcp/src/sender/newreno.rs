@@ -5,10 +5,11 @@
 //! flight, which reproduces the inflated window of RFC 5681 and the deflation at a partial ACK.
 //! Invariant: never more bytes are taken for delivered than are outstanding.
 
+use crate::rare::Initial;
 use crate::scoreboard::DUP_THRESH;
 
 /// The reports of duplicate acknowledgements.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct DuplicateAcks {
     /// Bytes that they count for.
     bytes: u64,
@@ -16,6 +17,10 @@ pub(crate) struct DuplicateAcks {
     count: u64,
     /// RFC 6582's `recover`: the end of what was sent before the last reduction.
     recover: u64,
+}
+
+impl Initial for DuplicateAcks {
+    const INITIAL: &'static Self = &Self { bytes: 0, count: 0, recover: 0 };
 }
 
 impl DuplicateAcks {
@@ -73,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_third_duplicate_shows_a_loss() {
-        let mut duplicates = DuplicateAcks::default();
+        let mut duplicates = DuplicateAcks::INITIAL.clone();
         for expected in [false, false, true] {
             assert_eq!(duplicates.on_duplicate(1000, 10_000), 1000);
             assert_eq!(duplicates.show_loss(1), expected);
@@ -83,7 +88,7 @@ mod tests {
 
     #[test]
     fn no_second_reduction_for_what_was_sent_before_the_first() {
-        let mut duplicates = DuplicateAcks::default();
+        let mut duplicates = DuplicateAcks::INITIAL.clone();
         duplicates.on_reduction(5000);
         for _ in 0..3 {
             duplicates.on_duplicate(1000, 10_000);
@@ -94,7 +99,7 @@ mod tests {
 
     #[test]
     fn an_advance_ends_the_row_and_takes_back_what_it_covers() {
-        let mut duplicates = DuplicateAcks::default();
+        let mut duplicates = DuplicateAcks::INITIAL.clone();
         for _ in 0..3 {
             duplicates.on_duplicate(1000, 10_000);
         }
@@ -109,7 +114,7 @@ mod tests {
         #[test]
         fn each_byte_is_delivered_once(steps in prop::collection::vec(0u64..6, 1..100)) {
             const MSS: u64 = 1000;
-            let mut duplicates = DuplicateAcks::default();
+            let mut duplicates = DuplicateAcks::INITIAL.clone();
             let (mut una, mut delivered) = (0, 0);
             for step in steps {
                 if step == 0 {

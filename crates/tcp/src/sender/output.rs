@@ -222,8 +222,8 @@ impl Sender {
         self.space.nxt += numbers;
         self.stream.on_sent(fin);
         self.last_sent = now;
-        self.counters.segments += 1;
-        self.counters.bytes += len;
+        self.segments += 1;
+        self.bytes += len;
         self.recovery.on_sent(len);
         self.pace(now, len);
         self.rto.start(now, &self.rtt);
@@ -249,10 +249,10 @@ impl Sender {
         self.recovery.on_retransmit();
         self.last_sent = now;
         let len = entry.len - u32::from(entry.fin);
-        self.counters.segments += 1;
-        self.counters.bytes += u64::from(len);
-        self.counters.retransmits += 1;
-        self.counters.retransmitted_bytes += u64::from(len);
+        self.segments += 1;
+        self.bytes += u64::from(len);
+        self.others.retransmits += 1;
+        self.others.retransmitted_bytes += u64::from(len);
         self.event();
         self.recovery.on_sent(u64::from(entry.len));
         self.undo.on_retransmit(timestamp(now));
@@ -278,7 +278,7 @@ impl Sender {
         if self.board.is_empty() || !self.recovery.is_open() || self.probe.is_outstanding() {
             return None;
         }
-        self.counters.probes += 1;
+        self.others.probes += 1;
         self.event();
         let output = if let Some((len, fin)) = self.next_segment(true) {
             self.send(now, len, fin, false)
@@ -293,7 +293,7 @@ impl Sender {
 
     /// Repeats the last number without data; the answer reports the window.
     fn probe_window(&mut self, now: Nanos) -> Output {
-        self.counters.window_probes += 1;
+        self.others.window_probes += 1;
         self.persist.on_probe(now, &self.rtt);
         Output {
             seq: self.space.nxt - 1,

@@ -10,11 +10,12 @@ impl Sender {
     /// Acknowledgements showed a loss; `flight` was outstanding (RFC 5681, section 3.2; RFC 6675,
     /// section 5, step 4).
     pub(super) fn enter_recovery(&mut self, now: Nanos, flight: u64) {
-        self.counters.recoveries += 1;
+        self.others.recoveries += 1;
         self.event();
         self.probe.stop();
         if self.recovery.is_open() {
-            self.undo.save(self.space.una, &self.window, self.retransmitted_segments());
+            let repairs = self.retransmitted_segments();
+            self.undo.save(self.space.una, &self.window, repairs);
             self.lower_window(now, flight, Cause::Loss);
         }
         self.recovery.enter(Phase::Recovery, self.space.nxt);
@@ -41,7 +42,7 @@ impl Sender {
 
     /// The retransmission timer expired (RFC 5681, section 3.1; RFC 6298, (5.4) to (5.6)).
     pub(super) fn on_timeout(&mut self, now: Nanos) {
-        self.counters.rtos += 1;
+        self.others.rtos += 1;
         self.event();
         self.rto.stop();
         self.probe.reset();
@@ -95,7 +96,7 @@ impl Sender {
 
     /// The last reduction was a mistake: cwnd and ssthresh as before, nothing lost (RFC 4015).
     pub(super) fn take_back(&mut self) {
-        self.counters.spurious += 1;
+        self.others.spurious += 1;
         self.event();
         self.undo.restore(&mut self.window);
         self.control.on_undo();

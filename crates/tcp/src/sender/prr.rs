@@ -7,10 +7,11 @@
 //! Invariants: the flight never falls below the reduction's target by more than the deliveries that
 //! PRR has counted; the first retransmission always leaves.
 
+use crate::rare::Initial;
 use sojourn_congestion::Window;
 
 /// The state of one reduction.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Prr {
     /// `prr_delivered`.
     delivered: u64,
@@ -20,6 +21,10 @@ pub(crate) struct Prr {
     flight: u64,
     /// The unit that is counted: a byte, or a segment.
     unit: u64,
+}
+
+impl Initial for Prr {
+    const INITIAL: &'static Self = &Self { delivered: 0, sent: 0, flight: 0, unit: 0 };
 }
 
 impl Prr {

@@ -8,6 +8,7 @@
 
 use super::prr::Prr;
 use crate::params::Recovery as Method;
+use crate::rare::Rare;
 use sojourn_congestion::Window;
 
 /// The sender's state of congestion (Linux's `tcp_ca_state`).
@@ -40,7 +41,7 @@ pub(crate) struct Recovery {
     method: Method,
     /// The control sets cwnd also in a recovery.
     owns_window: bool,
-    prr: Prr,
+    prr: Rare<Prr>,
     /// Windows are counted in whole segments, as Linux does.
     whole: bool,
     /// RFC 6675, section 5, step 4.3: the first retransmission leaves regardless of cwnd.
@@ -56,7 +57,7 @@ impl Recovery {
             point: 0,
             method,
             owns_window,
-            prr: Prr::default(),
+            prr: Rare::new(),
             whole: false,
             forced: false,
             rescued: false,
@@ -113,7 +114,7 @@ impl Recovery {
     /// A reduction begins: ssthresh is set; `flight` bytes are outstanding.
     pub(crate) fn reduce(&mut self, window: &mut Window, ssthresh: u64, flight: u64) {
         window.ssthresh = ssthresh;
-        self.prr = if self.whole { Prr::start_whole(window) } else { Prr::start(flight) };
+        *self.prr = if self.whole { Prr::start_whole(window) } else { Prr::start(flight) };
         if self.method != Method::Prr && !self.owns_window {
             window.set_cwnd(window.cwnd.min(ssthresh));
         }

@@ -7,12 +7,12 @@
 //! them.
 //! Invariant: the window that is restored is never above the saved one, nor below the present one.
 
+use crate::rare::Initial;
 use sojourn_congestion::Window;
 
 /// The saved window and the proof so far.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Undo {
-    enabled: bool,
     /// SND.UNA at the reduction; 0 if there is nothing to undo.
     marker: u64,
     cwnd: u64,
@@ -25,11 +25,12 @@ pub(crate) struct Undo {
     stamp: Option<u32>,
 }
 
-impl Undo {
-    pub(crate) fn new(enabled: bool) -> Self {
-        Self { enabled, ..Self::default() }
-    }
+impl Initial for Undo {
+    const INITIAL: &'static Self =
+        &Self { marker: 0, cwnd: 0, ssthresh: 0, pending: 0, any: false, stamp: None };
+}
 
+impl Undo {
     /// Whether a reduction could be taken back.
     pub(crate) fn is_armed(&self) -> bool {
         self.marker > 0
@@ -56,7 +57,7 @@ impl Undo {
 
     /// There is nothing to take back.
     pub(crate) fn forget(&mut self) {
-        *self = Self { enabled: self.enabled, stamp: self.stamp, ..Self::default() };
+        *self = Self { stamp: self.stamp, ..*Self::INITIAL };
     }
 
     /// A segment was retransmitted with timestamp `stamp`.
@@ -86,7 +87,7 @@ impl Undo {
     /// acknowledgement of new data echoes.
     #[inline]
     pub(crate) fn is_unnecessary(&self, echo: Option<u32>) -> bool {
-        if !self.enabled || !self.is_armed() {
+        if !self.is_armed() {
             return false;
         }
         // RFC 3522, section 3.2, step 5.
@@ -113,7 +114,7 @@ mod tests {
     const REDUCED: Window = Window { cwnd: 5000, ssthresh: 5000, mss: 1000 };
 
     fn armed() -> Undo {
-        let mut undo = Undo::new(true);
+        let mut undo = *Undo::INITIAL;
         undo.save(7, &BEFORE, 0);
         undo
     }
@@ -174,14 +175,5 @@ mod tests {
         undo.save_in_recovery(9, &REDUCED, 1);
         undo.restore(&mut window);
         assert_eq!(window, BEFORE, "nothing was saved before");
-    }
-
-    #[test]
-    fn a_sender_without_undo_takes_nothing_back() {
-        let mut undo = Undo::new(false);
-        undo.save(7, &BEFORE, 0);
-        undo.on_retransmit(100);
-        undo.on_duplicate(8);
-        assert!(!undo.is_unnecessary(Some(1)));
     }
 }

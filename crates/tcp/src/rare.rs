@@ -1,0 +1,41 @@
+//! State that few connections need.
+
+use std::ops::{Deref, DerefMut};
+
+/// The value of a state that nothing has changed.
+pub(crate) trait Initial: Sized + Clone + 'static {
+    const INITIAL: &'static Self;
+}
+
+/// A state that is allocated when it is first changed, so that connections without losses stay small.
+#[derive(Clone, Debug)]
+pub(crate) struct Rare<T>(Option<Box<T>>);
+
+impl<T> Rare<T> {
+    /// The initial state.
+    pub(crate) fn new() -> Self {
+        Self(None)
+    }
+
+    /// The state if it was ever changed, to be changed again.
+    #[inline]
+    pub(crate) fn changed(&mut self) -> Option<&mut T> {
+        self.0.as_deref_mut()
+    }
+}
+
+impl<T: Initial> Deref for Rare<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        self.0.as_deref().unwrap_or(T::INITIAL)
+    }
+}
+
+impl<T: Initial> DerefMut for Rare<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        self.0.get_or_insert_with(|| Box::new(T::INITIAL.clone()))
+    }
+}
