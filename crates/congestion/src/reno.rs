@@ -70,7 +70,7 @@ pub(super) fn increase(window: &mut Window, counted: &mut u64, acked: u64) {
 }
 
 /// Returns half of the flight in bytes, at least two segments. It is rounded down to whole
-/// segments, as in stacks that count bytes: a window slightly below a segment could not carry it.
+/// segments, as in stacks that count bytes: the rest could not carry a segment.
 #[inline]
 pub(super) fn half(window: &Window, flight: u64) -> u64 {
     let half = flight.min(window.cwnd) / 2;

@@ -19,7 +19,8 @@ struct Entry {
     at: Nanos,
     /// The next one in the list, or [`NONE`].
     next: u32,
-    /// The one before; of the first one the last one. Or [`NONE`] without a deadline, or [`HEAPED`].
+    /// The previous entity in the list; for the first, the last. [`NONE`] without a deadline,
+    /// [`HEAPED`] in the heap.
     before: u32,
 }
 

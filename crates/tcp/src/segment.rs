@@ -117,7 +117,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Returns a segment without payload, flags or options.
+    /// Returns a segment with these flags, without payload or options.
     #[inline]
     pub fn new(seq: u64, ack: u64, flags: Flags) -> Self {
         Self {

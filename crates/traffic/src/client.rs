@@ -67,7 +67,7 @@ pub const PRESETS: &[Preset] = &[
         payload: 1400,
         lambda: 133.0,
         carrier: Carrier::Tcp,
-        words: "rate 1.5mbit payload 1400 lambda 133, over TCP; a short flow, observed for 10 s",
+        words: "rate 1.5mbit payload 1400 lambda 133, over TCP; a short flow, which the thesis simulates for 10 s",
         source: TABLE_3,
     },
     Preset {
@@ -76,7 +76,7 @@ pub const PRESETS: &[Preset] = &[
         payload: 300,
         lambda: 50.0,
         carrier: Carrier::Udp,
-        words: "rate 128kbit payload 300 lambda 50, over UDP; a short flow, observed for 10 s",
+        words: "rate 128kbit payload 300 lambda 50, over UDP; a short flow, which the thesis simulates for 10 s",
         source: "the thesis' table 3 [verified]; there lambda and payload give 120 kbit/s, but the rate is 128 kbit/s",
     },
     Preset {
@@ -85,7 +85,7 @@ pub const PRESETS: &[Preset] = &[
         payload: 200,
         lambda: 50.0,
         carrier: Carrier::Udp,
-        words: "rate 80kbit payload 200 lambda 50, over UDP; a short flow, observed for 10 s",
+        words: "rate 80kbit payload 200 lambda 50, over UDP; a short flow, which the thesis simulates for 10 s",
         source: TABLE_3,
     },
 ];

@@ -433,7 +433,7 @@ class _Build:
         return kernel
 
     def _target(self, release: str, identity: str) -> Path:
-        """Returns the path of the kernel's folder, which does not exist."""
+        """Returns the path of the new kernel's folder; removes an existing folder at this path."""
         name = self.wanted.name or f"{release}-hz{self.wanted.hz}"
         target = self.place / name
         if (target / kernels.DESCRIPTION).exists():

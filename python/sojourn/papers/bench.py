@@ -294,7 +294,7 @@ def measures(plan: Mapping[str, Any], metric: str) -> bool:
 def begun_alike(folder: Path, rule: Until | None) -> None:
     """Checks that the runs in a folder were begun with the same rule, or that it has no runs.
 
-    The first run fixes the rule. Raises `ResultsError` if the rules differ.
+    The first use of a folder fixes its stopping rule. Raises `ResultsError` if the rules differ.
     """
     there = manifest.load(folder)
     if there is None:

@@ -37,8 +37,8 @@ class _Resolver(Context):
             if alias in self.node_index:
                 self.complain(
                     ("links",),
-                    f"`{alias}` is the template's name for several hosts: give the node of this "
-                    "name another one",
+                    f"`{alias}` is the template's name for several hosts: give the node another "
+                    "name",
                 )
         if isinstance(self.model.topology, Mesh):
             self.check_sites(self.model.topology)

@@ -60,7 +60,8 @@ def descended(
         if rule.target not in inner or rule.divisor != 1:
             found.append(rule)
         else:
-            # In Linux a filter may lead only to lower classes. This rule also ends the recursion.
+            # A rule back to a class on the way is not replaced, which ends the recursion. (HFSC's
+            # filters may lead only to lower classes.)
             deeper = descended(
                 of_class.get(rule.target, []), of_class, inner - {rule.target}, default
             )

@@ -287,7 +287,7 @@ class Device:
                 reason = (
                     "would contain itself"
                     if parent.major == new.handle
-                    else "is nested in too many disciplines"
+                    else f"is nested in more than {DEPTH} disciplines"
                 )
                 raise Refused(f"`{new.kind}` {reason}", new.kind)
             parent = above.parent

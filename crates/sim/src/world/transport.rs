@@ -165,8 +165,8 @@ impl World<'_> {
             };
             self.net.send(now, packet, body);
         }
-        // Deadlines mostly move away: the entry stays, and if it fires too early it is moved then.
-        // Only an earlier deadline must be reported at once.
+        // Most deadlines only become later: the timer stays, and is set again if it fires too
+        // early. Only an earlier deadline must be set at once.
         if let Some(at) = end.tcp.deadline()
             && at < end.armed
         {

@@ -59,7 +59,8 @@ impl Receiver {
     /// The window follows twice what the application read in a round trip. It reads a segment at a
     /// time, and `beyond` bytes wait behind the first.
     pub(super) fn tune(&mut self, now: Nanos, beyond: u64) {
-        // Without timestamps, a round trip is the time in which one window arrives.
+        // The least time in which one window arrives also counts as a round trip; timestamps add
+        // other samples.
         if self.rtt_at == 0 || self.nxt >= self.rtt_edge {
             if self.rtt_at != 0 {
                 let round = (now - self.rtt_at).max(MILLISECOND);

@@ -11,7 +11,7 @@ use crate::scoreboard::DUP_THRESH;
 /// The reports of duplicate acknowledgements.
 #[derive(Clone, Debug)]
 pub(crate) struct DuplicateAcks {
-    /// Bytes that they count for.
+    /// Bytes taken for delivered beyond the hole.
     bytes: u64,
     /// How many came in a row.
     count: u64,

@@ -52,6 +52,6 @@ pub(super) fn check_name(name: &str) -> Result<(), Error> {
     {
         return Ok(());
     }
-    let what = "a name must have 1 to 15 ASCII characters and no space, '/', ':' or '%'";
+    let what = "a name must have 1 to 15 visible ASCII characters, no '/', ':' or '%', and not be '.' or '..'";
     Err(Error::at(name, "checking the name")(io::Error::new(io::ErrorKind::InvalidInput, what)))
 }

@@ -169,7 +169,9 @@ class _Run:
                     f"{link.name} sent more than its rate",
                     f"at most {100 * (1 + RATE_ERROR):.0f} %",
                 )
-                against.append(Violation(what, f"{100 * used:.1f} %", limit, "lower the rates"))
+                against.append(
+                    Violation(what, f"{100 * used:.1f} %", limit, "lower the links' rates")
+                )
         real: dict[str, Any] = {
             **about_run(
                 self.engine,

@@ -148,7 +148,8 @@ def _explanations(outcome: Outcome) -> Figure:
                     label=str(level).upper(),
                 )
                 for _, row in part.iterrows():
-                    # Labels would overlap: points of QUORUM are close, and RF2 is equal at ALL.
+                    # Labels would overlap: points of QUORUM are close, and RF2's is the same as at
+                    # ALL.
                     below = level == "quorum" and row["rf"] < 4
                     right = below or level == "one"
                     axes.annotate(

@@ -114,7 +114,7 @@ QUICK = Size(
 )  # fmt: skip
 #: Real runs have the paper's loads, a measured time of 100 s and half of its warm-up.
 REAL_FULL = Size(bulk=150, bulk_warmup=50, bulk_seeds=5, proof=400, tcp=REAL_TCP)
-#: Real runs take about ten minutes.
+#: The quick size's real runs take about ten minutes together.
 REAL_QUICK = Size(
     bulk=21, bulk_warmup=8, bulk_seeds=3, proof=150, flows=(16, 64), starts=4, tcp=REAL_TCP
 )
