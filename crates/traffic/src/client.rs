@@ -49,7 +49,7 @@ pub const PRESETS: &[Preset] = &[
         payload: 1400,
         lambda: 892.0,
         carrier: Carrier::Tcp,
-        words: "rate 10mbit payload 1400 lambda 892, over TCP; a long flow, observed for 60 s",
+        words: "rate 10mbit payload 1400 lambda 892, over TCP; a long flow, which the thesis simulates for 60 s",
         source: TABLE_3,
     },
     Preset {
@@ -58,7 +58,7 @@ pub const PRESETS: &[Preset] = &[
         payload: 1400,
         lambda: 446.0,
         carrier: Carrier::Tcp,
-        words: "rate 5mbit payload 1400 lambda 446, over TCP; a long flow, observed for 60 s",
+        words: "rate 5mbit payload 1400 lambda 446, over TCP; a long flow, which the thesis simulates for 60 s",
         source: TABLE_3,
     },
     Preset {
