@@ -93,8 +93,9 @@ impl Dctcp {
     /// (`dctcp_update_alpha`).
     fn update(&mut self, share: u64, ack: &Ack) {
         let shift = self.params.shift.min(10);
-        // The decay is at least 1, so that a small alpha reaches 0.
-        let decay = (self.alpha >> shift).max(1).min(self.alpha);
+        let part = self.alpha >> shift;
+        // An alpha of which the gain leaves no part falls to 0 at once, as in Linux.
+        let decay = if part == 0 { self.alpha } else { part };
         self.alpha = (self.alpha - decay + share).min(ONE);
         self.acked = 0;
         self.marked = 0;
@@ -204,5 +205,16 @@ mod tests {
         assert_eq!(dctcp.alpha(), 1024);
         dctcp.before_reduction(&window, &delivered(3, 3000, true));
         assert_eq!(dctcp.alpha(), 1024 - 64 + 48);
+    }
+
+    #[test]
+    fn an_alpha_below_the_inverse_gain_falls_to_zero_in_one_window() {
+        let mut dctcp = dctcp();
+        let window = Window { cwnd: 20_000, ssthresh: 20_000, mss: 1000 };
+        for (alpha, next) in [(32, 30), (16, 15), (15, 0), (1, 0), (0, 0)] {
+            (dctcp.alpha, dctcp.window_end) = (alpha, 2000);
+            dctcp.before_reduction(&window, &delivered(1, 2000, false));
+            assert_eq!(dctcp.alpha(), next, "{alpha}");
+        }
     }
 }
