@@ -167,8 +167,6 @@ class Filter:
     """Options of the filter `flow` on its hash, by word."""
     redirect: str | None = None
     """Device to which the filter redirects packets; None if it does not."""
-    action: str | None = None
-    """Name of another action; None without one."""
     unread: str | None = None
     """Reason why the tests cannot be read; None if they can."""
 
