@@ -133,7 +133,7 @@ def build(wanted: Wanted, stage: Stage, note: Callable[[str], object]) -> Made:
     """Builds a kernel, or returns an existing equal kernel.
 
     `note` is called with remarks on the result. An interrupted build is continued. Raises
-    `LabError`.
+    `LabError` if the kernel cannot be built.
     """
     unknown = [name for name in wanted.without if name not in patches.NAMES]
     if unknown:
@@ -457,7 +457,7 @@ class _Build:
 
 
 def boot(folder: Path, described: dict[str, Any]) -> dict[str, Any]:
-    """Boots the kernel in a folder without a job; returns the features that it reports.
+    """Boots the kernel in a folder without a job; returns the features that the kernel reports.
 
     Raises `LabError` if the kernel does not run.
     """

@@ -26,7 +26,7 @@ class Failed(LabError):
 def environment(folder: Path) -> dict[str, str]:
     """Returns the environment of all commands, so that builds on all machines are equal.
 
-    Files are written to `folder`.
+    Temporary files are written to `folder`.
     """
     return {
         "PATH": os.environ.get("PATH", os.defpath),

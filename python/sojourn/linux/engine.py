@@ -1,8 +1,8 @@
 """An engine with Linux's own network code in virtual time.
 
 Each run is a guest with hosts in network namespaces and the kernel's TCP. The links are the
-kernel's queue disciplines and `netem`. If these lack a feature of the plan, the links are the
-wire's. The guest's processor is infinitely fast, so the results show Linux's algorithms, not the
+kernel's queue disciplines and `netem`. If these lack a feature of the plan, the wire emulates the
+links. The guest's processor is infinitely fast, so the results show Linux's algorithms, not the
 limits of a machine.
 """
 
@@ -44,7 +44,7 @@ LIMITS = (
 )
 """Limits of the engine's results, stated with every result."""
 REAL = "its programs need a real clock: use `--engine wire`"
-"""Reason why the engine has no store."""
+"""Reason why the engine cannot run a store."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Prepared:
     run: Run
     settings: stack.Settings
     links: Sequence[qdiscs.Link] | None
-    """The kernel's links; `None` if the links are the wire's."""
+    """The kernel's links; `None` if the wire emulates the links."""
     why: list[str] = field(default_factory=list)
     """Features of the plan that the kernel's links lack; empty if the wire was requested."""
 
@@ -73,8 +73,8 @@ class Prepared:
 class LinuxEngine:
     """Runs plans in guests of one kernel, several at a time.
 
-    The links are the kernel's if these have all features of the plan, and the wire's otherwise.
-    With `wire`, they are always the wire's.
+    The links are the kernel's queue disciplines and `netem` if these have all features of the plan.
+    Otherwise, and always with `wire`, the wire emulates the links.
     """
 
     limits = LIMITS
@@ -97,7 +97,7 @@ class LinuxEngine:
         return max(1, min(cores(), free_memory() // programs.MEMORY))
 
     def fingerprint(self) -> str:
-        """Returns a hash of everything that determines results: engine, kernel, first program."""
+        """Returns a hash of all inputs of results: engine, kernel, the guest's first program."""
         parts = (_core.fingerprint(), self.name, self.kernel.build, self._init)
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 

@@ -77,7 +77,7 @@ class Output:
 
 
 class Guest:
-    """A guest. As a context manager, it finally ends its processes and removes its folder.
+    """A guest; the end of its context ends its processes and removes its folder.
 
     `memory` is in MiB.
     """
@@ -112,7 +112,7 @@ class Guest:
 
         `read` lists further folders of this machine that the guest can read. `console` is a stream
         socket for the guest's first terminal. A real terminal is not used, because the kernel
-        sometimes loses its input.
+        sometimes loses input from a terminal.
         """
         for name in FOLDERS:
             (self.folder / name).mkdir()
@@ -184,7 +184,7 @@ class Guest:
         return Output(found, said, watched.seconds)
 
     def end(self) -> bytes:
-        """Waits for the end of the guest; returns the output of its first process, JSON.
+        """Waits for the end of the guest; returns the output of its first process as JSON.
 
         Raises `LabError` if the guest fails.
         """
@@ -227,7 +227,7 @@ class Guest:
         return f"a program in the guest ({', '.join(names)})"
 
     def kill(self) -> None:
-        """Kills the guest with all of its processes; has no effect if it has ended."""
+        """Kills the guest with all of its processes; has no effect if the guest has ended."""
         if self._process is None or self._process.returncode is not None:
             return
         with suppress(ProcessLookupError):
@@ -247,7 +247,7 @@ class _Watched:
         """Processor time of the guest's processes at the last check, in seconds."""
 
     def stands_still(self, now: int) -> bool:
-        """Returns whether the guest used `STILL` seconds of a processor at the time `now`."""
+        """Returns whether the guest used `STILL` processor seconds while its clock showed `now`."""
         if time.monotonic() < self._next:
             return False
         self._next = time.monotonic() + WATCH
@@ -272,7 +272,7 @@ STACK = 1 << 20
 def _own_name(pid: int) -> str:
     """Returns the name of the user's program that a process executes; empty for other processes.
 
-    The name is found in the memory of the process, which is the memory of the program.
+    The name is found in the memory of the process, which contains the program's environment.
     """
     try:
         places = (Path("/proc") / str(pid) / "maps").read_text("ascii", "replace").splitlines()

@@ -189,7 +189,8 @@ class _Layout:
     def _marks(self, link: Link) -> list[str]:
         """Returns commands that give packets the marks of their flows, before the link's queue.
 
-        A packet loses its mark when it enters another namespace. The port identifies its flow.
+        A packet loses its mark when it enters another namespace. A packet's flow is identified by
+        the port.
         """
         if not link.marked:
             return []
@@ -258,7 +259,7 @@ def beyond(links: Sequence[Link], captured: Sequence[int] = ()) -> list[str]:
 
 
 def stages_of(link: Link) -> list[list[str]]:
-    """Returns the commands for the ports towards the receiver: the router's, the bridge's."""
+    """Returns the commands for each port towards the receiver, the router's before the bridge's."""
     made = []
     if link.routed:
         made.append(queue_of(link))
@@ -287,7 +288,8 @@ def batch(
 ) -> dict[str, Any]:
     """Returns a command of a job: `ip` or `tc`, which reads its commands from standard input.
 
-    `host` is the number of the namespace; `None` is the guest's first. `early` commands run first.
+    `host` is the number of the namespace; `None` is the guest's first namespace. `early` commands
+    run before all others.
     """
     return {
         "host": host,
@@ -298,7 +300,7 @@ def batch(
 
 
 def sysctls(quiet: Mapping[str, int], settings: HostSettings | None) -> list[tuple[str, str]]:
-    """Returns paths and values of a host's sysctls: those of all hosts, and its own."""
+    """Returns paths and values of a host's sysctls: those of all hosts, and the host's own."""
     wanted = {name: str(value) for name, value in quiet.items()}
     if settings is not None:
         wanted |= settings.sysctls

@@ -40,7 +40,7 @@ def _links() -> bool:
     """Returns whether gcc can link a static program."""
     with tempfile.TemporaryDirectory(prefix="sojourn-") as folder:
         done = subprocess.run(
-            ["gcc", "-static", "-x", "c", "-", "-o", "program"],  # noqa: S607 - whose PATH says
+            ["gcc", "-static", "-x", "c", "-", "-o", "program"],  # noqa: S607 - the first in PATH
             cwd=folder,
             input=b"int main(void) { return 0; }\n",
             capture_output=True,

@@ -70,7 +70,7 @@ def _hunks(text: str) -> list[tuple[int, list[str], list[str]]]:
 
 
 def _find(lines: list[str], wanted: list[str], near: int) -> int | None:
-    """Returns the index nearest to `near` at which the lines are; `None` if nowhere."""
+    """Returns the index nearest to `near` at which the lines `wanted` begin; `None` if nowhere."""
     last = len(lines) - len(wanted)
     for place in sorted(range(last + 1), key=lambda at: abs(at - near)):
         if lines[place : place + len(wanted)] == wanted:

@@ -236,7 +236,7 @@ Members = Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]
 
 @contextmanager
 def _members(file: IO[bytes]) -> Iterator[Members]:
-    """Gives the members of a tar archive, or of the tar archive inside a package."""
+    """Yields the members of a tar archive, or of the tar archive inside a package."""
     if file.read(8) == b"!<arch>\n":
         while head := file.read(60):
             length = int(head[48:58])
@@ -267,7 +267,7 @@ def _tar(file: IO[bytes]) -> Iterator[tarfile.TarFile]:
         return
     # The `tarfile` of older Pythons cannot read zstd.
     with subprocess.Popen(
-        ["zstd", "-dcq"],  # noqa: S607 - whose PATH says
+        ["zstd", "-dcq"],  # noqa: S607 - the first in PATH
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

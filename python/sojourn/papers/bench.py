@@ -1,4 +1,4 @@
-"""Makes the runs of a study, simulated and possibly real, and judges its claims on them."""
+"""Makes the runs of a study, simulated and possibly real, and judges the claims on these runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LONGER = "quick runs are too few or too short; run the whole study, without --qu
 
 
 class Bench:
-    """Makes the parts of a study of a given size: knows folder, engines and cluster.
+    """Makes the parts of a study of a given size, with given folder, engines and cluster.
 
     `on` is a Dask cluster, `shift` is added to every seed, and `rule` gives the required precision
     in place of a number of seeds. The first of `engines` gives the verdicts.
@@ -82,7 +82,7 @@ class Bench:
     def check(self, cells: Sequence[tuple[Any, Any]]) -> None:
         """Checks before any simulation that the real engine can run the cells on this machine.
 
-        Raises the engine's error with the reason if it cannot.
+        Raises the engine's error with the reason if the engine cannot run a cell.
         """
         check = getattr(self._engines.get(REAL), "check", None)
         if check is not None:
@@ -112,7 +112,8 @@ class Bench:
     def judge(self, part: Part, claims: Sequence[Claim]) -> None:
         """Judges claims on a part's derived tables.
 
-        Claims with levels that the part does not run are left open in a real study.
+        In a real study, claims that name levels outside the part are recorded as open and not
+        judged.
         """
         for name in self._columns:
             self._judge(part, claims, name)
@@ -135,7 +136,7 @@ class Bench:
     def _of_valid(self, part: Part, claims: Sequence[Claim], measured: Measured) -> Measured:
         """Returns the claims with their quantities from valid runs only.
 
-        Notes the claims that lose runs by this.
+        Records the claims whose quantities are then computed from fewer runs.
         """
         column = self._columns[REAL]
         table = column.tables[part.name]
@@ -221,7 +222,7 @@ class Bench:
         column.judgements = without_verdict(column.judgements, notes)
 
     def outcome(self, quick: bool, found: Mapping[str, Any]) -> Outcome:
-        """Returns the outcome; one alpha applies to all claims of a column together.
+        """Returns the outcome; one alpha applies to all claims on one engine's runs together.
 
         `found` has the study's results in addition to its tables. Raises `StudyError` if no part
         has the metrics of `--until`.
@@ -292,7 +293,7 @@ def measures(plan: Mapping[str, Any], metric: str) -> bool:
 
 
 def begun_alike(folder: Path, rule: Until | None) -> None:
-    """Checks that the runs in a folder were begun with the same rule, or that it has no runs.
+    """Checks that a folder has no runs, or that its runs were begun with the rule `rule`.
 
     The first use of a folder fixes its stopping rule. Raises `ResultsError` if the rules differ.
     """
@@ -377,7 +378,8 @@ def split(
 def suffices(claim: Claim, there: Mapping[str, set[Any]]) -> bool:
     """Returns whether the levels in `there` suffice to judge a claim.
 
-    All levels that the claim names must be run, and at least two of the factor that it compares.
+    All levels that the claim names must be run, and at least two levels of the factor that the
+    claim compares.
     """
     if any(named(claim, factor) - levels for factor, levels in there.items()):
         return False

@@ -56,7 +56,7 @@ class UnpairedRatio(Component):
         return None
 
     def z(self, bound: float) -> Floats:
-        """Returns the real runs' logarithms minus the simulated mean and the bound's logarithm."""
+        """Returns the real runs' logarithms, less the simulated mean and the bound's logarithm."""
         return self.values - float(self.other.mean()) - math.log(bound)
 
     def side(self, bound: float) -> Side:
@@ -69,7 +69,7 @@ class UnpairedRatio(Component):
         return raised(welch_difference(self.values, self.other, level).interval)
 
     def shrinks(self) -> bool | None:
-        """Returns `None`: the required number of seeds is not estimated for two engines."""
+        """Returns `None`, because the required number of seeds is not estimated for two engines."""
         return None
 
 
@@ -108,7 +108,7 @@ def agreement(real: Measured, simulated: Measured, margin: float) -> dict[str, J
 
 @dataclass(frozen=True)
 class WallClock:
-    """How strong the evidence of real runs in wall-clock time is: numbers of runs and the load."""
+    """Numbers of runs and load: the strength of the evidence of real runs in wall-clock time."""
 
     fewest: int
     """Smallest number of valid runs of a cell."""

@@ -34,7 +34,7 @@ Stage = Callable[[str], "Report | None"]
 The function returns the callback for the progress of the stage, or `None`.
 """
 Cells = Sequence[tuple[Mapping[str, "Level"], "Runnable"]]
-"""Cells: the levels of the factors, each with its scenario or another engine's `Runnable`."""
+"""Cells: levels of the factors, each set of levels with its scenario or another `Runnable`."""
 Frames = Mapping[str, "pd.DataFrame"]
 """A part's tables by name.
 
@@ -125,7 +125,8 @@ class Beside:
     frame: str = ""
     """Name of the table among the part's tables."""
     paper: Callable[[], Mapping[tuple[Any, ...], float]] | None = None
-    """Function that returns the paper's own values by levels of `factors`; `None` without any."""
+    """Function that returns the paper's own values by levels of `factors`; `None` if it has none.
+    """
     unit: str = ""
     """Unit of the metrics whose unit is in no table of the runs."""
     margin: float = 0.15
@@ -190,7 +191,7 @@ class Paper:
     published: Callable[[], Frames] = dict
     """Returns the paper's own numbers as tables with one seed.
 
-    From these tables follows whether the paper's own numbers support its claims.
+    These tables show whether the paper's own numbers support its claims.
     """
     withdrawn: Sequence[Withdrawn] = ()
     """Claims that are no longer judged."""
@@ -220,7 +221,7 @@ class Paper:
     work: Callable[[Any], float] | None = None
     """Returns the simulated seconds of all runs of a size, weighted by their traffic.
 
-    The ratio of two sizes' values is the ratio of their CPU times. `None` if it is unknown.
+    The ratio of two sizes' values is the ratio of their CPU times. `None` if this ratio is unknown.
     """
     real: Real | None = None
     """The runs by real programs; `None` if the study has no such runs."""

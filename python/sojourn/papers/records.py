@@ -137,7 +137,7 @@ def rows(today: date | None = None) -> list[dict[str, str]]:
 
 
 def footnotes() -> list[str]:
-    """Returns notes on the table of `rows`, among them studies that another engine has made."""
+    """Returns notes on the table of `rows`, such as which studies another engine has made."""
     notes = ["Linux: in virtual time. time: CPU time of the simulated runs."]
     fingerprint = _core.fingerprint()
     other = [one["study"] for one in listed() if one["engine"] not in (None, fingerprint)]
@@ -162,7 +162,7 @@ def calibrated() -> float:
 
 
 class Meter:
-    """Measures the CPU time of runs; a file keeps it across interruptions."""
+    """Measures the CPU time of runs; a file stores it, so that a later process can continue."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -193,7 +193,7 @@ class Meter:
 def took(spent: Mapping[str, float]) -> dict[str, float]:
     """Returns CPU times for a record, with this machine's `calibration`.
 
-    Divided by the calibration, they predict the CPU times on another machine.
+    The quotients of CPU times and calibration predict the CPU times on another machine.
     """
     return {**{k: round(v, 1) for k, v in spent.items()}, "calibration": round(calibrated(), 4)}
 
@@ -203,8 +203,8 @@ def expected(name: str, size: str) -> dict[str, float] | None:
 
     `cpu` is the time of all threads, `serial` the time that cannot be divided between cores. Both
     follow from the recorded times of `size`, `quick` or `full`. If only the quick size is recorded,
-    the times of the full size follow from the ratio of their work. Returns `None` if neither is
-    known.
+    the times of the full size follow from the ratio of their work. Returns `None` if the times
+    cannot be derived so.
     """
     known: Mapping[str, Mapping[str, float]] = (record(name) or {}).get("took", {})
     study, more = load(name), 1.0

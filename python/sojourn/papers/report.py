@@ -59,7 +59,7 @@ def _real(outcome: Outcome) -> tuple[Drawn, Titled, list[str]]:
 
 
 def _withdrawn(outcome: Outcome) -> Titled:
-    """Returns the table of withdrawn claims; nothing if there are no withdrawn claims."""
+    """Returns the table of withdrawn claims with its title; empty without withdrawn claims."""
     listed = [claim.as_dict() for claim in outcome.paper.withdrawn]
     return [("Withdrawn claims", pd.DataFrame(listed))] if listed else []
 

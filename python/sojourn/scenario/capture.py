@@ -22,7 +22,7 @@ class CaptureProblem(Exception):
 def loaded(app: Json, read: files.Read) -> Json:
     """Returns a plan's `replay` application with the packets of its capture file.
 
-    Raises `CaptureProblem`.
+    Raises `CaptureProblem` if the file cannot be read or replayed.
     """
     try:
         data = read(app["file"], limits.CAPTURE_BYTES)

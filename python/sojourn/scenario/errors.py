@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 SHOWN = 40
-"""Number of problems in the text of a `ScenarioError`; its `problems` has all."""
+"""Maximum number of problems in the text of a `ScenarioError`; its `problems` has all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ def read(folder: Path, name: str, most: int) -> bytes:
 def place(pattern: re.Pattern[str], text: str) -> tuple[int, int]:
     """Returns the start and end of a file's name in a text: group 2 of the pattern.
 
-    Without a match, the whole text.
+    Without a match, returns the range of the whole text.
     """
     match = pattern.search(text)
     return match.span(2) if match else (0, len(text))

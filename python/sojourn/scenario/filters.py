@@ -29,7 +29,7 @@ def has_hosts(queue: str) -> bool:
 
 
 def unknown_host(queue: str) -> str | None:
-    """Returns the first name of a host in a queue's filters that is not replaced; None if none."""
+    """Returns the first name of a host in a queue's filters; None if all hosts are numbers."""
     for statement in _STATEMENT.finditer(queue):
         if found := _HOST.search(statement[0]):
             return found[2]

@@ -124,8 +124,8 @@ def senders_receivers(scenario: Scenario) -> tuple[list[str], list[str]]:
 def place(scenario: Scenario, interface: str | None, machine: str | None) -> Placement:
     """Returns the placement of the bottleneck's queue on the machine of the node `machine`.
 
-    An argument that is None has the value in the scenario's `[deploy]`; without one, the machine is
-    the sender and the interface `eth0`.
+    An argument that is None has the value in the scenario's `[deploy]`; without such a value, the
+    machine is the sender and the interface `eth0`.
     """
     asked = scenario.model.deploy
     dev = interface if interface is not None else asked.interface or DEFAULT_INTERFACE
@@ -185,7 +185,7 @@ def place(scenario: Scenario, interface: str | None, machine: str | None) -> Pla
 
 
 def rate_text(rate: int) -> str:
-    """Returns a rate in `tc`'s words: in kbit/s if it is a whole number, otherwise in bit/s."""
+    """Returns a rate in `tc`'s words: whole kbit/s if the rate is a multiple, otherwise bit/s."""
     return f"{rate}bit" if rate % 1000 else f"{rate // 1000}kbit"
 
 

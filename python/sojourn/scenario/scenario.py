@@ -98,7 +98,7 @@ class Scenario:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Scenario is immutable: use `replace`")
 
-    # Its content
+    # Content
 
     @property
     def model(self) -> Model:
@@ -132,7 +132,7 @@ class Scenario:
     def bottleneck(self) -> str:
         """Name of the link whose queue is studied; `NAME.reverse` is a link's other direction.
 
-        For several links that are studied together, their common name.
+        If several links are studied together, it is their common name.
         """
         return str(self.__dict__["_plan"]["observe"]["bottleneck"]["name"])
 
@@ -219,7 +219,7 @@ class Scenario:
         found.extend(_rates_in_bytes(parts, ()))
         return list(dict.fromkeys(found))
 
-    # Another one
+    # Changed copies
 
     def replace(self, changes: Mapping[str, Any] | None = None, /, **keys: Any) -> Scenario:
         """Returns the scenario with changed keys, each given by its dotted name.
@@ -279,7 +279,7 @@ class Scenario:
         others = (self.with_queue(queue).bottleneck_link["params"]["queue"] for queue in named)
         return named if own in others else [self.queue_name, *named]
 
-    # Its plan
+    # Plan and runs
 
     def plan(self) -> dict[str, Any]:
         """Returns the plan: the scenario in numbers.

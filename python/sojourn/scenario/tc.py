@@ -99,7 +99,8 @@ def shaper(dev: str, rate: int, overhead: int, cells: str = "none") -> list[str]
 def burst_of(rate: int) -> int:
     """Returns the burst of a shaper in bytes.
 
-    It is the amount for a timer tick of one millisecond and at least two full frames. A larger
-    burst would reach the line at the interface's speed and queue there, outside the discipline.
+    The burst is the data of one millisecond (a timer tick) at `rate`, at least two full frames. A
+    larger burst would reach the line at the interface's speed and queue there, outside the
+    discipline.
     """
     return max(2 * 1514, rate // 8000)

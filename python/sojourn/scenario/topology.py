@@ -36,7 +36,7 @@ NO_CELLS = "none"
 """Value of `cells` for a link that does not divide packets into cells."""
 
 Layer = tuple[Part, Path]
-"""A table that describes links, and its path; earlier layers override later ones."""
+"""A table that describes links, and its path; earlier layers override later layers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +277,7 @@ def _mesh(t: Mesh) -> list[OneWay]:
 
 
 def links_of(model: Model) -> list[OneWay]:
-    """Returns every direction of every link: the template's first, then those of `[links]`."""
+    """Returns every direction of every link: the template's links, then the links in `[links]`."""
     links: list[OneWay] = []
     match model.topology:
         case Dumbbell() as t:

@@ -262,7 +262,7 @@ def _handle(
 ) -> str | None:
     """Returns the handle of a discipline: from the table, or from the name of its first class.
 
-    Otherwise `default`.
+    Without both, returns `default`.
     """
     if "handle" in table:
         given = _text(table, "handle", at, what := "the handle of the discipline, such as 1:")

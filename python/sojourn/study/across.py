@@ -76,7 +76,7 @@ class AcrossEngines:
 
     @classmethod
     def open(cls, folder: str | Path) -> AcrossEngines:
-        """Returns the comparison whose results are in a folder; raises `ResultsError` otherwise."""
+        """Returns the comparison in a results folder; raises `ResultsError` without one."""
         results = Results.open(folder)
         if results.kind != "comparison":
             raise ResultsError(results.folder, f"holds a {results.kind}, not a comparison")

@@ -216,9 +216,9 @@ def undecided(c: Comparison, own: str) -> str:
 
 
 def kept(c: Comparison, own: str) -> str:
-    """Returns a note on the scenario's own choice `own` if it is not worse than the best.
+    """Returns a note if the scenario's own choice `own` is not significantly worse than the best.
 
-    The note is empty if this choice is worse or was not compared.
+    The note is empty if this choice is the best, is worse or was not compared.
     """
     verdict = next((e.verdict for e in c.entries if e.choice == own), None)
     if verdict == "as good as":

@@ -14,8 +14,7 @@ FILES = "files"
 """Name of the subfolder of a results folder with these files; each run has a folder in it."""
 
 PCAPNG = bytes.fromhex("0a0d0d0a")
-"""First bytes of a capture in pcapng format: a capture of real packets, before and after a queue.
-"""
+"""First bytes of a capture in pcapng format, which has real packets before and after a queue."""
 
 
 def write(folder: Path, plan_json: str, record: Record) -> dict[str, str]:

@@ -1,10 +1,10 @@
-"""Comparison of differences between queues with the simulator's error against Linux.
+"""Check whether simulated differences between queues exceed the simulator's error against Linux.
 
 The simulator and Linux in virtual time ran the same grid of cells (`agreement.json`, recorded by
 `tests/agreement`). For two queues in a cell, the simulator's error is its difference between them
 minus Linux's difference. For a comparison, only the cells that are similar to its scenario count:
-they have the same applications, transports and disciplines, and every number is within a factor of
-two.
+they have the same applications, transports and disciplines, and their numbers differ from the
+scenario's by at most a factor of two.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ class Unlike(Exception):
 
 @dataclass(frozen=True)
 class Calibration:
-    """Differences of a comparison's queues to the best queue, against the simulator's error."""
+    """Result of comparing the queues' differences to the best queue with the simulator's errors."""
 
     within: dict[str, float]
-    """Simulator's errors by queue, for queues whose difference is at most the error."""
+    """Largest error in similar cells by queue, for queues whose difference is at most this error.
+    """
     beyond: dict[str, float]
-    """Simulator's errors by queue, for queues whose difference exceeds the error."""
+    """Largest error in similar cells by queue, for queues whose difference exceeds this error."""
     unknown: dict[str, str]
     """Reasons by queue, for queues without a similar cell."""
     cells: int

@@ -69,9 +69,9 @@ class Factor:
     def make(cls, name: str, values: object, queue_keys: Sequence[str]) -> Factor:
         """Returns the factor of `vary(name=values)`.
 
-        A list has values of the scenario's key `name`; `queue` means the keys `queue_keys`, the
-        queues of the bottleneck. A table has named levels. Each is a value of the key, or a table
-        of changes to the scenario.
+        `values` is a list of values of the scenario's key `name`, or a table of named levels. A
+        named level is a value of this key, or a table of changes to the scenario. The name `queue`
+        means the keys `queue_keys`, the queues of the bottleneck.
         """
         if name in RESERVED:
             raise StudyError(

@@ -39,16 +39,16 @@ AHEAD = 2
 LISTEN = 0.5
 """Interval in seconds at which a call checks its progress and whether the study was stopped."""
 LOOK = 2.0
-"""Interval in seconds at which the list of workers is updated."""
+"""Interval in seconds at which the list of workers is updated; `LISTEN` if the list is empty."""
 MESSAGES_PER_SECOND = 100
 """Maximum number of progress messages per second that all workers send together."""
 NAMED = 3
-"""Maximum number of workers that a message lists; it counts the other workers."""
+"""Maximum number of workers that a message lists by address; it only counts further workers."""
 
 
 @dataclass(frozen=True)
 class Tls:
-    """PEM files for a TLS connection to the scheduler; false if none is given."""
+    """PEM files for a TLS connection to the scheduler; false without any file."""
 
     ca: Path | None = None
     """Certificates of the authorities that sign the scheduler's certificate."""
@@ -74,7 +74,7 @@ def _dask() -> Any:
 
 @contextlib.contextmanager
 def connected(on: Place, tls: Tls | None = None) -> Iterator[Client]:
-    """Yields a Dask client of the cluster `on`; closes it at the end unless `on` is a client.
+    """Yields a Dask client of the cluster `on`; closes the client at the end unless `on` is one.
 
     Raises `ClusterError` if Dask is missing or the scheduler cannot be reached, and `OSError` if a
     TLS file is missing.
@@ -196,7 +196,7 @@ class Cluster:
     def simulate_many(self, runs: Wanted, progress: RunProgress | None = None) -> Shipped:
         """Makes runs one after the other on a worker.
 
-        If a call ends its workers, later calls have one run each, so that the faulty run can be
+        If the workers of a call die, later calls have one run each, so that the faulty run can be
         identified.
         """
         from distributed.scheduler import KilledWorker
@@ -204,7 +204,7 @@ class Cluster:
         asked = runs[:1] if self._careful else runs
         try:
             return self._shipped(asked, progress)
-        except (Exception, AsyncCancelledError) as error:  # noqa: BLE001 - the first run's error
+        except (Exception, AsyncCancelledError) as error:  # noqa: BLE001 - returned as the fault
             if isinstance(error, KilledWorker) and len(asked) > 1:
                 self._careful = True
                 return Shipped()
@@ -226,7 +226,7 @@ class Cluster:
                         return Shipped()
                 made = future.result()
             finally:
-                future.release()  # the traceback of an error would keep a reference to it
+                future.release()  # an error's traceback would keep the future alive
         finally:
             del self._at[key]
         if isinstance(made, Shipped):

@@ -206,7 +206,7 @@ class Coexistence:
         return found
 
     def answer(self) -> str:
-        """Returns a sentence for each rival: where it does more harm than a second incumbent."""
+        """Returns sentences on the queues where a rival harms more than a second incumbent does."""
         lines = []
         for incumbent in self.incumbents:
             for rival in self.rivals(incumbent):

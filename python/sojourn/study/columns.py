@@ -30,7 +30,8 @@ A thread of Arrow that releases Python memory while the interpreter ends aborts 
 ("terminate called without an active exception"). A run's tables are too small to gain from threads.
 """
 
-# Types are stated because a seed may need 64 bits, and a table without rows has no values.
+# Arrow cannot derive these types from the values: a seed may need 64 unsigned bits, and a table may
+# have no rows.
 _FRONT = {"seed": pa.uint64(), "key": pa.string(), "about": pa.string(), "plan": pa.string()}
 
 GROUP = 1 << 17

@@ -65,7 +65,7 @@ class Entry:
     value: stats.Interval
     """Mean of the deciding metric over seeds, with its 95 % interval."""
     difference: stats.Interval | None
-    """Difference to the best choice, paired by seed, with the interval that gives the verdict.
+    """This choice's mean minus the best choice's, paired by seed, with the verdict's interval.
 
     `None` for the best choice itself, and if a condition is not met.
     """
@@ -148,7 +148,7 @@ class Comparison:
 
     @classmethod
     def open(cls, folder: str | Path) -> Comparison:
-        """Returns the comparison whose results are in a folder; raises `ResultsError` otherwise."""
+        """Returns the comparison in a results folder; raises `ResultsError` without one."""
         results = Results.open(folder)
         if results.kind != "comparison":
             raise ResultsError(results.folder, f"holds a {results.kind}, not a comparison")
@@ -368,7 +368,7 @@ class Comparison:
     def seeds_to_decide(self) -> dict[str, int]:
         """Returns, by undecided choice, the approximate number of seeds that would decide.
 
-        Choices for which it cannot be estimated (`stats.Gap.seeds`) are omitted.
+        Choices for which this number cannot be estimated (`stats.Gap.seeds`) are omitted.
         """
         first, *others = self.ranking.order or ("",)
         wanted = {q: self.ranking.gaps[first, q].seeds for q in others}
@@ -537,8 +537,8 @@ def compare(
     or empty. `smallest` is the smallest difference of interest, such as `5%` or `2ms`. The default
     of these arguments is the scenario's `[question]`, if it has one. All choices are run with the
     same seeds. `out`, `workers`, `progress` and `on` are those of `Study.run`. A user's policy that
-    fails is excluded, and `fault` of the comparison has its error; if all fail, the error is
-    raised.
+    fails is excluded, and `fault` of the comparison has the error; if the policies of all choices
+    fail, the error is raised.
 
     With `until`, precisions such as `sojourn_p95 ± 2%` replace `seeds`: runs end when the
     differences of all pairs have this precision, or at `max_seeds` (by default, 1000). `stopping`

@@ -24,7 +24,8 @@ class Check:
     """The condition as text."""
     met: bool
     borderline: bool
-    """Whether the interval contains the bound, so that other seeds could decide differently."""
+    """Whether the mean's interval contains the bound, so that other seeds could decide differently.
+    """
     reason: str
     """Description of a condition that is not met or borderline; empty otherwise."""
     found: str = ""

@@ -182,7 +182,7 @@ def contrasts(
             pairs.append((x, y))
     if not pairs:
         raise StudyError(f"nothing to compare with {factor} {base}: no cell has another level")
-    # The registry has no smallest difference for a policy's internal state: every difference
+    # The registry has no smallest difference for a policy's internal state, so every difference
     # counts.
     least = Interest(0.0, 0.0, "none") if find(column) is None else interest(column, smallest)
     return Contrasts(

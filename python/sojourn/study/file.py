@@ -67,7 +67,7 @@ def _data(text: str) -> dict[str, Any] | None:
     """Returns the data of a TOML text; `None` if it is not valid TOML."""
     try:
         return tomllib.loads(text)
-    except ValueError:  # a line of a multi-line string began like a table's head
+    except ValueError:  # `_without_study` removed a line of a string
         return None
 
 

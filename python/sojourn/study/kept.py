@@ -21,7 +21,9 @@ _PATTERN = re.compile(r"[*?\[\]]")
 _ALWAYS = SUMMARY
 
 WITHOUT_SERIES = tuple(name for name in (*TABLES, *ASKED) if name not in (SUMMARY, "series"))
-"""Tables without the time series `series`, which is half of a run's size. The summary is implied.
+"""Tables without the time series `series`, which is half of a run's size.
+
+The summary is always stored, and so not listed.
 """
 
 
@@ -62,7 +64,7 @@ class Kept:
         return self.tables is None or name == _ALWAYS or name in self.tables
 
     def columns(self, names: Iterable[str]) -> list[str]:
-        """Returns those of the summary's columns `names` that are stored, in their order."""
+        """Returns the stored columns among the summary's columns `names`, in the same order."""
         if self.metrics is None:
             return list(names)
         return [n for n in names if any(fnmatchcase(n, m) for m in self.metrics)]

@@ -24,7 +24,7 @@ def store_of(column: str, columns: Iterable[str]) -> str | None:
 
 
 def headline(columns: Iterable[str]) -> list[str]:
-    """Returns the metrics that matter for most questions; with a store, its metrics."""
+    """Returns the metrics that matter for most questions; for a store, the store's metrics."""
     there = list(columns)
     stores = [c.removesuffix(".acknowledged") for c in there if c.endswith(".acknowledged")]
     named = next((s for s in stores if "." not in s), None)

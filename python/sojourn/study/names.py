@@ -52,8 +52,8 @@ def short_names(queues: Sequence[str]) -> dict[str, str]:
 def elided(queue: str, kept: str, longest: int) -> str:
     """Returns the words of a queue, shortened to `longest` characters by an ellipsis in the middle.
 
-    The words of its short name `kept` are always included. Of several statements, only the first is
-    included.
+    The words of its short name `kept` are always included. If the queue has several statements and
+    its short name is only its kind, the result is the whole first statement with an ellipsis.
     """
     first, statements, _ = queue.partition(";")
     if statements and kept == first.split(maxsplit=1)[0]:

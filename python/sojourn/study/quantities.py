@@ -44,7 +44,7 @@ def scale(unit: str, values: Iterable[float], metric: str = "") -> Scale:
     if unit in _PREFIXES:
         steps = _PREFIXES[unit]
         if largest == 0.0:
-            # Without values, the most common unit: ms, Mbit/s or B.
+            # If all values are zero or missing, the unit is ms, Mbit/s or B.
             return Scale(*steps[1]) if unit != "B" else Scale(*steps[-1])
         # 0.9995 of a unit is rounded to 1.00.
         fits = (k for k, (factor, _) in enumerate(steps) if largest >= factor * 0.9995)

@@ -19,7 +19,7 @@ from sojourn.study.table import BACKLOG
 
 BY, SUBJECT_TO = rules.BY, rules.SUBJECT_TO
 BY_OTHERWISE = BACKLOG
-"""Default metric if an engine does not measure the metric `usual`."""
+"""Default metric if an engine does not measure the metric that `usual` returns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,8 @@ class Asked:
     subject_to: str = ""
     """Conditions; empty without conditions."""
     smallest: str | None = None
-    """Smallest difference of interest of `by` as text; `None` for that of the registry."""
+    """Smallest difference of interest of `by` as text; `None` for the difference in the registry.
+    """
     chosen: bool = False
     """Whether `by` is a default and not stated by the user."""
 
@@ -49,8 +50,8 @@ class Asked:
 def interest(by: str, text: str | None) -> Interest:
     """Returns the smallest difference of interest of a metric.
 
-    `text` states it, such as `5%`; `None` means that of the registry. Raises `StudyError` for an
-    invalid text.
+    `text` states this difference, such as `5%`; `None` means the difference in the registry. Raises
+    `StudyError` for an invalid text.
     """
     try:
         return rules.interest(by, text)
@@ -74,10 +75,10 @@ def asked(question: Mapping[str, Any]) -> dict[str, Any]:
 def usual(scenario: Scenario) -> str:
     """Returns the metric that decides by default.
 
-    For a store it is the tail of the latency. Otherwise it is a metric of the group of interactive
-    flows whose packets cross the bottleneck (`scenario.question.candidates`). If there are several
-    such groups, it is the metric of the group with the worst value in a simulated run with seed 1.
-    Without such a group it is the queueing delay of all packets.
+    For a store it is the 99th percentile of the latency. Otherwise it is a metric of the group of
+    interactive flows whose packets cross the bottleneck (`scenario.question.candidates`). If there
+    are several such groups, it is the metric of the group with the worst value in a simulated run
+    with seed 1. Without such a group it is the queueing delay of all packets.
     """
     found = rules.candidates(scenario.plan())
     return found[0] if len(found) == 1 else _worst_off(scenario, found)

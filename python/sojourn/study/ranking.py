@@ -60,7 +60,7 @@ class Ranking:
 
     @cached_property
     def letters(self) -> Mapping[str, str]:
-        """Returns the compact letter display: choices with a common letter do not differ."""
+        """Returns the group letters by choice: choices with a common letter do not differ."""
         return letters(self.order, {frozenset(pair) for pair in self._apart})
 
     @property

@@ -95,7 +95,8 @@ class StoredRun:
         """Repeats the run and compares its trace hash with the recorded hash.
 
         Raises `StudyError` if they differ. An engine with another fingerprint is rejected, because
-        its results may differ. With `any_engine` it is accepted, and a difference is no error.
+        its results may differ. With `any_engine` such an engine is accepted, and its hash is not
+        compared.
         """
         if self.key != run_key(plan_hash(self.plan_json), self.seed, self.about["engine"]):
             raise StudyError(
@@ -190,7 +191,7 @@ class Results:
         return Scenario.from_dict(self.manifest.scenario)
 
     def scenario_of(self, **levels: Any) -> Scenario:
-        """Returns the scenario of the first cell with these levels; raises `StudyError` without."""
+        """Returns the scenario of the first cell with these levels; `StudyError` without a cell."""
         levels.pop(ENGINE, None)
         for cell in self.manifest.cells:
             if all(cell["factors"].get(k) == v for k, v in levels.items()):

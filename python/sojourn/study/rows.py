@@ -58,7 +58,7 @@ class PlainRows:
         )
 
     def only(self, names: Iterable[str]) -> PlainRows:
-        """Returns the table with the named columns only, in their order."""
+        """Returns the table with only the columns `names`, in the order of this table."""
         wanted = set(names)
         return PlainRows(
             {n: values for n, values in self.columns.items() if n in wanted},

@@ -193,7 +193,7 @@ class Runner:
                 self._failure.__cause__ = error
 
     def _staff(self, slots: int) -> None:
-        """Adjusts the number of threads to `slots`, but starts no more threads than runs wait."""
+        """Adjusts the number of threads to `slots`, but to no more than the waiting runs need."""
         self._threads = [t for t in self._threads if t.is_alive()]
         with self._changed:
             self._surplus = max(len(self._threads) - slots, 0)
@@ -301,7 +301,7 @@ class Runner:
 
 
 def flush_after(elapsed: float) -> float:
-    """Returns the interval in seconds at which finished runs are written after `elapsed` s."""
+    """Returns the interval of writes of finished runs in seconds, `elapsed` s after the start."""
     least, most = FLUSH
     return min(max(least, LOST * elapsed), most)
 

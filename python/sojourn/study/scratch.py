@@ -116,7 +116,7 @@ class Scratch:
         if name == SUMMARY:
             return columns.to_arrow(self._summaries[key])
         path, number = self._places[key]
-        stacks = pickle.loads(zlib.decompress(path.read_bytes()))  # noqa: S301 - our own
+        stacks = pickle.loads(zlib.decompress(path.read_bytes()))  # noqa: S301 - our own file
         found = of_runs(stacks.get(name, ())).get(number, [])
         return None if not found and name in ASKED else columns.to_arrow(found)
 

@@ -79,8 +79,8 @@ class Store:
     def open(self, wanted: Manifest) -> Manifest:
         """Creates the folder for a study, or continues the study in the folder.
 
-        Returns the manifest. Raises `ResultsError` if the folder has another study or other files;
-        it is not changed then.
+        Returns the manifest. Raises `ResultsError`, without a change to the folder, if the folder
+        has another study or other files.
         """
         self._check_free()
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -263,7 +263,8 @@ class Store:
     def claim(self, keys: Iterable[str]) -> set[str]:
         """Claims runs for this session.
 
-        Returns the keys of the claimed runs: those that no session has claimed or made.
+        Returns the keys of the claimed runs: runs that no other session has claimed and no session
+        has made.
         """
         with self._lock:
             mine = {key for key in keys if self._claims.take(key)}

@@ -54,7 +54,7 @@ class Table:
         bottleneck: str | None = None,
         results: Results | None = None,
     ) -> Table:
-        """Returns the table of a compacted summary."""
+        """Returns the table with the rows, and the columns' units, of an Arrow table."""
         from sojourn.study import columns
 
         return cls(columns.frame(table), factors, columns.units(table), bottleneck, results)
@@ -187,7 +187,7 @@ class Table:
         """Returns the measured metrics that most likely answer the user's question.
 
         The first is the deciding metric of the study, if it has one. If an engine does not measure
-        all of these metrics, the backlog is added.
+        all of these metrics, the backlog comes before them.
         """
         asked = None if self.results is None else self.results.manifest.question.get("by")
         usual = list(dict.fromkeys([*filter(None, [asked]), *headline(self.metrics)]))
@@ -393,7 +393,7 @@ class Table:
         return pd.concat(parts).reset_index(drop=True)
 
     def judge(self, claims: Sequence[stats.Claim], alpha: float = 0.05) -> list[stats.Judgement]:
-        """Returns the verdicts on claims about this study, with a common alpha."""
+        """Returns the verdicts on claims about this study, with a common `alpha` (Holm)."""
         return stats.judge(claims, self.frame, alpha)
 
     @property

@@ -147,7 +147,7 @@ class Width:
 
 @dataclass(frozen=True)
 class Stopping:
-    """How the runs ended: the looks, and the precisions at the last look."""
+    """The looks at the results, and the precisions at the last look."""
 
     rule: Until
     paired: bool
@@ -184,7 +184,7 @@ class Stopping:
         return f"the difference, paired by seed, of the {mean}"
 
     def widest(self) -> list[Width]:
-        """Returns, for each metric, the precision that is farthest from the required one."""
+        """Returns, for each metric, the interval that is farthest from the required precision."""
 
         def rank(one: Width) -> tuple[bool, float]:
             return not one.reached, math.inf if math.isnan(one.lacking) else one.lacking

@@ -46,9 +46,9 @@ class Selection:
     filters: tuple[str, ...]
     """The filters of our queue that replace the filter of `tc`: conditions and class."""
     flows: tuple[str, ...]
-    """Names of flows with packets that match the filter and no earlier one."""
+    """Names of flows with packets that match the filter and no earlier filter."""
     answers: tuple[str, ...]
-    """Names of flows whose packets from the receiver match the filter and no earlier one."""
+    """Names of flows whose packets from the receiver match the filter and no earlier filter."""
 
     def __str__(self) -> str:
         flows = ", ".join(
@@ -111,7 +111,7 @@ def apply(
     *,
     partial: bool = False,
 ) -> Applied:
-    """Puts the queues that were read on the scenario's bottleneck, and on its other direction.
+    """Puts the queues that were read on the scenario's bottleneck, in one or both directions.
 
     `devices` names the device for the bottleneck, or two devices separated by a comma, of which the
     second is for the other direction. `hosts` maps addresses to nodes. Parts that could not be read

@@ -51,7 +51,7 @@ def descended(
     inner: set[Name],
     default: Name,
 ) -> list[Rule]:
-    """Returns the rules; one that leads to an inner class is replaced by the class's own rules.
+    """Returns the rules; a rule that leads to an inner class is replaced by this class's rules.
 
     A packet that matches no rule of an inner class goes to the default class, as in Linux.
     """

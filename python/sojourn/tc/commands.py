@@ -300,7 +300,7 @@ class _Options(Words):
 def _of_handle(filters_: list[Filter], handle: str) -> list[Filter]:
     """Returns the filters that have the handle `handle`.
 
-    A filter of `u32` without one has a handle by its order: `800::800`, `800::801`, ....
+    A filter of `u32` whose command states no handle has one by its order: `800::800`, `800::801`.
     """
     if given := [one for one in filters_ if one.handle == handle]:
         return given

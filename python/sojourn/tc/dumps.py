@@ -306,7 +306,7 @@ def _entries(file: str, text: str) -> Iterator[tuple[Place, list[str], list[tupl
 
 
 def shown_words(kind: str, words: list[str]) -> tuple[list[str], str | None]:
-    """Returns the words that `tc` prints for a discipline as it accepts them, and a notice."""
+    """Returns the printed words of a discipline as words that `tc` accepts, and a notice."""
     dropped = _DROPPED.get(kind, {})
     kept: list[str] = []
     at = 0
@@ -344,7 +344,7 @@ def shown_words(kind: str, words: list[str]) -> tuple[list[str], str | None]:
 
 
 def class_words(kind: str, words: list[str]) -> list[str]:
-    """Returns the words that `tc` prints for a class as `tc` accepts them."""
+    """Returns the printed words of a class as words that `tc` accepts."""
     # In `burst 15Kb/1mpu 0b`, the cell size after the slash has no effect on current kernels.
     text = re.sub(r"/\d+ ?(mpu \S+)?(?: ?overhead \S+)?", " ", " ".join(words))
     kept: list[str] = []

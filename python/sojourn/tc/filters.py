@@ -26,7 +26,7 @@ NOT_READ = {
 FLOW_KEYS = ("keys", "key", "divisor", "baseclass", "perturb", "addend", "rshift")
 """Words of the filter `flow` that take a value."""
 WHOLE = {"src", "dst", "proto-src", "proto-dst"}
-"""Keys of the filter `flow` that distinguish every pair of flows only together."""
+"""Keys of the filter `flow` that must all be given to distinguish every pair of flows."""
 PASS = {"pass", "ok", "continue", "reclassify", "pipe"}
 
 Condition = tuple[str, str]
@@ -43,7 +43,7 @@ class Meaning:
 
 
 def read_command(new: Filter, words: list[str]) -> None:
-    """Reads the words of a filter after its kind into `new`; raises `Refused`."""
+    """Reads the words of a filter after its kind into `new`; raises `Refused` if it cannot."""
     if why := NOT_READ.get(new.kind):
         raise Refused(f"`{new.kind}` filters are not supported: {why}", new.kind)
     reader = {"u32": _u32, "flower": _flower, "basic": _basic, "flow": _flow}
@@ -239,7 +239,7 @@ def _flower(new: Filter, key: str, given: Words) -> None:
 
 
 def flower_key(new: Filter, key: str, value: str) -> None:
-    """Adds a test of the filter `flower` to `new`; raises `Refused`."""
+    """Adds a test of the filter `flower` to `new`; raises `Refused` for an unsupported test."""
     if key == "eth_type":
         new.protocol = value
     elif key == "ip_proto":
@@ -306,7 +306,7 @@ def _expression(new: Filter, given: Words) -> None:
 
 
 def basic_match(new: Filter, text: str) -> None:
-    """Adds the tests of an expression of `basic` or `flow` to `new`; raises `Refused`."""
+    """Adds the tests of an expression of `basic` or `flow`; raises `Refused` for other tests."""
     whole = text.strip()
     if whole.startswith("(") and whole.endswith(")"):
         whole = whole[1:-1]
@@ -489,7 +489,7 @@ def _address(
 
 
 def read_number(text: str, base: int = 0) -> int:
-    """Returns a number of at most 32 bits as `tc` reads it; raises `Refused`.
+    """Returns a number of at most 32 bits as `tc` reads it; raises `Refused` for other texts.
 
     `base` 0 means hexadecimal after `0x`, otherwise decimal; masks have base 16.
     """
@@ -504,7 +504,7 @@ def read_number(text: str, base: int = 0) -> int:
 
 
 def read_network(text: str) -> IPv4Network:
-    """Returns an IPv4 network as `tc` reads it; an address is a network of one.
+    """Returns an IPv4 network as `tc` reads it; an address is a network with one address.
 
     Raises `Refused`.
     """
@@ -520,7 +520,8 @@ def read_network(text: str) -> IPv4Network:
 def spread(found: Filter, major: int) -> tuple[Name, int]:
     """Returns the first class over which a filter distributes flows, and the number of classes.
 
-    `major` is the number of its discipline. Raises `Refused` for options that are not supported.
+    `major` is the number of the filter's discipline. Raises `Refused` for options that are not
+    supported.
     """
     if found.flow.get("mode") == "map":
         message = "`flow map` selects the class by a field of the packet, which is not modelled"

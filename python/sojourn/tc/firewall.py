@@ -40,7 +40,7 @@ class Rewriter:
         self._conditions = conditions
 
     def rewritten(self, rules: Sequence[Rule], major: int) -> list[Rule]:
-        """Returns rules that send each packet where `rules` send it after the firewall."""
+        """Returns rules for packets before the firewall; `rules` are those for packets after it."""
         found = [*self._by_class(major), *rules]
         for name in reversed(self._firewall.entered()):
             found = self._before(name, found, found, found, 0)
@@ -101,8 +101,8 @@ class Rewriter:
             return met
         block = list(met[same:])
         if others[same:] == block[max(len(block) - len(others) + same, 0) :]:
-            # `block` ends with the rules of `others`, and only its other rules need the step's
-            # tests.
+            # `block` ends with the rules of `others`, and only the rules before these need the
+            # step's tests.
             block = block[: len(block) - len(others) + same]
         elif self._default is not None and not any(rule.is_total for rule in block):
             block.append(Rule((), self._default, step.place))

@@ -22,7 +22,7 @@ MODULES = {"tcp", "udp", "multiport", "dscp", "tos", "mark", "comment"}
 """Modules of `iptables` whose tests are supported."""
 BUILT_IN = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
 TABLES = {"raw": -300, "mangle": -150, "nat": 0, "filter": 1}
-"""Priority of each table at a hook; lower ones come first."""
+"""Priority of each table at a hook; the table with the lowest priority comes first."""
 _PORTS = {
     "--sport": "sport", "--source-port": "sport", "--dport": "dport",
     "--destination-port": "dport", "--sports": "sport", "--source-ports": "sport",
@@ -37,7 +37,7 @@ class Reader:
         self._firewall = firewall
 
     def command(self, words: list[str], place: Place) -> None:
-        """Applies a command, given by its words after the name; raises `Refused`."""
+        """Applies a command, given by its words after the name; raises `Refused` if unsupported."""
         self._command(words, place, "filter")
 
     def restore(self, text: str, place: Place) -> list[tuple[Place, Refused]]:

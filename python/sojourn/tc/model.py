@@ -17,7 +17,7 @@ INGRESS = 0xFFFF
 WORD = 0xFFFF_FFFF
 """Mask with all bits of a mark, or of a 32-bit word of the header."""
 HOOKS = ("prerouting", "input", "forward", "output", "postrouting")
-"""Hooks of the firewall in the order that packets pass them; a packet may pass all of them."""
+"""Hooks of the firewall in the order that packets pass them; packets are assumed to pass all."""
 
 
 class Refused(Exception):
@@ -55,7 +55,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in a file: its name, the line number from 1, and the text of the line."""
+    """A place in a file: the file's name, the line number from 1, and the text of the line."""
 
     file: str
     line: int
@@ -157,8 +157,7 @@ class Filter:
     parent: Name
     place: Place
     prio: int | None = None
-    """Order of evaluation, lowest first; None if Linux chooses it, before the earlier ones of this
-    kind."""
+    """Order of evaluation, lowest first; None if Linux chooses it (see `tree.AUTOMATIC`)."""
     protocol: str = "all"
     handle: str = ""
     matches: list[Match] = field(default_factory=list)
@@ -277,7 +276,7 @@ class Device:
         return Name(parent.major) if is_single else parent
 
     def check_depth(self, new: Discipline) -> None:
-        """Raises `Refused` for a discipline that would contain itself or be nested too deeply."""
+        """Raises `Refused` for a discipline in itself, or in more than `DEPTH` disciplines."""
         parent, depth = new.parent, 0
         while parent != ROOT and (above := self.handles.get(parent.major)) is not None:
             depth += 1
@@ -342,7 +341,7 @@ class Reading:
     asked: dict[str, None] = field(default_factory=dict)
     """Variables of scripts that have no value, in the order of their first use."""
     absent: dict[str, Place] = field(default_factory=dict)
-    """Files that scripts read but the user did not give, with the place of each."""
+    """Files that scripts read but the user did not give, each with the place of the command."""
     firewall: Firewall = field(default_factory=Firewall)
     """Rules of the firewall."""
 

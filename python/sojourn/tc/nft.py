@@ -123,7 +123,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
     for line in text.splitlines():
         clean = re.sub(r"(^|\s)#.*", "", line).strip().rstrip(";").strip()
         for name, value in defined.items():
-            clean = re.sub(rf"\${name}\b", lambda _: value, clean)  # noqa: B023 - at once
+            clean = re.sub(rf"\${name}\b", lambda _: value, clean)  # noqa: B023 - called at once
         if made := re.fullmatch(r"define\s+(\w+)\s*=\s*(.*)", clean):
             defined[made[1]] = made[2]
         elif clean:

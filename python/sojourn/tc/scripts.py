@@ -78,7 +78,7 @@ class Scripts:
         self._flush()
 
     def _parsed(self) -> List:
-        """Returns the parsed script; a line that is no shell command is a problem and skipped."""
+        """Returns the parsed script; a line that is no shell command is reported and skipped."""
         lines = list(self._lines)
         for _ in range(FAULTS):
             try:
@@ -187,7 +187,7 @@ class Scripts:
                         self._reading.device(device).length = int(value)
 
     def _flush(self) -> None:
-        """Applies the last command: at this point no further line can belong to the command."""
+        """Applies the last command, because no further line can belong to this command."""
         if self._last is None:
             return
         words, place = self._last

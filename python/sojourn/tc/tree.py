@@ -37,8 +37,10 @@ DEFAULT = ("htb", "hfsc")
 HOLDERS = CLASSFUL | {"mq"}
 """Disciplines that may have other disciplines below them."""
 AUTOMATIC = 0xC000
-"""Order that Linux gives to the first filter without one; each later filter gets the next lower
-one."""
+"""Order that Linux gives to the first filter whose command states no order.
+
+Each later filter without a stated order gets the next lower number.
+"""
 
 
 @dataclass(slots=True)
@@ -567,7 +569,7 @@ class _Builder:
     # The whole
 
     def _settled(self, root: Discipline) -> str | None:
-        """Returns the text of all valid statements; others are problems at their lines.
+        """Returns the text of all valid statements; reports invalid statements at their lines.
 
         Returns None if no text is left.
         """
@@ -600,7 +602,7 @@ class _Builder:
         return None
 
     def _leave_out(self, why: _core.WordError) -> bool:
-        """Removes the first invalid statement and those that depend on it.
+        """Removes the first invalid statement and the statements that depend on it.
 
         Returns whether any statement remains.
         """

@@ -152,7 +152,7 @@ def red_over_time(t: Terms) -> tuple[Claim, ...]:
 
 
 def flows(t: Terms) -> tuple[Claim, ...]:
-    """Returns the claims of section 6.2.1 (figure 8): five kinds of flow, exponential periods."""
+    """Returns the claims of section 6.2.1 (figure 8): five kinds of flow, Poisson traffic."""
     s = Section(t)
 
     def over(flows: tuple[str, ...], make: Callable[[Cell], Claim]) -> list[Claim]:

@@ -75,7 +75,7 @@ def _forgotten(f: pd.DataFrame) -> np.ndarray:
 def averages(found: pd.DataFrame) -> dict[str, float]:
     """Returns the thesis' numbers for a run: means over the samples.
 
-    For delay, loss and throughput also the last sample, with the suffix `_final`.
+    The result also has the last sample of delay, loss and throughput, with the suffix `_final`.
     """
     out = {}
     for name in ("fct", "delay", "plr", "queue", "sojourn", "throughput"):

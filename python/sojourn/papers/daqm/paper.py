@@ -177,7 +177,7 @@ def _series(outcome: Outcome, part: str, place: str, **cell: Any) -> dict[str, p
     """Returns sojourn time and queue length of a queue over time, by mechanism, with streaming.
 
     `part` is the name of the part, `place` the end of the queue's name, and `cell` has levels that
-    select a run. Empty if the runs are not in a folder.
+    select a run. The result is empty if the runs are not in a folder.
     """
     results = outcome.tables[part].results
     if results is None:

@@ -97,7 +97,8 @@ class RealSize:
         return len(REAL_MODELS) * len(EIGHT) * self.seeds
 
 
-#: Real runs in sequence take about half an hour; those of `REAL_FULL` take two hours.
+#: By `BETWEEN`, the real runs take about a quarter of an hour one after the other; those of
+#: `REAL_FULL` take about 50 minutes.
 REAL_QUICK = RealSize(3, 1, 3)
 REAL_FULL = RealSize(10, 2, 5)
 REAL_CLIENTS = 20
@@ -126,7 +127,7 @@ def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _seeds(number: int) -> Any:
-    """Returns `number` seeds from `FIRST_SEED` on, which no run before the claims used."""
+    """Returns `number` seeds from `FIRST_SEED` on, unused before the claims were fixed."""
     return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
 
 

@@ -1,10 +1,10 @@
 """The published numbers of the thesis and its follow-up.
 
 Tables 4 to 9 are from the thesis. The other numbers are means and final values of the follow-up's
-raw results, averaged as in the thesis. Where a number is in both, they agree to all printed digits.
-The follow-up has no queue lengths of FTP and streaming. All numbers have the published averaging:
-unweighted means over flows including ACK flows, without samples of zero in loss, queue length and
-sojourn time, and with drops at queues counted twice.
+raw results, averaged as in the thesis. Numbers that are in both sources agree to all printed
+digits. The follow-up has no queue lengths of FTP and streaming. All numbers have the published
+averaging: unweighted means over flows including ACK flows, without samples of zero in loss, queue
+length and sojourn time, and with drops at queues counted twice.
 """
 
 from __future__ import annotations

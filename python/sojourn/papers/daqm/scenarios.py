@@ -189,7 +189,7 @@ def as_published(traffic: Traffic, queue: str, duration: float) -> Scenario:
 
 
 def port_rate(traffic: Traffic, load: float, clients: int = CLIENTS) -> int:
-    """Returns the rate of a server's port in bit/s at which clients offer `load` times as much."""
+    """Returns the rate of a server's port in bit/s: clients offer `load` times this rate."""
     return round(clients * traffic.offered / SERVERS / load)
 
 

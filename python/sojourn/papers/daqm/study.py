@@ -82,7 +82,7 @@ def _spread(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def judged(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns the runs with a load above 1, on which claims are judged; all runs without a load."""
+    """Returns the runs on which claims are judged: load above 1, or all runs without loads."""
     return frame[frame["load"] > 1] if "load" in frame else frame
 
 

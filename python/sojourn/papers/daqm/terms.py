@@ -46,7 +46,10 @@ class Terms:
     figures: bool = False
     """Whether cells have the factor `figure`, the number of the thesis' figure."""
     each: str | None = None
-    """Factor at each level of which the claims about figures 6 to 10 are judged; `None` without."""
+    """Factor at whose levels the claims about figures 6 to 10 are judged separately.
+
+    `None` if these claims are judged on all runs together.
+    """
     full: Mapping[str, Cell] = field(default_factory=dict)
     """Levels of the heaviest load in section 6.3.2, by flow."""
 

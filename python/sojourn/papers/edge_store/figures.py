@@ -253,7 +253,7 @@ def beside_rows(outcome: Outcome) -> pd.DataFrame:
 
 
 def real_figures(outcome: Outcome) -> Drawn:
-    """Returns a figure of all cells: the paper's value, and both means with 95 % intervals."""
+    """Returns a figure of all cells: the paper's values, and real and simulated means."""
     cells, known = outcome.size.cells, published.by_cell()
     places = range(len(cells))
     with style.styled():

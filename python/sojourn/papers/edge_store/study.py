@@ -77,7 +77,7 @@ FACTORS = tuple(
 REAL_FULL = Size(tuple(dict.fromkeys(EIGHT + AT)), 1000, 30, claims.REAL, False, 5)
 REAL_QUICK = Size(FACTORS, 200, 10, claims.REAL_HIGH, False, 2)
 START = 45.0
-"""Approximate time in seconds that a real run takes before and after its writes."""
+"""Approximate time in seconds that a real run takes before and after its writes together."""
 
 #: Loss and delay in ms of the runs that distinguish phi from order statistics.
 WHERE = ("high", 50)
@@ -94,7 +94,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def seeds(number: int) -> Any:
-    """Returns `number` seeds from `FIRST_SEED` on, which no run before the claims used."""
+    """Returns `number` seeds from `FIRST_SEED` on, unused before the claims were fixed."""
     return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
 
 

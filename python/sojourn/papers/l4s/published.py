@@ -92,7 +92,7 @@ def _of(
 def frames() -> dict[str, pd.DataFrame]:
     """Returns the first flow's share of the throughput in each cell, as runs of one seed.
 
-    The tables are those of the metrics that claims name.
+    Each table has the name of the metric that claims use.
     """
     return {
         "s1_share": pd.DataFrame(

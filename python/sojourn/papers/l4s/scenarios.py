@@ -1,8 +1,8 @@
 """Scenarios of the sources: flows at one bottleneck.
 
 Each group of flows has its own host, whose link has the group's delay. This link leads to the
-bottleneck, or to a link that sends in bursts before it. If a source limits the rate with `htb`, the
-bottleneck link has this rate instead.
+bottleneck, or to a link before the bottleneck that sends in bursts. If a source limits the rate
+with `htb`, the bottleneck link has this rate instead.
 """
 
 from __future__ import annotations

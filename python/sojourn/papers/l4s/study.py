@@ -17,7 +17,7 @@ from sojourn.stats import Claim
 from sojourn.study import Table
 
 ABOVE, PACKETS = 0.025, 4
-"""Limit of a spike: seconds plus packets' transmission time, above the path's round-trip time."""
+"""Limit of a spike: base RTT plus `ABOVE` s plus the transmission time of `PACKETS` packets."""
 STEP = 30.0
 """Time in seconds at which the rate of scenario 2 falls."""
 STEP_RTT, BURST_RTT = 80, 20
@@ -40,7 +40,8 @@ class Size:
     mixed: tuple[float, float]
     """Length and warm-up of the part on RFC 9332."""
     fair: tuple[float, float]
-    """Length and warm-up of scenario 1. The source ran three minutes and measured the last."""
+    """Length and warm-up of scenario 1. The source ran three minutes and measured the last minute.
+    """
     shared: tuple[float, float]
     """Length and warm-up of all other parts except scenarios 2 and 3."""
     after: float

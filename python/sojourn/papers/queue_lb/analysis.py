@@ -40,7 +40,7 @@ from sojourn.stats import (
     welch,
 )
 
-#: Policies of the paper's two sets of experiments; the first policy is the one that it proposes.
+#: Policies of the paper's two sets of experiments; the policy that the paper proposes is first.
 SETS = {"IQLB": ("IQLB", *BENCHMARKS), "QTM": ("QTM", "IQLB", *BENCHMARKS)}
 
 

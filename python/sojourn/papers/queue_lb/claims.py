@@ -7,7 +7,7 @@ run are pooled as independent values. The claim on it is that F exceeds its crit
 logarithm of their ratio is above 0.
 
 The paper also shows that the total throughput of all clients rises with their number. This is no
-claim, because the networks were chosen by it.
+claim, because the networks were chosen to fit it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from sojourn.stats.verdict import Verdict
 FROZEN = "2026-11-23"
 """Date when the claims were fixed.
 
-Earlier results were known, and one or two runs of a cell with the seeds 901 and 902.
+Known at that date were all earlier results, and one or two runs of a cell with the seeds 901 and
+902.
 """
 FIRST_SEED = 1001
 """First seed of the runs that judge the claims; no earlier run had this seed or a greater one."""

@@ -104,7 +104,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
 
 
 # The study with Open vSwitch, the controller and real hosts. It has fewer rounds than the paper,
-# because they take real time.
+# because each round takes wall-clock time.
 
 
 def _real_remarks(outcome: Outcome) -> list[str]:

@@ -241,8 +241,8 @@ def iperf(
     return Scenario.from_toml(head + text)
 
 
-#: Periods in seconds at which policies read backlogs in the sweep over information age; with 0
-#: they read them at each choice.
+#: Periods in seconds at which policies read backlogs in the sweep over information age; 0 means a
+#: reading at each choice.
 AGES = (0.0, 0.02, 0.1, 0.5, 1.0, 2.0)
 AGEING = {
     "JSQ": "jsq period {age}",
@@ -318,7 +318,8 @@ def arrivals(policy: str, seconds: float) -> Scenario:
 def aged(policy: str, age: float) -> str | None:
     """Returns the words of a policy that reads backlogs with period `age` in seconds.
 
-    Returns `None` if the policy has no such period.
+    Returns `None` if the policy cannot have this period: QTM requires a period above 0, and
+    policies that read no backlogs have only period 0.
     """
     if "{age}" not in policy:
         return policy if age == 0.0 else None

@@ -104,7 +104,7 @@ REAL_QUICK = Size(
 
 
 def seeds(number: int) -> Any:
-    """Returns `number` seeds from `FIRST_SEED` on, which no run before the claims used."""
+    """Returns `number` seeds from `FIRST_SEED` on, unused before the claims were fixed."""
     return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
 
 

@@ -33,8 +33,9 @@ def name(course: tuple[int, ...]) -> str:
 def groups(course: tuple[int, ...], phase: float, starts: float, tcp: str) -> list[dict[str, Any]]:
     """Returns the groups of TCP flows of a course.
 
-    A group runs in consecutive phases that need it; its flows start uniformly within `starts`
-    seconds of its first phase. `phase` is a phase's length in seconds.
+    The flows between two successive numbers of flows form groups, one for each sequence of phases
+    with at least the larger number. A group's flows start uniformly within `starts` seconds of its
+    first phase. `phase` is a phase's length in seconds.
     """
     found = []
     counts = sorted({0, *course})
@@ -69,7 +70,8 @@ def scenario(
 ) -> Scenario:
     """Returns the scenario of a course.
 
-    `phase` is a phase's length, and flows start within the first `starts` seconds of it.
+    `phase` is a phase's length in seconds, and flows start within the first `starts` seconds of a
+    phase.
     """
     plain = bulk.bulk(course[0], len(course) * phase, 0, queue, tcp, starts)
     udp = next(flow for flow in plain.as_dict()["flows"] if flow["name"] == "udp")

@@ -42,8 +42,8 @@ Runs with seeds that were used before are no evidence for the claims.
 FIRST_SEED = 301
 """First seed of the runs that judge the claims; no earlier run had this seed or a greater one.
 
-Earlier runs had up to five seeds from 101 on (`steady`, memory, the average) and from 201 on
-(`datagram`, the average).
+Earlier runs had up to five seeds: from 101 on for reading `steady`, memory and the average, and
+from 201 on for reading `datagram` and the average.
 """
 
 _EQUAL = 0.03

@@ -62,7 +62,7 @@ class Record:
         return int(self.outcome["arrived"])
 
     def table(self, name: str) -> Sequence[Column]:
-        """Returns the columns of table `summary` or `series`; of other names, none."""
+        """Returns the columns of table `summary` or `series`; no columns for other names."""
         if name == "summary":
             totals = {k: v for k, v in self.outcome.items() if isinstance(v, int | float)}
             totals["throughput"] *= 8
@@ -77,7 +77,7 @@ class Simulated:
     """Engine that simulates UDP servers."""
 
     def fingerprint(self) -> str:
-        """Returns the hash of the simulator, which determines results with plan and seed."""
+        """Returns the hash of the simulator; equal hashes, plans and seeds give equal results."""
         return _core.fingerprint()
 
     def version(self) -> str:

@@ -98,9 +98,9 @@ BEFORE_LOAD_FALLS = ("processed", "enqueued", "datagram")
 #: The paper's CPU ratios 2.13 : 3.2 : 4.26 as shares of the whole.
 CPUS = (0.5, 0.75, 1.0)
 #: Share of the CPU in the experiments over the number of clients (figures 3, 6 and 8), which the
-#: paper does not state. It cannot be all the CPU: with it and 35 clients, figure 7 has equal
-#: throughputs, but figure 8 has a higher throughput with RRDA. The smallest share of figure 7 is
-#: used.
+#: paper does not state. It cannot be all the CPU: with all the CPU and 35 clients, figure 7 has
+#: equal throughputs, but figure 8 has a higher throughput with RRDA. The smallest share of figure 7
+#: is used.
 CLIENTS_CPU = 0.5
 CLIENTS = (5, 10, 15, 20, 25, 30, 35)
 #: Number of clients above which the paper's static buffer is exhausted.
@@ -184,16 +184,16 @@ def quota(cpu: float, period: int = PERIOD) -> dict[str, Any]:
 
 #: Length of an epoch of RRDA in nanoseconds.
 EPOCH = 100 * MILLISECOND
-#: Epochs on which the scenarios of figures 4 and 5 are judged: the first, and the one after the
-#: last. The rate changes five epochs before the first.
+#: Epochs on which the scenarios of figures 4 and 5 are judged: numbers of the first epoch and of
+#: the epoch after the last. The rate changes five epochs before the first.
 WINDOW = (25, 35)
 
 
 def _spiked(height: int) -> list[tuple[int, int]]:
     """Returns rates that fall from 100 to 10 Mbit/s, with spikes in two epochs of `WINDOW`.
 
-    In its 1st and 8th epoch, the client sends `height` bytes per second more than the handler
-    processes.
+    In the 1st and 8th epoch of `WINDOW`, the client sends `height` bytes per second more than the
+    handler processes.
     """
     high = [(WINDOW[0] + n) * EPOCH for n in (0, 7)]
     spikes = [step for at in high for step in ((at, _HANDLER + height), (at + EPOCH, _LOW))]

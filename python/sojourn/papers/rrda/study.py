@@ -112,7 +112,7 @@ REAL_QUICK = replace(
 
 
 def seeds(number: int) -> Any:
-    """Returns `number` seeds from `FIRST_SEED` on, which no run before the claims used."""
+    """Returns `number` seeds from `FIRST_SEED` on, unused before the claims were fixed."""
     return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
 
 
@@ -122,7 +122,7 @@ def lasting(size: Size) -> str:
 
 
 #: CPU time of a simulated second of the experiments and of the sweep, relative to the CPU time of a
-#: second with few large messages. They were measured once and differ between machines.
+#: second with few large messages. The two ratios were measured once and differ between machines.
 _DENSE, _DENSEST = 7.0, 20.0
 
 

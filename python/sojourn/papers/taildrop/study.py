@@ -45,7 +45,7 @@ TODAY: Mapping[World, tuple[str, tuple[int, ...]]] = {
 }
 """Factor and levels of the load in runs with today's queues, by kind of traffic."""
 _DELAY_WITHIN = 0.02
-"""Maximum relative difference of tail drop's delay from REDopt's when its buffer is set."""
+"""Relative difference of tail drop's from REDopt's delay at which the search for a buffer ends."""
 _BUFFERS = 6
 """Maximum number of buffer sizes that are tried to set tail drop's delay."""
 BETWEEN = 4.0
@@ -112,7 +112,7 @@ QUICK = Size(
     bulk=100, bulk_warmup=40, bulk_seeds=6, proof=100, web=200, web_warmup=60, web_seeds=6,
     pilot=200, pilot_seeds=4, variant_seeds=3, web_variant=200, web_variant_seeds=3,
 )  # fmt: skip
-#: Real runs have the paper's loads, a measured time of 100 s and half of its warm-up.
+#: Real runs have the paper's loads, a measured time of 100 s and half of the paper's warm-up.
 REAL_FULL = Size(bulk=150, bulk_warmup=50, bulk_seeds=5, proof=400, tcp=REAL_TCP)
 #: The quick size's real runs take about ten minutes together.
 REAL_QUICK = Size(
@@ -133,7 +133,7 @@ def lasting(size: Size) -> str:
 
 
 def _fresh(number: int) -> Any:
-    """Returns `number` seeds from `FIRST_SEED` on, which no run before the claims used."""
+    """Returns `number` seeds from `FIRST_SEED` on, unused before the claims were fixed."""
     return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
 
 
@@ -408,7 +408,8 @@ class _Measured:
     def pilot(self, name: str, title: str, scale: float, seconds: float, seeds: int) -> None:
         """Makes runs that count active Web flows, and finds REDopt's settings from the counts.
 
-        `name` is the key of the settings, `scale` the number of sessions for each of the paper's.
+        `name` is the key of the settings, `scale` the number of sessions for each session of the
+        paper.
         """
         part = Part(
             name=f"pilot/{name}",
@@ -579,7 +580,7 @@ def measure(bench: Bench) -> dict[str, Any]:
 
 
 def reason(outcome: Outcome, judgement: Judgement) -> str:
-    """Describes in which alternative readings a finding holds that does not hold.
+    """Describes in which alternative readings a finding holds that the main reading contradicts.
 
     Returns an empty text for other verdicts.
     """

@@ -27,10 +27,10 @@ from sojourn.tune.redopt import BUFFER_SHARE, MAX_SHARE, MIN_SHARE, RedParameter
 FLOWS = (16, 32, 128, 256)
 #: The path's capacity in packets, as the paper states it.
 CAPACITY = 300
-#: Number of Web sessions for each of the paper's in the reading with scaled loads. In the paper,
-#: REDopt's `max_p` indicates the load and grows most from 1200 to 1400 sessions (by a factor of
-#: 16.7). Here, of the steps from s to 7/6 s sessions, it grows most from 840 to 980 (by 1.5). These
-#: steps were tried from 550 to 1400 sessions, with runs of 400 s and seeds 1 to 3.
+#: Number of Web sessions for each session of the paper, in the reading with scaled loads. In the
+#: paper, REDopt's `max_p` indicates the load and grows most from 1200 to 1400 sessions (by a factor
+#: of 16.7). Here, of the steps from s to 7/6 s sessions, it grows most from 840 to 980 (by 1.5).
+#: These steps were tried from 550 to 1400 sessions, with runs of 400 s and seeds 1 to 3.
 WEB_SCALE = 0.7
 
 World = Literal["bulk", "web"]
@@ -77,7 +77,7 @@ class Variant:
         tcp: TCP of bulk traffic, as words of a scenario.
         world: kind of traffic, `bulk` or `web`.
         differing: mechanisms whose runs differ from those of the main reading.
-        scale: number of Web sessions for each of the paper's.
+        scale: number of Web sessions for each session of the paper.
     """
 
     name: str

@@ -181,7 +181,7 @@ class _Parser:
 def apply(op: str, left: int, right: int, live: bool = True) -> int:
     """Returns the value of a binary operation.
 
-    `live` is false for an operation without effect, which then cannot fail.
+    `live` is false for an operation whose value is not used and that therefore must not fail.
     """
     match op:
         case "||" | "&&":

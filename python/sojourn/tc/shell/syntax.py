@@ -1,7 +1,7 @@
 """Syntax of scripts: words with their expansions, simple and compound commands.
 
-It follows POSIX.1-2024, Shell Command Language, with extensions of bash that many scripts use: `[[
-]]`, `(( ))`, `for ((;;))`, `function`, `+=`, `&>`.
+The syntax is that of POSIX.1-2024, Shell Command Language, with extensions of bash that many
+scripts use: `[[ ]]`, `(( ))`, `for ((;;))`, `function`, `+=`, `&>`.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ class Variables:
 
     @contextmanager
     def copy(self) -> Iterator[None]:
-        """Restores all variables afterwards, as a subshell does."""
+        """Restores all variables at the end, as after a subshell."""
         values, positional = dict(self._values), list(self.positional)
         try:
             yield
