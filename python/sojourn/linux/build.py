@@ -37,13 +37,14 @@ LICENCES = (
 STEPS = 1000
 """Approximate number of files that are compiled for a kernel, for the progress."""
 BOOT = 300.0
-"""Time limit of the boot in seconds; it takes 0.1 s on an idle machine."""
+"""Time limit of the boot in seconds; a boot takes 0.1 s on an idle machine."""
 PATIENCE = 3.0
-"""Time in seconds to wait for the lock, since processes of a killed build hold it until they end.
+"""Time in seconds to wait for the lock, since processes of a killed build hold the lock until they
+end.
 """
 
 Stage = Callable[[str], Tell]
-"""Callback for the begin of a stage, with its name; returns the callback for the progress."""
+"""Callback that gets the name of a stage when it begins; returns the callback for the progress."""
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ class LinuxEngine:
         self.prepared(plan_json, seed)
 
     def prepared(self, plan_json: str, seed: int) -> Prepared:
-        """Returns the checked run; raises `NotPossible` with all reasons against it."""
+        """Returns the checked run; raises `NotPossible` with all features that the engine lacks."""
         run = read(plan_json, seed)
         problems: list[Problem] = []
         links: Sequence[qdiscs.Link] | None = None

@@ -37,7 +37,7 @@ DEEPEST = -1_000_000
 AHEAD = 1.002
 """Rate of the delay line as a multiple of the link's rate.
 
-By its rate, the delay line adds the transmission time of a packet. The rate is higher than the
+The rate of the delay line adds the transmission time of a packet. The rate is higher than the
 link's so that no queue forms: `cbs` counts whole bytes, so a packet may be early by two bytes.
 """
 

@@ -42,7 +42,7 @@ def observed(
     )
     ends = _core.observe_flows(run.plan_json, files["ends"], run.duration)
     rows = zip(queued, _rows(seen, (*_SAMPLED, "drops_")), strict=True)
-    # A host's own queue has only counters, because packets cannot be observed before it.
+    # A host's own queue has only counters, because packets cannot be observed before this queue.
     queues = {
         link.number: row | _decided(row, counted[link.number]) for link, row in rows if link.routed
     }

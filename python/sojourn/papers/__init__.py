@@ -14,7 +14,7 @@ NAMES = ("taildrop", "daqm", "queue-lb", "rrda", "edge-store", "redopt-online", 
 def load(name: str) -> Paper:
     """Returns the study of this name, one of `NAMES`.
 
-    The study's module is imported here, because it imports large libraries.
+    The study's module is imported here, because the module imports large libraries.
     """
     paper: Paper = import_module(f"{__name__}.{name.replace('-', '_')}.paper").PAPER
     return paper

@@ -191,7 +191,7 @@ class Bench:
     def _rule_of(self, part: Part) -> Until | None:
         """Returns the rule, limited to the metrics that all cells of a part have.
 
-        `None` if the study has no rule or the cells have none of its metrics.
+        `None` if the study has no rule or the cells have none of the rule's metrics.
         """
         if self.rule is None:
             return None

@@ -252,7 +252,7 @@ def count(verdicts: Mapping[str, str], of: str) -> str:
     """Describes in how many of several cases a finding holds.
 
     `verdicts` has the verdicts by case, and `of` is the plural of the case's noun. The cases are
-    named if the finding holds in some of them only.
+    named if the finding holds in some cases only.
     """
     holding = [name for name, verdict in verdicts.items() if verdict == "holds"]
     text = f"holds in {len(holding)} of {len(verdicts)} {of}"

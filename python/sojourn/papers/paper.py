@@ -125,7 +125,8 @@ class Beside:
     frame: str = ""
     """Name of the table among the part's tables."""
     paper: Callable[[], Mapping[tuple[Any, ...], float]] | None = None
-    """Function that returns the paper's own values by levels of `factors`; `None` if it has none.
+    """Function that returns the paper's own values by levels of `factors`; `None` without such
+    values.
     """
     unit: str = ""
     """Unit of the metrics whose unit is in no table of the runs."""

@@ -24,7 +24,7 @@ from sojourn.study.machine import cores
 
 FOLDER = Path(__file__).parent / "recorded"
 COLUMNS = {"verdict": "simulated", "linux": "Linux in virtual time", "real": "real"}
-"""Names of the engines, by the key of their verdict in a recorded claim."""
+"""Names of the engines, by the key of the engine's verdict in a recorded claim."""
 _SHORT = {"linux": "Linux"}
 """Shorter names of engines for column heads in terminals."""
 WORDS = ("holds", "does not hold", "cannot be told")
@@ -68,7 +68,7 @@ def counts(claims: list[dict[str, Any]], column: str = "verdict") -> list[int]:
 
 
 def age(made: str, today: date) -> str:
-    """Returns the age of a record in days as text; `made` is its date, as YYYY-MM-DD."""
+    """Returns the age of a record in days as text; `made` is the record's date, as YYYY-MM-DD."""
     days = (today - date.fromisoformat(made)).days
     return "today" if days <= 0 else f"{days} d"
 
@@ -203,8 +203,8 @@ def expected(name: str, size: str) -> dict[str, float] | None:
 
     `cpu` is the time of all threads, `serial` the time that cannot be divided between cores. Both
     follow from the recorded times of `size`, `quick` or `full`. If only the quick size is recorded,
-    the times of the full size follow from the ratio of their work. Returns `None` if the times
-    cannot be derived so.
+    the times of the full size follow from the ratio of their work. Returns `None` if no recorded
+    times determine the result.
     """
     known: Mapping[str, Mapping[str, float]] = (record(name) or {}).get("took", {})
     study, more = load(name), 1.0

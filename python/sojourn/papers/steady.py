@@ -62,7 +62,7 @@ def judges(found: Mapping[str, Any], times: int) -> bool:
 
 
 def left_out(name: str) -> frozenset[str]:
-    """Returns the claims of a study that its quick runs cannot judge; empty if not recorded."""
+    """Returns the claims of a study that quick runs cannot judge; empty without recorded runs."""
     if not path(name).exists():
         return frozenset()
     kept = json.loads(path(name).read_text(encoding="utf-8"))

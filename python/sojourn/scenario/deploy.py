@@ -38,7 +38,8 @@ class Deployment:
     """Node of the scenario that is configured; None if there are several."""
     interface: str
     direction: str
-    """`egress` if the machine sends into the bottleneck, `ingress` if it receives from it."""
+    """`egress` if the machine sends into the bottleneck, `ingress` if the machine receives from it.
+    """
     where: str
     files: tuple[tuple[str, str], ...]
     """Files to write before the commands: path and content."""

@@ -13,7 +13,7 @@ from sojourn.scenario.errors import Problem, ScenarioError
 RunProgress = Callable[[float, int], bool | None]
 """Function called with the fraction of the run that is done and the events so far.
 
-If it returns `False`, the run stops.
+If the function returns `False`, the run stops.
 """
 
 Column = tuple[str, str, str, bytes | list[str]]

@@ -15,7 +15,7 @@ class Problem:
     """One mistake in a scenario.
 
     `line` and `column` count from 1. The wrong text is from `column` to before `end_column`, and
-    `source` is its line. All four are None if the scenario does not come from a text.
+    `source` is the whole line. All four are None if the scenario does not come from a text.
     """
 
     message: str

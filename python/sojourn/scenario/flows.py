@@ -71,7 +71,7 @@ def _group(
         period = min(flow.count, most, math.lcm(len(senders), len(receivers)))
         pairs = [(senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(period)]
     first, spread, every = _core.parse_starts(flow.start)
-    # Keys without a value are omitted, so that the plan's hash stays as it was without them.
+    # Keys without a value are omitted, so that they do not change the plan's hash.
     ports = {"source_port": flow.source_port, "destination_port": flow.destination_port}
     seen = {key: value for key, value in ports.items() if value is not None}
     if flow.mark:

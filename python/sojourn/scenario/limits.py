@@ -42,4 +42,4 @@ OPPORTUNITIES = 1_000_000
 MEASURED_BYTES = 16 * 1024**2
 """Largest size in bytes of a file of measured lateness."""
 PROBLEMS = 200
-"""Largest number of reported problems; further ones are omitted."""
+"""Largest number of reported problems; further problems are omitted."""

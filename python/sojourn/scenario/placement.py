@@ -20,11 +20,12 @@ SHARE_PERCENT = 95
 """Rate of the shaper in percent of the line rate, so that the queue forms in the shaper."""
 
 ETHERNET = 14
-"""Length of the Ethernet header in bytes: the scenario's `overhead` does not include it, CAKE's
-does."""
+"""Length of the Ethernet header in bytes: the scenario's `overhead` excludes this header, CAKE's
+`overhead` includes it.
+"""
 
 DEFAULT_INTERFACE = "eth0"
-"""Interface in the commands if neither the user nor the scenario names one."""
+"""Interface in the commands if neither the user nor the scenario names an interface."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Placement:
     where: str
     """Machine and interface in words, for the user."""
     other: str | None
-    """Node at the other end of the bottleneck; None unless there is exactly one."""
+    """Node at the other end of the bottleneck; None unless there is exactly one such node."""
     interface: str
     ingress: bool
     """Whether the machine is the receiver of the bottleneck's traffic."""
@@ -185,7 +186,7 @@ def place(scenario: Scenario, interface: str | None, machine: str | None) -> Pla
 
 
 def rate_text(rate: int) -> str:
-    """Returns a rate in `tc`'s words: whole kbit/s if the rate is a multiple, otherwise bit/s."""
+    """Returns a rate in `tc`'s words: multiples of 1 kbit/s in kbit/s, other rates in bit/s."""
     return f"{rate}bit" if rate % 1000 else f"{rate // 1000}kbit"
 
 

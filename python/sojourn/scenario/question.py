@@ -62,7 +62,7 @@ def check(question: Question, plan: Mapping[str, Any], source: Source) -> None:
 
 
 def interest(by: str, text: str | None) -> Interest:
-    """Returns a metric's smallest difference of interest: of `text`, otherwise the registry's."""
+    """Returns a metric's smallest difference of interest: from `text` if given, or the registry."""
     metric = find(by)
     if metric is None:
         raise QuestionError(f"{by}: this metric has no smallest difference of interest")

@@ -138,7 +138,7 @@ class Scenario:
 
     @property
     def bottleneck_link(self) -> dict[str, Any]:
-        """The bottleneck's entry in the plan; of several links, the first one's."""
+        """The bottleneck's entry in the plan; of several links, the first link's entry."""
         plan = self.plan()
         link: dict[str, Any] = plan["links"][plan["observe"]["bottleneck"]["links"][0]]
         return link

@@ -28,7 +28,7 @@ def dotted(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a scenario's data come from; without a text, problems name only the key."""
+    """Origin of a scenario's data; without a text, problems name only the key."""
 
     file: str | None = None
     text: str | None = None

@@ -28,7 +28,7 @@ def steps(placed: Placement) -> Steps:
     if name == "red" and "ecn" not in words.split():
         raise _refused("SQM always sets `ecn` for `red`: add `ecn` to the queue")
     cake = name == "cake"
-    if cake:  # CAKE contains a shaper, so the script is the one for CAKE
+    if cake:  # CAKE contains a shaper, so SQM's script for CAKE is used
         words = _CAKE_SHAPER.sub("", words)
         if (placed.overhead or placed.cells != "none") and not placed.shapes_itself:
             words += f" overhead {placed.overhead + ETHERNET}"

@@ -85,7 +85,7 @@ def _path(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> Path:
         if _has(value, part):
             value = value[part]
         elif i < len(loc) - 1 or isinstance(part, int):
-            # A single text is read as a list of one, whose element has no path of its own.
+            # A single text is read as a list with one element, which has no path of its own.
             continue
         path.append(part)
     return tuple(path)

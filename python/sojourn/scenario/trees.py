@@ -155,7 +155,7 @@ def written(table: Mapping[str, Any]) -> Written:
 def _tree(
     text: Written, table: Mapping[str, Any], at: Path, parent: str | None, level: int
 ) -> None:
-    """Writes a discipline inside the class `parent`; None is the root."""
+    """Writes a discipline inside the class `parent`; None for the root discipline."""
     if level >= LEVELS:
         raise TreeProblem(at, f"the queue has more than {LEVELS} nested tables")
     _known(table, TREE, at)

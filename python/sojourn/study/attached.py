@@ -11,7 +11,9 @@ from sojourn.scenario.engine import Record
 from sojourn.study import disk
 
 FILES = "files"
-"""Name of the subfolder of a results folder with these files; each run has a folder in it."""
+"""Name of the subfolder of a results folder with these files; each run has a folder in this
+subfolder.
+"""
 
 PCAPNG = bytes.fromhex("0a0d0d0a")
 """First bytes of a capture in pcapng format, which has real packets before and after a queue."""

@@ -85,7 +85,7 @@ def scan(path: Path, start: int = 0) -> tuple[list[Batch], int, list[str]]:
     """Finds the complete batches of a log from the offset `start` on.
 
     Returns the batches, the offset at which the next scan begins, and descriptions of damage. An
-    incomplete batch at the end is still being written, so the next scan begins with it.
+    incomplete batch at the end is still being written, so the next scan begins with this batch.
     """
     with path.open("rb") as file:
         if start == 0:

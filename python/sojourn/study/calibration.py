@@ -50,7 +50,7 @@ class Calibration:
     unknown: dict[str, str]
     """Reasons by queue, for queues without a similar cell."""
     cells: int
-    """Number of similar cells of the queue that has most of them."""
+    """Largest number of similar cells of a queue."""
 
 
 def alike(a: Any, b: Any) -> bool:

@@ -74,7 +74,7 @@ def _dask() -> Any:
 
 @contextlib.contextmanager
 def connected(on: Place, tls: Tls | None = None) -> Iterator[Client]:
-    """Yields a Dask client of the cluster `on`; closes the client at the end unless `on` is one.
+    """Yields a Dask client of the cluster `on`; closes a client that it created.
 
     Raises `ClusterError` if Dask is missing or the scheduler cannot be reached, and `OSError` if a
     TLS file is missing.

@@ -152,7 +152,7 @@ class Coexistence:
         return {name: _interval(found[name], self.level) for name in QUANTITIES}
 
     def of(self, incumbent: str, rival: str, queue: str, rtt: str) -> Encounter | None:
-        """Returns the encounter with these levels; `None` if the matrix does not have it."""
+        """Returns the encounter with these levels; `None` if the matrix has no such encounter."""
         return self.encounters.get((incumbent, rival, queue, rtt))
 
     def levels(self, factor: int) -> list[str]:

@@ -211,7 +211,7 @@ class Rows:
     def refresh(self) -> bool:
         """Reads the index of the file if it has changed since the last call.
 
-        Returns whether it has changed.
+        Returns whether the file has changed.
         """
         try:
             stat = self.path.stat()

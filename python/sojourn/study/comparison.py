@@ -577,8 +577,9 @@ def compared(
 ) -> tuple[Table, dict[str, Any], PolicyFault | None]:
     """Makes the runs of a comparison.
 
-    Returns their table, the question as data, and the error of excluded policies (`None` without).
-    The arguments are those of `compare`; with `rule`, it determines the number of seeds.
+    Returns their table, the question as data, and the error of excluded policies (`None` if no
+    policy was excluded). The arguments are those of `compare`; `rule`, if given, determines the
+    number of seeds.
     """
     named: tuple[str, ...] = tuple(queues or ())
     if queues is None and not vary:

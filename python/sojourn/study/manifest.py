@@ -103,7 +103,7 @@ class Manifest:
         """Returns this manifest, extended by the cells, seeds and engines of the folder's manifest.
 
         `old` is the folder's manifest. Without a common engine, only the date of creation is taken
-        from it. Raises `StudyError` if the folder has another selection of metrics and tables.
+        from `old`. Raises `StudyError` if the folder has another selection of metrics and tables.
         """
         self.created = old.created
         same = {e["fingerprint"] for e in old.engines} & {e["fingerprint"] for e in self.engines}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 Report = Callable[["Progress"], bool | None]
 """Function that is called regularly with the progress.
 
-If it returns `False`, the study stops; finished runs are kept.
+If the function returns `False`, the study stops; finished runs are kept.
 """
 
 

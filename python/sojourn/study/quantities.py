@@ -36,8 +36,8 @@ class Scale:
 def scale(unit: str, values: Iterable[float], metric: str = "") -> Scale:
     """Returns the unit in which the largest value has one to three digits before the point.
 
-    If most values are much smaller than the largest, it is the next smaller unit, in which the
-    largest value has four digits. `metric` decides whether shares are shown in per cent.
+    If most values are much smaller than the largest, the result is the next smaller unit, in which
+    the largest value has four digits. `metric` decides whether shares are shown in per cent.
     """
     sizes = sorted(abs(v) for v in values if math.isfinite(v) and v != 0.0)
     largest = sizes[-1] if sizes else 0.0

@@ -19,8 +19,8 @@ Verdict = Literal["better", "worse", "as good as", "not decided"]
 """Verdict on a pair of choices.
 
 *Better* and *worse*: the whole interval of the difference is beyond the smallest difference of
-interest. *As good as*: the whole interval is within the smallest difference. *Not decided*:
-otherwise.
+interest. *As good as*: the whole interval is within the smallest difference. *Not decided*: all
+other cases.
 """
 
 

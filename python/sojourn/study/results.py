@@ -94,9 +94,9 @@ class StoredRun:
     def replay(self, engine: Engine | None = None, *, any_engine: bool = False) -> Record:
         """Repeats the run and compares its trace hash with the recorded hash.
 
-        Raises `StudyError` if they differ. An engine with another fingerprint is rejected, because
-        its results may differ. With `any_engine` such an engine is accepted, and its hash is not
-        compared.
+        Raises `StudyError` if the hashes differ. An engine with another fingerprint is rejected,
+        because its results may differ. With `any_engine` such an engine is accepted, and its hash
+        is not compared.
         """
         if self.key != run_key(plan_hash(self.plan_json), self.seed, self.about["engine"]):
             raise StudyError(
@@ -191,7 +191,7 @@ class Results:
         return Scenario.from_dict(self.manifest.scenario)
 
     def scenario_of(self, **levels: Any) -> Scenario:
-        """Returns the scenario of the first cell with these levels; `StudyError` without a cell."""
+        """Returns the scenario of the first cell with these levels, or raises `StudyError`."""
         levels.pop(ENGINE, None)
         for cell in self.manifest.cells:
             if all(cell["factors"].get(k) == v for k, v in levels.items()):

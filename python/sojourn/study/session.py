@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 class Session:
     """A context manager in which runs are made.
 
-    At its end, runs are compacted and, with `summarise`, the summary of all runs is written. `out`
-    is the folder of results; without it, results exist as long as the `Results` that read them.
-    `on` is a Dask cluster that makes the runs.
+    At the end of the session, runs are compacted and, with `summarise`, the summary of all runs is
+    written. `out` is the folder of results; without it, results exist as long as the `Results` that
+    read them. `on` is a Dask cluster that makes the runs.
     """
 
     def __init__(

@@ -221,7 +221,7 @@ class Store:
                 self._damage.pop(gone, None)
                 self._batches = {k: b for k, b in self._batches.items() if b.path != gone}
             for path in paths:
-                with contextlib.suppress(FileNotFoundError):  # another session has converted it
+                with contextlib.suppress(FileNotFoundError):  # a session converted the log
                     self._scan(path)
 
     def refreshed(self) -> Self:

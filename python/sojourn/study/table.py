@@ -186,8 +186,8 @@ class Table:
     def headline(self) -> list[str]:
         """Returns the measured metrics that most likely answer the user's question.
 
-        The first is the deciding metric of the study, if it has one. If an engine does not measure
-        all of these metrics, the backlog comes before them.
+        The first is the deciding metric of the study, if the study has one. If an engine does not
+        measure all of these metrics, the backlog comes before them.
         """
         asked = None if self.results is None else self.results.manifest.question.get("by")
         usual = list(dict.fromkeys([*filter(None, [asked]), *headline(self.metrics)]))

@@ -239,7 +239,7 @@ class Stopping:
 
 
 def stopping(table: Table, rule: Until, *, paired: bool) -> Stopping:
-    """Examines the precision of a table at each look, up to the first at which it is reached.
+    """Examines the precision at each look, up to the first look at which it is sufficient.
 
     With `paired`, the precision applies to the differences of all pairs of cells; otherwise to the
     mean of each cell.

@@ -153,7 +153,7 @@ class Dumps:
         self.add_class(Class(kind, name, parent, class_words(kind, words[at:]), place), device)
 
     def add_class(self, found: Class, device: str | None) -> None:
-        """Adds a class, unless it has no parameters, as the flows of `fq_codel`."""
+        """Adds a class that has parameters; the flows of `fq_codel` are classes without any."""
         if found.kind in CLASSFUL and found.name.minor:
             self._classes.append((found, device))
 

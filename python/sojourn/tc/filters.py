@@ -34,7 +34,7 @@ Condition = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The meaning of a filter in our words: all conditions of one alternative must hold."""
+    """Conditions that replace a filter of `tc`: all conditions of one alternative must hold."""
 
     alternatives: list[list[Condition]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Meaning:
 
 
 def read_command(new: Filter, words: list[str]) -> None:
-    """Reads the words of a filter after its kind into `new`; raises `Refused` if it cannot."""
+    """Reads the words of a filter after its kind into `new`; raises `Refused` for others."""
     if why := NOT_READ.get(new.kind):
         raise Refused(f"`{new.kind}` filters are not supported: {why}", new.kind)
     reader = {"u32": _u32, "flower": _flower, "basic": _basic, "flow": _flow}

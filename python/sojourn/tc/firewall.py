@@ -90,7 +90,7 @@ class Rewriter:
         return found
 
     def _joined(self, step: Step, met: list[Rule], others: list[Rule]) -> list[Rule]:
-        """Returns the rules for packets before a step: `met` if they match it, `others` if not."""
+        """Returns the rules for packets before a step: `met` for its matches, else `others`."""
         same = 0
         while same < min(len(met), len(others)) and met[same] == others[same]:
             same += 1
@@ -167,13 +167,13 @@ def _agree(key: str, one: str, other: str) -> bool:
 
 
 def mark_of(text: str) -> tuple[int, int]:
-    """Returns the value and the mask of a mark in our words, such as `0x1/0xff`."""
+    """Returns the value and the mask of a mark in a scenario's filter, such as `0x1/0xff`."""
     value, slash, mask = text.partition("/")
     return int(value, 0), int(mask, 0) if slash else WORD
 
 
 def mark_text(value: int, mask: int) -> str:
-    """Returns a mark in our words, such as `0x1/0xff`; without the mask if it has all bits."""
+    """Returns a mark for a scenario's filter, such as `0x1/0xff`; a mask of all bits is omitted."""
     return f"{value:#x}" if mask == WORD else f"{value:#x}/{mask:#x}"
 
 

@@ -240,7 +240,7 @@ def dscp(value: int) -> Match:
 
 
 def code_point(text: str) -> int:
-    """Returns a differentiated services code point from its name or number; raises `Refused`."""
+    """Returns a code point (DSCP) from its name or number; raises `Refused` for other texts."""
     found = CODE_POINTS.get(text.lower())
     found = read_number(text) if found is None else found
     if found > 63:

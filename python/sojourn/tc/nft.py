@@ -229,7 +229,7 @@ def _last(given: Words) -> int:
 
 
 def _values(given: Words) -> list[str]:
-    """Returns the values of a test: a single one, or those of a set in braces."""
+    """Returns the values of a test: a single value, or the values of a set in braces."""
     first = given.value("a test")
     if first == "==":
         first = given.value("a test")

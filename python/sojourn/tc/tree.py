@@ -1,4 +1,4 @@
-"""The queue of a device in our words, from its disciplines, classes and filters."""
+"""The queue of a device as a scenario's text, from its disciplines, classes and filters."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Each later filter without a stated order gets the next lower number.
 
 @dataclass(slots=True)
 class Built:
-    """The queue of a device in our words, with problems and notices."""
+    """The queue of a device as a scenario's text, with problems and notices."""
 
     queue: str | None = None
     """Text of the queue; None if the device has impairments only, or nothing can be read."""
@@ -54,7 +54,7 @@ class Built:
     problems: list[Problem] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     filters: list[Part] = field(default_factory=list)
-    """Statements of filters; those of one discipline are in the order of evaluation."""
+    """Statements of filters; the statements of one discipline are in the order of evaluation."""
 
 
 @dataclass(slots=True)

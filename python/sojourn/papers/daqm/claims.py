@@ -560,7 +560,7 @@ UNIFORM, BY_FEATURE = "0.4 for all", "0.2 to 0.5 by derivative"
 
 
 def uniform(t: Terms) -> tuple[Claim, ...]:
-    """Returns the claim of section 4.3.5: one drop rate for all features against several."""
+    """Returns the claim of section 4.3.5: one drop rate for all features or several."""
     return (
         Every(
             id="uniform-rate",

@@ -107,7 +107,7 @@ def _alike(a: list[float], b: list[float]) -> float:
 def averaging(outcome: Outcome) -> pd.DataFrame:
     """Returns the effect of the published averaging by mechanism.
 
-    The runs are those as published of HTTP at a constant rate.
+    The runs are the runs as published, with HTTP at a constant rate.
     """
     bus = _http(outcome.frame("published", "estimates"))
     columns = {
@@ -129,7 +129,7 @@ def averaging(outcome: Outcome) -> pd.DataFrame:
 def quirks(outcome: Outcome) -> pd.DataFrame:
     """Returns the effect of each quirk of the published code on dAQM.
 
-    The runs are those on the bus of HTTP at a constant rate.
+    The runs are the runs on the bus, with HTTP at a constant rate.
     """
     columns = {
         "loss as published": "plr",

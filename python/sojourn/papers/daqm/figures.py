@@ -103,7 +103,8 @@ def _points(
 ) -> None:  # fmt: skip
     """Draws the published values of mechanisms, in per cent of the highest published value.
 
-    `at` has their x coordinates. Draws nothing if `paper` is `None` or has no such metric.
+    `at` has the x coordinates of the points. Draws nothing if `paper` is `None` or has no such
+    metric.
     """
     if paper is None or metric not in paper:
         return
@@ -190,8 +191,8 @@ def lines(
 ) -> Figure:
     """Draws a figure like figures 11 to 16: a line for each mechanism over the factor `over`.
 
-    `label` is the label of the x axis. `paper` has the published values. They are in per cent of
-    our highest value, because not all published values are known.
+    `label` is the label of the x axis. `paper` has the published values. Published values are in
+    per cent of our highest value, because not all published values are known.
     """
     with style.styled():
         figure, grid = _grid(metrics, 2, 1.9)

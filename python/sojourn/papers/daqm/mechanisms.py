@@ -17,7 +17,7 @@ from __future__ import annotations
 LIMIT, HEADERS = 2000, 54
 
 RED, PIE, CODEL, FQ_CODEL, COBALT = "RED", "PIE", "CoDel", "FQ-CoDel", "COBALT"
-#: Mechanisms with which the thesis compares dAQM, in its order.
+#: Mechanisms with which the thesis compares dAQM, in the thesis' order.
 RIVALS = (RED, PIE, CODEL, FQ_CODEL, COBALT)
 #: dAQM with one feature each, and with all features in three configurations.
 FEATURES = tuple(f"dAQM_f{i}" for i in range(1, 9))

@@ -12,9 +12,9 @@ after the other and do not all run at the same time. With starts a fourteenth of
 apart, a client has 57, 31 and 23 Mbit/s; QTM in the paper has 57.5, 31.8 and 21.9.
 
 So the clients have 200 Mbit/s in each network. In `equal`, two ports have 100 Mbit/s; in `unequal`,
-50 and 150 Mbit/s; in `background`, both have 140 Mbit/s and one also carries 80 Mbit/s from other
-hosts. A UDP client sends at the highest throughput in table 4, the minimum that it can have sent.
-Queues hold 100 packets.
+50 and 150 Mbit/s; in `background`, both ports have 140 Mbit/s and one port also carries 80 Mbit/s
+from other hosts. A UDP client sends at the highest throughput in table 4, the minimum that it can
+have sent. Queues hold 100 packets.
 """
 
 from __future__ import annotations

@@ -118,8 +118,8 @@ def cells_of(size: Size, found: dict[int, RedParameters]) -> Cells:
 def phases(course: str, series: pd.DataFrame, phase: float) -> list[dict[str, Any]]:
     """Returns a run's results by phase, as rows of a table.
 
-    The results *later* cover the second half of a phase. Those *soon* cover the time `SOON` after a
-    change, if a phase is longer than this time. `series` is the run's table of samples.
+    The results *later* cover the second half of a phase. The results *soon* cover the time `SOON`
+    after a change, if a phase is longer than this time. `series` is the run's table of samples.
     """
     goodput = series.filter(regex=r"^tcp.*\.goodput$").columns
     rows = []
@@ -154,8 +154,8 @@ def measure(bench: Bench) -> dict[str, Any]:
             labels = {**levels, "seed": run.seed}
             rows += [{**labels, **row} for row in phases(levels["course"], series, size.phase)]
             drawn.append(series[["time", "bottleneck.queue"]].assign(**labels))
-        # The number of flows is a level. As a number it would be removed from invalid runs, like a
-        # measurement.
+        # The number of flows is a level of a factor. As a number it would become NaN in invalid
+        # runs, like a measurement.
         by_phase = pd.DataFrame(rows).astype({"flows": object})
         return {"": by_phase, "series": pd.concat(drawn, ignore_index=True)}
 

@@ -282,8 +282,8 @@ def average() -> tuple[Claim, ...]:
     """Returns the claims on the moving average in the scenarios of figure 4.
 
     Scenario 3 is run with two sizes of spikes. A run is in scenario 2 if equation 2 decides for the
-    same direction in at least 90 % of the epochs, and not in scenario 2 if it does so in at most
-    75 %. A run is in scenario 1 if equation 2 decides in at most 25 % of the epochs.
+    same direction in at least 90 % of the epochs, and not in scenario 2 if equation 2 does so in at
+    most 75 %. A run is in scenario 1 if equation 2 decides in at most 25 % of the epochs.
     """
 
     def share(metric: str, scenario: str, values: str, region: Region) -> MeanIn:

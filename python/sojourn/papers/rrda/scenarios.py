@@ -125,8 +125,8 @@ POLICIES = {
 }
 #: Memory of the paper's server in bytes, and the part of it that other programs use.
 MEMORY, USED = 4 << 30, (4 << 30) * 3 // 10
-#: Minimum time in ms until a client repeats a message. The paper does not state it. It was chosen
-#: for the first two readings, before the third existed.
+#: Minimum time in ms until a client repeats a message. The paper does not state this time. It was
+#: chosen for the first two readings, before the third reading existed.
 TIMEOUT = 200
 #: Minimum times in ms until a client repeats a message, for the sweep.
 TIMEOUTS = (50, 80, 100, 120, 150, 200, 300, 500)

@@ -51,7 +51,8 @@ class Size:
     """Number of seeds of each scenario of figures 4 and 5."""
     warmup: float = 0
     grid: float = 0
-    """Length of a run of the comparison of policies, a twelfth of it warm-up; 0 omits it."""
+    """Length of a run of the comparison of policies; a twelfth is warm-up. 0 omits the comparison.
+    """
     grid_seeds: int = 0
     """Number of seeds of the comparison of policies."""
     clients: tuple[int, ...] = CLIENTS
@@ -100,12 +101,12 @@ QUICK = Size(
     timeouts=TIMEOUTS, timeout_seconds=10, timeout_seeds=3, memory=60,
 )  # fmt: skip
 #: Real runs omit the readings `datagram` and `steady`, which require a round-trip time of 1 ms. The
-#: two network namespaces of a real run have a shorter one.
+#: two network namespaces of a real run have a shorter round-trip time.
 REAL_FULL = Size(
     seconds=20, seeds=5, scenario_seeds=40, policies=("static", "rrda"),
     readings=("processed", "enqueued"),
 )  # fmt: skip
-#: Real runs without figures 2 and 3, which take less than four minutes.
+#: The quick real runs take less than four minutes together, and omit figures 2 and 3.
 REAL_QUICK = replace(
     REAL_FULL, seconds=1.8, seeds=4, scenario_seeds=1, clients=(10, 20, 35), sizes=False
 )

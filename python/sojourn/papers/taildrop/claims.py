@@ -1,10 +1,10 @@
 """The paper's findings as claims, fixed before the runs that judge them.
 
-If the paper gives a number, the region is this number with a margin. Its words are interpreted as
-follows. *Practically equal* means within 3 % of each other. A *factor* f means f within a factor of
-the square root of two. *Better* and *worse* mean by at least 5 %. *Marginally below* means below by
-at most 3 %. *Varies* and *steep* concern the difference between the largest and the smallest mean
-over the loads, in the metric's own unit.
+If the paper gives a number, the region is this number with a margin. The paper's words are
+interpreted as follows. *Practically equal* means within 3 % of each other. A *factor* f means f
+within a factor of the square root of two. *Better* and *worse* mean by at least 5 %. *Marginally
+below* means below by at most 3 %. *Varies* and *steep* concern the difference between the largest
+and the smallest mean over the loads, in the metric's own unit.
 
 The first claims were judged on runs with seeds from 1 on. On 2026-11-23 claims were changed and
 added with these verdicts known. Two findings were changed again with short runs of seeds from 1001
@@ -72,7 +72,8 @@ def _cell(mechanism: str, **load: int | tuple[int, ...]) -> Cell:
 def _steepness(prefix: str, over: str, load: str, published: str) -> Claim:
     """Returns the claim that REDopt's delay varies least with the load, in ms.
 
-    `prefix` begins the claim's identifier, `over` is the factor of the load, and `load` its noun.
+    `prefix` begins the claim's identifier, `over` is the factor of the load, and `load` the noun of
+    the load.
     """
     return LeastVariation(
         id=f"{prefix}-delay-steepness",

@@ -25,8 +25,8 @@ _CAPTION = (
 def loads(table: Table, over: str, heaviest: int, word: str) -> Figure:
     """Draws six panels over the load.
 
-    `over` is the factor of the load, `heaviest` its largest level, and `word` the noun that it
-    counts.
+    `over` is the factor of the load, `heaviest` its largest level, and `word` the noun of the
+    counted items.
     """
     contents: list[Over | Losses] = [
         Over("goodput", over, "mechanism", title="TCP goodput", zero=False),

@@ -329,7 +329,7 @@ def of_web(frame: pd.DataFrame, bulk: pd.DataFrame) -> pd.DataFrame:
 def beside(others: pd.DataFrame, differing: tuple[str, ...], table: pd.DataFrame) -> pd.DataFrame:
     """Returns a reading's runs, completed with runs of the main reading.
 
-    `others` are runs of the main reading. Those of mechanisms that are not in `differing`, with the
+    `others` are runs of the main reading. Runs of mechanisms that are not in `differing`, with the
     seeds of `table`, are added.
     """
     same = others[~others["mechanism"].isin(differing) & others["seed"].isin(table["seed"])]
@@ -546,7 +546,7 @@ def buffer_for(delay: float, scenario: Scenario, start: int) -> int:
     """Returns the buffer in packets with which tail drop has a mean delay of about `delay` seconds.
 
     The search begins with the buffer `start`. Delay is nearly proportional to the buffer, so each
-    further size is the previous one, corrected by the ratio of delays.
+    further size is the previous size, corrected by the ratio of delays.
     """
     limit, tried = start, dict[int, float]()
     while len(tried) < _BUFFERS and limit not in tried:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 Pattern = Sequence[tuple[str, bool]]
-"""Characters of a pattern; true marks a literal one."""
+"""Characters of a pattern, each with true if the character is literal."""
 
 
 def quoted(text: str) -> list[tuple[str, bool]]:

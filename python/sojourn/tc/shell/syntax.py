@@ -207,7 +207,7 @@ Command = Simple | If | For | CountedFor | While | Case | Function | Group | Tes
 
 @dataclass(slots=True)
 class Pipeline:
-    """A pipeline: each command reads the output of the one before."""
+    """A pipeline: each command reads the output of the command before."""
 
     commands: list[Command]
     negated: bool = False
