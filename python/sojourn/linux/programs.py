@@ -25,7 +25,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Folders in which programs are searched."""
 ENVIRONMENT = {
     "PATH": PATH,
-    "HOME": "/tmp",  # noqa: S108 - the guest's, each program's own
+    "HOME": "/tmp",  # noqa: S108 - a folder of the guest
     "TMPDIR": "/tmp",  # noqa: S108
     "LANG": "C",
     **command.ENVIRONMENT,

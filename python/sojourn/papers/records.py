@@ -193,7 +193,7 @@ class Meter:
 def took(spent: Mapping[str, float]) -> dict[str, float]:
     """Returns CPU times for a record, with this machine's `calibration`.
 
-    The quotients of CPU times and calibration predict the CPU times on another machine.
+    A CPU time divided by `calibration` is approximately equal on all machines.
     """
     return {**{k: round(v, 1) for k, v in spent.items()}, "calibration": round(calibrated(), 4)}
 

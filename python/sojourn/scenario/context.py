@@ -97,7 +97,7 @@ class Context:
         return self.parsed[key]
 
     def nearest(self, word: str, known: Iterable[str]) -> dict[str, Any]:
-        """Returns the details of the problem that the name `word` is unknown."""
+        """Returns the details of a problem with the unknown name `word`."""
         names = list(known)
         near = _core.nearest(word, names[:1000])
         place = {"start": 0, "end": len(word)}

@@ -9,7 +9,7 @@ from pathlib import Path
 Read = Callable[[str, int], bytes]
 """Function that returns a file's content, given its name and largest size in bytes.
 
-Raises `OSError` or `ValueError`.
+Raises `OSError` or `ValueError` if the file cannot be read or is too large.
 """
 
 FILE = r'("[^"]*"|\S+)'

@@ -16,7 +16,7 @@ TEXT_CHARACTERS = 64 * 1024
 DEPTH = 12
 VALUES = 100_000
 LINKS = 200_000
-"""Largest number of link directions; a link has two."""
+"""Largest number of link directions; a link has two directions."""
 HOSTS = 10_000
 RING = _ENGINE["ring"]
 CHANGES = 10_000

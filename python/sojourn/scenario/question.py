@@ -72,10 +72,12 @@ def interest(by: str, text: str | None) -> Interest:
 def candidates(plan: Mapping[str, Any]) -> list[str]:
     """Returns the metrics among which the default metric of the question is selected.
 
-    They belong to the groups of one kind whose packets cross the bottleneck, the first of these
-    kinds that exists: calls (call quality), the Web (page load time), transfers (completion time),
-    other packet sources (tail of the delay). Without such a group, the metric is the queueing delay
-    of all packets; for a store it is the tail of the latency.
+    The metrics belong to the groups of one kind whose packets cross the bottleneck. The kind is the
+    first of these that the plan has: calls (MOS), the Web (95th percentile of page load times),
+    transfers (95th percentile of completion times), responsiveness tests (responsiveness), other
+    packet sources (99th percentile of the delay). Without such a group, the metric is the 95th
+    percentile of the queueing delay of all packets. For a store, it is the 99th percentile of the
+    latency.
     """
     store = store_in(plan)
     if store is not None:

@@ -45,7 +45,7 @@ class Source:
     def read(self, name: str, most: int) -> bytes:
         """Returns the content of a file of at most `most` bytes that the scenario names.
 
-        Raises `OSError` or `ValueError`.
+        Raises `OSError` or `ValueError` if the file cannot be read, is too large or is not allowed.
         """
         if self.handed is None:
             return files.read(self.folder, name, most)

@@ -84,8 +84,8 @@ def decimals(values: Iterable[float], half_widths: Iterable[float] = (), most: i
 def decimals_of_each(values: Sequence[float], half_widths: Sequence[float]) -> list[int]:
     """Returns the number of digits to show after the point, for each value.
 
-    The number is that of `decimals` for all values. Small values that would have fewer than two
-    significant digits have more.
+    The number is the result of `decimals` for all values together. Small values have more digits if
+    they would have fewer than two significant digits.
     """
     common = decimals(values, half_widths)
     return [

@@ -301,7 +301,7 @@ class Runner:
 
 
 def flush_after(elapsed: float) -> float:
-    """Returns the interval of writes of finished runs in seconds, `elapsed` s after the start."""
+    """Returns the interval between writes of finished runs in s, `elapsed` s after the start."""
     least, most = FLUSH
     return min(max(least, LOST * elapsed), most)
 

@@ -157,7 +157,7 @@ class Table:
         return list(dict.fromkeys(self.column(factor)))
 
     def where(self, **levels: Level | Sequence[Level]) -> Table:
-        """Returns the table of runs with these levels; a factor may have several."""
+        """Returns the table of runs with these levels; a factor may have several levels."""
         return self.select(levels)
 
     def select(self, levels: Mapping[str, Level | Sequence[Level]]) -> Table:

@@ -171,7 +171,7 @@ class Stopping:
 
     @property
     def over(self) -> bool:
-        """Returns whether the runs end: all precisions or the maximum number is reached."""
+        """Returns whether the runs end: all precisions or the maximum of seeds is reached."""
         return self.reached or self.seeds >= self.rule.most
 
     @property

@@ -225,7 +225,7 @@ def address(text: str, offset: int) -> Match:
 
 
 def ports(end: str, text: str, dash: str) -> Match:
-    """Returns the test of a port or of a range, whose ends `dash` separates; raises `Refused`."""
+    """Returns the test of a port or of a range with `dash`; raises `Refused` for other texts."""
     first, between, last = text.partition(dash)
     low = read_number(first) if first else 0
     high = (read_number(last) if last else PORT) if between else low

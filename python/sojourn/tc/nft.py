@@ -168,7 +168,7 @@ def _step(words: list[str], table: str, place: Place) -> Step | None:
 
 
 def _expression(word: str, given: Words) -> _Tests | Change:
-    """Returns the tests of an expression, or the change of a statement; raises `Refused`."""
+    """Returns the tests of an expression or the change of a statement; may raise `Refused`."""
     key = given.value(word)
     match (word, key):
         case ("meta", "l4proto") | ("ip", "protocol"):
@@ -221,7 +221,7 @@ def _mark(given: Words) -> _Tests | Change:
 
 
 def _last(given: Words) -> int:
-    """Returns a number that is not followed by an operator; raises `Refused`."""
+    """Returns a number; raises `Refused` if an operator follows the number."""
     text = given.value("set")
     if given.peek() in ("or", "and", "xor", "|", "&", "^", "map", "vmap"):
         raise Refused(f"`set {text} {given.peek()}` is not supported", text)

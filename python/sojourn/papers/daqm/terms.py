@@ -83,7 +83,7 @@ def others(*left_out: str, among: tuple[str, ...] = EIGHT) -> tuple[str, ...]:
 def better(percent: float, more: bool = False) -> Region:
     """Returns the region of ratios that are an improvement by about `percent`.
 
-    About is within 10 percentage points. With `more`, the region has no lower limit and no
+    *About* means within 10 percentage points. With `more`, the region has no lower limit and no
     tolerance.
     """
     rest = 1 - percent / 100

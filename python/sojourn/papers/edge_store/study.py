@@ -181,12 +181,12 @@ def _deviation(frame: pd.DataFrame, *by: str) -> pd.Series[float]:
 
 
 def _deviations(frame: pd.DataFrame) -> pd.Series[float]:
-    """Returns the standard deviation of `_deviation` at each loss."""
+    """Returns `_deviation` for each loss separately."""
     return _deviation(frame, "loss")
 
 
 def _averaged_deviation(frame: pd.DataFrame) -> pd.Series[float]:
-    """Returns the standard deviation of latencies that are averaged over the three losses.
+    """Returns `_deviation` of the latencies, averaged over the three losses before.
 
     The value is NaN if one of the losses was not run.
     """

@@ -82,7 +82,7 @@ def network(
 def base(rate: int, rtt: float) -> float:
     """Returns the one-way delay of a full packet with empty queues, in seconds.
 
-    `rate` is the bottleneck's in bit/s, `rtt` in milliseconds.
+    `rate` is the bottleneck's rate in bit/s, `rtt` is in milliseconds.
     """
     return rtt / 2e3 + 8 * FRAME * (1 / rate + 1 / ACCESS)
 

@@ -94,7 +94,7 @@ CONTRADICTIONS = (
 
 @dataclass(frozen=True)
 class Implied:
-    """Numbers that follow from a line of the paper's tables; `_printed` ends the paper's own."""
+    """Numbers that follow from a line of the paper's tables; `..._printed` is printed there."""
 
     scenario: str
     """Scenario of the line: one of `SCENARIOS`."""

@@ -113,7 +113,7 @@ class Real(Simulated):
     def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
         """Runs a real server with a seed.
 
-        Pauses of the plan that model a quota of CPU are replaced by a quota.
+        Pauses of the plan that model a quota of CPU are replaced by a real quota.
         """
         inputs = json.loads(plan_json)
         pauses, cpu = list(inputs["handler"]["pauses"]), 1.0

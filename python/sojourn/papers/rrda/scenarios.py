@@ -95,7 +95,7 @@ READINGS = {
 #: it equals `datagram`.
 BEFORE_LOAD_FALLS = ("processed", "enqueued", "datagram")
 
-#: The paper's CPU ratios 2.13 : 3.2 : 4.26 as shares of the whole.
+#: The paper's CPU frequencies of 2.13, 3.2 and 4.26 GHz, as shares of 4.26 GHz.
 CPUS = (0.5, 0.75, 1.0)
 #: Share of the CPU in the experiments over the number of clients (figures 3, 6 and 8), which the
 #: paper does not state. It cannot be all the CPU: with all the CPU and 35 clients, figure 7 has
@@ -105,7 +105,7 @@ CLIENTS_CPU = 0.5
 CLIENTS = (5, 10, 15, 20, 25, 30, 35)
 #: Number of clients above which the paper's static buffer is exhausted.
 KNEE = 15
-#: Sizes of static buffers in bytes; 131 KB is Linux's default, 12 MB that of UDT's code.
+#: Sizes of static buffers in bytes; 131 KB is Linux's default, 12 MB is the default of UDT's code.
 SIZES = {
     "100 KB": 100 << 10,
     "131 KB": 131_072,

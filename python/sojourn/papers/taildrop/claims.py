@@ -54,7 +54,7 @@ and seed has a value.
 LATE_BULK = "udp_loss_late_bulk"
 """`LATE` of bulk traffic, in the table of Web traffic."""
 TAIL = "consecutive_loss_tail"
-"""Variance of the number of consecutive losses, divided by that of a geometric distribution.
+"""Ratio of the variance of consecutive losses to the variance of a geometric distribution.
 
 The geometric distribution has the same mean. Above 1 the tail is heavier than if each loss ended
 the sequence with the same probability.

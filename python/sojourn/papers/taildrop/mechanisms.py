@@ -33,7 +33,7 @@ WEIGHT_PARTS = (2, 5, 10, 20, 50)
 
 
 def lighter(redopt: RedParameters, part: int) -> RedParameters:
-    """Returns REDopt's parameters with a weight of at most REDstd's divided by `part`."""
+    """Returns REDopt's parameters with a weight of at most REDstd's weight / `part`."""
     return replace(redopt, weight=min(redopt.weight, STANDARD_WEIGHT / part))
 
 

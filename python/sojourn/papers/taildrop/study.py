@@ -193,8 +193,9 @@ def settings_for(
 ) -> Settings:
     """Returns REDopt's parameters for each load, verified by simulations of `proof` seconds.
 
-    `loads` has the number of active flows by load, `spacing` is that of early drops, and `parts`
-    has the divisors of REDstd's weight that limit REDopt's weight. `report` receives the progress.
+    `loads` has the number of active flows by load, `spacing` is the spacing of early drops, and
+    `parts` has the divisors of REDstd's weight that limit REDopt's weight. `report` receives the
+    progress.
     """
     begin, done = time.perf_counter(), 0
 
