@@ -83,7 +83,7 @@ def pins() -> dict[str, Pin]:
 def fetch(pin: Pin, folder: Path, mirror: str, tell: Tell) -> Path:
     """Returns the path of a package in `folder`, after a download if necessary.
 
-    Raises `Unavailable` if the download fails.
+    Raises `LabError` if the mirror's address is invalid, `Unavailable` if the download fails.
     """
     if not mirror.startswith(downloads.SCHEMES):
         raise LabError(f"{mirror}: a mirror must begin with https://, http:// or file://")

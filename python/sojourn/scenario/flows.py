@@ -29,7 +29,7 @@ def groups_of(context: Context, balancers: list[Json]) -> list[Json]:
 
 
 def group_place(context: Context, index: int, rest: Path) -> Path | None:
-    """Returns the scenario path for a path in a plan's group; None if its ends are unknown."""
+    """Returns the scenario path for a path in a plan's group; None for the list of pairs."""
     at: Path = ("flows", index)
     match rest:
         case ("pairs",):

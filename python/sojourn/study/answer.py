@@ -98,10 +98,10 @@ def _same(c: Comparison) -> str:
 
 
 def blind(c: Comparison) -> str:
-    """Returns a note on inputs of the best policy that OpenFlow does not report.
+    """Returns a note on inputs of the best policy that OpenFlow reports late or not at all.
 
-    The note names an alternative policy. It is empty if no policies are compared or OpenFlow
-    reports all inputs.
+    For queue lengths, the note names an alternative policy if there is one. The note is empty if no
+    policies are compared or the best policy has no such inputs.
     """
     factor = f"balancers.{c.policy_of}.policy"
     if c.policy_of is None or not c.winners:

@@ -45,10 +45,10 @@ def lacks(scenario: Scenario) -> dict[Lack, str]:
 
 
 def caution(found: Comparison, made: Callable[[Mapping[str, Level]], Scenario]) -> str:
-    """Returns a warning if the fastest consistency level is unsafe, with the level to choose.
+    """Returns a warning if the fastest consistency level is unsafe, with a safe level if compared.
 
-    The warning is empty if this level is safe, or if not only the consistency level varies. `made`
-    returns the scenario with a choice's levels.
+    The warning is empty if this level is safe, if no level meets the conditions, or if not only the
+    consistency level varies. `made` returns the scenario with a choice's levels.
     """
     if list(found.table.factors) != ["store.consistency"]:
         return ""

@@ -343,7 +343,7 @@ def _named(scenario: Scenario, reading: Reading, bottleneck: str, names: list[st
 
 
 def _pair(configured: list[Device]) -> tuple[Device, Device, list[str]] | None:
-    """Returns a device and the device to which its incoming packets are redirected.
+    """Returns a device and the device to which its incoming packets are, or seem to be, redirected.
 
     The third value has notices. Returns None unless there are exactly these two devices.
     """

@@ -196,9 +196,10 @@ def _expression(word: str, given: Words) -> _Tests | Change:
 
 
 def _mark(given: Words) -> _Tests | Change:
-    """Returns the change of `meta mark set N` or `meta mark set mark or N`, otherwise a test.
+    """Returns the change of `meta mark set`, otherwise a test.
 
-    Tests are `meta mark N` and `meta mark and M == N`.
+    Changes are `set N`, `set mark or N` and `set mark and N`. Tests are `meta mark N` and
+    `meta mark and M == N`.
     """
     if given.peek() == "set":
         given.next()
