@@ -50,7 +50,7 @@ def _links() -> bool:
 
 
 def require(place: Path, *, begun: bool) -> None:
-    """Raises an error unless a kernel can be built in the folder `place`.
+    """Raises `Unavailable` or `LabError` unless a kernel can be built in the folder `place`.
 
     `begun` states whether the source has already been unpacked.
     """

@@ -195,7 +195,10 @@ def check_seed(seed: object) -> None:
 
 
 def check(engines: Mapping[str, Engine], plans: Iterable[str], seed: int) -> None:
-    """Raises an error with all problems of the first engine that cannot run all plans."""
+    """Raises an error for an invalid seed or plan, or if an engine cannot run all plans.
+
+    For an engine, the error has the problems of all plans with the first such engine.
+    """
     check_seed(seed)
     distinct = list(dict.fromkeys(plans))
     for name, engine in engines.items():

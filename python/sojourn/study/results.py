@@ -67,8 +67,8 @@ class StoredRun:
     def table(self, name: str) -> pd.DataFrame:
         """Returns a table of the run as a data frame, with the units in `attrs`.
 
-        Raises `NotKept` if the study does not store the table, and `StudyError` if the scenario
-        does not request it.
+        Raises `NotKept` if the study does not store the table, `ResultsError` if its file is
+        missing, and `StudyError` if the scenario does not request the table or the name is unknown.
         """
         if name not in (*TABLES, *ASKED):
             raise StudyError(f"no table `{name}`; existing: {', '.join((*TABLES, *ASKED))}")

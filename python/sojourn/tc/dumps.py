@@ -306,7 +306,7 @@ def _entries(file: str, text: str) -> Iterator[tuple[Place, list[str], list[tupl
 
 
 def shown_words(kind: str, words: list[str]) -> tuple[list[str], str | None]:
-    """Returns the printed words of a discipline as words that `tc` accepts, and a notice."""
+    """Returns a discipline's printed words as words that `tc` accepts, and a notice or None."""
     dropped = _DROPPED.get(kind, {})
     kept: list[str] = []
     at = 0
