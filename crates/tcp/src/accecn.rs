@@ -1,30 +1,31 @@
-//! Accurate ECN: how the handshake agrees on it, and how marks are counted.
+//! Accurate ECN: its negotiation in the handshake, and the count of marked packets and bytes.
 //!
-//! Source: RFC 9768; where it leaves a choice, Linux 7.3 (`tcp_ecn.h`, `tcp_input.c`).
-//! Idea: the flags AE, CWR and ECE are one field of three bits (ACE). In the handshake it says which
-//! codepoint the peer's SYN arrived with; afterwards it is a counter, from 5, of packets that arrived
-//! marked. An option counts the marked bytes. The sender takes the differences, so a lost
-//! acknowledgement loses no mark.
-//! Invariants: a difference of packets is at most what was delivered where the counter may have
-//! wrapped; no mark is counted twice.
+//! Source: RFC 9768; where the RFC leaves a choice, Linux 7.3 (`tcp_ecn.h`, `tcp_input.c`).
+//! Idea: the flags AE, CWR and ECE are one field of three bits (ACE). In the handshake the field
+//! reports the ECN codepoint with which the peer's SYN or SYN-ACK arrived; afterwards it is a
+//! counter, modulo 8 and from 5, of packets that arrived marked. An option counts the payload bytes
+//! of these packets. The sender computes the differences of the counters, so a lost acknowledgement
+//! loses no mark.
+//! Invariants: if the ACE field may have wrapped, its difference is at most the number of delivered
+//! segments; no mark is counted twice.
 //!
-//! Left out: the option on SYN and SYN-ACK; its counters of bytes with ECT(0) and ECT(1), which no
-//! control uses (they are there in its length); what detects middleboxes that clear the field or the
-//! option; a reduction for a mark on a SYN; Linux's averages of how many segments acknowledgements
-//! cover. The option is on every segment with room for two of its counters; it gives way to a third
-//! SACK block.
+//! Left out: the option on SYN and SYN-ACK; the option's counters of bytes with ECT(0) and ECT(1),
+//! which no control uses (the option's length includes them); the detection of middleboxes that
+//! clear the field or the option; a reduction of the window for a mark on a SYN; Linux's averages
+//! of the segments per acknowledgement. The option is on every segment whose header has space for
+//! two of its counters, so not beside a third SACK block.
 
 use crate::segment::Flags;
 
-/// Initial value of the counter of packets.
+/// Initial value of the counter of marked packets.
 const INITIAL: u64 = 5;
 const MASK: u64 = 7;
-/// The counter of bytes has 24 bits.
+/// Mask of the counter of marked bytes, which has 24 bits.
 const BYTES_MASK: u32 = 0x00ff_ffff;
-/// Marks that are acknowledged at once (`TCP_ACCECN_ACE_MAX_DELTA`).
+/// Number of unreported marked packets that is acknowledged at once (`TCP_ACCECN_ACE_MAX_DELTA`).
 const MOST_PENDING: u8 = 6;
 
-/// Returns the ACE field.
+/// Returns the ACE field of `flags`, 0 to 7.
 #[inline]
 pub(crate) fn field(flags: Flags) -> u64 {
     u64::from(flags.has(Flags::AE)) << 2
@@ -32,14 +33,15 @@ pub(crate) fn field(flags: Flags) -> u64 {
         | u64::from(flags.has(Flags::ECE))
 }
 
-/// Returns the flags of an ACE field.
+/// Returns the flags that stand for an ACE field of 0 to 7.
 #[inline]
 pub(crate) fn flags(field: u64) -> Flags {
     let bit = |at: u64, flag| if field >> at & 1 == 1 { flag } else { Flags::NONE };
     bit(2, Flags::AE) | bit(1, Flags::CWR) | bit(0, Flags::ECE)
 }
 
-/// Table 2 of RFC 9768: the flags that report to the peer with which codepoint its SYN arrived.
+/// Returns the flags that report to the peer the ECN codepoint with which its SYN or SYN-ACK
+/// arrived: that in the flags `syn`, or CE if `ce` (RFC 9768, table 2).
 pub(crate) fn reflection(syn: Flags, ce: bool) -> Flags {
     flags(if ce {
         0b110
@@ -52,29 +54,30 @@ pub(crate) fn reflection(syn: Flags, ce: bool) -> Flags {
     })
 }
 
-/// The receiver's counters.
+/// The receiver's counters of marked packets and bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MarkCounter {
     packets: u64,
     bytes: u64,
-    /// Marked packets since the last acknowledgement left.
+    /// Marked packets that arrived since the last segment left.
     pending: u8,
-    /// The codepoint of the last data.
+    /// ECN codepoint of the newest data segment that was not marked.
     last: Option<Flags>,
     last_ce: bool,
-    /// The next bare acknowledgement answers the SYN-ACK.
+    /// Flags that report the SYN-ACK's codepoint, for the next segment if that has no payload.
     reflects: Option<Flags>,
 }
 
 impl MarkCounter {
-    /// The peer's SYN-ACK arrived so: the handshake's last acknowledgement says it.
+    /// Takes the peer's SYN-ACK with the flags `syn`, marked if `ce`. The handshake's last
+    /// acknowledgement reports its codepoint.
     pub(crate) fn on_syn_ack(&mut self, syn: Flags, ce: bool) {
         self.reflects = Some(reflection(syn, ce));
         self.packets += u64::from(ce);
     }
 
-    /// Returns a segment with `payload` bytes arrived; whether it must be acknowledged at once (RFC
-    /// 9768, section 3.2.2.5.1).
+    /// Counts a segment with `payload` bytes, marked if `ce`. Returns whether it must be
+    /// acknowledged at once (RFC 9768, section 3.2.2.5.1).
     pub(crate) fn on_segment(&mut self, flags: Flags, payload: u32, ce: bool) -> bool {
         if ce {
             self.packets += 1;
@@ -99,7 +102,8 @@ impl MarkCounter {
         changed || self.pending >= MOST_PENDING
     }
 
-    /// Returns the field of a segment that leaves; `bare` if it has no payload.
+    /// Returns the ACE field, as flags, of a segment that leaves; `bare` if the segment has no
+    /// payload.
     pub(crate) fn stamp(&mut self, bare: bool) -> Flags {
         self.pending = 0;
         match self.reflects.take() {
@@ -108,38 +112,39 @@ impl MarkCounter {
         }
     }
 
-    /// Returns the option's counter of marked bytes.
+    /// Returns the option's counter of marked bytes, modulo 2^24.
     pub(crate) fn option(&self) -> u32 {
         self.bytes as u32 & BYTES_MASK
     }
 }
 
-/// The new report of an acknowledgement about marks.
+/// The marked packets and bytes that an acknowledgement newly reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
 }
 
-/// The sender's view of the peer's counters.
+/// The peer's counters as far as the sender has read them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MarkReader {
     packets: u64,
     bytes: u32,
-    /// The next field is the handshake's.
+    /// Whether the next ACE field belongs to the handshake and is not a counter.
     skips: bool,
 }
 
 impl MarkReader {
-    /// The peer's last segment of the handshake: its field is no counter, but says whether our
-    /// SYN-ACK was marked.
+    /// Takes the ACE field of the peer's last segment of the handshake, which is not a counter: it
+    /// reports whether our SYN-ACK arrived marked.
     pub(crate) fn on_handshake(&mut self, field: u64) {
         self.skips = true;
         self.packets += u64::from(field == 0b110);
     }
 
-    /// Returns the field and the option of an acknowledgement that delivered `delivered` bytes in
-    /// segments of `mss` (RFC 9768, appendix A.2; `tcp_accecn_process`).
+    /// Returns the marks that are newly reported by the ACE field `field` and the option of an
+    /// acknowledgement that newly delivered `delivered` bytes in segments of `mss` bytes (RFC 9768,
+    /// appendix A.2; `tcp_accecn_process`).
     pub(crate) fn on_ack(
         &mut self,
         field: u64,
@@ -152,7 +157,7 @@ impl MarkReader {
         }
         let least = field.wrapping_sub(self.packets.wrapping_add(INITIAL)) & MASK;
         let counted = option.map(|bytes| u64::from(bytes.wrapping_sub(self.bytes) & BYTES_MASK));
-        // An older option's difference is negative.
+        // The difference to an older option is negative as a number of 24 bits.
         let counted = counted.filter(|bytes| bytes >> 23 == 0);
         if let (Some(bytes), Some(_)) = (option, counted) {
             self.bytes = bytes;
@@ -161,8 +166,8 @@ impl MarkReader {
         let packets = if segments <= MASK {
             least
         } else {
-            // The field may have wrapped: as often as the delivered segments allow, unless the
-            // bytes say that it did not.
+            // The field may have wrapped. It counts as wrapped as often as the delivered segments
+            // allow, unless the marked bytes show that it did not wrap.
             let most = segments - ((segments - least) & MASK);
             match counted {
                 Some(0) => least,

@@ -3,14 +3,14 @@
 //! Source: RFC 9293 (states, handshake, close), RFC 6298 and RFC 6928 (lost SYNs), RFC 7323 and
 //! RFC 2018 (what a SYN negotiates), RFC 3168 section 6.1.1 and RFC 9768 section 3.1 (ECN in the
 //! handshake).
-//! Idea: time goes in, deadlines come out. After each call that takes the time, call
-//! [`Connection::poll_transmit`] until it gives nothing, then look at [`Connection::deadline`].
-//! Invariants: as long as the connection is neither closed nor silent by the application's wish,
-//! there is a deadline or something in flight; the deadline of a call is never before its time.
+//! Idea: the caller passes the time and gets deadlines. After each call with a time, call
+//! [`Connection::poll_transmit`] until it returns `None`, then read [`Connection::deadline`].
+//! Invariants: while data is in flight or waits for a closed window, the connection has a deadline;
+//! after a call at time `now`, the deadline is not before `now`.
 //!
-//! Sequence numbers start at 0 with the SYN and do not wrap. A probe of a closed window repeats the
-//! last number without data, as in Linux. Data segments carry SACK blocks only if the header has
-//! room next to the payload; a hole is always reported by a pure ACK.
+//! Sequence numbers start at 0 with the SYN and do not wrap. A probe of a closed window is an empty
+//! segment with the last number sent, as in Linux. Data segments carry SACK blocks only if the
+//! payload leaves space for all options in a full frame; every hole is also reported by a pure ACK.
 
 use crate::accecn;
 use crate::params::{Ecn, Params};
@@ -24,12 +24,12 @@ use crate::sender::{Counters, Output, timestamp};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 use std::sync::Arc;
 
-/// Which end.
+/// Which end of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Sends the SYN.
     Active,
-    /// Waits for it.
+    /// Waits for the peer's SYN.
     Passive,
 }
 
@@ -57,14 +57,14 @@ pub struct Connection {
     sender: Half,
     receiver: Receiver,
     params: Arc<Params>,
-    /// Both sides send timestamps.
+    /// Whether both ends send timestamps.
     timestamps: bool,
-    /// The agreement of both ends, as far as the handshake has progressed.
+    /// The kind of ECN that the handshake has agreed on so far.
     ecn: Ecn,
-    /// The offers of the peer's SYN.
+    /// The options of the peer's SYN.
     offer: SynOptions,
     offered_timestamps: bool,
-    /// AccECN's report of the peer's SYN in the own one.
+    /// AccECN: flags of our SYN-ACK that report the ECN codepoint of the peer's SYN.
     reflection: Flags,
     syn_due: bool,
     syn_at: Nanos,
@@ -76,7 +76,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A new end; an active one has its SYN ready at `now`.
+    /// Returns a new end. An active end has its SYN to send at once.
     pub fn new(params: &Arc<Params>, role: Role, _now: Nanos) -> Self {
         Self {
             state: if role == Role::Active { State::SynSent } else { State::Listen },
@@ -98,20 +98,20 @@ impl Connection {
         }
     }
 
-    // ---------------------------------------------------------------- the application
+    // Calls of the application.
 
-    /// The application writes `bytes`. They leave at the next [`Connection::poll_transmit`].
+    /// The application writes `bytes` bytes. [`Connection::poll_transmit`] returns their segments.
     pub fn write(&mut self, bytes: u64) {
         self.sender.wake(&self.params).stream.write(bytes);
     }
 
-    /// The application always has more to write.
+    /// From now on the application always has more data to send.
     pub fn write_unlimited(&mut self) {
         self.sender.wake(&self.params).stream.write_unlimited();
     }
 
-    /// The application writes no more; a FIN follows what is written. Data that
-    /// [`Connection::write_unlimited`] stood for and that was not sent is dropped.
+    /// The application writes no more; a FIN follows the written data. After
+    /// [`Connection::write_unlimited`] the FIN follows the data sent so far.
     pub fn close(&mut self) {
         match self.state {
             State::Listen => self.set_state(State::Closed),
@@ -124,7 +124,8 @@ impl Connection {
         }
     }
 
-    /// Gives the connection up with a RST.
+    /// Closes the connection at once. The next segment is a RST, except before the peer's SYN and
+    /// in TIME-WAIT.
     pub fn abort(&mut self) {
         self.rst_due =
             !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::TimeWait);
@@ -132,33 +133,35 @@ impl Connection {
         self.set_state(State::Closed);
     }
 
-    /// The application stops reading: what arrives fills the receive buffer.
+    /// The application stops reading: arriving data fills the receive buffer.
     pub fn pause_reading(&mut self) {
         self.receiver.pause();
     }
 
-    /// The application reads all, and from now on at once.
+    /// The application reads all data in the receive buffer, and from now on data as it arrives.
     pub fn resume_reading(&mut self) {
         self.receiver.resume();
     }
 
-    /// The application reads `bytes` and stays paused.
+    /// The paused application reads `bytes` bytes and stays paused.
     pub fn read(&mut self, bytes: u64) {
         self.receiver.read(bytes);
     }
 
-    /// A random number for the congestion control (BBR's gain cycle begins at a random phase).
+    /// Sets the random number of the congestion control (BBR's gain cycle begins at a random
+    /// phase).
     pub fn set_draw(&mut self, draw: u32) {
         self.sender.set_draw(draw);
     }
 
-    /// Segments leave by a queue of the host, which bounds how many are in it. If the queue `paces`, it holds packets until
-    /// their departure times, so that no timer of the connection paces. Called before the connection is established.
+    /// Makes segments leave through a queue of the host, in which the connection has a limited
+    /// number of bytes. If the queue `paces`, it holds packets until their departure times, and no
+    /// timer of the connection paces. Call this before the connection is established.
     pub fn leave_by_host_queue(&mut self, paces: bool) {
         self.sender.leave_by_host_queue(paces);
     }
 
-    /// When the segment that [`Connection::poll_transmit`] gave at `now` is to depart.
+    /// Returns when the segment that [`Connection::poll_transmit`] returned at `now` is to depart.
     #[inline]
     pub fn departure(&self, now: Nanos) -> Nanos {
         self.host_queue().map_or(now, |queue| queue.departure(now))
@@ -169,8 +172,8 @@ impl Connection {
         self.sender.sender()?.host_queue.as_deref()
     }
 
-    /// A segment has left its host's queue, or was dropped there. Returns whether the connection waited for that, and
-    /// may have more to send now.
+    /// Takes a segment that has left its host's queue or was dropped there. Returns whether the
+    /// connection waited for this, and may have more to send now.
     pub fn on_left(&mut self, segment: &Segment) -> bool {
         if segment.len == 0 && !segment.flags.has(Flags::FIN) {
             return false;
@@ -180,9 +183,9 @@ impl Connection {
         queue.is_some_and(|queue| queue.on_left(segment.len, continues))
     }
 
-    // ---------------------------------------------------------------- segments in
+    // Arriving segments.
 
-    /// A segment arrives; `ce` says whether its IP header carries Congestion Experienced.
+    /// Takes an arriving segment; `ce` says whether its IP header carries Congestion Experienced.
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment, ce: bool) {
         match self.state {
             State::Closed => {
@@ -244,14 +247,14 @@ impl Connection {
             self.receiver.on_syn_ack();
             self.establish(now, segment.window);
         } else {
-            // Both ends opened at once.
+            // Simultaneous open: both ends have sent a SYN.
             self.on_syn_flags(segment, ce);
             self.syn_due = true;
             self.set_state(State::SynReceived);
         }
     }
 
-    /// Both SYNs are known and ours is acknowledged.
+    /// Ends the handshake: both SYNs are known, and ours is acknowledged.
     fn establish(&mut self, now: Nanos, window: u32) {
         let params = Arc::clone(&self.params);
         self.timestamps = params.timestamps && self.offered_timestamps;
@@ -323,8 +326,8 @@ impl Connection {
         }
     }
 
-    /// The handshake's last acknowledgement; with AccECN it says how our SYN-ACK arrived, and a field
-    /// of zeros that the peer has no AccECN (RFC 9768, section 3.2.2.4).
+    /// Takes the handshake's last acknowledgement. With AccECN its ACE field reports the codepoint
+    /// with which our SYN-ACK arrived; a field of 0 turns ECN off (RFC 9768, section 3.2.2.4).
     fn on_third_ack(&mut self, now: Nanos, segment: &Segment) {
         let field = accecn::field(segment.flags);
         let counts = self.ecn == Ecn::Accecn && segment.is_pure_ack();
@@ -337,11 +340,12 @@ impl Connection {
         }
     }
 
-    /// RST and SYN on a synchronised connection.
+    /// Takes a segment with RST or SYN after the peer's first SYN.
     fn on_control(&mut self, segment: &Segment) {
         if segment.flags.has(Flags::RST) {
             if segment.seq >= self.receiver.nxt && self.receiver.accepts(segment) {
-                // In the last states both streams are complete.
+                // In these states both ends have sent a FIN, so the connection counts as closed
+                // normally.
                 self.reset =
                     !matches!(self.state, State::Closing | State::LastAck | State::TimeWait);
                 self.set_state(State::Closed);
@@ -349,12 +353,13 @@ impl Connection {
         } else if self.state == State::SynReceived {
             self.syn_due = true;
         } else {
-            // A lost ACK of the handshake, or a stray SYN (RFC 5961).
+            // The handshake's ACK was lost, or the SYN is a stray one; both are acknowledged (RFC
+            // 5961).
             self.receiver.ack_now = true;
         }
     }
 
-    /// The closing states.
+    /// Changes the state if a FIN was received or ours was acknowledged.
     fn advance(&mut self, now: Nanos, segment: &Segment) {
         let ours = self.sender.fin_acked();
         let theirs = self.receiver.fin_received();
@@ -387,9 +392,9 @@ impl Connection {
         }
     }
 
-    // ---------------------------------------------------------------- segments out
+    // Departing segments.
 
-    /// The next segment to send at `now`. Call it until it gives nothing.
+    /// Returns the next segment to send at `now`. Call this until it returns `None`.
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
         match self.state {
             State::Closed | State::Listen => return self.poll_reset(),
@@ -439,7 +444,7 @@ impl Connection {
             flags |= params.ecn.request();
         }
         let ecn = if passive { self.ecn } else { params.ecn };
-        // RFC 9768, section 3.1.4: without the request no codepoint.
+        // RFC 9768, section 3.1.4: a SYN that does not ask for ECN is not ECN-capable.
         let bare = ecn == Ecn::Accecn && self.falls_back();
         if ecn.marks_syns(params.congestion.ecn()) && !bare {
             flags |= ecn.codepoint(params.congestion.ecn());
@@ -455,7 +460,7 @@ impl Connection {
         if params.timestamps && (!passive || self.offered_timestamps) {
             segment.set_timestamps(timestamp(now), self.receiver.ts_recent());
         }
-        // A first SYN does not know yet whether segments have timestamps.
+        // An active end does not know yet whether segments will have timestamps.
         let options = if passive && segment.timestamps().is_some() { 12 } else { 0 };
         self.receiver.stamp_syn(&mut segment, u64::from(params.mss.saturating_sub(options).max(1)));
         let rto = self.params.initial_rto;
@@ -464,16 +469,16 @@ impl Connection {
         self.syn_tries += 1;
         self.syn_sent = now;
         self.syn_due = false;
-        // The SYN takes number 0.
+        // The SYN has sequence number 0.
         self.sender.space_mut().nxt = 1;
         segment
     }
 
-    /// Whether a SYN does not ask for ECN because others were lost. AccECN is asked for twice (RFC
-    /// 9768, section 3.1.4).
+    /// Returns whether a SYN or SYN-ACK does not ask for ECN because earlier ones were lost: one,
+    /// or two with AccECN (RFC 9768, section 3.1.4).
     fn falls_back(&self) -> bool {
-        let asked = if self.params.ecn == Ecn::Accecn { 2 } else { 1 };
-        self.params.ecn_fallback && self.syn_tries >= asked
+        let attempts = if self.params.ecn == Ecn::Accecn { 2 } else { 1 };
+        self.params.ecn_fallback && self.syn_tries >= attempts
     }
 
     #[inline]
@@ -553,7 +558,8 @@ impl Connection {
         }
     }
 
-    /// The ACK of what came before a change of marks (RFC 8257, section 3.2).
+    /// Builds the ACK of the segments that arrived before a change of marks (RFC 8257, section
+    /// 3.2).
     fn build_owed(&mut self, now: Nanos, ack: u64, echo: bool) -> Segment {
         let mut segment =
             Segment::new(self.sender.space().nxt, ack, Flags::ACK | self.ack_codepoint());
@@ -567,10 +573,10 @@ impl Connection {
         segment
     }
 
-    // ---------------------------------------------------------------- time
+    // Timers.
 
-    /// When [`Connection::on_deadline`] is due. It may move with every call; an engine that comes
-    /// too early does no harm.
+    /// Returns when [`Connection::on_deadline`] is due; `None` for never. The time may change with
+    /// every call; an earlier call is harmless.
     #[inline]
     pub fn deadline(&self) -> Option<Nanos> {
         let at = match self.state {
@@ -582,7 +588,7 @@ impl Connection {
         (at != NEVER).then_some(at)
     }
 
-    /// Runs what is due at `now`.
+    /// Runs the timers that are due at `now`.
     pub fn on_deadline(&mut self, now: Nanos) {
         self.receiver.on_timer(now);
         match self.state {
@@ -619,35 +625,35 @@ impl Connection {
         self.syn_due = true;
     }
 
-    // ---------------------------------------------------------------- observers
+    // State for observers.
 
-    /// The state.
+    /// Returns the connection's state.
     #[inline]
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Returns the sender's state of congestion.
+    /// Returns the sender's phase of congestion control.
     pub fn phase(&self) -> Phase {
         self.sender.phase()
     }
 
-    /// Whether nothing more will happen: closed, or only waiting for stray segments.
+    /// Returns whether the connection is closed or in TIME-WAIT.
     pub fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed | State::TimeWait)
     }
 
-    /// Whether the connection ended by a RST, by giving up, or by [`Connection::abort`].
+    /// Returns whether the connection ended by a RST, by giving up, or by [`Connection::abort`].
     pub fn was_reset(&self) -> bool {
         self.reset
     }
 
-    /// Whether everything the application wrote is acknowledged (and the FIN, if it closed).
+    /// Returns whether all written data is acknowledged, and the FIN if the application closed.
     pub fn is_finished(&self) -> bool {
         self.sender.is_finished()
     }
 
-    /// Whether the peer's FIN and all before it has arrived.
+    /// Returns whether the peer's FIN and all data before it have arrived.
     pub fn peer_finished(&self) -> bool {
         self.receiver.fin_received()
     }
@@ -664,18 +670,18 @@ impl Connection {
         self.receiver.delivered()
     }
 
-    /// Payload bytes written and not yet acknowledged: what the send buffer holds.
+    /// Returns the payload bytes written and not yet acknowledged.
     #[inline]
     pub fn bytes_buffered(&self) -> u64 {
         self.sender.sender().map_or(0, |sender| sender.stream.buffered(&sender.space))
     }
 
-    /// Bytes sent and not yet acknowledged cumulatively.
+    /// Returns how many sequence numbers were sent and not yet acknowledged cumulatively.
     pub fn bytes_outstanding(&self) -> u64 {
         self.sender.space().outstanding()
     }
 
-    /// Bytes in flight by the sender's estimate.
+    /// Returns the bytes in flight by the sender's estimate.
     pub fn pipe(&self) -> u64 {
         self.sender.pipe()
     }
@@ -723,14 +729,15 @@ impl Connection {
         self.sender.counters()
     }
 
-    /// Grows with every change that a trace would show.
+    /// Returns [`Counters::events`], the number of changes that a trace would show.
     #[inline]
     pub fn events(&self) -> u64 {
         self.sender.events()
     }
 }
 
-/// The bits that the receive window must be shifted by to fit 16 (RFC 7323).
+/// Returns the bits by which the greatest receive window is shifted to fit 16 bits, at most 14 (RFC
+/// 7323).
 fn window_scale(params: &Params) -> u8 {
     (0..14).find(|shift| params.receive_window >> shift <= 65_535).unwrap_or(14)
 }

@@ -1,9 +1,9 @@
 //! TCP as a state machine driven by time: no clock, no sockets, no payload.
 //!
-//! A [`Connection`] is one end. Time and segments go in ([`Connection::on_segment`],
-//! [`Connection::on_deadline`]), segments come out ([`Connection::poll_transmit`]), and
-//! [`Connection::deadline`] says when to come back. Everything that decides what it does is in
-//! [`Params`]; a [`Profile`] names a whole set of them.
+//! A [`Connection`] is one end of a TCP connection. Time and segments go in
+//! ([`Connection::on_segment`], [`Connection::on_deadline`]), segments come out
+//! ([`Connection::poll_transmit`]), and [`Connection::deadline`] returns when to call next.
+//! [`Params`] has all settings of an end; a [`Profile`] is a named set of settings.
 //!
 //! Payload is counted, not carried: the application writes a number of bytes.
 #![allow(clippy::doc_markdown, reason = "HyStart and NewReno are names, not code")]

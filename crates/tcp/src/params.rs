@@ -109,20 +109,20 @@ impl Ecn {
         }
     }
 
-    /// Returns whether bare acknowledgements carry the codepoint of data, too: RFC 3168 has them
-    /// not ECN-capable, DCTCP's hosts and AccECN send all alike.
+    /// Returns whether bare acknowledgements carry the ECN codepoint of data: with RFC 3168 and L4S
+    /// they are not ECN-capable; with DCTCP and AccECN all packets carry the same codepoint.
     #[inline]
     pub(crate) fn marks_acks(self) -> bool {
         matches!(self, Self::Accurate | Self::Accecn)
     }
 
-    /// Returns whether SYNs carry the codepoint, for a control that asks for `wish` (RFC 8257,
-    /// section 3.5: a queue that marks would drop them otherwise).
+    /// Returns whether SYNs carry the ECN codepoint of data, for a control that asks for `wish`
+    /// (RFC 8257, section 3.5: a queue that marks would drop them otherwise).
     pub(crate) fn marks_syns(self, wish: EcnUse) -> bool {
         self.is_exact() && (self != Self::Accecn || wish != EcnUse::Host)
     }
 
-    /// Returns the flags of a SYN that asks for it.
+    /// Returns the flags of a SYN that asks for this kind of ECN.
     pub(crate) fn request(self) -> Flags {
         match self {
             Self::Off => Flags::NONE,
@@ -131,7 +131,7 @@ impl Ecn {
         }
     }
 
-    /// Returns the agreement after a peer's SYN with `flags` (RFC 9768, section 3.1.1).
+    /// Returns the kind of ECN agreed on after a peer's SYN with `flags` (RFC 9768, section 3.1.1).
     pub(crate) fn on_syn(self, flags: Flags) -> Self {
         let classic = flags.has(Flags::ECE | Flags::CWR);
         match self {
@@ -145,7 +145,7 @@ impl Ecn {
         }
     }
 
-    /// Returns the agreement after a SYN-ACK with `flags` (RFC 9768, table 2).
+    /// Returns the kind of ECN agreed on after a peer's SYN-ACK with `flags` (RFC 9768, table 2).
     pub(crate) fn on_syn_ack(self, flags: Flags) -> Self {
         match self {
             Self::Accecn => match accecn::field(flags) {
@@ -198,7 +198,7 @@ params! {
         slow_start: hystart::Params = derived(|()| hystart::Params {
             kind: hystart::Kind::Classic, // tcp_cubic: hystart 1, hystart_detect 3
             count: hystart::Count::Segments, // snd_cwnd
-            ..hystart::Params::default()  // tcp_slow_start adds all that was acknowledged
+            ..hystart::Params::default()  // tcp_slow_start adds every acknowledged segment
         }),
         /// Payload of a full segment without options.
         mss: u32 = segment(), // Ethernet's 1500 without IP and TCP headers
@@ -227,7 +227,7 @@ params! {
         /// Take back a reduction that timestamps or D-SACK prove a mistake.
         undo: bool = on_off("on"), // tcp_try_undo_recovery
         /// New segments on the first two duplicate ACKs (RFC 3042).
-        limited_transmit: bool = on_off("on"), // SACKed segments leave the flight at once
+        limited_transmit: bool = on_off("on"), // Linux: SACKed segments leave the flight at once
         /// How the retransmission timeout is computed.
         rto_rule as "rto": RtoRule = choice("linux"), // tcp_rtt_estimator
         /// Least retransmission timeout.
@@ -287,19 +287,21 @@ params! {
     }
 }
 
-/// Returns the memory of a received segment in plans that do not say it.
+/// Returns the default of `frame_memory` in bytes, for plans without this value.
 fn frame_memory() -> Bytes {
     2304
 }
 
-/// net.ipv4.tcp_congestion_control = cubic, with `tcp_cubic`'s constants: beta 717/1024, `C` 410/1024
-/// (`bic_scale` 41), `fast_convergence` 1, `tcp_friendliness` 1.
+/// Returns the default control: net.ipv4.tcp_congestion_control = cubic, with `tcp_cubic`'s
+/// constants: beta 717/1024, `C` 410/1024 (`bic_scale` 41), `fast_convergence` 1,
+/// `tcp_friendliness` 1.
 fn linux_cubic() -> sojourn_congestion::Params {
     let variant = cubic::Variant::Linux;
     sojourn_congestion::Params::Cubic(cubic::Params { variant, ..cubic::Params::default() })
 }
 
-/// Returns the payload of a full segment; what does not fit the field is far out of range.
+/// Returns the declaration of `mss`. A value above 32 bits becomes the greatest number of 32 bits,
+/// which is out of range too.
 const fn segment() -> Param<u32> {
     Param::word(
         Kind::Size,

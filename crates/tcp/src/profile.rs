@@ -1,4 +1,4 @@
-//! Named TCPs: what one stack or one study ran, as data.
+//! Named sets of TCP parameters: those of an operating system, a simulator or a study.
 //!
 //! Each field's comment states the source of its value; those of `linux-7.3` are in
 //! [`params`](crate::params).
@@ -15,11 +15,11 @@ pub struct Profile {
     /// A description in one line.
     pub summary: &'static str,
     make: fn() -> Params,
-    /// Differences from the defaults for a control that is not the profile's own.
+    /// Changes the defaults of a control other than the profile's own.
     adapt: fn(&mut sojourn_congestion::Params),
 }
 
-/// No bound that a simulation would notice.
+/// A limit of segments per ACK that no simulation reaches.
 const UNLIMITED: u64 = 1_000_000;
 
 impl Profile {
@@ -29,13 +29,13 @@ impl Profile {
     /// All profiles, in the order of [`Profile::NAMES`].
     pub const ALL: &[&Self] = &[&LINUX_7_3, &LINUX_6, &RFC, &NS3_3_37, &SACK_2001, &NS2_WEB];
 
-    /// Returns the profile of that name.
+    /// Returns the profile with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         Self::ALL.iter().copied().find(|p| p.name == name)
     }
 
-    /// Returns the congestion control called `name`: as the profile has it if it is its own, else
-    /// with its defaults.
+    /// Returns the parameters of the congestion control `name`: those of the profile if it is the
+    /// profile's control, else the control's defaults, changed by `adapt`.
     pub(crate) fn control(&self, name: &str) -> sojourn_congestion::Params {
         let own = self.params().congestion;
         if own.name() == name {
@@ -46,7 +46,7 @@ impl Profile {
         control
     }
 
-    /// Returns its parameters.
+    /// Returns the profile's parameters.
     pub fn params(&self) -> Params {
         (self.make)()
     }
@@ -64,7 +64,7 @@ pub const LINUX_7_3: Profile = Profile {
     make: Params::default,
 };
 
-/// A Linux 6 host, as this TCP had it before it was checked against a kernel's sources.
+/// A Linux 6 host, as this TCP modelled it before it was compared with the kernel's source.
 pub const LINUX_6: Profile = Profile {
     name: "linux-6",
     summary: "a Linux 6 host with the kernel's defaults",
@@ -74,17 +74,17 @@ pub const LINUX_6: Profile = Profile {
             count: hystart::Count::Bytes, // as it was modelled
             ..Params::default().slow_start
         },
-        ecn_fallback: false,      // likewise
-        memory: Memory::Payload,  // likewise
+        ecn_fallback: false,      // as it was modelled
+        memory: Memory::Payload,  // as it was modelled
         receive_window: 3 << 20,  // half of net.ipv4.tcp_rmem[2], 6 MB
         pacing_credit: false,     // as it was modelled
-        ack_rule: AckRule::Quick, // likewise
-        hz: 0,                    // likewise
+        ack_rule: AckRule::Quick, // as it was modelled
+        hz: 0,                    // as it was modelled
         ..Params::default()
     },
 };
 
-/// The RFCs' requirements, where they leave no choice.
+/// The requirements of the RFCs; where they leave a choice, a common value.
 pub const RFC: Profile = Profile {
     name: "rfc",
     summary: "the RFCs' recommendations, with Reno and SACK",
@@ -95,7 +95,7 @@ pub const RFC: Profile = Profile {
             kind: hystart::Kind::None,    // RFC 5681
             limit: 2,                     // RFC 3465, section 2.3
             byte_counting: true,          // RFC 3465; RFC 5681 recommends it
-            count: hystart::Count::Bytes, // as its sources reckon
+            count: hystart::Count::Bytes, // RFC 5681 counts bytes
         },
         mss: 1460,                              // RFC 6691
         initial_window: 10,                     // RFC 6928
@@ -117,7 +117,7 @@ pub const RFC: Profile = Profile {
         syn_retries: 6,                         // RFC 1122, 4.2.3.5: at least three minutes
         retries: 15,                            // RFC 1122, 4.2.3.5: at least 100 s
         delayed_ack: 2,                         // RFC 5681, section 4.2
-        delayed_ack_timeout: 200 * MILLISECOND, // RFC 1122 allows up to 500 ms; 200 ms is custom
+        delayed_ack_timeout: 200 * MILLISECOND, // RFC 1122 allows up to 500 ms; 200 ms is usual
         ack_rule: AckRule::Rfc5681,             // RFC 5681, section 4.2
         quick_ack: false,                       // not in the RFCs
         nagle: true,                            // RFC 1122, 4.2.3.4
@@ -153,7 +153,7 @@ pub const NS3_3_37: Profile = Profile {
             kind: hystart::Kind::Classic, // TcpCubic::HyStart
             limit: UNLIMITED,             // TcpCubic counts all segments in slow start
             byte_counting: false,         // TcpNewReno counts ACKs (TcpLinuxReno counts segments)
-            count: hystart::Count::Bytes, // as its sources reckon
+            count: hystart::Count::Bytes, // ns-3 counts bytes
         },
         mss: 1460,                  // TcpSocket::SegmentSize is 536; scripts set Ethernet's
         initial_window: 10,         // TcpSocket::InitialCwnd
@@ -178,7 +178,7 @@ pub const NS3_3_37: Profile = Profile {
         delayed_ack_timeout: 200 * MILLISECOND, // TcpSocket::DelAckTimeout
         ack_rule: AckRule::Rfc5681, // every segment beyond a hole
         quick_ack: false,           // none
-        nagle: true, // TcpSocket::TcpNoDelay is true only if set; bulk data is not touched
+        nagle: true, // unlike TcpSocket::TcpNoDelay, which is true by default; no effect on bulk data
         pacing: Pacing::Auto, // TcpSocketState::EnablePacing is off
         pacing_credit: false, // none
         tso: false,  // none
@@ -205,7 +205,7 @@ pub const SACK_2001: Profile = Profile {
             kind: hystart::Kind::None,    // later than 2001
             limit: 1,                     // RFC 2581: one segment an ACK
             byte_counting: false,         // RFC 3465 is of 2003; Linux 2.4 counts ACKs
-            count: hystart::Count::Bytes, // as its sources reckon
+            count: hystart::Count::Bytes, // RFC 2581 counts bytes
         },
         mss: 1460,                              // Ethernet
         initial_window: 2,                      // RFC 2581
@@ -215,11 +215,11 @@ pub const SACK_2001: Profile = Profile {
         window_scaling: true,                   // RFC 1323
         ecn: Ecn::Off,                          // off by default
         ecn_fallback: false,                    // without effect: ECN is off
-        recovery: Recovery::Rfc6675, // for its forerunner: the pipe of ns-2's Sack1 and Linux 2.4
+        recovery: Recovery::Rfc6675, // its forerunner is the pipe of ns-2's Sack1 and Linux 2.4
         rack: false,                 // later
         frto: false,                 // later
         undo: false,                 // Linux 2.4 had it with timestamps or D-SACK only
-        limited_transmit: false,     // RFC 3042 was of that year
+        limited_transmit: false,     // RFC 3042 is of January 2001
         rto_rule: RtoRule::Linux,    // tcp_rtt_estimator is older
         min_rto: 200 * MILLISECOND,  // TCP_RTO_MIN
         initial_rto: 3 * SECOND,     // RFC 2988, TCP_TIMEOUT_INIT then
@@ -229,7 +229,7 @@ pub const SACK_2001: Profile = Profile {
         delayed_ack: 2,              // RFC 1122
         delayed_ack_timeout: 200 * MILLISECOND, // TCP_DELACK_MAX
         ack_rule: AckRule::Rfc5681,  // RFC 2581: every segment beyond a hole
-        quick_ack: false,            // kept out: the study's figures do not turn on it
+        quick_ack: false,            // left out: the study's figures do not depend on it
         nagle: false,                // bulk and Web servers
         pacing: Pacing::Off,         // later
         pacing_credit: false,        // none
@@ -237,9 +237,9 @@ pub const SACK_2001: Profile = Profile {
         idle_restart: IdleRestart::Rfc5681, // RFC 2581, section 4.1
         memory: Memory::Payload,     // memory is not modelled
         frame_memory: 2304,          // without effect
-        receive_window: 1 << 20,     // large enough not to matter, as in the study
+        receive_window: 1 << 20,     // large enough not to limit, as in the study
         autotune: false,             // later
-        send_buffer: 1 << 20,        // likewise
+        send_buffer: 1 << 20,        // large enough not to limit
         blocking: false,
         hz: 0,                  // without ticks
         time_wait: 60 * SECOND, // TCP_TIMEWAIT_LEN
@@ -257,11 +257,11 @@ pub const NS2_WEB: Profile = Profile {
             kind: hystart::Kind::None,    // none
             limit: 1,                     // one packet an ACK
             byte_counting: false,         // opencwnd counts ACKs
-            count: hystart::Count::Bytes, // as its sources reckon
+            count: hystart::Count::Bytes, // cwnd_ has fractions of a packet
         },
         mss: 1000,                      // packetSize_ 1000
         initial_window: 2,              // windowInit_ 2
-        sack: true,                     // Sack1, as the taildrop study
+        sack: true,                     // Agent/TCP/Sack1, as in the taildrop study
         dsack: false,                   // none
         timestamps: false,              // 40-byte headers
         window_scaling: true,           // windows are counted in packets
@@ -277,7 +277,7 @@ pub const NS2_WEB: Profile = Profile {
         initial_rto: 3 * SECOND,        // rtxcur_init_ 3.0
         max_rto: 60 * SECOND,           // maxrto_ 60
         syn_retries: 6,                 // the one-way TCP does not give up
-        retries: 255,                   // likewise
+        retries: 255,                   // the one-way TCP does not give up
         delayed_ack: 1,                 // Agent/TCPSink
         delayed_ack_timeout: 0,         // Agent/TCPSink
         ack_rule: AckRule::Rfc5681,     // every segment beyond a hole
@@ -286,12 +286,12 @@ pub const NS2_WEB: Profile = Profile {
         pacing: Pacing::Off,            // none
         pacing_credit: false,           // none
         tso: false,                     // none
-        idle_restart: IdleRestart::Off, // slow_start_restart_ matters to FullTcp only here
+        idle_restart: IdleRestart::Off, // slow_start_restart_ has an effect on FullTcp only
         memory: Memory::Payload,        // memory is not modelled
         frame_memory: 2304,             // without effect
-        receive_window: 1 << 20,        // window_ is set out of the way
+        receive_window: 1 << 20,        // window_ is set so large that it does not limit
         autotune: false,                // none
-        send_buffer: 1 << 20,           // likewise
+        send_buffer: 1 << 20,           // large enough not to limit
         blocking: false,
         hz: 0,        // without ticks
         time_wait: 0, // none

@@ -1,49 +1,50 @@
-//! A set of numbers as sorted, disjoint ranges.
+//! A set of sequence numbers, kept as sorted, disjoint ranges.
 //!
-//! The receiver keeps what arrived out of order in it, the sender what was acknowledged
-//! selectively. Insertion finds its place by bisection and touches only the ranges it joins.
+//! The receiver keeps in it the numbers of data received out of order, the sender those that were
+//! acknowledged selectively. An insertion finds its position by bisection and changes only the
+//! ranges that it joins.
 
 use std::collections::VecDeque;
 
-/// A half-open range.
+/// A half-open range: its first number, and the number after its last.
 pub type Range = (u64, u64);
 
-/// Sorted, disjoint, not touching ranges.
+/// A set of numbers as sorted ranges that neither overlap nor touch.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
     list: VecDeque<Range>,
 }
 
 impl Ranges {
-    /// Returns whether it is empty.
+    /// Returns whether the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Returns their number.
+    /// Returns the number of ranges.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Returns the lowest.
+    /// Returns the lowest range.
     #[inline]
     pub fn first(&self) -> Option<Range> {
         self.list.front().copied()
     }
 
-    /// Returns the highest.
+    /// Returns the highest range.
     #[inline]
     pub fn last(&self) -> Option<Range> {
         self.list.back().copied()
     }
 
-    /// Removes the lowest.
+    /// Removes and returns the lowest range.
     pub fn pop_first(&mut self) -> Option<Range> {
         self.list.pop_front()
     }
 
-    /// Removes all.
+    /// Removes all numbers.
     pub fn clear(&mut self) {
         self.list.clear();
     }
@@ -85,11 +86,11 @@ impl Ranges {
         }
     }
 
-    /// Adds `start..end`; calls `gap` for each part that was not there yet. Returns the range that
-    /// now holds it.
+    /// Adds `start..end`; calls `gap(from, to)` for each part that was not in the set. Returns the
+    /// range that now holds `start..end`.
     pub fn insert(&mut self, start: u64, end: u64, mut gap: impl FnMut(u64, u64)) -> Range {
         debug_assert!(start < end);
-        // In order is the usual case: beyond the last range, or growing it.
+        // Usually the numbers arrive in order: after the last range, or extending it.
         let low = match self.list.back_mut() {
             Some(last) if last.1 < start => {
                 gap(start, end);

@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// The value of a state that nothing has changed.
+/// The value of a state before its first change.
 pub(crate) trait Initial: Sized + Clone + 'static {
     const INITIAL: &'static Self;
 }
@@ -12,12 +12,12 @@ pub(crate) trait Initial: Sized + Clone + 'static {
 pub(crate) struct Rare<T>(Option<Box<T>>);
 
 impl<T> Rare<T> {
-    /// The initial state.
+    /// Returns the initial state.
     pub(crate) fn new() -> Self {
         Self(None)
     }
 
-    /// The state if it was ever changed, to be changed again.
+    /// Returns the state for a further change; `None` if it was never changed.
     #[inline]
     pub(crate) fn changed(&mut self) -> Option<&mut T> {
         self.0.as_deref_mut()

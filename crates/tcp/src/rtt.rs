@@ -1,11 +1,11 @@
 //! Round-trip times and the retransmission timeout.
 //!
-//! Source: RFC 6298 (smoothing, Karn's rule is the caller's), and Linux's `tcp_rtt_estimator` for
-//! the other rule. Idea: a smoothed mean and a smoothed deviation, gains 1/8 and 1/4. Linux keeps
-//! the greatest deviation of a round and lets it fall only slowly, never below the least RTO, so its
-//! timeout is always the mean plus that.
-//! Invariants: the timeout lies within its bounds; the least round-trip time never exceeds the
-//! newest one by its window's end.
+//! Source: RFC 6298 (the caller applies Karn's rule), and Linux's `tcp_rtt_estimator` for the other
+//! rule. Idea: a smoothed mean and a smoothed deviation, gains 1/8 and 1/4. Linux uses the greatest
+//! deviation of a round, which falls slowly and never below the minimum RTO; its timeout is the
+//! mean plus this deviation.
+//! Invariants: the timeout lies between `min_rto` and `max_rto`; the least round-trip time never
+//! exceeds the newest.
 
 use crate::params::{Params, RtoRule};
 use sojourn_units::{MILLISECOND, Nanos, SECOND, jiffies};
@@ -15,7 +15,7 @@ const MIN_WINDOW: Nanos = 300 * SECOND;
 /// The clock's granularity in RFC 6298's formula.
 const GRANULARITY: Nanos = MILLISECOND;
 
-/// The estimator.
+/// Estimator of the round-trip time and of the retransmission timeout.
 #[derive(Clone, Debug)]
 pub struct Rtt {
     rule: RtoRule,
@@ -25,8 +25,9 @@ pub struct Rtt {
     srtt8: u64,
     /// Deviation, in quarters of a nanosecond.
     var4: u64,
-    /// Linux: the deviation before the round's maximum is taken, and that maximum.
+    /// Linux: smoothed deviation, in quarters of a nanosecond.
     mdev4: u64,
+    /// Linux: greatest `mdev4` of the round.
     mdev_max4: u64,
     round_end: u64,
     min: Nanos,
@@ -38,7 +39,7 @@ pub struct Rtt {
 }
 
 impl Rtt {
-    /// Without a sample.
+    /// Returns an estimator without a sample.
     pub fn new(params: &Params) -> Self {
         Self {
             rule: params.rto_rule,
@@ -57,26 +58,26 @@ impl Rtt {
         }
     }
 
-    /// Whether timers run by ticks.
+    /// Returns whether timers run by ticks.
     #[inline]
     pub fn ticks(&self) -> bool {
         self.hz > 0
     }
 
-    /// When a timer fires that is set at `now` for `delay` later.
+    /// Returns when a timer fires that is set at `now` for a time `delay` later.
     #[inline]
     pub fn later(&self, now: Nanos, delay: Nanos) -> Nanos {
         jiffies::later(now, delay, self.hz)
     }
 
-    /// Whether Linux's rule is in force.
+    /// Returns whether the timeout follows Linux's rule.
     #[inline]
     pub fn is_linux(&self) -> bool {
         self.rule == RtoRule::Linux
     }
 
-    /// The handshake is done at `now`, with `sample` as its round-trip time, if that is known, and with `lost_syns` SYNs
-    /// sent again.
+    /// Takes the results of the handshake, which ended at `now`: its round-trip time `sample` if it
+    /// is known, and the number of SYNs sent again.
     pub(crate) fn establish(
         &mut self,
         params: &Params,
@@ -94,24 +95,24 @@ impl Rtt {
         }
     }
 
-    /// The smoothed round-trip time, 0 without a sample.
+    /// Returns the smoothed round-trip time, 0 without a sample.
     #[inline]
     pub fn srtt(&self) -> Nanos {
         self.srtt8 >> 3
     }
 
-    /// The least of the last five minutes, 0 without a sample.
+    /// Returns the least round-trip time of the last five minutes, 0 without a sample.
     #[inline]
     pub fn min(&self) -> Nanos {
         self.min
     }
 
-    /// The newest.
+    /// Returns the newest round-trip time, 0 without a sample.
     pub fn latest(&self) -> Nanos {
         self.latest
     }
 
-    /// Notes a sample for the least round-trip time alone.
+    /// Notes a sample for the least and the newest round-trip time only; 0 is ignored.
     #[inline]
     pub fn note_min(&mut self, now: Nanos, rtt: Nanos) {
         if rtt == 0 {
@@ -124,7 +125,7 @@ impl Rtt {
         }
     }
 
-    /// Takes a sample. `una` and `nxt` delimit the rounds of Linux's rule.
+    /// Takes a sample for the timeout. `una` and `nxt` delimit the rounds of Linux's rule.
     #[inline]
     pub fn sample(&mut self, rtt: Nanos, una: u64, nxt: u64) {
         let rtt = rtt.clamp(1, 1 << 56);
@@ -174,7 +175,7 @@ impl Rtt {
         }
     }
 
-    /// The retransmission timeout without backoff.
+    /// Returns the retransmission timeout without backoff.
     #[inline]
     pub fn rto(&self) -> Nanos {
         if self.srtt8 == 0 {
@@ -188,7 +189,7 @@ impl Rtt {
         rto.clamp(self.least, self.greatest)
     }
 
-    /// The retransmission timeout after `backoff` expiries.
+    /// Returns the retransmission timeout after `backoff` expiries.
     #[inline]
     pub fn backed_off(&self, backoff: u32) -> Nanos {
         self.rto().saturating_mul(1 << backoff.min(32)).min(self.greatest)

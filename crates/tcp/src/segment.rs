@@ -5,8 +5,8 @@
 //! Idea: sequence numbers are 64 bits wide and start at 0 with the SYN, so byte `i` of the stream
 //! has number `i + 1` and nothing wraps; the window is in bytes, already scaled. SACK blocks are
 //! kept relative to the acknowledgement, so that a segment stays small and is copied, not shared.
-//! Invariants: at most four SACK blocks, three beside timestamps; [`Segment::wire_len`] is what the
-//! same segment has as an Ethernet frame without FCS over IPv4.
+//! Invariants: at most four SACK blocks, three beside timestamps; [`Segment::wire_len`] is the
+//! length of the segment as an Ethernet frame with IPv4 and without FCS.
 
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
@@ -18,12 +18,12 @@ pub const MAX_BLOCKS: usize = 4;
 /// Space for options in a TCP header.
 pub const MAX_OPTIONS: u32 = 40;
 
-/// The control bits, the ECN field of the IP header, and what the sending host alone knows.
+/// The control bits, the ECN field of the IP header, and a flag that only the sending host uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u16);
 
 impl Flags {
-    /// None.
+    /// No flag.
     pub const NONE: Self = Self(0);
     /// No more data from the sender.
     pub const FIN: Self = Self(1);
@@ -33,19 +33,21 @@ impl Flags {
     pub const RST: Self = Self(4);
     /// The packet is ECN-capable: its IP header carries ECT(0).
     pub const ECT0: Self = Self(8);
-    /// The acknowledgement field counts.
+    /// The field `ack` is valid.
     pub const ACK: Self = Self(16);
     /// The packet is ECN-capable and asks for L4S: its IP header carries ECT(1) (RFC 9331).
     pub const ECT1: Self = Self(32);
-    /// Congestion was experienced.
+    /// The sender of the segment received a packet with Congestion Experienced.
     pub const ECE: Self = Self(64);
     /// The congestion window was reduced.
     pub const CWR: Self = Self(128);
-    /// Accurate ECN: the third bit of its field, with CWR and ECE (RFC 9768).
+    /// Accurate ECN: the highest bit of the ACE field, before CWR and ECE (RFC 9768).
     pub const AE: Self = Self(256);
-    /// The receiver should hand over what it has: the end of a super-packet, or of what was written.
+    /// The receiver should deliver its data at once: the segment ends a super-packet or the written
+    /// data.
     pub const PSH: Self = Self(512);
-    /// It continues the super-packet of the segment before it: both leave the host in one piece.
+    /// The segment belongs to the super-packet of the segment before it; only the sending host uses
+    /// this flag.
     pub const CONTINUES: Self = Self(1024);
 
     /// Returns whether all bits of `other` are set.
@@ -77,9 +79,9 @@ impl BitOrAssign for Flags {
 /// The timestamps option, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamps {
-    /// The sender's clock.
+    /// The clock of the segment's sender.
     pub value: u32,
-    /// The value being echoed.
+    /// The peer's value that is echoed.
     pub echo: u32,
 }
 
@@ -88,9 +90,9 @@ pub struct Timestamps {
 pub struct SynOptions {
     /// Greatest payload that the sender of the SYN takes; 0 if the option is absent.
     pub mss: u16,
-    /// Whether it takes SACK.
+    /// Whether the sender of the SYN accepts SACK blocks.
     pub sack_permitted: bool,
-    /// Whether it scales its window, and by how many bits.
+    /// Bits by which the sender of the SYN scales its window; `None` if the option is absent.
     pub window_scale: Option<u8>,
 }
 
@@ -136,13 +138,13 @@ impl Segment {
         }
     }
 
-    /// Returns the number after the last byte, SYN and FIN counted.
+    /// Returns the sequence number after the segment's last, SYN and FIN counted.
     #[inline]
     pub fn end(&self) -> u64 {
         self.seq + self.span()
     }
 
-    /// Sequence numbers used: payload, SYN and FIN.
+    /// Returns the number of sequence numbers used: payload, SYN and FIN.
     #[inline]
     pub fn span(&self) -> u64 {
         u64::from(self.len)
@@ -150,7 +152,7 @@ impl Segment {
             + u64::from(self.flags.has(Flags::FIN))
     }
 
-    /// Returns whether it carries nothing but an acknowledgement.
+    /// Returns whether the segment carries only an acknowledgement.
     #[inline]
     pub fn is_pure_ack(&self) -> bool {
         self.len == 0
@@ -177,8 +179,8 @@ impl Segment {
         self.has_marked_bytes.then_some(self.marked_bytes)
     }
 
-    /// Sets the AccECN option, if there is room for two of its counters next to all other options
-    /// (set those first).
+    /// Sets the AccECN option, if the header has space for two of its counters beside all other
+    /// options (set these first).
     #[inline]
     pub fn set_marked_bytes(&mut self, bytes: u32) {
         self.has_marked_bytes = self.options_len() + 8 <= MAX_OPTIONS;
@@ -195,7 +197,7 @@ impl Segment {
         self.syn = options;
     }
 
-    /// SACK blocks, as absolute numbers; a D-SACK block comes first.
+    /// Returns the SACK blocks with absolute numbers; a D-SACK block comes first.
     #[inline]
     pub fn sack(&self) -> impl ExactSizeIterator<Item = (u64, u64)> + Clone + '_ {
         self.blocks[..usize::from(self.block_count)].iter().map(|&(start, end)| {
@@ -203,19 +205,20 @@ impl Segment {
         })
     }
 
-    /// Returns whether there is any SACK block.
+    /// Returns whether the segment has a SACK block.
     #[inline]
     pub fn has_sack(&self) -> bool {
         self.block_count > 0
     }
 
-    /// Returns how many SACK blocks it can hold, with its timestamps (set those first).
+    /// Returns how many SACK blocks the segment can have beside its timestamps (set these first).
     #[inline]
     pub fn sack_room(&self) -> usize {
         if self.has_timestamps { MAX_BLOCKS - 1 } else { MAX_BLOCKS }
     }
 
-    /// Adds a SACK block if there is room and it lies within 2 GiB of the acknowledgement.
+    /// Adds a SACK block if the header has space and the block lies within 2 GiB of the
+    /// acknowledgement. Returns whether it was added.
     #[inline]
     pub fn push_sack(&mut self, start: u64, end: u64) -> bool {
         let at = usize::from(self.block_count);
@@ -231,7 +234,7 @@ impl Segment {
         true
     }
 
-    /// Bytes of TCP options, padded to words as Linux lays them out.
+    /// Returns the bytes of TCP options, padded to words as in Linux.
     #[inline]
     pub fn options_len(&self) -> u32 {
         let timestamps = u32::from(self.has_timestamps) * 12;
@@ -244,12 +247,12 @@ impl Segment {
             let permitted = u32::from(self.syn.sack_permitted && !self.has_timestamps) * 4;
             return mss + timestamps + scale + permitted;
         }
-        // Three counters are 11 bytes, two are 8.
+        // The AccECN option has 11 bytes with three counters, 8 with two.
         let left = MAX_OPTIONS.saturating_sub(timestamps + sack);
         timestamps + sack + u32::from(self.has_marked_bytes) * left.min(12)
     }
 
-    /// Length as an Ethernet frame without FCS, over IPv4.
+    /// Returns the length in bytes as an Ethernet frame with IPv4 and without FCS.
     #[inline]
     pub fn wire_len(&self) -> u32 {
         HEADERS + self.options_len() + self.len

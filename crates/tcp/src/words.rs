@@ -1,7 +1,7 @@
-//! The one line that a TCP is written in.
+//! The description of a TCP in one line of words.
 //!
-//! `reno profile sack-2001 iw 3 min_rto 1s sack off`: the congestion control, then words. The
-//! [`profile`](crate::profile) gives every value that is not written.
+//! `reno profile sack-2001 iw 3 min_rto 1s sack off`: the congestion control, then pairs of a
+//! parameter and its value. The [`profile`](crate::profile) has the values of all other parameters.
 
 use crate::params::{Ecn, Params};
 use crate::profile::{LINUX_7_3, Profile};
@@ -22,7 +22,8 @@ static TABLES: LazyLock<Vec<&Table>> = LazyLock::new(|| {
     sojourn_congestion::tables().iter().copied().map(table).collect()
 });
 
-/// Returns the words of TCP, of slow start, and of a control. They live as long as the process.
+/// Returns the table of the words of TCP, of slow start and of `control`. Its memory is never
+/// freed.
 pub fn table(control: &Table) -> Table {
     let mut words = vec![PROFILE];
     for word in Params::WORDS {
@@ -41,8 +42,8 @@ pub fn tables() -> &'static [&'static Table] {
 }
 
 impl Params {
-    /// Returns the parameters of `profile` with another congestion control, and what belongs to it:
-    /// ECN, and whether slow start ends without a loss.
+    /// Returns the parameters of `profile` with the control `congestion`, and with the kind of ECN
+    /// and the end of slow start that this control needs.
     pub fn with(profile: &Profile, congestion: sojourn_congestion::Params) -> Self {
         let mut params = profile.params();
         match congestion.ecn() {
@@ -57,7 +58,7 @@ impl Params {
         params
     }
 
-    /// Reads a description.
+    /// Reads a description in one line.
     ///
     /// # Errors
     /// An unknown control or word, a value of the wrong kind, or values that contradict.
@@ -70,8 +71,8 @@ impl Params {
         })
     }
 
-    /// Takes the values given in addition to the words of an external control, read by a [`table`]
-    /// of its words.
+    /// Returns the parameters with the external control `control` and the values `given`, which
+    /// were read by a [`table`] of the control's words.
     ///
     /// # Errors
     /// A value of the wrong kind, or values that contradict.

@@ -1,16 +1,18 @@
-//! What arrived beyond a hole, or twice, and how SACK blocks report it (RFC 2018, RFC 2883).
+//! Data that arrived beyond a hole or twice, and the SACK blocks that report it (RFC 2018, RFC
+//! 2883).
 
 use crate::ranges::Ranges;
 use crate::segment::MAX_BLOCKS;
 
-/// Blocks beyond this many are reported before they could be forgotten (`TCP_SACK_BLOCKS_EXPECTED`).
+/// Number of newest SACK blocks that segments may extend while an acknowledgement waits
+/// (`TCP_SACK_BLOCKS_EXPECTED`). A segment beside these blocks first sends the acknowledgement.
 const BLOCKS: usize = 2;
 
-/// What arrived beyond a hole, or twice.
+/// Data that arrived beyond a hole or twice.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Beyond {
     pub(super) held: Ranges,
-    /// Blocks reported last, newest first (RFC 2018, section 4).
+    /// SACK blocks, the one with the newest segment first (RFC 2018, section 4).
     recent: [(u64, u64); MAX_BLOCKS],
     pub(super) recent_count: u8,
     pub(super) duplicate: Option<(u64, u64)>,
@@ -21,15 +23,17 @@ impl Beyond {
         &self.recent[..usize::from(self.recent_count)]
     }
 
-    /// Whether the segment `start..end` begins or moves a block behind the newest ones.
+    /// Returns whether the segment `start..end` begins or extends a block after the [`BLOCKS`]
+    /// newest.
     pub(super) fn forgets(&self, start: u64, end: u64) -> bool {
         let blocks = self.blocks();
         let touches = |block: &(u64, u64)| start <= block.1 && end >= block.0;
         blocks.iter().position(touches).unwrap_or(blocks.len()) >= BLOCKS
     }
 
-    /// Holds the segment `start..end`, and returns how many of its bytes are new. A block `joins` those that are
-    /// remembered, not all that is held: Linux's `tcp_sack_new_ofo_skb`.
+    /// Stores the numbers `start..end` of a segment, and returns how many of them are new. If
+    /// `joins`, the segment's SACK block is joined with the remembered blocks only (Linux's
+    /// `tcp_sack_new_ofo_skb`), else with all stored numbers.
     pub(super) fn hold(&mut self, start: u64, end: u64, joins: bool) -> u64 {
         let mut new = 0;
         let block = self.held.insert(start, end, |from, to| new += to - from);
@@ -38,7 +42,7 @@ impl Beyond {
         new
     }
 
-    /// Remembers `block` as the newest; those that it touches are part of it.
+    /// Remembers `block` as the newest, in place of the blocks that it touches.
     fn remember(&mut self, block: (u64, u64)) {
         let mut kept = [(0, 0); MAX_BLOCKS];
         kept[0] = block;
@@ -53,7 +57,7 @@ impl Beyond {
         self.recent_count = at as u8;
     }
 
-    /// Forgets the blocks up to `nxt`.
+    /// Forgets the blocks that begin at or below `nxt`.
     pub(super) fn forget(&mut self, nxt: u64) {
         let mut at = 0;
         for i in 0..usize::from(self.recent_count) {
@@ -66,7 +70,7 @@ impl Beyond {
     }
 }
 
-/// The block that `new` makes with those of `blocks` that touch it.
+/// Returns `new` joined with all of `blocks` that touch it, directly or through others.
 fn joined(new: (u64, u64), blocks: &[(u64, u64)]) -> (u64, u64) {
     let mut block = new;
     loop {

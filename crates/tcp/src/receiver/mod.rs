@@ -4,10 +4,11 @@
 //! RFC 2018 and RFC 2883 (SACK and D-SACK blocks), RFC 3168 and RFC 8257 (echo of marks), RFC 7323
 //! (which timestamp to echo); quick ACKs, the compression of SACKs (`__tcp_ack_snd_check`) and the
 //! growth of the window after Linux.
-//! Idea: everything before `nxt` is delivered, what lies beyond is kept as ranges. Data in order
-//! may wait for company, anything out of the ordinary is acknowledged at once.
-//! Invariants: `nxt` and the window's right edge never go back; no data beyond that edge is taken;
-//! at most one segment's ACK is owed at a time.
+//! Idea: all data before `nxt` is delivered; data beyond it is kept as ranges. The acknowledgement
+//! of data in order may wait for further segments. Data out of order is acknowledged at once,
+//! except that Linux's rule compresses these acknowledgements.
+//! Invariants: `nxt` and the window's right edge never go back; no data beyond that edge is
+//! accepted; at most one ACK for a change of marks is owed at a time.
 
 mod beyond;
 mod memory;
@@ -21,93 +22,100 @@ use crate::segment::{Flags, Segment};
 use sojourn_units::{MICROSECOND, MILLISECOND, Nanos, jiffies};
 use std::sync::Arc;
 
-/// Never.
+/// A time that is never reached.
 pub(crate) use sojourn_units::NEVER;
-/// The longest that an ACK waits (`TCP_DELACK_MAX`).
+/// Longest delay of an ACK by Linux's rule (`TCP_DELACK_MAX`).
 const MAX_DELAY: Nanos = 200 * MILLISECOND;
-/// Linux's `TCP_MAX_QUICKACKS`.
+/// Most segments that quick ACKs acknowledge singly (`TCP_MAX_QUICKACKS`).
 const MAX_QUICK: u32 = 16;
 /// Segments that are acknowledged singly after the first mark, and after a retransmission without ECT.
 const ECN_QUICK: u32 = 2;
 /// Segments beyond a hole that are acknowledged at once (`TCP_FASTRETRANS_THRESH`).
 const DUPLICATES: u8 = 3;
-/// Most segments that one acknowledgement covers (`net.ipv4.tcp_comp_sack_nr`).
+/// Most segments beyond a hole that wait for one acknowledgement (`net.ipv4.tcp_comp_sack_nr`).
 const COMPRESSED: u8 = 44;
-/// How long they wait for each other: this share of a round-trip time
-/// (`net.ipv4.tcp_comp_sack_rtt_percent`), and this time at most (`net.ipv4.tcp_comp_sack_delay_ns`).
+/// Longest wait of segments beyond a hole for their acknowledgement, in percent of the round-trip
+/// time (`net.ipv4.tcp_comp_sack_rtt_percent`).
 const COMPRESS_PERCENT: Nanos = 33;
+/// Longest wait of segments beyond a hole on any path (`net.ipv4.tcp_comp_sack_delay_ns`).
 const COMPRESS_DELAY: Nanos = MILLISECOND;
-/// Lateness of the timer (`net.ipv4.tcp_comp_sack_slack_ns`).
+/// Lateness of the timer of this wait (`net.ipv4.tcp_comp_sack_slack_ns`).
 const COMPRESS_SLACK: Nanos = 10 * MICROSECOND;
-/// Initial automatic window, and the largest one without scaling.
+/// Initial window with autotuning, and largest window without window scaling, in bytes.
 const UNSCALED: u64 = 65_535;
 
-/// The sender's knowledge of the path.
+/// The sender's state that the receiver uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     /// The retransmission timeout.
     pub(crate) rto: Nanos,
     /// The smoothed round-trip time, 0 without a sample.
     pub(crate) srtt: Nanos,
-    /// This end has sent data, too.
+    /// Whether this end has sent data too.
     pub(crate) answers: bool,
 }
 
 /// The receiver's state.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    /// Next number expected.
+    /// Next sequence number expected.
     pub(crate) nxt: u64,
-    /// Right edge of the window announced.
+    /// Right edge of the announced window, a sequence number.
     edge: u64,
     params: Arc<Params>,
-    /// From the first hole or duplicate on.
+    /// Data beyond holes, and duplicates; allocated at the first hole or duplicate.
     beyond: Option<Box<Beyond>>,
-    /// Number after the peer's FIN, or [`NEVER`] until it is seen.
+    /// Sequence number after the peer's FIN; [`NEVER`] until the FIN arrives.
     fin_end: u64,
 
-    /// Bytes the application has not read.
+    /// Bytes in order that the application has not read.
     unread: u64,
-    /// Bytes that it reads after the ACK that is due.
+    /// Bytes that the application reads only after the ACK that is due has left.
     queued: u64,
-    /// The window that was announced last, with memory.
+    /// The window announced last, in bytes; kept only with `memory truesize`.
     offered: u64,
     paused: bool,
-    /// The window of the application's buffer, now and at most.
+    /// The window in bytes that the empty receive buffer allows at present.
     space: u64,
+    /// The greatest value of `space`.
     max_space: u64,
     scale: u8,
-    /// Autotuning: bytes read in the last round, the round's start and what was read until then.
+    /// Autotuning: most bytes that the application has read in a round.
     tune_space: u64,
+    /// Start of the present round.
     tune_at: Nanos,
+    /// Sequence number at the start of the present round.
     tune_from: u64,
     memory: Option<ReceiveMemory>,
-    /// Bytes beyond a hole.
+    /// Bytes received beyond a hole.
     held_bytes: u64,
+    /// Round-trip time by the receiver's estimate; 0 without a sample.
     rtt: Nanos,
-    /// The echo of the last sample.
+    /// The echoed timestamp of the newest sample of `rtt`.
     rtt_echo: u32,
     rtt_edge: u64,
     rtt_at: Nanos,
 
     /// An ACK is due at once.
     pub(crate) ack_now: bool,
-    /// It ends the handshake.
+    /// The ACK that is due ends the handshake.
     ends_handshake: bool,
-    /// When the delayed ACK is due.
+    /// When the delayed ACK is due; [`NEVER`] without one.
     pub(crate) ack_at: Nanos,
     unacked: u64,
     full: u64,
-    /// Linux: how long an ACK waits at present (`ato`), and the retransmission timeout, which it may
-    /// not exceed.
+    /// Linux: present delay of an ACK (`ato`).
     patience: Nanos,
+    /// The retransmission timeout, which `patience` does not exceed.
     rto: Nanos,
-    /// Segments beyond the hole at `duplicates_at` that were acknowledged at once.
+    /// Number of segments beyond the hole at `duplicates_at` that were acknowledged at once, 3 at
+    /// most.
     duplicates: u8,
     duplicates_at: u64,
-    /// Those that wait for one acknowledgement.
+    /// Number of segments beyond a hole that wait for one acknowledgement.
     compressed: u8,
-    /// The next acknowledgement is not for the newest segment, which waits until then.
+    /// When the newest segment is acknowledged, if the next acknowledgement is for earlier segments
+    /// only; else [`NEVER`].
     waits_until: Nanos,
     quick: u32,
     last_data: Nanos,
@@ -115,13 +123,15 @@ pub struct Receiver {
 
     ts_recent: u32,
     ecn: Ecn,
-    /// Of AccECN, where it is in use.
+    /// AccECN's counters, if AccECN is in use.
     marks: Option<Box<MarkCounter>>,
     /// An ECN-capable segment has arrived.
     seen_ect: bool,
-    /// Classic: echo until CWR. Accurate: the last segment was marked.
+    /// Classic ECN: whether segments carry ECE, from a mark until CWR. Exact echo: whether the
+    /// newest segment was marked.
     echo: bool,
-    /// Accurate: an ACK of what came before the change, with the echo it needs.
+    /// Exact echo: an ACK due for the segments before a change of marks: its number, and whether it
+    /// carries ECE.
     owed: Option<(u64, bool)>,
 
     sack: bool,
@@ -183,7 +193,8 @@ impl Receiver {
         }
     }
 
-    /// The agreement of both sides; `mss` is the payload of a full segment.
+    /// Takes the results of the handshake. `mss` is the payload of a full segment in bytes; `scale`
+    /// is the shift of the window, `None` without window scaling.
     pub(crate) fn establish(
         &mut self,
         now: Nanos,
@@ -214,39 +225,39 @@ impl Receiver {
         }
     }
 
-    /// The peer's SYN.
+    /// Takes the peer's SYN, which has the sequence number `seq`.
     pub(crate) fn on_syn(&mut self, seq: u64) {
         self.nxt = seq + 1;
         self.edge = self.edge.max(self.nxt);
         self.last_ack_sent = self.nxt;
     }
 
-    /// The answer to our SYN.
+    /// Takes the peer's SYN-ACK.
     pub(crate) fn on_syn_ack(&mut self) {
         self.ack_now = true;
         self.ends_handshake = true;
     }
 
-    /// AccECN's counters.
+    /// Returns AccECN's counters.
     #[inline]
     pub(crate) fn marks(&mut self) -> &mut MarkCounter {
         self.marks.get_or_insert_default()
     }
 
-    /// Whether the ACK that is due does not wait for data. Linux ends the handshake before the
-    /// program may write.
+    /// Returns whether the ACK that is due leaves alone, before any data. Linux sends the
+    /// handshake's last ACK before the application can write.
     #[inline]
     pub(crate) fn acks_alone(&self) -> bool {
         self.has_sack() || (self.ends_handshake && self.params.ack_rule == AckRule::Linux)
     }
 
-    /// Bytes of payload delivered in order.
+    /// Returns the bytes of payload delivered in order.
     #[inline]
     pub(crate) fn delivered(&self) -> u64 {
         self.nxt.saturating_sub(1 + u64::from(self.fin_received()))
     }
 
-    /// Whether everything up to the peer's FIN has arrived.
+    /// Returns whether all data and the peer's FIN have arrived.
     #[inline]
     pub(crate) fn fin_received(&self) -> bool {
         self.nxt >= self.fin_end
@@ -257,7 +268,8 @@ impl Receiver {
         self.ts_recent
     }
 
-    /// The timestamp to echo is that of the earliest segment not yet acknowledged.
+    /// Notes the timestamp `value` of a segment. The echoed timestamp is that of the earliest
+    /// segment not yet acknowledged.
     #[inline]
     pub(crate) fn note_timestamp(&mut self, seq: u64, value: u32) {
         if seq <= self.last_ack_sent && value.wrapping_sub(self.ts_recent) as i32 >= 0 {
@@ -265,13 +277,14 @@ impl Receiver {
         }
     }
 
-    /// Whether the segment lies within the window, even if only at its edge.
+    /// Returns whether the segment begins at or before the window's right edge.
     #[inline]
     pub(crate) fn accepts(&self, segment: &Segment) -> bool {
         segment.seq <= self.edge.max(self.nxt)
     }
 
-    /// Data, a FIN, or a segment without either that is not where it should be.
+    /// Takes a segment, marked if `ce`. A segment without data and FIN is acknowledged only if it
+    /// probes the window.
     #[inline]
     pub(crate) fn on_segment(&mut self, now: Nanos, segment: &Segment, ce: bool, times: Times) {
         let (start, end) = (segment.seq, segment.end());
@@ -279,7 +292,7 @@ impl Receiver {
             self.ack_now |= self.marks().on_segment(segment.flags, segment.len, ce);
         }
         if segment.span() == 0 {
-            // A probe of the window repeats the last number.
+            // A window probe has the last sequence number received.
             self.ack_now |= start + 1 == self.nxt;
             return;
         }
@@ -353,8 +366,8 @@ impl Receiver {
             u64::from(segment.len),
             times.srtt,
         );
-        // Linux: who does not answer acknowledges what was pushed as soon as the application has read
-        // it (`tcp_cleanup_rbuf`).
+        // Linux: an end that has sent no data acknowledges a pushed or short segment as soon as the
+        // application has read it (`tcp_cleanup_rbuf`).
         let is_read = self.memory.is_some() && !self.paused && !self.is_holding();
         if is_pushed
             && is_read
@@ -372,13 +385,13 @@ impl Receiver {
         self.beyond.get_or_insert_default()
     }
 
-    /// Whether anything waits beyond a hole.
+    /// Returns whether data beyond a hole is stored.
     #[inline]
     fn is_holding(&self) -> bool {
         self.beyond.as_ref().is_some_and(|beyond| !beyond.held.is_empty())
     }
 
-    /// The end of what waits beyond a hole.
+    /// Returns the end of the data stored beyond holes; `None` without such data.
     fn held_end(&self) -> Option<u64> {
         Some(self.beyond.as_ref()?.held.last()?.1)
     }
@@ -392,7 +405,7 @@ impl Receiver {
         self.held_bytes += new;
     }
 
-    /// A hole was filled, or part of one.
+    /// Delivers the stored data that `nxt` has reached.
     fn release(&mut self) {
         let Some(beyond) = &mut self.beyond else { return };
         while let Some((start, end)) = beyond.held.first() {
@@ -404,19 +417,21 @@ impl Receiver {
             beyond.held.pop_first();
         }
         beyond.forget(self.nxt);
-        // RFC 5681, section 4.2. Linux: if no hole is left; see `acknowledge` for the others.
+        // RFC 5681, section 4.2: a filled hole is acknowledged at once. Linux: only the last hole;
+        // else `acknowledge` decides.
         self.ack_now |= self.params.ack_rule != AckRule::Linux || !self.is_holding();
     }
 
-    /// `bytes` are in order now, `beyond` of them behind those of the segment that arrived.
+    /// Takes `bytes` bytes newly in order. The last `beyond` of them follow the segment that
+    /// arrived, which has `payload` bytes.
     #[inline]
     fn on_progress(&mut self, now: Nanos, bytes: u64, beyond: u64, payload: u64, srtt: Nanos) {
         self.full = self.full.max(payload);
         if self.paused {
             self.unread += bytes;
         } else {
-            // An ACK that is due already leaves before the application reads; that of a second segment
-            // only if this does not lessen the window.
+            // An ACK that is already due leaves before the application reads. The ACK of a second
+            // segment does so only if the announced window does not become smaller.
             self.queued = bytes;
             let at_once = self.ack_now || self.quick > 0;
             if !at_once && self.offer() < self.offered {
@@ -444,8 +459,8 @@ impl Receiver {
         }
     }
 
-    /// The time since the last data decides how long the next ACK may wait, and after a long silence
-    /// ACKs are quick (`tcp_event_data_recv`).
+    /// Sets the delay of the next ACK by the time since the last data. After a silence longer than
+    /// the retransmission timeout `rto`, ACKs are quick (`tcp_event_data_recv`).
     fn note_gap(&mut self, now: Nanos, rto: Nanos) {
         let gap = jiffies::between(self.last_data, now, self.params.hz);
         if self.last_data == 0 {
@@ -462,8 +477,8 @@ impl Receiver {
         self.rto = rto;
     }
 
-    /// Linux: the ACK waits, at most for a round trip, or leaves if it would soon do so anyway
-    /// (`tcp_send_delayed_ack`).
+    /// Linux: delays the ACK, or makes it due at once if an earlier delay ends within a quarter of
+    /// the new one (`tcp_send_delayed_ack`).
     fn wait(&mut self, now: Nanos, srtt: Nanos) {
         let mut patience = self.patience;
         if patience > self.params.delayed_ack_timeout && srtt > 0 {
@@ -477,7 +492,8 @@ impl Receiver {
         self.ack_at = self.ack_at.min(jiffies::later(now, patience, self.params.hz));
     }
 
-    /// Linux: at once, later, or together with others (`__tcp_ack_snd_check`).
+    /// Linux: decides whether the ACK leaves at once, after a delay, or for several segments
+    /// together (`__tcp_ack_snd_check`).
     fn acknowledge(&mut self, now: Nanos, srtt: Nanos) {
         if self.unacked > (u64::from(self.params.delayed_ack) - 1) * self.full
             || self.quick > 0
@@ -547,7 +563,8 @@ impl Receiver {
         }
     }
 
-    /// Linux: the sender's window may be very small after a mark, its answer, or a retransmission.
+    /// Linux: acknowledges CWR at once, and the segments after a first mark or a retransmission
+    /// singly, since the sender's window may be very small.
     fn hasten(&mut self, segment: &Segment, ce: bool) {
         self.ack_now |= segment.flags.has(Flags::CWR);
         let capable = ce || segment.flags.any(Flags::ECT0 | Flags::ECT1);
@@ -557,8 +574,9 @@ impl Receiver {
         self.seen_ect |= capable;
     }
 
-    /// A round-trip time as the receiver sees it, from the timestamp `echo` in a segment of `payload`
-    /// bytes. With memory, each echo and only full segments count (`tcp_rcv_rtt_measure_ts`).
+    /// Takes a round-trip time from the timestamp `echo` in a segment of `payload` bytes. With
+    /// `memory truesize`, only full segments and only the first segment with an echo count
+    /// (`tcp_rcv_rtt_measure_ts`).
     #[inline]
     pub(crate) fn note_rtt(&mut self, rtt: Nanos, echo: u32, payload: u64) {
         let known = std::mem::replace(&mut self.rtt_echo, echo) == echo;
@@ -569,7 +587,7 @@ impl Receiver {
         self.rtt = if self.rtt == 0 || shorter { rtt } else { self.rtt - self.rtt / 8 + rtt / 8 };
     }
 
-    /// The delayed ACK's time has come.
+    /// Runs the timer of the delayed ACK.
     pub(crate) fn on_timer(&mut self, now: Nanos) {
         if now >= self.ack_at {
             self.ack_at = NEVER;
@@ -586,24 +604,25 @@ impl Receiver {
         self.paused = true;
     }
 
-    /// The application reads all there is, and goes on reading.
+    /// The application reads all stored data, and later data as it arrives.
     pub(crate) fn resume(&mut self) {
         self.paused = false;
         self.read(u64::MAX);
     }
 
-    /// The application reads `bytes`; notifies the peer if that opens the window enough.
+    /// The application reads `bytes` bytes. An ACK announces the window if it opens enough.
     pub(crate) fn read(&mut self, bytes: u64) {
         self.unread = self.unread.saturating_sub(bytes);
         let announced = self.edge.saturating_sub(self.nxt);
         let free = self.free();
-        // RFC 1122, 4.2.3.3: half the buffer or a full segment, the smaller one.
+        // After RFC 1122, 4.2.3.3: the window opens by half the buffer or two full segments, the
+        // smaller of them.
         if free >= announced + (self.space / 2).min(2 * self.full) && announced < 2 * self.full {
             self.ack_now = true;
         }
     }
 
-    /// The acknowledgement and window of a segment that is about to leave.
+    /// Sets the acknowledgement, window and ECN flags of a segment that is about to leave.
     #[inline]
     pub(crate) fn stamp(&mut self, segment: &mut Segment) {
         segment.flags |= Flags::ACK;
@@ -638,8 +657,9 @@ impl Receiver {
         }
     }
 
-    /// Moves the window's right edge, which is `announced` bytes away, to what is free. No silly windows: it moves by a
-    /// segment at least, unless nothing is being held back.
+    /// Moves the window's right edge, `announced` bytes after `nxt`, to the end of the free buffer.
+    /// To avoid silly windows, it moves by at least a full segment or half the buffer, unless all
+    /// data has been read.
     fn widen(&mut self, announced: u64) {
         let free = self.free();
         if free > announced
@@ -651,8 +671,8 @@ impl Receiver {
         }
     }
 
-    /// The window of a SYN, which is never scaled. With memory it is whole segments of `mss` bytes
-    /// (`tcp_select_initial_window`).
+    /// Sets the window of a SYN, which is never scaled. With `memory truesize` it is a multiple of
+    /// `mss` bytes if it is larger (`tcp_select_initial_window`).
     pub(crate) fn stamp_syn(&mut self, segment: &mut Segment, mss: u64) {
         let mut window = self.space;
         if self.memory.is_some() && window > mss {
@@ -664,25 +684,27 @@ impl Receiver {
         self.ack_now = false;
     }
 
-    /// The window as seen from an earlier acknowledgement.
+    /// Returns the window in bytes for a segment with the earlier acknowledgement `ack`.
     pub(crate) fn window_from(&self, ack: u64) -> u32 {
         self.edge.saturating_sub(ack).min(u64::from(u32::MAX)) as u32
     }
 
-    /// The ACK that a change of marks owes for what came before.
+    /// Returns the ACK that is due for the segments before a change of marks: its number, and
+    /// whether it carries ECE.
     #[inline]
     pub(crate) fn take_owed(&mut self) -> Option<(u64, bool)> {
         self.owed.take()
     }
 
-    /// Whether there is anything to say in SACK blocks.
+    /// Returns whether there are SACK blocks to send.
     #[inline]
     pub(crate) fn has_sack(&self) -> bool {
-        let told = |beyond: &Beyond| beyond.duplicate.is_some() || beyond.recent_count > 0;
-        self.sack && self.beyond.as_deref().is_some_and(told)
+        let has_block = |beyond: &Beyond| beyond.duplicate.is_some() || beyond.recent_count > 0;
+        self.sack && self.beyond.as_deref().is_some_and(has_block)
     }
 
-    /// Adds SACK blocks: a duplicate first, then the newest.
+    /// Adds SACK blocks to `segment`: that of a duplicate first, then the others from the newest
+    /// on.
     pub(crate) fn add_sack(&mut self, segment: &mut Segment) {
         let Some(beyond) = &mut self.beyond else { return };
         if let Some((start, end)) = beyond.duplicate.take() {

@@ -1,4 +1,4 @@
-//! The receive window: how it grows, and what of it may be offered.
+//! The receive window: its growth, and the part of it that is announced.
 //!
 //! Source: Linux's `tcp_grow_window`, `tcp_rcvbuf_grow`, `tcp_rcv_space_adjust` and `__tcp_select_window`.
 
@@ -6,12 +6,13 @@ use super::Receiver;
 use super::memory::{SHARE, SMALL, most_memory};
 use sojourn_units::{MILLISECOND, Nanos};
 
-/// On shorter paths the receive buffer grows less (`net.ipv4.tcp_rcvbuf_low_rtt`).
+/// Round-trip time below which the receive buffer grows less (`net.ipv4.tcp_rcvbuf_low_rtt`).
 const LOW_RTT: Nanos = MILLISECOND;
 
 impl Receiver {
-    /// With memory: a segment arrived, which is not held yet. Full ones open the window by two, and
-    /// while they do, each is acknowledged (`tcp_grow_window`).
+    /// With `memory truesize`: takes a segment before it is stored. A full segment opens the window
+    /// by two segments up to the buffer's size, and is then acknowledged at once
+    /// (`tcp_grow_window`).
     pub(super) fn open(&mut self, payload: u64) {
         let Some(memory) = &mut self.memory else { return };
         if payload > self.full && payload >= SMALL {
@@ -35,7 +36,8 @@ impl Receiver {
         }
     }
 
-    /// With memory: returns the window of the unused part of the buffer.
+    /// With `memory truesize`: returns the window in bytes that the unused part of the buffer
+    /// allows.
     pub(super) fn free_memory(&self) -> u64 {
         let Some(memory) = &self.memory else { return self.space };
         let held = self.unread + self.queued + self.held_bytes;
@@ -47,7 +49,7 @@ impl Receiver {
         memory.window(memory.size.saturating_sub(held)).min(self.max_space)
     }
 
-    /// Bytes that the application's buffer has room for.
+    /// Returns the bytes of payload for which the receive buffer has space.
     #[inline]
     pub(super) fn free(&self) -> u64 {
         match &self.memory {
@@ -56,8 +58,8 @@ impl Receiver {
         }
     }
 
-    /// The window follows twice what the application read in a round trip. It reads a segment at a
-    /// time, and `beyond` bytes wait behind the first.
+    /// Sets the window by the bytes that the application read in a round-trip time. The application
+    /// reads segment by segment: `beyond` bytes follow the first one.
     pub(super) fn tune(&mut self, now: Nanos, beyond: u64) {
         // The least time in which one window arrives also counts as a round trip; timestamps add
         // other samples.
@@ -86,7 +88,8 @@ impl Receiver {
             self.grow_memory(read);
             self.tune_space = read;
         } else if read > self.tune_space {
-            // Room for a sender that doubles, and more if it grew since the last round.
+            // Space for a sender that doubles its rate, and more if the rate grew since the last
+            // round.
             let mut window = 2 * read + 16 * self.full;
             let growth = u128::from(window) * u128::from(read - self.tune_space)
                 / u128::from(self.tune_space.max(1));
@@ -98,7 +101,8 @@ impl Receiver {
         self.tune_from = first;
     }
 
-    /// With memory: the buffer that a sender needs who doubles, after `read` bytes in a round trip.
+    /// With `memory truesize`: enlarges the buffer for a sender that doubles its rate, after the
+    /// application read `read` bytes in a round-trip time.
     pub(super) fn grow_memory(&mut self, read: u64) {
         let beyond = self.held_end().map_or(0, |end| end - self.nxt);
         let Some(memory) = &mut self.memory else { return };
@@ -117,8 +121,8 @@ impl Receiver {
         }
     }
 
-    /// With memory: the window that could be offered, if that does not take an earlier offer back
-    /// (`__tcp_select_window`).
+    /// With `memory truesize`: returns the window in bytes to announce, which may end before the
+    /// right edge announced earlier (`__tcp_select_window`).
     pub(super) fn offer(&self) -> u64 {
         let granule = 1 << self.scale;
         let mut free = self.free_memory();
@@ -132,7 +136,7 @@ impl Receiver {
     }
 }
 
-/// `value` times `factor` through `divisor`, rounded down; at most `u64::MAX`.
+/// Returns `value * factor / divisor`, rounded down; at most `u64::MAX`.
 #[inline]
 fn proportion(value: u64, factor: u64, divisor: u64) -> u64 {
     if let Some(product) = value.checked_mul(factor) {

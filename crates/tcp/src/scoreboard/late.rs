@@ -1,16 +1,18 @@
-//! Losses by time: which segments left too long before one that was delivered.
+//! Losses by time: segments that left too long before a delivered segment (RACK).
 //!
 //! Source: RFC 8985, section 6.2, step 5.
-//! Idea: originals leave in the order of their indices, retransmissions in that of their queue. So both are looked at
-//! from the oldest on, and the last one that may yet be late is found from the newest delivered one back.
+//! Idea: segments sent once left in the order of their indices, retransmissions in the order of
+//! their queue. So both are examined from the oldest on. The last segment that may still become
+//! late is searched backwards from the newest delivered segment.
 
 use super::{Holes, REPAIR, Scoreboard};
 use sojourn_units::Nanos;
 use std::collections::VecDeque;
 
 impl Scoreboard {
-    /// RACK: marks what was sent before `newest` (departure, end) and is older than `delay`.
-    /// Returns the bytes newly lost, and when the last segment left that may yet be.
+    /// RACK: marks as lost the segments that left before `newest` (departure, end) and at least
+    /// `delay` ago. Returns the bytes newly lost, and the departure of the last segment that may
+    /// become lost later.
     pub fn mark_by_time(
         &mut self,
         now: Nanos,
@@ -33,7 +35,7 @@ impl Scoreboard {
         (lost, waiting)
     }
 
-    /// The same of segments that were sent but once.
+    /// [`Scoreboard::mark_by_time`] for segments sent once.
     fn mark_originals(
         &mut self,
         now: Nanos,
@@ -61,7 +63,7 @@ impl Scoreboard {
         (lost, None)
     }
 
-    /// The same of retransmissions.
+    /// [`Scoreboard::mark_by_time`] for retransmissions.
     fn mark_repairs(
         &mut self,
         now: Nanos,
@@ -79,7 +81,8 @@ impl Scoreboard {
                 if sent_at.saturating_add(delay) > now {
                     return (lost, self.last_repair_before(newest, &holes.repairs));
                 }
-                // Marked lost again also counts: the bytes left the network a second time.
+                // The bytes of a segment that is lost again count: they left the network a second
+                // time.
                 lost += u64::from(entry.len);
                 if self.lose(index, holes) == 0 {
                     self.note_loss(index);
@@ -93,7 +96,7 @@ impl Scoreboard {
         (lost, None)
     }
 
-    /// Whether the retransmission of `index` that left at `sent_at` is in flight.
+    /// Returns whether the retransmission of `index` that left at `sent_at` is in flight.
     #[inline]
     fn is_waiting(&self, index: u64, sent_at: Nanos) -> bool {
         index >= self.head && {
@@ -102,8 +105,9 @@ impl Scoreboard {
         }
     }
 
-    /// When the last segment left that was sent before `newest` and may be late; all below `timed` are not. Departures
-    /// of originals never go back, and neither does `newest`, so the search goes on where the last one ended.
+    /// Returns the departure of the last segment sent once that left before `newest` and may become
+    /// late; segments below `timed` are decided. Neither departures nor `newest` decrease, so the
+    /// search continues where the last search ended.
     fn last_before(&self, newest: (Nanos, u64), holes: &mut Holes) -> Option<Nanos> {
         holes.early = holes.early.max(holes.timed);
         while holes.early < self.tail {
@@ -127,7 +131,7 @@ impl Scoreboard {
         None
     }
 
-    /// The same of what was sent again, which is in the order of departures.
+    /// [`Scoreboard::last_before`] for retransmissions, which are in the order of their departures.
     fn last_repair_before(
         &self,
         newest: (Nanos, u64),
@@ -142,7 +146,7 @@ impl Scoreboard {
         repairs.range(..same).rev().find(waits).map(|&(_, sent_at)| sent_at)
     }
 
-    /// [`Scoreboard::last_before`], found by looking at every segment.
+    /// [`Scoreboard::last_before`] by a search of every segment.
     fn searched(&self, newest: (Nanos, u64), holes: &Holes) -> Option<Nanos> {
         (holes.timed..self.tail)
             .map(|index| self.entry(index))

@@ -1,17 +1,18 @@
 //! The outstanding data, segment by segment.
 //!
 //! Source: RFC 6675's scoreboard, kept as a ring.
-//! Idea: one entry of 24 bytes a segment, addressed by a running index that survives the removal of
-//! older ones. All questions are answered by counters and by pointers that only move forward, so an
-//! acknowledgement costs what it newly acknowledges, not what is outstanding.
+//! Idea: one entry of 24 bytes for each segment, addressed by a running index that does not change
+//! when older entries are removed. Queries use counters, and pointers that move backwards only
+//! after a timeout or an undo. So the work for an acknowledgement grows with the newly acknowledged
+//! segments, not with the outstanding ones.
 //! Invariants (asserted in debug builds): the entries tile `una..nxt`; bytes outstanding =
 //! in flight for the first time + selectively acknowledged + lost; retransmitted bytes are those of
 //! entries whose retransmission is in flight; an entry is never both acknowledged and lost.
 //!
-//! Pointers: below `counted` every entry has three acknowledged ones above it or is itself one of
-//! the acknowledged; below `timed` RACK has decided on every original transmission; those below `early` left
-//! before the newest delivered one; `repaired` is where the search for the next retransmission goes on. A retransmission that is lost again goes
-//! to a queue of its own.
+//! Pointers: every entry below `counted` is acknowledged selectively or has three such entries
+//! above it; RACK has decided on every segment sent once below `timed`; entries below `early` left
+//! before the newest delivered segment; the search for the next retransmission continues at
+//! `repaired`. Retransmissions that are lost have a queue of their own.
 
 mod late;
 
@@ -21,12 +22,13 @@ use std::collections::VecDeque;
 
 const SACKED: u8 = 1;
 const LOST: u8 = 2;
-/// A retransmission is in flight.
+/// The segment's retransmission is in flight.
 const REPAIR: u8 = 4;
-/// It has been retransmitted at least once.
+/// The segment was retransmitted at least once.
 const REPEATED: u8 = 8;
 
-/// Acknowledged segments above an outstanding one that make it lost (RFC 5681's `DupThresh`).
+/// Number of acknowledged segments above an outstanding segment from which that counts as lost (RFC
+/// 6675's `DupThresh`).
 pub const DUP_THRESH: u64 = 3;
 
 /// One outstanding segment.
@@ -34,35 +36,35 @@ pub const DUP_THRESH: u64 = 3;
 pub struct Entry {
     /// First sequence number.
     pub seq: u64,
-    /// When it was last sent.
+    /// When the segment was last sent.
     pub sent_at: Nanos,
-    /// Sequence numbers it spans, a FIN counted.
+    /// Number of sequence numbers, a FIN included.
     pub len: u32,
     flags: u8,
-    /// Whether it ends with the FIN.
+    /// Whether the segment ends with the FIN.
     pub fin: bool,
 }
 
 impl Entry {
-    /// The number after its last.
+    /// Returns the sequence number after the segment's last.
     #[inline]
     pub fn end(&self) -> u64 {
         self.seq + u64::from(self.len)
     }
 
-    /// Whether it has ever been retransmitted.
+    /// Returns whether the segment was ever retransmitted.
     #[inline]
     pub fn is_repeated(&self) -> bool {
         self.flags & REPEATED != 0
     }
 
-    /// Whether it was acknowledged selectively.
+    /// Returns whether the segment was acknowledged selectively.
     #[inline]
     pub fn is_sacked(&self) -> bool {
         self.flags & SACKED != 0
     }
 
-    /// Whether it is taken for lost.
+    /// Returns whether the segment is taken for lost.
     #[inline]
     pub fn is_lost(&self) -> bool {
         self.flags & LOST != 0
@@ -73,13 +75,14 @@ impl Entry {
         self.flags & REPAIR != 0
     }
 
-    /// Nothing is known of it, and it was not sent again.
+    /// Returns whether the segment is neither acknowledged, nor lost, nor in flight as a
+    /// retransmission.
     #[inline]
     fn is_original(&self) -> bool {
         self.flags & (SACKED | LOST | REPAIR) == 0
     }
 
-    /// Lost, and nothing is under way to repair it.
+    /// Returns whether the segment is lost and no retransmission of it is in flight.
     #[inline]
     fn needs_repair(&self) -> bool {
         self.flags & (SACKED | LOST | REPAIR) == LOST
@@ -89,17 +92,17 @@ impl Entry {
 /// The state of delivery when a segment left, for rate samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Snapshot {
-    /// Bytes delivered until then.
+    /// Bytes delivered before the segment left.
     pub delivered: u64,
-    /// When the last of them was.
+    /// When the last of these bytes was delivered.
     pub delivered_at: Nanos,
     /// When the first segment of the sample was sent.
     pub first_sent: Nanos,
     /// Whether the application limited the sender.
     pub app_limited: bool,
-    /// Bytes in flight, with the segment.
+    /// Bytes in flight, the segment included.
     pub in_flight: u64,
-    /// Bytes taken for lost until then.
+    /// Bytes taken for lost before the segment left.
     pub lost: u64,
 }
 
@@ -108,75 +111,75 @@ pub struct Snapshot {
 pub struct Loss {
     /// First sequence number.
     pub seq: u64,
-    /// Sequence numbers.
+    /// Number of sequence numbers.
     pub len: u64,
-    /// The state of delivery when it left.
+    /// The state of delivery when the lost segment left.
     pub snapshot: Snapshot,
 }
 
-/// The new reports of one acknowledgement.
+/// What one acknowledgement newly reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     /// Bytes newly acknowledged, cumulatively or selectively.
     pub delivered: u64,
     /// Bytes newly acknowledged selectively.
     pub sacked: u64,
-    /// Departure of the oldest and the newest segment acknowledged cumulatively that was sent but
-    /// once; 0 for none.
+    /// Departure of the oldest segment sent once and now acknowledged cumulatively; 0 for none.
     pub first_sent: Nanos,
-    /// See `first_sent`.
+    /// Departure of the newest segment sent once and now acknowledged cumulatively; 0 for none.
     pub last_sent: Nanos,
-    /// Departure of the newest segment acknowledged selectively that was sent but once.
+    /// Departure of the newest segment sent once and now acknowledged selectively; 0 for none.
     pub sack_sent: Nanos,
-    /// A retransmitted segment was acknowledged cumulatively.
+    /// Whether a retransmitted segment was acknowledged cumulatively.
     pub repeated: bool,
-    /// A segment that was sent but once was acknowledged, which ends at or below `orig_bound`.
+    /// Whether a segment was acknowledged that was sent once and ends at or below `orig_bound`.
     pub original: bool,
-    /// See `original`.
+    /// The sequence number up to which `original` counts.
     pub orig_bound: u64,
-    /// A segment sent once was acknowledged after one above it (one that ended at `highest`).
+    /// Whether a segment was acknowledged that was sent once and ends below `highest`.
     pub reordered: bool,
     /// [`Scoreboard::highest`] before this acknowledgement.
     pub highest: u64,
-    /// The newest snapshot among what was acknowledged, with its segment's departure.
+    /// The newest snapshot of the acknowledged segments, with the departure of its segment.
     pub snapshot: Option<(Snapshot, Nanos)>,
     /// The delivered segment that was sent last: departure, end.
     pub newest: (Nanos, u64),
-    /// Departures of retransmissions count only if they are older than this: what RACK may believe.
+    /// Latest departure of a retransmission that counts for `newest`: a later one cannot be
+    /// acknowledged yet.
     pub believable: Nanos,
 }
 
-/// What rate samples need.
+/// Data for rate samples.
 #[derive(Clone, Debug, Default)]
 struct Samples {
     /// One for each entry of the ring.
     snapshots: Vec<Snapshot>,
-    /// What was taken for lost and not told yet.
+    /// Segments taken for lost and not yet reported.
     losses: Vec<Loss>,
 }
 
-/// Segments out of the ordinary, and the pointers behind which every segment was looked at.
+/// Lost and selectively acknowledged segments, and the pointers of the searches.
 #[derive(Clone, Debug, Default)]
 struct Holes {
     counted: u64,
-    /// Segments acknowledged selectively from `counted` on.
+    /// Number of segments acknowledged selectively from `counted` on.
     above: u64,
     timed: u64,
     early: u64,
     repaired: u64,
-    /// Behind the last segment that was taken for lost.
+    /// Index after the last segment taken for lost.
     lost_end: u64,
-    /// Numbers acknowledged selectively.
+    /// Sequence numbers acknowledged selectively.
     acked: Ranges,
-    /// Retransmissions that were lost, by index.
+    /// Indices of the segments whose retransmission was lost.
     relost: VecDeque<u64>,
-    /// Retransmissions by departure, for RACK: index and departure. One is out of date if its segment was delivered
-    /// or sent again.
+    /// Retransmissions in the order of departure, for RACK: index and departure. An item is out of
+    /// date if its segment was delivered or sent again.
     repairs: VecDeque<(u64, Nanos)>,
 }
 
 impl Holes {
-    /// Nothing below `head` is looked at any more, of which all is acknowledged.
+    /// Moves the pointers to `head` at least, since all segments below it are acknowledged.
     fn advance(&mut self, head: u64) {
         self.counted = self.counted.max(head);
         self.timed = self.timed.max(head);
@@ -185,13 +188,13 @@ impl Holes {
     }
 }
 
-/// The outstanding segments. All that is outstanding fits a window, whose size has 32 bits.
+/// The outstanding segments. Their bytes fit a window, so counters of bytes have 32 bits.
 #[derive(Clone, Debug)]
 pub struct Scoreboard {
     ring: Box<[Entry]>,
-    /// For rate samples, if they are asked for.
+    /// Data for rate samples, if the control uses such samples.
     samples: Option<Box<Samples>>,
-    /// What losses and reordering leave behind, from the first of them on.
+    /// State of losses and reordering; allocated at the first of them.
     holes: Option<Box<Holes>>,
     head: u64,
     tail: u64,
@@ -211,7 +214,8 @@ const FEWEST: usize = 4;
 const EMPTY: Entry = Entry { seq: 0, sent_at: 0, len: 0, flags: 0, fin: false };
 
 impl Scoreboard {
-    /// For segments of `mss` bytes; with `snapshots` it remembers what rate samples need.
+    /// Returns an empty scoreboard for segments of `mss` bytes; with `snapshots` it keeps the data
+    /// for rate samples.
     pub fn new(mss: u64, snapshots: bool) -> Self {
         Self {
             ring: Box::default(),
@@ -234,7 +238,7 @@ impl Scoreboard {
         index as usize & (self.ring.len().wrapping_sub(1))
     }
 
-    /// The entry of that index.
+    /// Returns the entry at `index`.
     #[inline]
     pub fn entry(&self, index: u64) -> &Entry {
         &self.ring[self.slot(index)]
@@ -246,53 +250,53 @@ impl Scoreboard {
         &mut self.ring[slot]
     }
 
-    /// Whether nothing is outstanding.
+    /// Returns whether no segment is outstanding.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.head == self.tail
     }
 
-    /// Outstanding segments.
+    /// Returns the number of outstanding segments.
     #[inline]
     pub fn len(&self) -> u64 {
         self.tail - self.head
     }
 
-    /// The index of the oldest.
+    /// Returns the index of the oldest segment.
     pub fn first(&self) -> Option<u64> {
         (self.head < self.tail).then_some(self.head)
     }
 
-    /// The index of the newest.
+    /// Returns the index of the newest segment.
     pub fn last(&self) -> Option<u64> {
         (self.head < self.tail).then(|| self.tail - 1)
     }
 
-    /// Bytes acknowledged selectively.
+    /// Returns the outstanding bytes acknowledged selectively.
     #[inline]
     pub fn sacked_bytes(&self) -> u64 {
         self.sacked_bytes.into()
     }
 
-    /// Segments acknowledged selectively.
+    /// Returns the number of outstanding segments acknowledged selectively.
     #[inline]
     pub fn sacked_count(&self) -> u64 {
         self.sacked_count.into()
     }
 
-    /// Bytes taken for lost (also those whose retransmission is in flight).
+    /// Returns the bytes taken for lost (also those whose retransmission is in flight).
     #[inline]
     pub fn lost_bytes(&self) -> u64 {
         self.lost_bytes.into()
     }
 
-    /// Bytes of retransmissions in flight.
+    /// Returns the bytes of retransmissions in flight.
     #[inline]
     pub fn repair_bytes(&self) -> u64 {
         self.repair_bytes.into()
     }
 
-    /// End of the highest segment acknowledged.
+    /// Returns the end of the highest segment ever acknowledged.
     pub fn highest(&self) -> u64 {
         self.highest
     }
@@ -307,7 +311,7 @@ impl Scoreboard {
         }
     }
 
-    /// A ring of `size` with what is in `ring`.
+    /// Returns a ring of `size` entries with the outstanding entries of `ring`.
     fn larger<T: Copy>(&self, size: usize, ring: &[T], empty: T) -> Vec<T> {
         let mut larger = vec![empty; size];
         for index in self.head..self.tail {
@@ -316,7 +320,7 @@ impl Scoreboard {
         larger
     }
 
-    /// A new segment left.
+    /// Adds a new segment, which left at `now`.
     #[inline]
     pub fn push(&mut self, seq: u64, len: u32, fin: bool, now: Nanos, snapshot: Snapshot) {
         debug_assert!(self.is_empty() || self.entry(self.tail - 1).end() == seq);
@@ -331,14 +335,15 @@ impl Scoreboard {
         self.tail += 1;
     }
 
-    /// What is out of the ordinary, to be put back.
+    /// Takes out the state of losses; the caller puts it back.
     fn take_holes(&mut self) -> Box<Holes> {
         let mut holes = self.holes.take().unwrap_or_default();
         holes.advance(self.head);
         holes
     }
 
-    /// The segment was sent again.
+    /// Notes that the segment at `index` was sent again. With `remember`, RACK's queue of
+    /// retransmissions gets it.
     pub fn on_repair(&mut self, index: u64, now: Nanos, snapshot: Snapshot, remember: bool) {
         let entry = self.entry_mut(index);
         let len = entry.len;
@@ -365,12 +370,12 @@ impl Scoreboard {
         self.holes = Some(holes);
     }
 
-    /// The first entry that starts at or above `seq`.
+    /// Returns the index of the first entry that starts at or above `seq`.
     fn find(&self, seq: u64) -> u64 {
         if self.is_empty() || seq <= self.entry(self.head).seq {
             return self.head;
         }
-        // Segments are mostly full, so this is mostly right.
+        // Most segments are full, so this index is mostly right.
         let guess = self.head + (seq - self.entry(self.head).seq) / u64::from(self.mss);
         if guess < self.tail && self.entry(guess).seq == seq {
             return guess;
@@ -393,7 +398,7 @@ impl Scoreboard {
         tally.delivered += u64::from(entry.len);
         let end = entry.end();
         if entry.is_repeated() {
-            // An acknowledgement too early for the retransmission is the original's.
+            // An acknowledgement too early for the retransmission acknowledges the original.
             if entry.sent_at <= tally.believable {
                 tally.newest = tally.newest.max((entry.sent_at, end));
             }
@@ -413,7 +418,7 @@ impl Scoreboard {
         }
     }
 
-    /// A SACK block. Only segments that lie wholly in it count.
+    /// Takes the SACK block `start..end`. Only segments that lie wholly in it count.
     pub fn on_sack(&mut self, start: u64, end: u64, tally: &mut Tally) {
         if self.is_empty() {
             return;
@@ -471,7 +476,7 @@ impl Scoreboard {
         self.sacked_count += 1;
     }
 
-    /// All below `upto` is acknowledged.
+    /// Takes a cumulative acknowledgement of all numbers below `upto`.
     #[inline]
     pub fn on_ack(&mut self, upto: u64, tally: &mut Tally) {
         while self.head < self.tail {
@@ -517,7 +522,7 @@ impl Scoreboard {
         self.check();
     }
 
-    /// Part of a segment was acknowledged.
+    /// Removes the acknowledged part below `upto` from a segment.
     fn trim(&mut self, index: u64, upto: u64, tally: &mut Tally) {
         let entry = self.entry_mut(index);
         let cut = (upto - entry.seq) as u32;
@@ -564,8 +569,8 @@ impl Scoreboard {
         self.samples.as_mut().map_or_else(Vec::new, |samples| std::mem::take(&mut samples.losses))
     }
 
-    /// RFC 6675's `IsLost`: marks what has [`DUP_THRESH`] acknowledged segments above it. Returns
-    /// the bytes newly lost.
+    /// RFC 6675's `IsLost`: marks the segments as lost that have [`DUP_THRESH`] acknowledged
+    /// segments above them. Returns the bytes newly lost.
     pub fn mark_by_count(&mut self) -> u64 {
         let mut lost = 0;
         let Some(mut holes) = self.holes.take() else { return 0 };
@@ -582,7 +587,7 @@ impl Scoreboard {
         lost
     }
 
-    /// Marks the oldest segment. Returns the bytes newly lost.
+    /// Marks the oldest segment as lost. Returns the bytes newly lost.
     pub fn mark_first(&mut self) -> u64 {
         if self.is_empty() {
             return 0;
@@ -593,7 +598,8 @@ impl Scoreboard {
         lost
     }
 
-    /// The retransmission timer expired: all that is not acknowledged is lost.
+    /// Marks all unacknowledged segments as lost, after an expiry of the retransmission timer.
+    /// Returns the bytes newly lost.
     pub fn mark_all(&mut self) -> u64 {
         let before = self.lost_bytes;
         let mut holes = self.take_holes();
@@ -610,7 +616,7 @@ impl Scoreboard {
         (self.lost_bytes - before).into()
     }
 
-    /// Nothing was lost after all.
+    /// Withdraws all losses: no segment counts as lost.
     pub fn unmark(&mut self) {
         for index in self.head..self.tail {
             self.entry_mut(index).flags &= !LOST;
@@ -627,7 +633,7 @@ impl Scoreboard {
         }
     }
 
-    /// The lost segment to retransmit next.
+    /// Returns the index of the lost segment to retransmit next.
     #[inline]
     pub fn next_repair(&mut self) -> Option<u64> {
         if self.lost_bytes == 0 {
@@ -656,8 +662,8 @@ impl Scoreboard {
         None
     }
 
-    /// RFC 6675's third rule: an unacknowledged segment below the highest acknowledged one that is
-    /// not known to be lost and has not been retransmitted.
+    /// Returns the index of a segment by RFC 6675's third rule: unacknowledged, below the highest
+    /// acknowledged segment, not known to be lost and not retransmitted.
     pub fn next_unsure(&mut self) -> Option<u64> {
         let mut holes = self.holes.take()?;
         let next = self.find_unsure(&mut holes);
@@ -677,7 +683,7 @@ impl Scoreboard {
         None
     }
 
-    /// The highest segment that is not acknowledged.
+    /// Returns the index of the highest segment that is not acknowledged.
     pub fn last_unacked(&self) -> Option<u64> {
         let last = self.last()?;
         if !self.entry(last).is_sacked() {
@@ -688,7 +694,7 @@ impl Scoreboard {
         (at > self.head).then(|| at - 1)
     }
 
-    /// Counts everything anew and compares.
+    /// Compares the counters with a new count, in debug builds.
     #[inline]
     fn check(&mut self) {
         if cfg!(debug_assertions) {
@@ -699,7 +705,8 @@ impl Scoreboard {
         }
     }
 
-    /// Whether results are compared with those of a plain search; in debug builds, and not for each of many segments.
+    /// Returns whether results are compared with those of a plain search: in debug builds, always
+    /// with at most 32 segments, else at every 256th acknowledgement.
     fn is_checked(&self) -> bool {
         cfg!(debug_assertions) && (self.len() <= 32 || self.checks.is_multiple_of(256))
     }

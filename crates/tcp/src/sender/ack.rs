@@ -7,32 +7,32 @@ use crate::segment::{Flags, Segment};
 use sojourn_congestion::{Ack, Cause};
 use sojourn_units::{MILLISECOND, Nanos};
 
-/// The sender before an acknowledgement.
+/// The sender's state before an acknowledgement.
 #[derive(Clone, Copy)]
 struct Before {
     una: u64,
     pipe: u64,
     phase: Phase,
-    /// The data outstanding before.
+    /// Bytes outstanding, delivered or not.
     flight: u64,
 }
 
-/// The new report of an acknowledgement.
+/// What an acknowledgement newly reports.
 #[derive(Clone, Copy)]
 struct News {
     /// Bytes newly acknowledged cumulatively.
     acked: u64,
-    /// Whether it is a duplicate acknowledgement (RFC 5681, section 2; with SACK, RFC 6675, section
-    /// 2).
+    /// Whether the segment is a duplicate acknowledgement (RFC 5681, section 2; with SACK, RFC
+    /// 6675, section 2).
     dup: bool,
-    /// The first SACK block reports a duplicate segment (RFC 2883).
+    /// Whether the first SACK block reports a duplicate segment (RFC 2883).
     dsack: bool,
-    /// The timestamp that it echoes.
+    /// The timestamp that the acknowledgement echoes.
     echo: Option<u32>,
 }
 
 impl Sender {
-    /// An acceptable acknowledgement: `ack <= nxt`.
+    /// Takes an acknowledgement, with `ack <= nxt`.
     pub(crate) fn on_ack(&mut self, now: Nanos, segment: &Segment, echo: Option<u32>) {
         if segment.ack < self.space.una {
             return;
@@ -122,8 +122,8 @@ impl Sender {
         self.rearm(now, news.acked);
     }
 
-    /// Nothing is outstanding, as at the receiver of a one-way transfer: only the window can have
-    /// changed.
+    /// Takes an acknowledgement while nothing is outstanding, as at the receiver of a one-way
+    /// transfer: only the window can have changed.
     #[inline]
     fn on_window(&mut self, segment: &Segment) {
         self.space.on_window(segment.ack, segment.window);
@@ -137,7 +137,7 @@ impl Sender {
         }
     }
 
-    /// RFC 6675's `Update()`: the scoreboard, SND.UNA and SND.WND after the segment.
+    /// Updates the scoreboard (RFC 6675's `Update()`), SND.UNA and SND.WND by the segment.
     #[inline]
     fn update_scoreboard(
         &mut self,
@@ -171,7 +171,8 @@ impl Sender {
         News { acked, dup, dsack, echo }
     }
 
-    /// SACK blocks; whether the first reports a duplicate (RFC 2883, section 4).
+    /// Takes the SACK blocks. Returns whether the first one reports a duplicate (RFC 2883, section
+    /// 4).
     fn on_blocks(&mut self, segment: &Segment, tally: &mut Tally) -> bool {
         let (ack, nxt) = (segment.ack, self.space.nxt);
         let mut blocks = segment.sack();
@@ -251,8 +252,8 @@ impl Sender {
         }
     }
 
-    /// Returns whether an acknowledgement echoes a mark, and the bytes that were delivered with
-    /// one: under ECE all, with AccECN those that the peer counted.
+    /// Returns whether an acknowledgement echoes a mark, and the bytes that were delivered marked:
+    /// with ECE all delivered bytes, with AccECN the bytes that the peer counted.
     #[inline]
     fn read_marks(&mut self, segment: &Segment, news: &News, delivered: u64) -> (bool, u64) {
         if !self.ecn.counts() {
@@ -266,7 +267,7 @@ impl Sender {
         (marks.packets > 0 || marks.bytes > 0, marks.bytes)
     }
 
-    /// An ECN echo (RFC 3168, section 6.1.2).
+    /// Responds to an ECN echo (RFC 3168, section 6.1.2).
     #[inline]
     fn on_echo(&mut self, now: Nanos, is_echo: bool, flight: u64) {
         if !is_echo {
@@ -288,7 +289,7 @@ impl Sender {
         self.ecn.on_reduction();
     }
 
-    /// Spurious retransmissions (RFC 3522, RFC 3708) and spurious timeouts (RFC 5682).
+    /// Detects spurious retransmissions (RFC 3522, RFC 3708) and spurious timeouts (RFC 5682).
     #[inline]
     fn detect_mistakes(&mut self, news: &News, original: bool) {
         let fresh_echo = if news.acked > 0 { news.echo } else { None };
@@ -306,7 +307,7 @@ impl Sender {
         }
     }
 
-    /// Losses by the rules in force; the bytes newly lost.
+    /// Finds losses by the rules in force. Returns the bytes newly lost.
     fn find_losses(&mut self, now: Nanos, acked: u64) -> u64 {
         if self.rack.is_enabled() {
             return self.find_late(now);
@@ -323,7 +324,7 @@ impl Sender {
         if is_lost { self.board.mark_first() } else { 0 }
     }
 
-    /// Losses by time (RFC 8985, section 6.2, step 5).
+    /// Finds losses by time (RFC 8985, section 6.2, step 5). Returns the bytes newly lost.
     pub(super) fn find_late(&mut self, now: Nanos) -> u64 {
         let in_recovery = self.recovery.is_repairing();
         self.rack.detect(now, &mut self.board, in_recovery, &self.rtt)
@@ -338,8 +339,8 @@ impl Sender {
         }
     }
 
-    /// Returns the bytes that count for the window, of those newly delivered and acknowledged.
-    /// Bytes acknowledged selectively before have been counted, or arrived during a recovery.
+    /// Returns how many of `acked` bytes, newly delivered and acknowledged cumulatively, count for
+    /// the growth of cwnd.
     #[inline]
     fn counted(&self, acked: u64, phase: Phase) -> u64 {
         // RFC 3465, section 2.3: one segment an ACK after a timeout.
@@ -347,14 +348,15 @@ impl Sender {
         if one { acked.min(self.window.mss) } else { acked }
     }
 
-    /// RFC 7661: the window was used up, or (slow start) more than half of it.
+    /// Returns whether cwnd was used up, or in slow start more than half of it (RFC 7661).
     #[inline]
     fn is_cwnd_limited(&self, before: &Before) -> bool {
         before.una <= self.limited_end
             || (self.window.in_slow_start() && self.window.cwnd < 2 * before.pipe)
     }
 
-    /// Notifies the control, which may itself respond to marks by a smaller window.
+    /// Reports an acknowledgement to the control, which may itself respond to marks by a smaller
+    /// window.
     #[inline]
     fn tell_control(&mut self, report: &Ack) {
         let cwnd = self.window.cwnd;
@@ -365,7 +367,7 @@ impl Sender {
         }
     }
 
-    /// The timers after an acknowledgement (RFC 6298, (5.2) and (5.3); RFC 8985, section 7.2).
+    /// Sets the timers after an acknowledgement (RFC 6298, (5.2) and (5.3); RFC 8985, section 7.2).
     #[inline]
     fn rearm(&mut self, now: Nanos, acked: u64) {
         if self.board.is_empty() {

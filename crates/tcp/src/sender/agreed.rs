@@ -1,16 +1,16 @@
-//! What the handshake agreed on, from which a sender is set up.
+//! The results of the handshake, from which a sender is set up.
 
 use crate::params::Ecn;
 use sojourn_units::Nanos;
 
-/// What the handshake agreed on.
+/// The results of the handshake.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agreed {
     /// When the connection was established.
     pub(crate) at: Nanos,
     /// Payload of a full segment in bytes.
     pub(crate) mss: u64,
-    /// Both ends use selective acknowledgements.
+    /// Whether both ends use selective acknowledgements.
     pub(crate) sack: bool,
     pub(crate) ecn: Ecn,
     /// How often the SYN was sent again.

@@ -1,30 +1,32 @@
 //! Super-packets: how many segments leave at once, and when the sender waits to fill one.
 //!
 //! Source: Linux's `tcp_tso_autosize`, `tcp_tso_should_defer` and `tcp_cwnd_test`. A kernel hands
-//! its device up to a millisecond of data at the pacing rate in one piece, at least two segments
-//! unless the control changes it. The piece leaves back to back. If cwnd allows less, the sender
-//! waits for another acknowledgement, unless none is expected within a millisecond or nothing has
-//! left for that long.
+//! its device up to a millisecond of data at the pacing rate in one piece; the least is two
+//! segments unless the control sets another. The segments of a piece leave back to back. If cwnd
+//! allows less, the sender waits for another acknowledgement, unless no acknowledgement is expected
+//! within a millisecond or no segment left within the last millisecond.
 
 use sojourn_congestion::SuperPacket;
 use sojourn_units::{MILLISECOND, Nanos};
 
 /// The largest super-packet (`GSO_MAX_SIZE`).
 const MAX_BYTES: u64 = 1 << 16;
-/// On paths shorter than 32 times this (2^`tcp_tso_rtt_log` us), super-packets are larger.
+/// Unit of round-trip time for larger super-packets (2^`tcp_tso_rtt_log` us): they are used on
+/// paths shorter than 32 units.
 const NEAR: Nanos = 512_000;
-/// The sender never waits for more than this share of the window (`net.ipv4.tcp_tso_win_divisor`).
+/// The sender does not wait if it may send the window divided by this number
+/// (`net.ipv4.tcp_tso_win_divisor`).
 const WINDOW_DIVISOR: u64 = 3;
 
 /// The super-packet that is leaving.
 #[derive(Clone, Debug)]
 pub(crate) struct Burst {
     enabled: bool,
-    /// Its segments that have not left.
+    /// Number of its segments that have not left.
     left: u32,
-    /// Its segments that have left.
+    /// Number of its segments that have left.
     sent: u32,
-    /// Smoothed size, in sixteenths of a segment.
+    /// Smoothed size of super-packets, in sixteenths of a segment.
     mean: u32,
 }
 
@@ -37,19 +39,19 @@ impl Burst {
         self.enabled
     }
 
-    /// Whether the next segment begins a super-packet.
+    /// Returns whether the next segment begins a super-packet.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.left == 0
     }
 
-    /// Segments of the super-packet that left last.
+    /// Returns how many segments of the newest super-packet have left; 1 if super-packets are off.
     #[inline]
     pub(crate) fn last(&self) -> u64 {
         if self.enabled { u64::from(self.sent) } else { 1 }
     }
 
-    /// A super-packet of `segments` begins.
+    /// Begins a super-packet of `segments` segments; 0 if the sender waits.
     #[inline]
     pub(crate) fn begin(&mut self, segments: u64) {
         let segments = segments as u32;
@@ -58,33 +60,33 @@ impl Burst {
         self.mean = self.mean - self.mean / 8 + 2 * segments;
     }
 
-    /// The smoothed size in sixteenths of a segment.
+    /// Returns the smoothed size of super-packets in sixteenths of a segment.
     #[inline]
     pub(crate) fn mean(&self) -> u64 {
         u64::from(self.mean)
     }
 
-    /// A segment left.
+    /// Counts a segment that left.
     #[inline]
     pub(crate) fn on_sent(&mut self) {
         self.left = self.left.saturating_sub(1);
         self.sent = self.sent.saturating_add(1);
     }
 
-    /// Whether the segment that left was the last of several.
+    /// Returns whether the segment that left last ends a super-packet of several segments.
     #[inline]
     pub(crate) fn is_complete(&self) -> bool {
         self.enabled && self.left == 0 && self.sent > 1
     }
 
-    /// No further segment can leave now.
+    /// Ends the super-packet, since no further segment can leave now.
     #[inline]
     pub(crate) fn end(&mut self) {
         self.left = 0;
     }
 }
 
-/// Segments of a full super-packet at `rate` bytes per second (`tcp_tso_autosize`).
+/// Returns the segments of a full super-packet at `rate` bytes per second (`tcp_tso_autosize`).
 pub(crate) fn full_size(size: SuperPacket, rate: u64, min_rtt: Nanos, mss: u64) -> u64 {
     let mut bytes = rate >> size.shift;
     let distance = min_rtt / NEAR;
@@ -105,16 +107,17 @@ pub(crate) struct Offer {
     pub(crate) peer_room: u64,
     /// The window that the peer announced last.
     pub(crate) peer_window: u64,
-    /// Bytes to be sent.
+    /// Bytes written and not yet sent.
     pub(crate) waiting: u64,
-    /// The stream ends with these bytes.
+    /// Whether the stream ends with the waiting bytes.
     pub(crate) fin: bool,
-    /// Segments of a full super-packet.
+    /// Number of segments of a full super-packet.
     pub(crate) full: u64,
 }
 
 impl Offer {
-    /// Segments that leave at once (`tcp_cwnd_test`, `tcp_mss_split_point`): at most half a window.
+    /// Returns how many segments leave at once: 1 at least, half of cwnd at most (`tcp_cwnd_test`,
+    /// `tcp_mss_split_point`).
     #[inline]
     pub(crate) fn segments(&self) -> u64 {
         let room = self.cwnd.saturating_sub(self.flight);
@@ -123,7 +126,7 @@ impl Offer {
         quota.min(self.waiting.div_ceil(self.mss).max(1))
     }
 
-    /// Whether the sender may wait for a fuller super-packet (`tcp_tso_should_defer`).
+    /// Returns whether the sender may wait for a fuller super-packet (`tcp_tso_should_defer`).
     #[inline]
     pub(crate) fn may_wait(&self) -> bool {
         let limit = self.cwnd.saturating_sub(self.flight).min(self.peer_room);
@@ -134,9 +137,9 @@ impl Offer {
     }
 }
 
-/// Whether an acknowledgement is expected soon: the sender was active until a millisecond ago
-/// (`last`), and the acknowledgement of the oldest segment, sent at `oldest`, is due within a
-/// millisecond or half a round-trip time.
+/// Returns whether an acknowledgement is expected soon: the last segment left at `last`, at most a
+/// millisecond ago, and the acknowledgement of the oldest segment, sent at `oldest`, is due within
+/// the shorter of a millisecond and half a round-trip time.
 pub(crate) fn ack_is_near(now: Nanos, last: Nanos, oldest: Nanos, srtt: Nanos) -> bool {
     now <= last + MILLISECOND && oldest + srtt <= now + MILLISECOND.min(srtt / 2)
 }

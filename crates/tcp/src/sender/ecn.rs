@@ -1,8 +1,8 @@
-//! The sender's answer to ECN echoes.
+//! The sender's response to ECN echoes.
 //!
 //! Source: RFC 3168, section 6.1.2. Controls that respond to marks themselves (RFC 8257, Prague)
-//! are notified of each; for the others an echo begins one reduction a round. With AccECN (RFC
-//! 9768) an echo is a step of the peer's counters, and no CWR answers it.
+//! get every mark; for other controls the first echo of a round reduces cwnd. With AccECN (RFC
+//! 9768) an echo is an increase of the peer's counters, and the sender does not answer by CWR.
 
 use crate::accecn::{self, MarkReader, Marks};
 use crate::params::Ecn;
@@ -11,13 +11,13 @@ use crate::segment::{Flags, Segment};
 /// ECN at the sender.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EcnSender {
-    /// Both ends agreed.
+    /// Whether both ends agreed on ECN.
     enabled: bool,
     /// The peer's counters, with AccECN.
     counters: Option<Box<MarkReader>>,
-    /// The next new segment carries CWR.
+    /// Whether the next new segment with payload carries CWR.
     cwr_due: bool,
-    /// Echoes of what was sent before this are answered.
+    /// Sequence number below which echoes belong to the present round.
     answered: u64,
 }
 
@@ -27,26 +27,26 @@ impl EcnSender {
         Self { enabled: ecn != Ecn::Off, counters, cwr_due: false, answered: 0 }
     }
 
-    /// The handshake's last acknowledgement has `field`, which is no counter.
+    /// Takes the ACE field of the handshake's last acknowledgement, which is not a counter.
     pub(crate) fn on_handshake(&mut self, field: u64) {
         if let Some(counters) = &mut self.counters {
             counters.on_handshake(field);
         }
     }
 
-    /// Whether the peer counts marks (AccECN).
+    /// Returns whether the peer counts marks (AccECN).
     #[inline]
     pub(crate) fn counts(&self) -> bool {
         self.counters.is_some()
     }
 
-    /// Whether both ends agreed on ECN.
+    /// Returns whether both ends agreed on ECN.
     #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
         self.enabled
     }
 
-    /// Whether the acknowledgement echoes congestion experienced by ECE.
+    /// Returns whether the acknowledgement echoes Congestion Experienced by ECE.
     #[inline]
     pub(crate) fn is_echo(&self, segment: &Segment) -> bool {
         self.enabled
@@ -55,9 +55,9 @@ impl EcnSender {
             && !segment.flags.has(Flags::SYN)
     }
 
-    /// Returns the marks newly reported by an acknowledgement that delivered `delivered` bytes. One
-    /// that delivered nothing may be an old one, unless nothing is outstanding: it must not come
-    /// here.
+    /// Returns the marks newly reported by an acknowledgement that delivered `delivered` bytes. An
+    /// acknowledgement that delivered nothing while data is outstanding may be old, and must not be
+    /// passed.
     #[inline]
     pub(crate) fn count(&mut self, segment: &Segment, delivered: u64, mss: u64) -> Option<Marks> {
         let counters = self.counters.as_mut()?;
@@ -65,8 +65,8 @@ impl EcnSender {
         Some(counters.on_ack(field, segment.marked_bytes(), delivered, mss))
     }
 
-    /// Whether an echo is the first of its round, which ends at `nxt`; for controls whose answer is
-    /// not a smaller window.
+    /// Returns whether an echo is the first of its round, which lasts until `nxt` is acknowledged.
+    /// Used for controls whose response is not a smaller window.
     pub(crate) fn begins_round(&mut self, una: u64, nxt: u64) -> bool {
         let begins = una > self.answered;
         if begins {
@@ -75,12 +75,13 @@ impl EcnSender {
         begins
     }
 
-    /// The window was reduced for an echo.
+    /// Notes a response to an echo, which CWR reports to the peer, except with AccECN.
     pub(crate) fn on_reduction(&mut self) {
         self.cwr_due = self.counters.is_none();
     }
 
-    /// Whether a new segment of `len` bytes carries CWR. A segment without payload never does.
+    /// Returns whether a new segment of `len` bytes carries CWR. A segment without payload never
+    /// does.
     #[inline]
     pub(crate) fn take_cwr(&mut self, len: u64) -> bool {
         let cwr = self.cwr_due && len > 0;

@@ -1,16 +1,17 @@
 //! Detection of spurious retransmission timeouts.
 //!
 //! Source: RFC 5682, section 3.1 (the SACK-enhanced F-RTO), after Linux's `tcp_process_loss`.
-//! Idea: after a timeout only the first segment is sent again. If the acknowledgement advances but
-//! does not cover everything, new data is sent instead of retransmissions. An acknowledgement of
-//! something that was sent only once then proves that the originals were merely late.
+//! Idea: after a timeout only the first segment is sent again. If its acknowledgement does not
+//! cover all data sent before the timeout, new data is sent instead of retransmissions. An
+//! acknowledgement of a segment that was sent only once then proves that the original segments were
+//! only late.
 //! Invariants: at most one round of new data for each timeout; the algorithm runs only after a
 //! timeout outside of a recovery.
 
 /// The step of the algorithm (section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// Not running: RTO recovery is conventional.
+    /// The algorithm does not run: RTO recovery is conventional.
     Off,
     /// Step 1: the first segment is sent again.
     Retransmitted,
@@ -27,7 +28,7 @@ pub(crate) enum Verdict {
     SendNew,
     /// Steps 2a and 3a: continue with retransmissions.
     Conventional,
-    /// Not running.
+    /// The algorithm does not run.
     None,
 }
 
@@ -43,12 +44,13 @@ impl Frto {
         Self { enabled, step: Step::Off }
     }
 
-    /// The retransmission timer expired; section 2.1, step 1: not `in_recovery`.
+    /// The retransmission timer expired: the algorithm starts, except `in_recovery` (section 2.1,
+    /// step 1).
     pub(crate) fn on_timeout(&mut self, in_recovery: bool) {
         self.step = if self.enabled && !in_recovery { Step::Retransmitted } else { Step::Off };
     }
 
-    /// RTO recovery is over, or continues conventionally.
+    /// Stops the algorithm: RTO recovery is over, or continues conventionally.
     #[inline]
     pub(crate) fn stop(&mut self) {
         self.step = Step::Off;
@@ -60,8 +62,9 @@ impl Frto {
         self.step == Step::NewData
     }
 
-    /// Returns an acknowledgement after the timeout. `original`: it covers a segment that was sent
-    /// only once. `advanced`: it moves SND.UNA, but not beyond the data sent before the timeout.
+    /// Returns the verdict of an acknowledgement after the timeout. `original`: it covers a segment
+    /// that was sent only once. `advanced`: it moves SND.UNA, but does not cover all data sent
+    /// before the timeout.
     #[inline]
     pub(crate) fn on_ack(&mut self, original: bool, advanced: bool) -> Verdict {
         match self.step {

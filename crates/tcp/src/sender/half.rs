@@ -1,9 +1,10 @@
 //! The sending half of an end, which many ends never use: a receiver of data writes none.
 //!
-//! Idea: until the application writes or closes, the half keeps only the peer's window and the handshake's results.
-//! The first write makes the [`Sender`] from them.
-//! Invariant: a quiet half has sent nothing but its SYN. Every question then has the answer that a sender would give
-//! which was made with the connection, so when the sender is made changes no result.
+//! Idea: until the application writes or closes, the half keeps only the peer's window and the
+//! handshake's results. The first write creates the [`Sender`] from these.
+//! Invariant: a quiet half has sent no data and no FIN. Its methods return what a sender created
+//! together with the connection would return, so the time of the sender's creation changes no
+//! result.
 
 use super::agreed::Agreed;
 use super::ecn::EcnSender;
@@ -34,7 +35,7 @@ impl From<&Rtt> for RoundTrip {
     }
 }
 
-/// A half that has had nothing to send.
+/// A sending half before the application's first write.
 #[derive(Clone, Debug)]
 pub(crate) struct Quiet {
     space: SendSpace,
@@ -45,7 +46,7 @@ pub(crate) struct Quiet {
     events: u32,
     rtos: u32,
     draw: u32,
-    /// Segments leave by a queue of the host, and whether that paces.
+    /// Whether the host's queue paces; `None` if segments do not leave through such a queue.
     host_queue: Option<bool>,
 }
 
@@ -58,7 +59,7 @@ pub(crate) enum Half {
     Sending(Box<Sender>),
 }
 
-/// The field of either form.
+/// Evaluates an expression on either variant of a [`Half`].
 macro_rules! either {
     ($half:expr, $form:ident => $field:expr) => {
         match $half {
@@ -83,7 +84,7 @@ impl Half {
         }))
     }
 
-    /// The sender, if there is one.
+    /// Returns the sender; `None` before the first write.
     #[inline]
     pub(crate) fn sender(&self) -> Option<&Sender> {
         match self {
@@ -92,7 +93,7 @@ impl Half {
         }
     }
 
-    /// See [`Half::sender`].
+    /// Returns the sender for a change; `None` before the first write.
     #[inline]
     pub(crate) fn sender_mut(&mut self) -> Option<&mut Sender> {
         match self {
@@ -101,7 +102,7 @@ impl Half {
         }
     }
 
-    /// The sender, which is made if there is none.
+    /// Returns the sender, which is created if there is none.
     #[inline]
     pub(crate) fn wake(&mut self, params: &Params) -> &mut Sender {
         if let Self::Quiet(quiet) = self {
@@ -113,7 +114,7 @@ impl Half {
         }
     }
 
-    /// The handshake is done.
+    /// Takes the results of the handshake.
     pub(crate) fn establish(&mut self, params: &Params, agreed: Agreed) {
         match self {
             Self::Quiet(quiet) => quiet.establish(params, agreed),
@@ -121,7 +122,8 @@ impl Half {
         }
     }
 
-    /// Segments leave by a queue of the host, which `paces` or does not. Called before the connection is established.
+    /// Makes segments leave through a queue of the host, which `paces` or not. Call this before the
+    /// connection is established.
     pub(crate) fn leave_by_host_queue(&mut self, paces: bool) {
         match self {
             Self::Quiet(quiet) => quiet.host_queue = Some(paces),
@@ -202,19 +204,19 @@ impl Half {
         self.sender().map_or(0, Sender::unsent)
     }
 
-    /// Whether the FIN is acknowledged.
+    /// Returns whether the FIN is acknowledged.
     #[inline]
     pub(crate) fn fin_acked(&self) -> bool {
         self.sender().is_some_and(Sender::fin_acked)
     }
 
-    /// Whether the application writes no more.
+    /// Returns whether the application writes no more.
     #[inline]
     pub(crate) fn is_closing(&self) -> bool {
         self.sender().is_some_and(|sender| sender.stream.is_finished())
     }
 
-    /// Whether everything written is acknowledged.
+    /// Returns whether all written data is acknowledged.
     pub(crate) fn is_finished(&self) -> bool {
         match self {
             Self::Quiet(quiet) => quiet.space.una > 0 && quiet.space.outstanding() == 0,
@@ -222,7 +224,7 @@ impl Half {
         }
     }
 
-    /// Bytes in flight by the sender's estimate.
+    /// Returns the bytes in flight by the sender's estimate.
     pub(crate) fn pipe(&self) -> u64 {
         match self {
             Self::Quiet(quiet) => quiet.space.outstanding(),
@@ -230,7 +232,7 @@ impl Half {
         }
     }
 
-    /// An acceptable acknowledgement: `ack <= nxt`.
+    /// Takes an acknowledgement, with `ack <= nxt`.
     #[inline]
     pub(crate) fn on_ack(
         &mut self,
@@ -247,13 +249,13 @@ impl Half {
         self.wake(params).on_ack(now, segment, echo);
     }
 
-    /// The next departure, if any.
+    /// Returns the next segment to send, if any.
     #[inline]
     pub(crate) fn poll(&mut self, now: Nanos) -> Option<Output> {
         self.sender_mut()?.poll(now)
     }
 
-    /// The earliest of its timers.
+    /// Returns when the sender's next timer expires; [`NEVER`] without one.
     #[inline]
     pub(crate) fn deadline(&self) -> Nanos {
         self.sender().map_or(NEVER, Sender::deadline)
@@ -271,7 +273,8 @@ impl Quiet {
         self.agreed = Some(agreed);
     }
 
-    /// The sender that the connection would have had from the start.
+    /// Creates the sender, in the state that it would have if it had been created with the
+    /// connection.
     #[cold]
     fn sender(&self, params: &Params) -> Box<Sender> {
         let mut sender = Box::new(Sender::new(params));
@@ -296,8 +299,8 @@ impl Quiet {
         Counters { rtos, events, ..Counters::default() }
     }
 
-    /// Takes an acknowledgement that can tell no more than the window and the marks on bare acknowledgements. Returns
-    /// whether it was one.
+    /// Takes an acknowledgement that is old or reports only the window and AccECN's counters.
+    /// Returns whether it was such an acknowledgement.
     #[inline]
     fn takes(&mut self, segment: &Segment) -> bool {
         let is_old = segment.ack < self.space.una;

@@ -1,73 +1,80 @@
-//! A connection whose segments leave by a queue of its host: TCP small queues, and departure times if that queue paces.
+//! Segments that leave through a queue of the host: TCP small queues, and departure times if the
+//! queue paces.
 //!
-//! Source: Linux's `tcp_small_queue_check` and `tcp_wfree`. A connection hands its host's queue about a millisecond of
-//! data at the pacing rate, at least two super-packets, and goes on when packets have left. It has a pacing rate whether it
-//! is paced or not; if not, 4 MiB are the most. A retransmission may find twice as much. Where at most one super-packet is
-//! outstanding, the next one leaves whatever the queue holds.
+//! Source: Linux's `tcp_small_queue_check` and `tcp_wfree`. A connection has about a millisecond of
+//! data at its pacing rate in the queue, or two super-packets if they are longer, and sends more
+//! when packets have left. A connection without pacing has a pacing rate too, and at most 4 MiB in
+//! the queue. For a retransmission the limit is doubled. If at most one super-packet is
+//! outstanding, the next super-packet leaves without a limit.
 //! Invariant: `queued` is the memory of the segments that were sent and have neither left the queue nor been dropped by
 //! it.
 
 use super::stream::OVERHEAD;
 use sojourn_units::Nanos;
 
-/// Logarithm of the part of a second of data that may wait (`sk_pacing_shift`).
+/// The data of 1/2^`SHIFT` seconds at the pacing rate may be in the queue (`sk_pacing_shift`).
 const SHIFT: u32 = 10;
 
-/// The most that waits of a connection that is not paced, in bytes (`net.ipv4.tcp_limit_output_bytes`).
+/// Most bytes in the queue of a connection without pacing (`net.ipv4.tcp_limit_output_bytes`).
 const UNPACED: u64 = 4 << 20;
 
-/// What a connection has in its host's queue, and the departure of what was sent last.
+/// The memory of a connection's segments in its host's queue, and the departure of the last
+/// segment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HostQueue {
-    /// The queue holds packets until their departure times.
+    /// Whether the queue holds packets until their departure times.
     paces: bool,
-    /// The departure of the segment that was handed over last, and whether that continues a super-packet.
+    /// Departure of the segment that was handed to the queue last.
     departure: Nanos,
+    /// Whether this segment continues a super-packet.
     continues: bool,
-    /// Memory of what is queued, in bytes.
+    /// Memory of the queued segments, in bytes.
     queued: u32,
-    /// The sender waits until something leaves.
+    /// Whether the sender waits until a segment leaves.
     waits: bool,
 }
 
-/// Bytes that a connection may have in its host's queue, by its pacing rate in bytes per second and whether it is paced.
+/// Returns the bytes that a connection may have in its host's queue, from its pacing rate in bytes
+/// per second and whether it is `paced`.
 pub(crate) fn allowance(rate: u64, paced: bool) -> u64 {
     let waiting = rate >> SHIFT;
     if paced { waiting } else { waiting.min(UNPACED) }
 }
 
-/// Memory of a segment with so much payload; that of a super-packet's header counts with its first segment.
+/// Returns the memory in bytes of a segment with `payload` bytes. The header of a super-packet
+/// counts with its first segment.
 fn memory(payload: u32, continues: bool) -> u32 {
     payload + if continues { 0 } else { OVERHEAD as u32 }
 }
 
 impl HostQueue {
-    /// An empty queue of the host, which `paces` or does not.
+    /// Returns an empty queue of the host, which `paces` or not.
     pub(crate) fn new(paces: bool) -> Self {
         Self { paces, ..Self::default() }
     }
 
-    /// Whether the queue holds packets until their departure times.
+    /// Returns whether the queue holds packets until their departure times.
     pub(crate) fn paces(&self) -> bool {
         self.paces
     }
 
-    /// Whether anything is in the host's queue.
+    /// Returns whether a segment is in the host's queue.
     pub(crate) fn is_filled(&self) -> bool {
         self.queued > 0
     }
 
-    /// Whether the segment that was handed over last continues a super-packet.
+    /// Returns whether the segment that was handed to the queue last continues a super-packet.
     pub(crate) fn continues(&self) -> bool {
         self.continues
     }
 
-    /// When a segment without data departs: not before the data that were sent.
+    /// Returns when a segment without data departs: not before the data sent so far.
     pub(crate) fn departure(&self, now: Nanos) -> Nanos {
         self.departure.max(now)
     }
 
-    /// Whether a super-packet with so much `payload` must wait, where the connection may have `allowance` bytes in the queue.
+    /// Returns whether a super-packet of `payload` bytes must wait, if the connection may have
+    /// `allowance` bytes in the queue, twice as many for a retransmission (`repeat`).
     pub(crate) fn must_wait(&mut self, payload: u64, allowance: u64, repeat: bool) -> bool {
         let limit = (2 * (payload + OVERHEAD)).max(allowance) << u32::from(repeat);
         let must_wait = u64::from(self.queued) > limit;
@@ -75,8 +82,9 @@ impl HostQueue {
         must_wait
     }
 
-    /// A segment is handed to the queue at `now`, to depart at `next` at the earliest if the queue paces. Returns when it
-    /// departs: one that continues a super-packet, with that.
+    /// Hands a segment to the queue at `now`; if the queue paces, the segment departs at `next` at
+    /// the earliest. Returns its departure. A segment that continues a super-packet departs with
+    /// that.
     pub(crate) fn on_sent(
         &mut self,
         now: Nanos,
@@ -92,7 +100,7 @@ impl HostQueue {
         self.departure
     }
 
-    /// A segment has left the queue. Returns whether the sender waited for that.
+    /// Takes a segment that has left the queue. Returns whether the sender waited for this.
     pub(crate) fn on_left(&mut self, payload: u32, continues: bool) -> bool {
         self.queued = self.queued.saturating_sub(memory(payload, continues));
         std::mem::take(&mut self.waits)

@@ -1,13 +1,13 @@
-//! The sending half: what leaves when, what an acknowledgement means, the timers of data.
+//! The sending half: departures, acknowledgements, and the timers of data.
 //!
-//! Source: RFC 5681, RFC 6298, RFC 6582, RFC 6675, RFC 6937, RFC 8985, RFC 3042, RFC 5682, RFC 7661;
-//! phases after Linux's `tcp_input.c`.
-//! Structure: each mechanism is a part in a file of its own, which knows nothing of the others. The
-//! methods of [`Sender`] are the steps in which segments and timers touch several parts.
+//! Source: RFC 5681, RFC 6298, RFC 6582, RFC 6675, RFC 6937, RFC 8985, RFC 3042, RFC 5682, RFC
+//! 7661; phases after Linux's `tcp_input.c`. Structure: each mechanism is a type in a file of its
+//! own, independent of the other mechanisms. The methods of [`Sender`] are the steps that involve
+//! several mechanisms.
 //! Idea: loss detection marks segments on the scoreboard, the scoreboard gives the bytes in flight
-//! (`pipe`), and whatever is due leaves while `pipe` is below cwnd: lost segments first, then new
-//! ones. Without SACK each duplicate ACK stands for one delivered segment, so the same rule
-//! reproduces the inflated window of RFC 6582.
+//! (`pipe`), and segments leave while `pipe` is below cwnd: lost segments first, then new ones.
+//! Without SACK each duplicate ACK counts as one delivered segment, so the same rule reproduces the
+//! inflated window of RFC 6582.
 //! Invariants: `una <= nxt`; nothing leaves beyond the peer's window; a timer runs whenever
 //! something is outstanding, or data waits for a closed window.
 
@@ -63,29 +63,29 @@ use sojourn_units::{MILLISECOND, Nanos};
 /// The counters since the connection began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Data segments sent, retransmissions too.
+    /// Data segments sent, retransmissions included.
     pub segments: u64,
-    /// Payload sent, retransmissions too.
+    /// Payload bytes sent, retransmissions included.
     pub bytes: u64,
     /// Data segments sent again.
     pub retransmits: u64,
-    /// Payload sent again.
+    /// Payload bytes sent again.
     pub retransmitted_bytes: u64,
-    /// Expiries of the retransmission timer (those of SYNs too).
+    /// Expiries of the retransmission timer, also for SYNs.
     pub rtos: u64,
-    /// Tail loss probes.
+    /// Tail loss probes sent.
     pub probes: u64,
-    /// Probes of a closed window.
+    /// Probes of a closed window sent.
     pub window_probes: u64,
-    /// Loss recoveries that acknowledgements began.
+    /// Loss recoveries begun by acknowledgements, not by a timeout.
     pub recoveries: u64,
-    /// Reductions on an ECN echo.
+    /// Reductions in response to an ECN echo.
     pub ecn_reductions: u64,
     /// Acknowledgements that carried an ECN echo.
     pub ece_acks: u64,
     /// Reductions that were taken back.
     pub spurious: u64,
-    /// Duplicate acknowledgements.
+    /// Duplicate acknowledgements received.
     pub dup_acks: u64,
     /// D-SACK blocks received.
     pub dsacks: u64,
@@ -113,7 +113,7 @@ impl Initial for Counters {
     };
 }
 
-/// What [`Sender::poll`] wants sent.
+/// A segment that [`Sender::poll`] sends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output {
     pub(crate) seq: u64,
@@ -131,7 +131,8 @@ pub(crate) struct Sender {
     pub(crate) stream: Stream,
     pub(crate) board: Scoreboard,
     pub(crate) rtt: Rtt,
-    /// The counters of every connection; [`Sender::counters`] has them with the others.
+    /// [`Counters::segments`]. Every connection changes this counter and the next two, so they are
+    /// not in `others`.
     segments: u64,
     pub(crate) bytes: u64,
     pub(crate) events: u64,
@@ -141,9 +142,9 @@ pub(crate) struct Sender {
     pub(crate) control: Congestion,
     /// A random number for the control.
     pub(crate) draw: u32,
-    /// The control answers marks itself.
+    /// Whether the control responds to marks itself.
     answers_marks: bool,
-    /// cwnd stopped the sender while data below this was sent (RFC 7661).
+    /// SND.NXT when cwnd last stopped the sender (RFC 7661).
     limited_end: u64,
     restart: Restart,
     pub(crate) ecn: EcnSender,
@@ -152,12 +153,12 @@ pub(crate) struct Sender {
     duplicates: Rare<DuplicateAcks>,
     rack: Rack,
     undo: Rare<Undo>,
-    /// Reductions that prove unnecessary are taken back.
+    /// Whether reductions that prove unnecessary are taken back.
     takes_back: bool,
     frto: Frto,
 
     pacer: Pacer,
-    /// What is in the host's queue, if segments leave by one.
+    /// The host's queue, if segments leave through one.
     pub(crate) host_queue: Option<Box<HostQueue>>,
     burst: Burst,
     rate: DeliveryRate,
@@ -166,11 +167,11 @@ pub(crate) struct Sender {
     rto: RetransmissionTimer,
     probe: TailProbe,
     persist: Persist,
-    /// The peer did not answer [`Params::retries`] retransmissions.
+    /// Whether the peer did not answer [`Params::retries`] retransmissions.
     pub(crate) gave_up: bool,
-    /// RFC 3042: new segments leave on the first duplicate ACKs.
+    /// RFC 3042: whether new segments leave on the first duplicate ACKs.
     limited_transmit: bool,
-    /// RFC 3465, section 2.3: after a timeout an ACK counts for one segment.
+    /// RFC 3465, section 2.3: whether an ACK after a timeout counts for at most one segment.
     slow_after_timeout: bool,
 }
 
@@ -216,12 +217,12 @@ impl Sender {
         }
     }
 
-    /// Segments leave by a queue of the host, which `paces` or does not.
+    /// Makes segments leave through a queue of the host, which `paces` or not.
     pub(crate) fn leave_by_host_queue(&mut self, paces: bool) {
         self.host_queue = Some(Box::new(HostQueue::new(paces)));
     }
 
-    /// The handshake is done.
+    /// Takes the results of the handshake.
     pub(crate) fn establish(&mut self, params: &Params, agreed: &Agreed) {
         let Agreed { at: now, mss, sack, ecn, lost_syns, .. } = *agreed;
         self.window = Window::new(mss, initial_window(params, lost_syns));
@@ -251,19 +252,19 @@ impl Sender {
         self.rtt.establish(params, now, agreed.rtt, lost_syns);
     }
 
-    /// Bytes written and not yet sent.
+    /// Returns the bytes written and not yet sent.
     #[inline]
     pub(crate) fn unsent(&self) -> u64 {
         self.stream.unsent(&self.space)
     }
 
-    /// Whether the FIN is acknowledged.
+    /// Returns whether the FIN is acknowledged.
     #[inline]
     pub(crate) fn fin_acked(&self) -> bool {
         self.stream.fin_acked(&self.space)
     }
 
-    /// Whether everything written is acknowledged, and the FIN too if there is one.
+    /// Returns whether all written data is acknowledged, and the FIN if the application closed.
     pub(crate) fn is_finished(&self) -> bool {
         self.space.una > 0
             && !self.stream.is_unlimited()
@@ -272,14 +273,15 @@ impl Sender {
             && (!self.stream.is_finished() || self.fin_acked())
     }
 
-    /// Bytes in flight: sent, not known to be delivered or lost (RFC 6675, `SetPipe`).
+    /// Returns the bytes in flight: sent, and not known to be delivered or lost (RFC 6675,
+    /// `SetPipe`).
     #[inline]
     pub(crate) fn pipe(&self) -> u64 {
         let gone = self.board.sacked_bytes() + self.board.lost_bytes() + self.duplicates.bytes();
         (self.space.outstanding() + self.board.repair_bytes()).saturating_sub(gone)
     }
 
-    /// All counters.
+    /// Returns all counters.
     pub(crate) fn counters(&self) -> Counters {
         let (segments, bytes, events) = (self.segments, self.bytes, self.events);
         Counters { segments, bytes, events, ..*self.others }
@@ -291,12 +293,12 @@ impl Sender {
     }
 }
 
-/// The initial window in segments (RFC 6928, section 2: more than one lost SYN leaves one).
+/// Returns the initial window in segments: one after more than one lost SYN (RFC 6928, section 2).
 fn initial_window(params: &Params, lost_syns: u32) -> u64 {
     if lost_syns > 1 { 1 } else { u64::from(params.initial_window) }
 }
 
-/// The timestamp clock: milliseconds.
+/// Returns the timestamp clock at `now`, in milliseconds.
 #[inline]
 pub(crate) fn timestamp(now: Nanos) -> u32 {
     (now / MILLISECOND) as u32

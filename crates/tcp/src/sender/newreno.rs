@@ -13,9 +13,9 @@ use crate::scoreboard::DUP_THRESH;
 pub(crate) struct DuplicateAcks {
     /// Bytes taken for delivered beyond the hole.
     bytes: u64,
-    /// How many came in a row.
+    /// Number of consecutive duplicate ACKs.
     count: u64,
-    /// RFC 6582's `recover`: the end of what was sent before the last reduction.
+    /// RFC 6582's `recover`: SND.NXT at the last recovery or timeout.
     recover: u64,
 }
 
@@ -24,14 +24,15 @@ impl Initial for DuplicateAcks {
 }
 
 impl DuplicateAcks {
-    /// Bytes taken for delivered beyond the hole.
+    /// Returns the bytes taken for delivered beyond the hole.
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// SND.UNA moved by `acked` bytes, `delivered` of them outstanding; returns those that no
-    /// duplicate had reported. The first segment filled the hole; the others had been counted.
+    /// SND.UNA moved by `acked` bytes, `delivered` of them newly delivered by the scoreboard.
+    /// Returns the bytes that no duplicate ACK had reported: the first segment filled the hole, and
+    /// duplicate ACKs had reported the other segments.
     pub(crate) fn on_advance(&mut self, acked: u64, delivered: u64, mss: u64) -> u64 {
         let counted = self.bytes.min(acked.saturating_sub(mss));
         self.bytes -= counted;
@@ -39,8 +40,8 @@ impl DuplicateAcks {
         delivered.saturating_sub(counted).max(acked.min(mss))
     }
 
-    /// Takes a duplicate while `room` bytes could have been delivered beyond the hole; returns the
-    /// bytes that it counts for.
+    /// Takes a duplicate ACK, with at most `room` further bytes that can be delivered beyond the
+    /// hole. Returns the bytes that the ACK counts as delivered.
     pub(crate) fn on_duplicate(&mut self, mss: u64, room: u64) -> u64 {
         self.count += 1;
         let bytes = mss.min(room);
@@ -54,17 +55,17 @@ impl DuplicateAcks {
         self.count >= DUP_THRESH && una > self.recover
     }
 
-    /// A recovery or a timeout with `nxt` as the end of what was sent (RFC 6582, steps 2 and 4).
+    /// Notes a recovery or a timeout at SND.NXT `nxt` (RFC 6582, section 3.2, steps 2 and 4).
     pub(crate) fn on_reduction(&mut self, nxt: u64) {
         self.recover = nxt;
     }
 
-    /// Bytes taken for delivered are outstanding again.
+    /// Counts no bytes beyond the hole as delivered any more.
     pub(crate) fn forget_bytes(&mut self) {
         self.bytes = 0;
     }
 
-    /// A new round begins.
+    /// Forgets all duplicate ACKs.
     pub(crate) fn reset(&mut self) {
         self.bytes = 0;
         self.count = 0;
@@ -110,7 +111,8 @@ mod tests {
     }
 
     proptest! {
-        /// Delivered bytes are those acknowledged and those that duplicates stand for, each once.
+        /// Delivered bytes are those acknowledged and those reported by duplicates, each counted
+        /// once.
         #[test]
         fn each_byte_is_delivered_once(steps in prop::collection::vec(0u64..6, 1..100)) {
             const MSS: u64 = 1000;

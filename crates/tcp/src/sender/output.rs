@@ -7,7 +7,7 @@ use super::{Output, Sender, timestamp};
 use sojourn_units::Nanos;
 
 impl Sender {
-    /// The next departure, if any.
+    /// Returns the next segment to send, if any.
     #[inline]
     pub(crate) fn poll(&mut self, now: Nanos) -> Option<Output> {
         self.pacer.reset();
@@ -84,7 +84,8 @@ impl Sender {
         if self.board.is_empty() {
             self.on_restart(now);
         }
-        // RFC 3042: what arrived beyond a hole leaves the flight at once.
+        // With RFC 3042, data that arrived beyond a hole is no longer in flight. Without it, such
+        // data counts as in flight until a recovery begins.
         let early = !self.limited_transmit && self.recovery.is_open();
         let flight = if early { self.space.outstanding() } else { pipe };
         if flight + len > self.window.cwnd {
@@ -114,8 +115,8 @@ impl Sender {
         Some(Output { push, ..self.send(now, len, fin, continues) })
     }
 
-    /// Whether a super-packet of so many new segments must wait for others to leave the host's queue. With one
-    /// super-packet outstanding at most none does.
+    /// Returns whether a super-packet of `segments` new segments must wait until other segments
+    /// leave the host's queue. With at most one super-packet outstanding, it need not wait.
     #[cold]
     fn is_queue_full_for(&mut self, segments: u64) -> bool {
         segments > 0
@@ -131,8 +132,8 @@ impl Sender {
         queue.must_wait(payload, allowance(rate, self.pacer.is_enabled()), repeat)
     }
 
-    /// Segments that leave at once now that at least one may, with `flight` bytes in flight; 0 to
-    /// wait for an acknowledgement.
+    /// Returns how many segments leave at once, if at least one may leave and `flight` bytes are in
+    /// flight; 0 to wait for an acknowledgement.
     fn next_burst(&self, now: Nanos, flight: u64) -> u64 {
         let (srtt, mss) = (self.rtt.srtt(), self.window.mss);
         let rate = pacing_rate(&self.control, &self.window, self.space.outstanding(), srtt);
@@ -156,7 +157,8 @@ impl Sender {
         if is_near { 0 } else { segments }
     }
 
-    /// There is nothing that may be sent.
+    /// Handles that no new segment can be sent: begins an application-limited phase, or the probes
+    /// of a closed window.
     fn on_nothing(&mut self, now: Nanos, pipe: u64) {
         let waiting = self.unsent();
         if waiting > 0 && self.space.usable() > 0 && !self.stream.is_starved(&self.space) {
@@ -174,7 +176,7 @@ impl Sender {
         }
     }
 
-    /// Sending begins again after silence.
+    /// Handles the first new data after all data was acknowledged.
     fn on_restart(&mut self, now: Nanos) {
         if self.last_sent == 0 || now <= self.last_sent {
             return;
@@ -186,7 +188,7 @@ impl Sender {
         }
     }
 
-    /// RFC 6675, `NextSeg`, rules 3 and 4: segments that are not known to be lost.
+    /// Returns a segment that is not known to be lost, by RFC 6675, `NextSeg`, rules 3 and 4.
     fn poll_unsure(&mut self, now: Nanos, pipe: u64) -> Option<Output> {
         if pipe + self.window.mss > self.window.cwnd {
             return None;
@@ -206,7 +208,7 @@ impl Sender {
         None
     }
 
-    /// Bytes in flight with `len` more, for rate samples.
+    /// Returns the bytes in flight after `len` more, for rate samples; 0 without such samples.
     #[inline]
     fn pipe_with(&self, len: u64) -> u64 {
         if self.rate.is_enabled() { self.pipe() + len } else { 0 }
@@ -233,7 +235,7 @@ impl Sender {
         Output { seq, len: len as u32, fin, cwr, push: false, repeat: false }
     }
 
-    /// When a segment leaves that is sent at `now`: at once, or when the host's queue lets it.
+    /// Returns when a segment sent at `now` departs: at once, or when the host's queue releases it.
     #[inline]
     fn depart(&mut self, now: Nanos, len: u64, continues: bool) -> Nanos {
         let Some(queue) = &mut self.host_queue else { return now };
@@ -273,7 +275,8 @@ impl Sender {
         });
     }
 
-    /// RFC 8985, section 7.3: new data if there is any, else the last segment again.
+    /// Sends a tail loss probe: new data if there is any, else the last segment again (RFC 8985,
+    /// section 7.3).
     fn probe_tail(&mut self, now: Nanos) -> Option<Output> {
         if self.board.is_empty() || !self.recovery.is_open() || self.probe.is_outstanding() {
             return None;
@@ -291,7 +294,7 @@ impl Sender {
         Some(output)
     }
 
-    /// Repeats the last number without data; the answer reports the window.
+    /// Sends an empty segment with the last number sent; the peer's answer reports the window.
     fn probe_window(&mut self, now: Nanos) -> Output {
         self.others.window_probes += 1;
         self.persist.on_probe(now, &self.rtt);

@@ -2,10 +2,10 @@
 //!
 //! Source: Linux's internal pacing (`tcp_update_pacing_rate`, `tcp_update_skb_after_send`).
 //! Idea: each segment moves the earliest departure of the next one by its transmission time at the
-//! pacing rate. Time in which nothing was sent gives no credit; in Linux (`pacing_credit`) it shortens
-//! the next gap, by half at most. Where the host's queue holds packets until their departure times (`fq`), no
-//! timer does: segments leave with the times that they would have waited for.
-//! Invariants: `next` never moves back; a segment is charged at most [`MAX_GAP`].
+//! pacing rate. A late departure gives no credit; with `pacing_credit`, as in Linux, it shortens
+//! the next gap, by half at most. If the host's queue holds packets until their departure times
+//! (`fq`), no pacing timer runs: segments enter that queue at once, with their departure times.
+//! Invariants: `next` never moves back; the gap after a segment is at most [`MAX_GAP`].
 
 use crate::receiver::NEVER;
 use sojourn_congestion::{Congestion, Window};
@@ -20,17 +20,17 @@ const MAX_GAP: Nanos = 10 * SECOND;
 #[derive(Clone, Debug)]
 pub(crate) struct Pacer {
     enabled: bool,
-    /// The host's queue holds segments until their departures.
+    /// Whether the host's queue, and no timer, holds segments until their departures.
     delegates: bool,
-    /// A late departure shortens the gap after it.
+    /// Whether a late departure shortens the gap after it.
     credit: bool,
-    /// How late the present super-packet is, as far as it has not shortened a gap.
+    /// Lateness of the present super-packet, less the time by which it has shortened gaps.
     late: Nanos,
     /// Segments that may still leave unpaced.
     free: u8,
     /// The earliest departure of the next segment.
     next: Nanos,
-    /// The last [`Pacer::must_wait`] held a segment back.
+    /// Whether the last [`Pacer::must_wait`] held a segment back.
     waiting: bool,
 }
 
@@ -53,30 +53,30 @@ impl Pacer {
         Self { credit, ..self }
     }
 
-    /// Leaves the waiting to the host's queue, if `delegates`.
+    /// Lets the host's queue hold segments, if `delegates`.
     #[must_use]
     pub(crate) fn delegating(self, delegates: bool) -> Self {
         Self { delegates: delegates && self.enabled, ..self }
     }
 
-    /// The earliest departure of the next segment.
+    /// Returns the earliest departure of the next segment.
     pub(crate) fn earliest(&self) -> Nanos {
         self.next
     }
 
-    /// The earliest departure of the next segment, if segments are paced.
+    /// Returns the earliest departure of the next segment, if segments are paced.
     #[inline]
     pub(crate) fn next(&self) -> Option<Nanos> {
         self.enabled.then_some(self.next)
     }
 
-    /// Whether segments are paced.
+    /// Returns whether segments are paced.
     #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
         self.enabled
     }
 
-    /// When a segment that was held back may leave.
+    /// Returns when a segment that was held back may leave; [`NEVER`] if none was.
     #[inline]
     pub(crate) fn deadline(&self) -> Nanos {
         if self.waiting { self.next } else { NEVER }
@@ -88,7 +88,7 @@ impl Pacer {
         self.waiting = false;
     }
 
-    /// Whether a segment must be held back.
+    /// Returns whether a segment must be held back at `now`.
     #[inline]
     pub(crate) fn must_wait(&mut self, now: Nanos) -> bool {
         self.late = 0;
@@ -96,7 +96,7 @@ impl Pacer {
         self.waiting
     }
 
-    /// `bytes` left at `now`; `rate` gives the pacing rate in bytes per second.
+    /// Notes that `bytes` bytes left at `now`; `rate` returns the pacing rate in bytes per second.
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Nanos, bytes: u64, rate: impl FnOnce() -> u64) {
         if !self.enabled {
@@ -120,8 +120,8 @@ impl Pacer {
     }
 }
 
-/// The pacing rate in bytes per second: the control's own, or the window's per round trip with room
-/// to grow (`tcp_update_pacing_rate`).
+/// Returns the pacing rate in bytes per second: the control's own, or 1.2 times cwnd per round-trip
+/// time, twice cwnd in early slow start (`tcp_update_pacing_rate`).
 pub(crate) fn pacing_rate(control: &Congestion, window: &Window, flight: u64, srtt: Nanos) -> u64 {
     if let Some(rate) = control.pacing_rate() {
         return rate.max(1);

@@ -1,9 +1,10 @@
 //! Probes of a closed window.
 //!
 //! Source: RFC 9293, section 3.8.6.1 (RFC 1122, 4.2.2.17).
-//! Idea: data waits for a window that is closed, and nothing is outstanding that would bring news of
-//! it. A probe after one retransmission timeout, then at doubled intervals, asks for it.
-//! Invariant: the probing ends only when the window opens; it never gives the connection up.
+//! Idea: data waits for a closed window, and no data is outstanding whose acknowledgement would
+//! report the window. Probes leave after one retransmission timeout, then at doubled intervals;
+//! their answers report the window.
+//! Invariant: probing ends when the window opens; it never closes the connection.
 
 use crate::receiver::NEVER;
 use crate::rtt::Rtt;
@@ -14,7 +15,7 @@ use sojourn_units::Nanos;
 pub(crate) struct Persist {
     at: Nanos,
     backoff: u32,
-    /// The timer expired; the probe has not left.
+    /// Whether the timer has expired and the probe has not left.
     due: bool,
 }
 
@@ -23,7 +24,7 @@ impl Persist {
         Self { at: NEVER, backoff: 0, due: false }
     }
 
-    /// When the timer expires.
+    /// Returns when the timer expires.
     #[inline]
     pub(crate) fn deadline(&self) -> Nanos {
         self.at
@@ -36,20 +37,20 @@ impl Persist {
         }
     }
 
-    /// Data was sent: its acknowledgement brings the news.
+    /// Stops the timer, since data was sent whose acknowledgement reports the window.
     #[inline]
     pub(crate) fn stop(&mut self) {
         self.at = NEVER;
     }
 
-    /// The window is open.
+    /// Stops the timer and its backoff, since the window is open.
     #[inline]
     pub(crate) fn on_open(&mut self) {
         self.at = NEVER;
         self.backoff = 0;
     }
 
-    /// Time has passed.
+    /// Makes a probe due if the timer has expired at `now`.
     pub(crate) fn expire(&mut self, now: Nanos) {
         if now >= self.at {
             self.at = NEVER;
@@ -57,7 +58,7 @@ impl Persist {
         }
     }
 
-    /// Whether a probe is to leave now; asked once.
+    /// Returns whether a probe is due, once for each expiry.
     #[inline]
     pub(crate) fn take_due(&mut self) -> bool {
         self.due && std::mem::take(&mut self.due)

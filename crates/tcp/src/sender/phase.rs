@@ -1,4 +1,5 @@
-//! How the phases of congestion control begin and end, and how a mistake is taken back.
+//! The beginning and end of the phases of congestion control, and the undo of an unnecessary
+//! reduction.
 
 use super::Sender;
 use super::frto::Verdict;
@@ -7,8 +8,8 @@ use sojourn_congestion::Cause;
 use sojourn_units::Nanos;
 
 impl Sender {
-    /// Acknowledgements showed a loss; `flight` was outstanding (RFC 5681, section 3.2; RFC 6675,
-    /// section 5, step 4).
+    /// Begins a recovery: acknowledgements showed a loss, with `flight` bytes outstanding (RFC
+    /// 5681, section 3.2; RFC 6675, section 5, step 4).
     pub(super) fn enter_recovery(&mut self, now: Nanos, flight: u64) {
         self.others.recoveries += 1;
         self.event();
@@ -22,7 +23,7 @@ impl Sender {
         self.duplicates.on_reduction(self.space.nxt);
     }
 
-    /// A reduction without a loss to repair.
+    /// Reduces the window without a loss to repair.
     pub(super) fn reduce(&mut self, now: Nanos, flight: u64, cause: Cause) {
         self.event();
         self.undo.forget();
@@ -35,12 +36,13 @@ impl Sender {
         self.recovery.reduce(&mut self.window, ssthresh, flight);
     }
 
-    /// Retransmissions in flight, in segments.
+    /// Returns the retransmissions in flight, in segments.
     fn retransmitted_segments(&self) -> u64 {
         self.board.repair_bytes().div_ceil(self.window.mss)
     }
 
-    /// The retransmission timer expired (RFC 5681, section 3.1; RFC 6298, (5.4) to (5.6)).
+    /// Responds to an expiry of the retransmission timer (RFC 5681, section 3.1; RFC 6298, (5.4) to
+    /// (5.6)).
     pub(super) fn on_timeout(&mut self, now: Nanos) {
         self.others.rtos += 1;
         self.event();
@@ -56,7 +58,8 @@ impl Sender {
         }
         let in_recovery = self.recovery.phase == Phase::Recovery;
         if self.recovery.phase != Phase::Loss || self.rto.is_first() {
-            // Not again if the retransmission itself was lost (RFC 5681, section 3.1).
+            // ssthresh is not reduced again if the retransmission itself was lost (RFC 5681,
+            // section 3.1).
             let repairs = self.retransmitted_segments();
             if in_recovery {
                 self.undo.save_in_recovery(self.space.una, &self.window, repairs);
@@ -76,7 +79,7 @@ impl Sender {
         self.rto.back_off(now, &self.rtt);
     }
 
-    /// Everything below the recovery point is acknowledged.
+    /// Ends the phase: all data below the recovery point is acknowledged.
     pub(super) fn leave_phase(&mut self) {
         self.event();
         let left = self.recovery.leave();
@@ -94,7 +97,8 @@ impl Sender {
         }
     }
 
-    /// The last reduction was a mistake: cwnd and ssthresh as before, nothing lost (RFC 4015).
+    /// Takes back the last reduction: restores cwnd and ssthresh, and withdraws all losses (RFC
+    /// 4015).
     pub(super) fn take_back(&mut self) {
         self.others.spurious += 1;
         self.event();
@@ -109,8 +113,8 @@ impl Sender {
         self.duplicates.forget_bytes();
     }
 
-    /// RFC 5682, section 3.1: whether the timeout was spurious. `original`: a segment that was sent
-    /// only once is acknowledged.
+    /// Takes back a timeout that proves spurious (RFC 5682, section 3.1). `original`: a segment
+    /// that was sent only once is acknowledged.
     pub(super) fn on_frto(&mut self, acked: u64, original: bool) {
         let advanced = acked > 0 && self.space.una < self.recovery.point;
         match self.frto.on_ack(original, advanced) {

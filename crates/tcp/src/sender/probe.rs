@@ -1,14 +1,15 @@
 //! Tail loss probes.
 //!
-//! Source: RFC 8985, section 7. Idea: if acknowledgements stop, one segment after two round-trip
-//! times brings the acknowledgement that lets RACK (or SACK) see the loss of a tail.
+//! Source: RFC 8985, section 7. Idea: if no acknowledgement arrives for two round-trip times, one
+//! segment is sent as a probe. Its acknowledgement lets RACK or SACK detect the loss of the last
+//! segments.
 //! Invariant: at most one probe is outstanding.
 
 use crate::receiver::NEVER;
 use crate::rtt::Rtt;
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
-/// A delayed ACK may take this long (section 7.2; Linux: the least RTO).
+/// Assumed longest delay of an ACK (section 7.2; Linux: the minimum RTO).
 const MAX_ACK_DELAY: Nanos = 200 * MILLISECOND;
 /// Linux's addition to two round-trip times if more than one segment is in flight.
 const MARGIN: Nanos = 2 * MILLISECOND;
@@ -18,11 +19,11 @@ const MARGIN: Nanos = 2 * MILLISECOND;
 pub(crate) struct TailProbe {
     enabled: bool,
     at: Nanos,
-    /// The timer expired; the probe has not left.
+    /// Whether the timer has expired and the probe has not left.
     due: bool,
-    /// `TLP.end_seq`: the end of what was sent with the probe; 0 if none is outstanding.
+    /// `TLP.end_seq`: SND.NXT after the probe was sent; 0 if no probe is outstanding.
     end: u64,
-    /// `TLP.is_retrans`.
+    /// `TLP.is_retrans`: whether the probe was a retransmission.
     is_retransmission: bool,
 }
 
@@ -49,7 +50,7 @@ impl TailProbe {
     }
 
     /// Section 7.2: starts the timer after a transmission or an acknowledgement, if nothing shows a
-    /// loss (`is_quiet`) and no probe is outstanding.
+    /// loss (`is_quiet`) and no probe is outstanding. The timer expires at `rto_at` at the latest.
     #[inline]
     pub(crate) fn schedule(
         &mut self,
@@ -71,20 +72,20 @@ impl TailProbe {
         self.at = NEVER;
     }
 
-    /// Stops the timer; a probe that has not left does not leave.
+    /// Stops the timer, and drops a probe that is due.
     #[inline]
     pub(crate) fn cancel(&mut self) {
         self.at = NEVER;
         self.due = false;
     }
 
-    /// The retransmission timer expired: section 7.4 no longer applies.
+    /// Stops the timer and forgets the outstanding probe, since the retransmission timer expired.
     pub(crate) fn reset(&mut self) {
         self.cancel();
         self.end = 0;
     }
 
-    /// Time has passed; whether the timer expired (section 7.3).
+    /// Returns whether the timer has expired at `now`, which makes a probe due (section 7.3).
     pub(crate) fn expire(&mut self, now: Nanos) -> bool {
         if now < self.at {
             return false;
@@ -94,13 +95,13 @@ impl TailProbe {
         true
     }
 
-    /// Returns whether a probe is to leave now; asked once.
+    /// Returns whether a probe is due, once for each expiry.
     #[inline]
     pub(crate) fn take_due(&mut self) -> bool {
         self.due && std::mem::take(&mut self.due)
     }
 
-    /// The probe left, with `nxt` as the new SND.NXT.
+    /// Notes that the probe left; `nxt` is SND.NXT after it.
     pub(crate) fn on_sent(&mut self, nxt: u64, is_retransmission: bool) {
         self.end = nxt;
         self.is_retransmission = is_retransmission;
@@ -116,7 +117,7 @@ impl TailProbe {
             return false;
         }
         if !self.is_retransmission || dsack || (ack == self.end && acked == 0 && is_dup) {
-            // The original and the probe arrived both.
+            // No loss was repaired: the probe was new data, or the original arrived too.
             self.end = 0;
             return false;
         }
@@ -145,7 +146,7 @@ mod tests {
 
     const RTT: Nanos = 50 * MILLISECOND;
 
-    /// Of one sample, by a clock without ticks.
+    /// Returns an estimator with one sample and a clock without ticks.
     fn rtt() -> Rtt {
         let mut rtt = Rtt::new(&Params { hz: 0, ..Params::default() });
         rtt.sample(RTT, 0, 1);

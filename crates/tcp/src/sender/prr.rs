@@ -2,10 +2,10 @@
 //!
 //! Source: RFC 6937 with RFC 9937's safe acknowledgements (PRR-SSRB); in whole segments, Linux's
 //! `tcp_cwnd_reduction`, which uses cwnd at the beginning instead of the flight. Idea: one segment
-//! leaves for each `1/beta` delivered, so that cwnd reaches ssthresh at the end of the round. Below
-//! ssthresh no more is sent than was delivered, plus one segment if the acknowledgement is safe.
-//! Invariants: the flight never falls below the reduction's target by more than the deliveries that
-//! PRR has counted; the first retransmission always leaves.
+//! leaves for each `1/beta` delivered segments, so that cwnd reaches ssthresh at the end of the
+//! round. If less than ssthresh is in flight, an acknowledgement lets as much leave as was
+//! delivered, plus one segment if it is safe.
+//! Invariant: the first retransmission always leaves.
 
 use crate::rare::Initial;
 use sojourn_congestion::Window;
@@ -13,13 +13,13 @@ use sojourn_congestion::Window;
 /// The state of one reduction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prr {
-    /// `prr_delivered`.
+    /// RFC 6937's `prr_delivered`, in units.
     delivered: u64,
-    /// `prr_out`.
+    /// RFC 6937's `prr_out`, in units.
     sent: u64,
-    /// `RecoverFS`.
+    /// RFC 6937's `RecoverFS`, in units; 1 at least.
     flight: u64,
-    /// The unit that is counted: a byte, or a segment.
+    /// Bytes of a unit: 1, or those of a full segment.
     unit: u64,
 }
 
@@ -28,30 +28,31 @@ impl Initial for Prr {
 }
 
 impl Prr {
-    /// Returns a reduction begins with `flight` bytes outstanding.
+    /// Returns the state of a reduction that begins with `flight` bytes outstanding.
     pub(crate) fn start(flight: u64) -> Self {
         Self { delivered: 0, sent: 0, flight: flight.max(1), unit: 1 }
     }
 
-    /// Returns a reduction in whole segments begins.
+    /// Returns the state of a reduction in whole segments, which begins with `window`.
     pub(crate) fn start_whole(window: &Window) -> Self {
         let flight = window.segments().max(1);
         Self { delivered: 0, sent: 0, flight, unit: window.mss }
     }
 
-    /// Data left.
+    /// Counts `bytes` bytes that left.
     #[inline]
     pub(crate) fn on_sent(&mut self, bytes: u64) {
         self.sent += bytes.div_ceil(self.unit.max(1));
     }
 
-    /// An acknowledgement in recovery sets cwnd. `safe`: it moved forward and found no loss.
+    /// Sets cwnd on an acknowledgement in recovery that delivered `delivered` bytes, with `pipe`
+    /// bytes in flight after it. `safe`: it moved SND.UNA and showed no loss.
     pub(crate) fn on_ack(&mut self, window: &mut Window, delivered: u64, pipe: u64, safe: bool) {
         let unit = self.unit.max(1);
         let (delivered, pipe) = (delivered.div_ceil(unit), pipe.div_ceil(unit));
         let (ssthresh, segment) = (window.ssthresh / unit, window.mss / unit);
         if unit > 1 && delivered == 0 {
-            // Linux: cwnd stays.
+            // Linux: cwnd stays without a delivery.
             return;
         }
         self.delivered += delivered;
@@ -60,7 +61,7 @@ impl Prr {
             let share = u128::from(self.delivered) * u128::from(ssthresh);
             (share.div_ceil(u128::from(self.flight)) as u64).saturating_sub(self.sent)
         } else {
-            // PRR-SSRB: packet conservation, one segment more if that is safe.
+            // PRR-SSRB: packet conservation, and one segment more if the acknowledgement is safe.
             let mut limit = self.delivered.saturating_sub(self.sent).max(delivered);
             if safe {
                 limit += segment;
@@ -127,7 +128,8 @@ mod tests {
         assert_eq!(window.cwnd, 19_000);
     }
 
-    /// cwnd 7, ssthresh 4 of it, in segments: 1 for the retransmission, then ceil(4 d / 7) - sent.
+    /// cwnd 7 and ssthresh 4 segments: 1 for the retransmission, then ceil(4 d / 7) less the
+    /// segments sent.
     #[test]
     fn in_whole_segments_all_is_rounded_up_to_the_next_segment() {
         let mut window = Window { cwnd: 7 * MSS, ssthresh: 4 * MSS, mss: MSS };

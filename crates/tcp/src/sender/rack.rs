@@ -1,9 +1,9 @@
 //! RACK: losses by time.
 //!
-//! Source: RFC 8985, section 6. Idea: a segment is lost if one sent well after it has been
-//! delivered. "Well" starts as a quarter of the least round-trip time and grows with each round in
-//! which a retransmission proved unnecessary.
-//! Invariant: the newest delivered departure never goes back.
+//! Source: RFC 8985, section 6. Idea: a segment is lost if a segment sent after it was delivered,
+//! and the reordering window has passed since. This window starts as a quarter of the least
+//! round-trip time and grows with each round in which a retransmission proved unnecessary.
+//! Invariant: the departure of the newest delivered segment never decreases.
 
 use crate::receiver::NEVER;
 use crate::rtt::Rtt;
@@ -13,14 +13,14 @@ use sojourn_units::{MILLISECOND, Nanos};
 /// Recoveries for which a wider reordering window is kept (section 6.2, step 4).
 const PERSIST: u32 = 16;
 
-/// The additional wait of a timer by ticks (`TCP_TIMEOUT_MIN_US`).
+/// Time added to the reordering timer if timers run by ticks (`TCP_TIMEOUT_MIN_US`).
 const MARGIN: Nanos = 2 * MILLISECOND;
 
 /// RACK's state.
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
     enabled: bool,
-    /// The reordering timer: when a segment that may be late is lost.
+    /// When the reordering timer expires; [`NEVER`] if it does not run.
     at: Nanos,
     /// `RACK.xmit_ts` and `RACK.end_seq`: departure and end of the delivered segment that was sent
     /// last.
@@ -33,7 +33,8 @@ pub(crate) struct Rack {
     steps: u32,
     /// `RACK.reo_wnd_persist`.
     persist: u32,
-    /// `RACK.dsack_round`: a D-SACK was counted; no more until this is acknowledged.
+    /// `RACK.dsack_round`: until this number is acknowledged, no further D-SACK widens the
+    /// reordering window.
     round_end: u64,
 }
 
@@ -68,7 +69,7 @@ impl Rack {
         self.at = NEVER;
     }
 
-    /// Segments were delivered (section 6.2, steps 2 and 3).
+    /// Takes the `newest` delivered segment (section 6.2, steps 2 and 3).
     #[inline]
     pub(crate) fn on_delivery(&mut self, now: Nanos, newest: (Nanos, u64), reordered: bool) {
         if !self.enabled {
@@ -81,7 +82,7 @@ impl Rack {
         }
     }
 
-    /// A D-SACK (section 6.2, step 4): the reordering window was too small.
+    /// Takes a D-SACK, which shows that the reordering window was too small (section 6.2, step 4).
     pub(crate) fn on_duplicate(&mut self, una: u64, nxt: u64) {
         if !self.enabled {
             return;
@@ -94,7 +95,7 @@ impl Rack {
         }
     }
 
-    /// A loss recovery is over.
+    /// Notes the end of a loss recovery.
     pub(crate) fn on_recovery_exit(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
@@ -117,14 +118,15 @@ impl Rack {
         let delay = self.delay(in_recovery, board.sacked_count(), rtt.min(), rtt.srtt());
         let (lost, waiting) = board.mark_by_time(now, self.newest, delay);
         self.at = waiting.map_or(NEVER, |sent| {
-            // `linux-6` keeps its results: there the timer counts from the newest departure.
+            // Without ticks, as in the profile `linux-6`, the timer counts from the newest
+            // delivered segment's departure.
             let from = if rtt.ticks() { sent } else { self.newest.0 };
             late_at(now, from + delay, rtt)
         });
         lost
     }
 
-    /// Returns how long after its departure a segment is lost: `RACK.rtt + RACK.reo_wnd`.
+    /// Returns how long after its departure a segment counts as lost: `RACK.rtt + RACK.reo_wnd`.
     #[inline]
     fn delay(&self, in_recovery: bool, sacked: u64, min: Nanos, srtt: Nanos) -> Nanos {
         let window = if !self.reordering && (in_recovery || sacked >= DUP_THRESH) {
@@ -151,7 +153,7 @@ mod tests {
 
     const RTT: Nanos = 40 * MILLISECOND;
 
-    /// Ten segments, one a millisecond, and the estimator.
+    /// Returns ten outstanding segments, sent one per millisecond, and an estimator.
     fn ten() -> (Scoreboard, Rtt) {
         let mut board = Scoreboard::new(1000, false);
         for i in 0..10 {
@@ -164,7 +166,8 @@ mod tests {
         (board, rtt)
     }
 
-    /// Returns the segment `index` is acknowledged selectively one round trip after it left.
+    /// Acknowledges the segment `index` selectively, one round-trip time after it left. Returns
+    /// that time.
     fn sack(rack: &mut Rack, board: &mut Scoreboard, index: u64) -> Nanos {
         let now = EPOCH + index * MILLISECOND + RTT;
         let mut tally = Tally { highest: board.highest(), ..Tally::default() };
@@ -180,7 +183,7 @@ mod tests {
         let now = sack(&mut rack, &mut board, 1);
         assert_eq!(rack.detect(now, &mut board, false, &rtt), 0);
         let due = EPOCH + RTT + RTT / 4;
-        // Two milliseconds more, and the tick after.
+        // The margin of two milliseconds, and the next tick.
         assert_eq!(rack.deadline(), due + MARGIN + MILLISECOND);
         assert_eq!(rack.detect(rack.deadline(), &mut board, false, &rtt), 1000);
         assert_eq!(rack.deadline(), NEVER);

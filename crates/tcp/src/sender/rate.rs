@@ -1,9 +1,9 @@
 //! Delivery-rate samples.
 //!
 //! Source: draft-cheng-iccrg-delivery-rate-estimation-00 (Linux's `tcp_rate.c`).
-//! Idea: each segment carries the connection's delivery state at its departure. Its acknowledgement
-//! gives the bytes delivered in between, over the longer of the interval in which they were sent and
-//! the interval in which they were acknowledged.
+//! Idea: each segment carries the connection's delivery state at its departure. The sample at its
+//! acknowledgement is the bytes delivered since the departure, over the longer of the interval in
+//! which they were sent and the interval in which they were acknowledged.
 //! Invariants: no sample exceeds the true send rate; a sample over less than the least round-trip
 //! time has no interval.
 
@@ -26,7 +26,8 @@ struct State {
     delivered_at: Nanos,
     /// `C.first_sent_time`.
     first_sent: Nanos,
-    /// `C.app_limited`: the application-limited phase lasts until this much is delivered; 0 outside.
+    /// `C.app_limited`: the application-limited phase lasts until more bytes than this are
+    /// delivered; 0 outside of such a phase.
     app_limited: u64,
 }
 
@@ -40,13 +41,15 @@ impl DeliveryRate {
         self.0.is_some()
     }
 
-    /// Whether the sender ran out of data and what it sent before has not been delivered.
+    /// Returns whether the sender ran out of data, and the bytes then in flight are not all
+    /// delivered.
     #[inline]
     pub(crate) fn is_app_limited(&self) -> bool {
         self.0.as_ref().is_some_and(|state| state.app_limited > 0)
     }
 
-    /// A segment leaves (section 3.2); `idle` if nothing is outstanding. `in_flight` bytes are, with it.
+    /// Returns the snapshot of a segment that leaves (section 3.2). `idle`: nothing is outstanding.
+    /// `in_flight`: bytes in flight, the segment included.
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Nanos, idle: bool, in_flight: u64) -> Snapshot {
         let Some(state) = &mut self.0 else { return Snapshot::default() };
@@ -64,7 +67,8 @@ impl DeliveryRate {
         }
     }
 
-    /// A segment was taken for lost; of interest only to those who ask for samples.
+    /// Counts a segment taken for lost. Returns the report to the control, which is empty without
+    /// samples.
     pub(crate) fn on_lost(&mut self, now: Nanos, loss: &Loss, selective: bool) -> Lost {
         let Some(state) = &mut self.0 else { return Lost::default() };
         state.lost += loss.len;
@@ -80,7 +84,7 @@ impl DeliveryRate {
         }
     }
 
-    /// Bytes taken for lost since `snapshot`.
+    /// Returns the bytes taken for lost since `snapshot`.
     #[inline]
     pub(crate) fn lost_since(&self, snapshot: &Snapshot) -> u64 {
         self.0.as_ref().map_or(0, |state| state.lost - snapshot.lost)
@@ -94,8 +98,8 @@ impl DeliveryRate {
         }
     }
 
-    /// An acknowledgement delivered `bytes` (section 3.3). `newest` is the snapshot of the newest of
-    /// its segments and that segment's departure.
+    /// Returns the sample of an acknowledgement that delivered `bytes` bytes (section 3.3).
+    /// `newest`: snapshot and departure of the newest delivered segment.
     #[inline]
     pub(crate) fn on_ack(
         &mut self,
@@ -139,7 +143,7 @@ impl State {
         rate.delivered = self.delivered - snapshot.delivered;
         rate.interval = sending.max(arriving);
         if rate.interval < min_rtt {
-            // Section 3.3: acknowledgements that were compressed say nothing of the rate.
+            // Section 3.3: compressed acknowledgements do not show the rate.
             rate.interval = 0;
         }
         rate
@@ -173,7 +177,7 @@ mod tests {
         let mut rate = DeliveryRate::new(true);
         rate.on_sent(EPOCH, true, 0);
         let snapshot = rate.on_sent(EPOCH + 30 * MILLISECOND, false, 0);
-        // Acknowledgements came together: the second segment's interval is the sending's.
+        // The acknowledgements came together, so the sample's interval is that of sending.
         let sent = EPOCH + 30 * MILLISECOND;
         let sample = rate.on_ack(EPOCH + 25 * MILLISECOND, 2000, Some((snapshot, sent)), RTT);
         assert_eq!(sample.interval, 30 * MILLISECOND);

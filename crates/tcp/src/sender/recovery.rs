@@ -1,4 +1,4 @@
-//! The phase of congestion control, and how cwnd moves in it.
+//! The phase of congestion control, and the changes of cwnd in it.
 //!
 //! Source: RFC 5681, RFC 6582 and RFC 6675 (recovery and its end), RFC 6937 (the reduction), RFC
 //! 3168 section 6.1.2 (reduction on ECN); the phases are Linux's `tcp_ca_state`.
@@ -11,16 +11,17 @@ use crate::params::Recovery as Method;
 use crate::rare::Rare;
 use sojourn_congestion::Window;
 
-/// The sender's state of congestion (Linux's `tcp_ca_state`).
+/// The sender's phase of congestion control (Linux's `tcp_ca_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing unusual.
+    /// No reduction and no repair is in progress.
     Open,
-    /// The window was reduced for an ECN echo or a probed tail; ends when the round does.
+    /// The window was reduced for an ECN echo, or for a loss that a tail loss probe repaired; the
+    /// phase ends with the round.
     Reduced,
     /// Losses found by acknowledgements are being repaired.
     Recovery,
-    /// The retransmission timer has expired.
+    /// The retransmission timer has expired, and the losses are being repaired.
     Loss,
 }
 
@@ -36,17 +37,18 @@ impl Phase {
 #[derive(Clone, Debug)]
 pub(crate) struct Recovery {
     pub(crate) phase: Phase,
-    /// `RecoveryPoint`: the phase ends when this is acknowledged.
+    /// `RecoveryPoint`: the phase ends when all numbers below this are acknowledged.
     pub(crate) point: u64,
     method: Method,
-    /// The control sets cwnd also in a recovery.
+    /// Whether the control sets cwnd also in a recovery.
     owns_window: bool,
     prr: Rare<Prr>,
-    /// Windows are counted in whole segments, as Linux does.
+    /// Whether windows are counted in whole segments, as in Linux.
     whole: bool,
-    /// RFC 6675, section 5, step 4.3: the first retransmission leaves regardless of cwnd.
+    /// Whether the next retransmission leaves regardless of cwnd, as the first of a recovery does
+    /// (RFC 6675, section 5, step 4.3).
     forced: bool,
-    /// `RescueRxt`: the rescue retransmission of this recovery has left.
+    /// `RescueRxt`: whether the rescue retransmission of this recovery has left.
     rescued: bool,
 }
 
@@ -111,7 +113,7 @@ impl Recovery {
         self.owns_window
     }
 
-    /// A reduction begins: ssthresh is set; `flight` bytes are outstanding.
+    /// Begins a reduction to `ssthresh`, with `flight` bytes outstanding.
     pub(crate) fn reduce(&mut self, window: &mut Window, ssthresh: u64, flight: u64) {
         window.ssthresh = ssthresh;
         *self.prr = if self.whole { Prr::start_whole(window) } else { Prr::start(flight) };
@@ -120,7 +122,7 @@ impl Recovery {
         }
     }
 
-    /// The phase begins with `nxt` as its recovery point.
+    /// Begins `phase`, with `nxt` as its recovery point.
     pub(crate) fn enter(&mut self, phase: Phase, nxt: u64) {
         self.phase = phase;
         self.point = nxt;
@@ -132,24 +134,24 @@ impl Recovery {
         }
     }
 
-    /// Returns whether the phase ends with everything below `una` acknowledged.
+    /// Returns whether the phase is over when all data below `una` is acknowledged.
     #[inline]
     pub(crate) fn is_over(&self, una: u64) -> bool {
         match self.phase {
             Phase::Open => false,
-            // Linux: CWR lasts until its answer, the next new segment, is acknowledged.
+            // Linux: the phase lasts until the next new segment is acknowledged, which carries CWR.
             Phase::Reduced if self.whole => una > self.point,
             _ => una >= self.point,
         }
     }
 
-    /// Returns the phase ends; the one that ended.
+    /// Ends the phase. Returns the phase that ended.
     pub(crate) fn leave(&mut self) -> Phase {
         self.forced = false;
         std::mem::replace(&mut self.phase, Phase::Open)
     }
 
-    /// The window after the phase `left`, with `pipe` bytes in flight.
+    /// Sets cwnd after the phase `left`, with `pipe` bytes in flight.
     pub(crate) fn deflate(&self, left: Phase, window: &mut Window, pipe: u64) {
         let mut cwnd = window.ssthresh;
         if self.method == Method::NewReno && left == Phase::Recovery {
@@ -159,7 +161,7 @@ impl Recovery {
         window.set_cwnd(cwnd.min(window.cwnd.max(window.ssthresh)));
     }
 
-    /// `bytes` left.
+    /// Counts `bytes` bytes that left.
     #[inline]
     pub(crate) fn on_sent(&mut self, bytes: u64) {
         if self.phase != Phase::Open {
@@ -173,13 +175,13 @@ impl Recovery {
         self.forced
     }
 
-    /// A retransmission left.
+    /// Notes that a retransmission left.
     #[inline]
     pub(crate) fn on_retransmit(&mut self) {
         self.forced = false;
     }
 
-    /// Deliveries set cwnd if PRR is in force; see [`Prr::on_ack`].
+    /// Sets cwnd on an acknowledgement if PRR is in use; see [`Prr::on_ack`].
     #[inline]
     pub(crate) fn on_ack(&mut self, window: &mut Window, delivered: u64, pipe: u64, safe: bool) {
         if self.is_reducing() && !self.owns_window && self.method == Method::Prr {
@@ -199,7 +201,7 @@ impl Recovery {
         !self.rescued
     }
 
-    /// The rescue retransmission left.
+    /// Notes that the rescue retransmission left.
     pub(crate) fn on_rescue(&mut self) {
         self.rescued = true;
     }

@@ -1,4 +1,4 @@
-//! The window after silence.
+//! The congestion window after a silence of the sender.
 //!
 //! Source: RFC 5681, section 4.1 (restart window); RFC 2861, section 3.1, after Linux's
 //! `tcp_cwnd_restart`.
@@ -7,12 +7,12 @@ use crate::params::IdleRestart;
 use sojourn_congestion::{MAX_WINDOW, Window};
 use sojourn_units::Nanos;
 
-/// The rule, and the initial window in segments.
+/// The rule for cwnd after silence, and the initial window in segments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Restart {
     pub(crate) rule: IdleRestart,
     pub(crate) initial: u64,
-    /// Windows are counted in whole segments.
+    /// Whether windows are counted in whole segments.
     pub(crate) whole: bool,
 }
 

@@ -1,6 +1,6 @@
 //! The retransmission timer.
 //!
-//! Source: RFC 6298, section 5. The timeout itself is [`Rtt`]'s (section 2).
+//! Source: RFC 6298, section 5. [`Rtt`] computes the timeout (section 2).
 //! Invariants: the timer runs whenever data is outstanding; each expiry without an answer doubles
 //! the timeout up to its maximum.
 
@@ -12,7 +12,7 @@ use sojourn_units::Nanos;
 #[derive(Clone, Debug)]
 pub(crate) struct RetransmissionTimer {
     at: Nanos,
-    /// Expiries since the last answer.
+    /// Expiries since the last valid answer of the peer.
     backoff: u32,
     /// Expiries after which the connection is given up (RFC 1122, 4.2.3.5's R2).
     retries: u32,
@@ -23,7 +23,7 @@ impl RetransmissionTimer {
         Self { at: NEVER, backoff: 0, retries }
     }
 
-    /// When it expires.
+    /// Returns when the timer expires; [`NEVER`] if it does not run.
     #[inline]
     pub(crate) fn deadline(&self) -> Nanos {
         self.at
@@ -37,7 +37,7 @@ impl RetransmissionTimer {
         }
     }
 
-    /// (5.2): all data is acknowledged.
+    /// (5.2): all data is acknowledged; stops the timer.
     #[inline]
     pub(crate) fn stop(&mut self) {
         self.at = NEVER;
@@ -54,18 +54,18 @@ impl RetransmissionTimer {
         self.at = self.at.max(rtt.later(now, rtt.backed_off(self.backoff)));
     }
 
-    /// A valid answer ends the backoff (section 5, last paragraph).
+    /// Ends the backoff, after a valid answer (section 5, last paragraph).
     #[inline]
     pub(crate) fn end_backoff(&mut self) {
         self.backoff = 0;
     }
 
-    /// Whether the next expiry is the first without an answer.
+    /// Returns whether the next expiry is the first without an answer.
     pub(crate) fn is_first(&self) -> bool {
         self.backoff == 0
     }
 
-    /// Whether data was sent again as often as is allowed.
+    /// Returns whether data was sent again as often as is allowed.
     #[inline]
     pub(crate) fn is_exhausted(&self) -> bool {
         self.backoff >= self.retries

@@ -6,7 +6,7 @@
 /// SND.UNA, SND.NXT and SND.WND.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SendSpace {
-    /// SND.UNA: the oldest number not acknowledged.
+    /// SND.UNA: the lowest number not acknowledged.
     pub(crate) una: u64,
     /// SND.NXT: the next number to send.
     pub(crate) nxt: u64,
@@ -19,13 +19,13 @@ pub(crate) struct SendSpace {
 }
 
 impl SendSpace {
-    /// The handshake is done: SND.UNA and SND.NXT are those after the SYN.
+    /// Sets SND.UNA and SND.NXT to the number after the SYN.
     pub(crate) fn establish(&mut self) {
         self.una = 1;
         self.nxt = 1;
     }
 
-    /// The peer announced `window` with the acknowledgement `ack`.
+    /// Takes the window that the peer announced with the acknowledgement `ack`, in bytes.
     #[inline]
     pub(crate) fn on_window(&mut self, ack: u64, window: u32) {
         self.edge = self.edge.max(ack + u64::from(window));
@@ -33,13 +33,13 @@ impl SendSpace {
         self.max_window = self.max_window.max(window);
     }
 
-    /// Numbers sent and not acknowledged.
+    /// Returns how many numbers were sent and not acknowledged.
     #[inline]
     pub(crate) fn outstanding(&self) -> u64 {
         self.nxt - self.una
     }
 
-    /// Numbers that the peer's window still admits.
+    /// Returns how many further numbers the peer's window admits.
     #[inline]
     pub(crate) fn usable(&self) -> u64 {
         self.edge.saturating_sub(self.nxt)

@@ -1,19 +1,22 @@
-//! The data that the application wrote, and which of it a new segment may carry.
+//! The data that the application wrote, and the part of it that a new segment may carry.
 //!
-//! Source: RFC 9293, sections 3.8.6.2.1 and 3.7.4 (silly window syndrome at the sender, Nagle); the send
-//! buffer as memory after Linux's `tcp_sendmsg_locked` and `sk_stream_write_space`: each super-packet costs
-//! [`OVERHEAD`] beside its payload, and a writer that found no room goes on when a third is free.
+//! Source: RFC 9293, sections 3.8.6.2.1 and 3.7.4 (silly window syndrome at the sender, Nagle); the
+//! send buffer as memory after Linux's `tcp_sendmsg_locked` and `sk_stream_write_space`: each
+//! super-packet takes [`OVERHEAD`] bytes beside its payload, and a writer that found the buffer
+//! full writes again when a third of it is free.
 //! Invariants: no byte beyond the peer's window or the send buffer leaves; nothing is written after
 //! the end of the stream.
 
 use super::space::SendSpace;
 
-/// No more than this may ever be written: far from overflow, out of reach.
+/// Greatest number of a byte; [`Stream::write_unlimited`] writes up to here. No simulation reaches
+/// it.
 const UNLIMITED: u64 = 1 << 62;
 
-/// Memory of a super-packet in addition to its payload, measured (`SKB_TRUESIZE` of its header).
+/// Memory of a super-packet in addition to its payload, in bytes, as measured in Linux
+/// (`SKB_TRUESIZE` of its header).
 pub(super) const OVERHEAD: u64 = 768;
-/// Payload of the largest super-packet.
+/// Payload of the largest super-packet, in bytes.
 const SUPER_BYTES: u64 = 65_215;
 
 /// The send buffer as memory.
@@ -21,7 +24,7 @@ const SUPER_BYTES: u64 = 65_215;
 struct SendMemory {
     /// The number after the last byte that is in the buffer.
     filled: u64,
-    /// The writer has more and waits for room.
+    /// Whether the writer has more data and waits for free memory.
     waits: bool,
 }
 
@@ -30,11 +33,11 @@ struct SendMemory {
 pub(crate) struct Stream {
     /// The number after the last byte written.
     end: u64,
-    /// The application writes no more.
+    /// Whether the application writes no more.
     fin: bool,
-    /// The FIN has left.
+    /// Whether the FIN has left.
     fin_sent: bool,
-    /// Bytes that may be sent and not acknowledged.
+    /// Size of the send buffer in bytes: of unacknowledged payload, or of memory with `memory`.
     buffer: u64,
     nagle: bool,
     memory: Option<SendMemory>,
@@ -52,7 +55,8 @@ impl Stream {
         self
     }
 
-    /// Writes what has room, with memory. In flight, super-packets have `per` sixteenths of a segment.
+    /// With `memory truesize`: writes the data for which the buffer has space. In flight,
+    /// super-packets have `per` sixteenths of a segment on average.
     pub(crate) fn fill(&mut self, space: &SendSpace, mss: u64, per: u64) {
         let Some(memory) = &mut self.memory else { return };
         if memory.filled >= self.end {
@@ -67,20 +71,20 @@ impl Stream {
         if memory.waits && used > self.buffer - self.buffer / 3 {
             return;
         }
-        // The last super-packet may go beyond the limit.
+        // The last super-packet may exceed the buffer.
         let packets = self.buffer.saturating_sub(flying).div_ceil(goal + OVERHEAD);
         let target = nxt + packets * goal;
         memory.waits = target < self.end;
         memory.filled = memory.filled.max(target.min(self.end));
     }
 
-    /// Returns whether the writer waits for room and all that it wrote has left.
+    /// Returns whether the writer waits for free memory and all data in the buffer has left.
     #[inline]
     pub(crate) fn is_starved(&self, space: &SendSpace) -> bool {
         self.memory.is_some_and(|memory| memory.waits && memory.filled <= space.nxt)
     }
 
-    /// The application writes `bytes`.
+    /// The application writes `bytes` bytes.
     pub(crate) fn write(&mut self, bytes: u64) {
         if !self.fin {
             self.end = self.end.saturating_add(bytes).min(UNLIMITED);
@@ -94,7 +98,7 @@ impl Stream {
         }
     }
 
-    /// The application writes no more. Of an unlimited stream, what was not sent is dropped.
+    /// The application writes no more. An unlimited stream ends with the data sent so far.
     pub(crate) fn finish(&mut self, space: &SendSpace) {
         if self.end == UNLIMITED {
             self.end = space.nxt.max(1);
@@ -113,7 +117,7 @@ impl Stream {
         self.end == UNLIMITED
     }
 
-    /// Returns whether everything has left, the FIN too.
+    /// Returns whether all written data has left, and the FIN if the application closed.
     #[inline]
     pub(crate) fn is_sent(&self, space: &SendSpace) -> bool {
         space.nxt >= self.end && (!self.fin || self.fin_sent)
@@ -125,28 +129,28 @@ impl Stream {
         self.fin_sent && space.una > self.end
     }
 
-    /// Bytes written and not yet sent.
+    /// Returns the bytes written and not yet sent.
     #[inline]
     pub(crate) fn unsent(&self, space: &SendSpace) -> u64 {
         self.end.saturating_sub(space.nxt.max(1))
     }
 
-    /// Bytes written and not yet acknowledged.
+    /// Returns the bytes written and not yet acknowledged.
     #[inline]
     pub(crate) fn buffered(&self, space: &SendSpace) -> u64 {
         self.end.saturating_sub(space.una.max(1))
     }
 
-    /// A new segment left, with the FIN or without.
+    /// Notes that a new segment left, with the FIN or without.
     #[inline]
     pub(crate) fn on_sent(&mut self, fin: bool) {
         self.fin_sent |= fin;
     }
 
     /// Returns the payload and FIN of the next new segment, regardless of cwnd. `must_fill`: data
-    /// is outstanding, so a small segment may have to wait. `joins`: a super-packet has room for
-    /// it, which with memory, as in Linux, is filled up to the window's edge if Nagle's rule allows
-    /// (`tcp_mss_split_point`).
+    /// is outstanding, so a small segment may have to wait. `joins`: the segment continues a
+    /// super-packet. With `memory truesize` and without Nagle's rule, such a segment may be small
+    /// if it ends at the window's edge (`tcp_mss_split_point`).
     #[inline]
     pub(crate) fn next(
         &self,
@@ -167,7 +171,8 @@ impl Stream {
             return None;
         }
         if len < mss && must_fill {
-            // RFC 9293, 3.8.6.2.1, (3): less than half the largest window waits for more room.
+            // RFC 9293, 3.8.6.2.1, (3): a segment of less than half the largest window waits for
+            // more window.
             let fills = joins && self.memory.is_some() && !self.nagle;
             let is_edge = fills && len == space.usable();
             if len < waiting && !is_edge && len < u64::from(space.max_window) / 2 {

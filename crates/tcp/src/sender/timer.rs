@@ -4,7 +4,7 @@ use super::Sender;
 use sojourn_units::Nanos;
 
 impl Sender {
-    /// The earliest of its timers.
+    /// Returns when the sender's next timer expires.
     #[inline]
     pub(crate) fn deadline(&self) -> Nanos {
         self.rto
@@ -24,7 +24,7 @@ impl Sender {
             if self.board.lost_bytes() > 0 && self.recovery.may_enter() {
                 self.enter_recovery(now, flight);
                 let pipe = self.pipe();
-                // Linux reckons with one segment that was delivered.
+                // Linux counts one segment as delivered.
                 let delivered = if self.recovery.is_whole() { self.window.mss } else { 0 };
                 self.recovery.on_ack(&mut self.window, delivered, pipe, false);
             }
@@ -38,7 +38,7 @@ impl Sender {
         self.persist.expire(now);
     }
 
-    /// The tail loss probe after a transmission or an acknowledgement.
+    /// Starts the timer of the tail loss probe after a transmission or an acknowledgement.
     #[inline]
     pub(super) fn schedule_probe(&mut self, now: Nanos) {
         if self.probe.is_enabled() {

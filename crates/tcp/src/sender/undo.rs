@@ -1,11 +1,11 @@
-//! Reductions that prove unnecessary are taken back.
+//! The undo of reductions that prove unnecessary.
 //!
 //! Source: RFC 3522 (Eifel detection by timestamps), RFC 3708 (detection by D-SACK), RFC 4015 (the
 //! response), after Linux's `tcp_may_undo` and `tcp_undo_cwnd_reduction`.
-//! Idea: a reduction saves the window. It was unnecessary if all retransmissions since are reported
-//! as duplicates, or if an acknowledgement of new data echoes a timestamp from before the first of
-//! them.
-//! Invariant: the window that is restored is never above the saved one, nor below the present one.
+//! Idea: a reduction saves the window. The reduction was unnecessary if all retransmissions since
+//! then are reported as duplicates, or if an acknowledgement of new data echoes a timestamp from
+//! before the first retransmission.
+//! Invariant: the restored window is the larger of the saved and the present one.
 
 use crate::rare::Initial;
 use sojourn_congestion::Window;
@@ -19,9 +19,9 @@ pub(crate) struct Undo {
     ssthresh: u64,
     /// Retransmissions not yet reported as duplicates.
     pending: u64,
-    /// Any retransmission since.
+    /// Whether a segment was retransmitted since the reduction.
     any: bool,
-    /// Timestamp of the first of the retransmissions in flight.
+    /// Timestamp of the first retransmission in flight; `None` if none is.
     stamp: Option<u32>,
 }
 
@@ -31,12 +31,12 @@ impl Initial for Undo {
 }
 
 impl Undo {
-    /// Whether a reduction could be taken back.
+    /// Returns whether a reduction can be taken back.
     pub(crate) fn is_armed(&self) -> bool {
         self.marker > 0
     }
 
-    /// A reduction begins; `repairs` retransmissions are in flight already.
+    /// Saves the window at the beginning of a reduction, with `repairs` retransmissions in flight.
     pub(crate) fn save(&mut self, una: u64, window: &Window, repairs: u64) {
         self.marker = una;
         self.cwnd = window.cwnd;
@@ -45,7 +45,7 @@ impl Undo {
         self.any = repairs > 0;
     }
 
-    /// A timeout interrupts a recovery: the window to restore is still the one before it.
+    /// Notes a timeout in a recovery: the window to restore is still that before the recovery.
     pub(crate) fn save_in_recovery(&mut self, una: u64, window: &Window, repairs: u64) {
         let before = *self;
         self.save(una, window, repairs);
@@ -55,12 +55,12 @@ impl Undo {
         }
     }
 
-    /// There is nothing to take back.
+    /// Forgets the saved window.
     pub(crate) fn forget(&mut self) {
         *self = Self { stamp: self.stamp, ..*Self::INITIAL };
     }
 
-    /// A segment was retransmitted with timestamp `stamp`.
+    /// Notes that a segment was retransmitted with the timestamp `stamp`.
     #[inline]
     pub(crate) fn on_retransmit(&mut self, stamp: u32) {
         if self.is_armed() {
@@ -70,20 +70,20 @@ impl Undo {
         self.stamp.get_or_insert(stamp);
     }
 
-    /// No retransmission is in flight.
+    /// Notes that no retransmission is in flight.
     #[inline]
     pub(crate) fn on_all_delivered(&mut self) {
         self.stamp = None;
     }
 
-    /// A D-SACK block that ends at `end`.
+    /// Takes a D-SACK block that ends at `end`.
     pub(crate) fn on_duplicate(&mut self, end: u64) {
         if self.is_armed() && end > self.marker {
             self.pending = self.pending.saturating_sub(1);
         }
     }
 
-    /// Whether the reduction is known to have been unnecessary; `echo` is the timestamp that an
+    /// Returns whether the reduction is known to be unnecessary; `echo` is the timestamp that an
     /// acknowledgement of new data echoes.
     #[inline]
     pub(crate) fn is_unnecessary(&self, echo: Option<u32>) -> bool {
