@@ -1,11 +1,11 @@
-//! Links that change on the way: whose turn is next.
+//! The planned changes of links during a run, and which of them is due next.
 
 use crate::deadlines::Deadlines;
 use sojourn_link::Params;
 use sojourn_plan::{Plan, Schedule};
 use sojourn_units::{EPOCH, Nanos};
 
-/// The schedules of all links that change.
+/// The schedules of all links whose parameters change during the run.
 #[derive(Clone, Debug)]
 pub struct Changes {
     schedules: Vec<(u32, Schedule)>,
@@ -13,7 +13,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Those of a plan.
+    /// Returns the schedules of a plan's links.
     pub fn new(plan: &Plan) -> Self {
         let links = plan.links.iter().enumerate().filter(|(_, link)| !link.changes.is_empty());
         let schedules: Vec<_> = links
@@ -32,13 +32,13 @@ impl Changes {
         }
     }
 
-    /// When the next change is, if there is one.
+    /// Returns the time of the next change; `None` after the last one.
     pub fn next_at(&self) -> Option<Nanos> {
         self.due.first().map(|(at, _)| at)
     }
 
-    /// Hands what is due up to `now` to `change`, by time and then in the plan's order: the time, the
-    /// link, and its parameters from then on.
+    /// Calls `change` for each change that is due up to `now`, in the order of time and then of the
+    /// plan's links, with the time, the link's number and the link's parameters from that time on.
     pub fn take_due(&mut self, now: Nanos, mut change: impl FnMut(Nanos, u32, &Params)) {
         while let Some((at, i)) = self.due.first().filter(|(at, _)| *at <= now) {
             let (id, schedule) = &mut self.schedules[i as usize];

@@ -1,23 +1,25 @@
-//! The event queue: one deadline an entity, in order of time and then of the entities' numbers.
+//! The event queue: one deadline for each entity, in order of time and then of the entities'
+//! numbers.
 //!
-//! Entities (links, connections, sources, probes) are numbered; each has at most one entry, moved when its
-//! deadline changes. Equal deadlines leave in the order of the entities' numbers, so the order of events is
-//! total.
+//! Entities (such as links, connections and applications) are numbered. Each has at most one entry,
+//! which is moved when its deadline changes. Equal deadlines leave in the order of the entities'
+//! numbers, so the order of events is total.
 //!
-//! Near deadlines are in a calendar (Brown, "Calendar queues", 1988): slots of equal width, each with a list
-//! in order. The width follows the mean distance of events, so lists are short. A deadline beyond the last
-//! slot, or in a list that has become long, goes to a [`Heap`]; the first of both is the first of all. Width
-//! and place decide how long a step takes, never the order.
+//! Near deadlines are in a calendar (Brown, "Calendar queues", 1988): slots of equal width in time,
+//! each with an ordered list. The width follows the mean distance between events, so lists are
+//! short. A deadline beyond the last slot, or one whose insertion would pass many list entries,
+//! goes to a [`Heap`]. The earliest deadline is the earlier of the calendar's and the heap's first.
+//! The width and the choice between calendar and heap affect only the speed, never the order.
 
 use crate::heap::{Heap, Key, VACANT, key, split};
 use sojourn_units::{NEVER, Nanos};
 
-/// Where an entity's deadline is, and its neighbours in a slot's list.
+/// The deadline of an entity, and its neighbours in a slot's list.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     /// The deadline, or [`NEVER`].
     at: Nanos,
-    /// The next one in the list, or [`NONE`].
+    /// The next entity in the list, or [`NONE`].
     next: u32,
     /// The previous entity in the list; for the first, the last. [`NONE`] without a deadline,
     /// [`HEAPED`] in the heap.
@@ -26,13 +28,14 @@ struct Entry {
 
 const IDLE: Entry = Entry { at: NEVER, next: NONE, before: NONE };
 const NONE: u32 = u32::MAX;
-/// Its deadline is in the heap.
+/// The entity's deadline is in the heap.
 const HEAPED: u32 = u32::MAX - 1;
 
-/// Places of a list that are looked at before a deadline goes to the heap.
+/// Maximum number of list entries that an insertion compares; then the deadline goes to the heap.
 const PATIENCE: u32 = 12;
-/// Deadlines that pass between two looks at their mean distance, at least. There are as many as entities, so
-/// that new widths cost a step no more with more of them.
+/// Minimum number of passed deadlines between two adaptations of the slot width. At least as many
+/// deadlines as entities must pass, so that the cost per deadline of moving all entries to slots of
+/// a new width does not grow with the number of entities.
 const ROUND: usize = 1024;
 const FEWEST_SLOTS: usize = 64;
 const MOST_SLOTS: usize = 1 << 18;
@@ -40,27 +43,29 @@ const MOST_SLOTS: usize = 1 << 18;
 /// Entities' deadlines, the earliest first.
 #[derive(Clone, Debug)]
 pub struct Deadlines {
-    /// The earliest deadline, or [`NEVER`], and its entity, which is the first of slot `base` or of the heap.
+    /// The earliest deadline, or [`NEVER`], and its entity, which is the first of slot `base` or of
+    /// the heap.
     first_at: Nanos,
     first: u32,
-    /// A slot is as wide as this power of 2, in nanoseconds.
+    /// Binary logarithm of the slots' width in nanoseconds.
     width: u32,
-    /// Number, from time 0, of the earliest slot in use. Earlier deadlines are in it too.
+    /// Number of the earliest slot in use, counted from time 0. It also contains earlier deadlines.
     base: u64,
-    /// Slots less 1.
+    /// Number of slots minus 1.
     mask: u64,
     entries: Vec<Entry>,
     /// The first entity in each slot, or [`NONE`].
     slots: Vec<u32>,
     occupied: Occupied,
     heap: Heap,
-    /// Deadlines that have passed since the last look at their distance, and when that was.
+    /// Number of deadlines that have passed since the last adaptation of the width.
     passed: usize,
+    /// The earliest deadline at the last adaptation of the width.
     looked: Nanos,
 }
 
 impl Deadlines {
-    /// Returns a queue for entities 0 to `entities` - 1.
+    /// Returns an event queue for entities 0 to `entities` - 1, without deadlines.
     pub fn new(entities: u32) -> Self {
         let slots = slots_for(entities);
         Self {
@@ -78,37 +83,37 @@ impl Deadlines {
         }
     }
 
-    /// Makes room for entities up to `entities` - 1.
+    /// Extends the event queue to entities 0 to `entities` - 1.
     pub fn grow(&mut self, entities: u32) {
         if self.entries.len() < entities as usize {
             self.entries.resize(entities as usize, IDLE);
             self.heap.grow(entities);
-            // Entities come one by one.
+            // Entities are added one by one, so the number of slots at least doubles.
             if slots_for(entities) > 2 * self.slots.len() {
                 self.rebuild(slots_for(entities), self.width);
             }
         }
     }
 
-    /// Returns the earliest deadline and its entity.
+    /// Returns the earliest deadline and its entity; `None` without deadlines.
     #[inline]
     pub fn first(&self) -> Option<(Nanos, u32)> {
         (self.first_at != NEVER).then_some((self.first_at, self.first))
     }
 
-    /// Returns the deadline of `entity`.
+    /// Returns the deadline of `entity`; `None` without one.
     #[inline]
     pub fn get(&self, entity: u32) -> Option<Nanos> {
         Some(self.entries[entity as usize].at).filter(|at| *at != NEVER)
     }
 
-    /// Takes the deadline of `entity` away.
+    /// Removes the deadline of `entity`, if it has one.
     #[inline]
     pub fn clear(&mut self, entity: u32) {
         self.set(entity, NEVER);
     }
 
-    /// Sets the deadline of `entity`; [`NEVER`] is none.
+    /// Sets the deadline of `entity`, or removes it if `at` is [`NEVER`].
     #[inline]
     pub fn set(&mut self, entity: u32, at: Nanos) {
         if self.entries[entity as usize].at != at {
@@ -139,7 +144,7 @@ impl Deadlines {
         }
     }
 
-    /// Returns the key of an entity's deadline, which gives its place in a list.
+    /// Returns the key of an entity's deadline, by which lists are ordered.
     #[inline]
     fn key(&self, entity: u32) -> Key {
         key(self.entries[entity as usize].at, entity)
@@ -150,7 +155,7 @@ impl Deadlines {
         (number.max(self.base) & self.mask) as usize
     }
 
-    /// Takes a deadline out of its slot's list.
+    /// Removes a deadline from its slot's list.
     #[inline]
     fn unlink(&mut self, entity: u32, old: Entry) {
         let slot = self.slot(old.at >> self.width);
@@ -200,7 +205,8 @@ impl Deadlines {
         self.entries[entity as usize] = entry;
     }
 
-    /// Puts a deadline somewhere behind `before`, and before the last in its list.
+    /// Inserts a deadline after `before` and before the last entry of its slot's list; into the
+    /// heap if that takes more than [`PATIENCE`] comparisons.
     #[inline(never)]
     fn link_behind(&mut self, mut before: u32, entity: u32, at: Nanos) {
         for _ in 0..PATIENCE {
@@ -222,7 +228,7 @@ impl Deadlines {
         self.entries[entity as usize] = Entry { at, next: NONE, before: HEAPED };
     }
 
-    /// The first deadline was moved: finds the one that is first now.
+    /// Finds the earliest deadline after the previous one was moved or removed.
     #[inline]
     fn find_first(&mut self) {
         let mut first = self.heap.first();
@@ -243,7 +249,7 @@ impl Deadlines {
         }
     }
 
-    /// Fits the width to the mean distance of the deadlines that have passed.
+    /// Adapts the slot width to the mean distance of the deadlines that have passed.
     #[cold]
     #[inline(never)]
     fn look(&mut self) {
@@ -273,12 +279,14 @@ impl Deadlines {
     }
 }
 
-/// Twice as many slots as entities, a power of 2.
+/// Returns the number of slots: the power of 2 that is at least twice `entities`, within
+/// [`FEWEST_SLOTS`] and [`MOST_SLOTS`].
 fn slots_for(entities: u32) -> usize {
     (2 * entities as usize).next_power_of_two().clamp(FEWEST_SLOTS, MOST_SLOTS)
 }
 
-/// Which slots are in use: a bit each, a bit for each word of these, and a bit for each word of those.
+/// The slots in use, as a tree of bits: one bit for each slot, one for each nonzero word of
+/// `slots`, and one for each nonzero word of `words`.
 #[derive(Clone, Debug)]
 struct Occupied {
     slots: Vec<u64>,
@@ -292,7 +300,7 @@ impl Occupied {
         Self { slots: vec![0; words], words: vec![0; words.div_ceil(64)], groups: 0 }
     }
 
-    /// Forgets all; there are so many slots, and not fewer than before.
+    /// Clears all bits for `slots` slots, which are not fewer than before.
     fn clear_all(&mut self, slots: usize) {
         let words = slots.div_ceil(64);
         self.slots.resize(words, 0);
@@ -325,7 +333,8 @@ impl Occupied {
         }
     }
 
-    /// Returns the first slot in use at `from` or behind it, or else the first of all.
+    /// Returns the first slot in use from `from` on; if there is none, the first slot in use of
+    /// all.
     #[inline]
     fn next(&self, from: usize) -> Option<usize> {
         let word = self.slots[from / 64] >> (from % 64);
@@ -386,8 +395,9 @@ mod tests {
         assert_eq!(queue.first(), Some((9_000_000, 0)));
     }
 
-    /// What a simulation does: the first deadline moves on, by distances of several kinds, and others are set
-    /// meanwhile. The model is a heap with entries that count only if they are their entity's latest.
+    /// Compares the event queue with a heap in the steps of a simulation: the earliest deadline is
+    /// set anew, by distances of several kinds, and other deadlines are set or removed. An entry of
+    /// the heap is valid only if it is the latest one of its entity.
     fn compare_with_heap(distances: &[(u64, u32, u8)], entities: u32, scale: u64) {
         let mut queue = Deadlines::new(entities / 2);
         queue.grow(entities);

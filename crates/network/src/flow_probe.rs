@@ -4,31 +4,31 @@ use sojourn_measure::{Histogram, TimeWeighted};
 use sojourn_plan::{Group, Transport};
 use sojourn_units::{EPOCH, Nanos};
 
-/// TCP's counters of a flow since the start, over all its connections.
+/// TCP's counters of a flow since the run's start, summed over its connections.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// Application payload delivered once and in order.
+    /// Bytes of application payload delivered in order, each once.
     pub bytes: u64,
-    /// Of these the payload of datagrams, where a flow of TCP has some too.
+    /// Bytes in `bytes` that datagrams carried, for a flow with both TCP and datagrams.
     pub datagrams: u64,
-    /// Segments sent again.
+    /// Number of retransmitted segments.
     pub retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
     /// Entries into loss recovery without a timeout.
     pub recoveries: u64,
-    /// Congestion window over time, in byte-nanoseconds, and the time.
+    /// Integral of the congestion window over `time`, in byte-nanoseconds.
     pub window: u128,
-    /// Time over which it was integrated.
+    /// Sum of the times for which the connections that send the flow's data were open.
     pub time: Nanos,
-    /// Writes of packet sources, refused ones too.
+    /// Writes of packet sources, including refused writes.
     pub writes: u64,
-    /// Refused writes.
+    /// Writes of packet sources that were refused because the send buffer was full.
     pub refused: u64,
 }
 
 impl Tally {
-    /// Adds what another connection did.
+    /// Adds the counters of another connection.
     pub fn add(&mut self, other: &Self) {
         self.bytes += other.bytes;
         self.datagrams += other.datagrams;
@@ -41,7 +41,7 @@ impl Tally {
         self.refused += other.refused;
     }
 
-    /// Returns the difference to `before`.
+    /// Returns the increase of each counter since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -61,28 +61,32 @@ impl Tally {
 /// Measurements of a group as a whole.
 #[derive(Clone, Debug)]
 pub struct GroupProbe {
-    /// Delays: of packets with data from host to host, of writes from end to end.
+    /// One-way delays: of writes, from write to in-order delivery, if the application is a packet
+    /// source over TCP; otherwise of packets with data, from host to host.
     pub delay: Histogram,
-    /// Delays of packets with data, where `delay` is that of writes.
+    /// One-way delays of packets with data, if `delay` contains those of writes.
     pub packet_delay: Option<Box<Histogram>>,
-    /// Round-trip time samples, each of the last segment acknowledged.
+    /// Round-trip time samples, each of the last segment that an acknowledgement covers.
     pub rtt: Histogram,
-    /// Smoothed round-trip times, of the first segment acknowledged.
+    /// Smoothed round-trip times at each acknowledgement, from samples of the first segment
+    /// covered.
     pub srtt: Histogram,
     /// Flow completion times.
     pub fct: Histogram,
     /// Page load times.
     pub page: Histogram,
-    /// Flows that have begun and not ended.
+    /// Number of flows, transfers or Web objects that have begun and not ended, over time.
     pub active: TimeWeighted,
-    /// Flows begun since the end of the warm-up, or going on then.
+    /// Number of flows, transfers or Web objects that were active at the end of the warm-up or
+    /// began after it.
     pub flows: u64,
-    /// Application payload delivered since the start; for TCP once and in order.
+    /// Bytes of application payload delivered since the run's start; with TCP, bytes delivered in
+    /// order, each once.
     pub bytes: u64,
 }
 
 impl GroupProbe {
-    /// Returns empty measurements.
+    /// Returns the measurements of a group before its first flow begins.
     pub fn new(group: &Group) -> Self {
         let writes = group.app.sends_packets() && matches!(group.transport, Transport::Tcp(_));
         Self {
@@ -98,7 +102,7 @@ impl GroupProbe {
         }
     }
 
-    /// The warm-up is over.
+    /// Clears the measurements at the end of the warm-up, except `bytes`.
     pub fn restart(&mut self, now: Nanos) {
         self.delay.clear();
         if let Some(delay) = &mut self.packet_delay {
@@ -112,13 +116,13 @@ impl GroupProbe {
         self.flows = self.active.value();
     }
 
-    /// A flow began.
+    /// Records that a flow, transfer or Web object began.
     pub fn begin(&mut self, now: Nanos) {
         self.active.set(now, self.active.value() + 1);
         self.flows += 1;
     }
 
-    /// A flow ended.
+    /// Records that a flow, transfer or Web object ended.
     pub fn end(&mut self, now: Nanos) {
         self.active.set(now, self.active.value() - 1);
     }

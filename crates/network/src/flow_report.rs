@@ -8,51 +8,53 @@ use sojourn_plan::{Group, Plan, Transport};
 use sojourn_traffic::App;
 use sojourn_units::{EPOCH, Nanos, SECOND, time::seconds};
 
-/// The counts of a flow since the end of the warm-up.
+/// Counts of a flow since the end of the warm-up.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted {
-    /// Whether it is TCP.
+    /// Whether the flow uses TCP.
     pub tcp: bool,
-    /// Application payload delivered; for TCP once and in order.
+    /// Bytes of application payload delivered; with TCP, bytes delivered in order, each once.
     pub bytes: u64,
     /// TCP's counters.
     pub tally: Tally,
-    /// The books of its data, and of what comes back.
+    /// The packet accounts of the data direction and of the opposite direction.
     pub books: [FlowAccount; 2],
-    /// Interarrival jitter in seconds, or not a number.
+    /// Interarrival jitter in seconds; NaN if the application has none.
     pub jitter: f64,
-    /// Mean opinion score, or not a number.
+    /// Mean opinion score; NaN unless the application is a call.
     pub mos: f64,
 }
 
-/// A flow, for its line in the table of flows.
+/// The data of a flow's row in the table of flows.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowLine<'a> {
-    /// Index of its group.
+    /// Index of the flow's group.
     pub group: usize,
-    /// Its number within the group.
+    /// Number of the flow within its group.
     pub number: u32,
-    /// The node that a balancer chose last for its server; the group's if none did.
+    /// Node of the server that a balancer chose last; `None` without a choice, when the group's
+    /// pair of nodes names the server.
     pub server: Option<usize>,
-    /// When it began, `Nanos::MAX` if it did not, and ended.
+    /// Time at which the flow begins; `Nanos::MAX` if it never does.
     pub start: Nanos,
-    /// When it ended.
+    /// Time at which the flow ended; `None` if it did not.
     pub end: Option<Nanos>,
-    /// Its counts.
+    /// The flow's counts since the end of the warm-up.
     pub counted: &'a Counted,
-    /// Transfers ended.
+    /// Number of transfers completed.
     pub finished: u64,
-    /// Web pages loaded.
+    /// Number of Web pages loaded.
     pub pages: u64,
-    /// Delays of its packets with data, or of its writes.
+    /// Delays of the flow's packets with data; of its writes, if the application is a packet source
+    /// over TCP.
     pub delays: Moments,
-    /// Delays of its packets with data.
+    /// Delays of the flow's packets with data.
     pub packet_delays: Moments,
-    /// Distribution of its delays, if asked for by flow.
+    /// Distribution of `delays`; `None` unless the plan sets `per_flow_histograms`.
     pub delay: Option<&'a Histogram>,
 }
 
-/// Returns the counts of a flow's packets since `before`.
+/// Returns the counts of a flow's packets that were added between `before` and `now`.
 pub fn books_since(now: &FlowAccount, before: &FlowAccount) -> FlowAccount {
     FlowAccount {
         sent: now.sent - before.sent,
@@ -92,7 +94,7 @@ pub fn flow_row(plan: &Plan, flow: &FlowLine, span: Nanos) -> Row {
     row
 }
 
-/// The common part of flows and groups.
+/// Appends the metrics that rows of flows, of groups and of the run have in common.
 fn transfer_metrics(row: &mut Row, flows: &[Counted], span: Nanos) {
     let sum = |of: fn(&Counted) -> u64| flows.iter().map(of).sum::<u64>();
     let tcp = sum(|f| if f.tcp { f.bytes - f.tally.datagrams } else { 0 });
@@ -117,8 +119,8 @@ fn transfer_metrics(row: &mut Row, flows: &[Counted], span: Nanos) {
     row.real("cwnd_mean", windows.mean());
 }
 
-/// Returns the metrics of a group, whose flows are counted up in `flows`, measured over `span` up
-/// to `now`.
+/// Returns the metrics of a group, measured over `span` up to `now`; `flows` are the counts of its
+/// flows.
 pub fn group_row(
     group: &Group,
     probe: &GroupProbe,
@@ -172,8 +174,8 @@ fn completion_metrics(row: &mut Row, group: &Group, probe: &GroupProbe) {
     row.quantiles(&probe.page, &[("page_p50", 0.5), ("page_p95", 0.95), ("page_p99", 0.99)]);
 }
 
-/// Returns the metrics of all flows together; `events` and `packets` are counted since the run's
-/// start.
+/// Returns the metrics of all flows together, measured over `span` up to `now`. `events` and
+/// `packets` are counted from the run's start.
 pub fn total_row(
     groups: &[GroupProbe],
     flows: &[Counted],
@@ -199,7 +201,7 @@ const DELAYS: [(&str, f64); 4] =
 const PACKET_DELAYS: [(&str, f64); 3] =
     [("packet_delay_p50", 0.5), ("packet_delay_p95", 0.95), ("packet_delay_p99", 0.99)];
 
-/// Seconds since the run's start; NaN for what did not happen.
+/// Returns a time in seconds since the run's start; NaN for `None` and `Nanos::MAX`.
 fn instant(at: Option<Nanos>) -> f64 {
     at.filter(|&at| at != Nanos::MAX).map_or(f64::NAN, |at| seconds(at - EPOCH))
 }

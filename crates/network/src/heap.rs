@@ -1,5 +1,5 @@
-//! An indexed heap of deadlines with four children a node; see [`crate::Deadlines`], which keeps in it what
-//! has no place in its slots.
+//! An indexed heap of deadlines with four children a node. [`crate::Deadlines`] uses it for the
+//! deadlines that do not fit into its slots.
 
 use sojourn_units::Nanos;
 
@@ -13,10 +13,10 @@ struct Group([Key; ARITY]);
 
 const ARITY: usize = 4;
 const ABSENT: u32 = u32::MAX;
-/// Later than any key: no deadline, as in places of the last group that are not in use.
+/// The key of an unused node, greater than the key of any deadline.
 pub const VACANT: Key = Key::MAX;
-/// The root's number; node `n` has the whole group `n - 2` as children, so `g + 2` is the parent of
-/// group `g`.
+/// The root's number. The children of node `n` are the four nodes of group `n - 2`, so the parent
+/// of group `g` is node `g + 2`.
 const ROOT: usize = 3;
 
 /// Entities' deadlines, the earliest first.
@@ -26,7 +26,7 @@ pub struct Heap {
     groups: Vec<Group>,
     /// Number after the last node.
     end: usize,
-    /// Place of each entity's key, or `ABSENT`.
+    /// Number of the node with each entity's key, or `ABSENT`.
     place: Vec<u32>,
 }
 
@@ -43,7 +43,7 @@ pub fn split(key: Key) -> (Nanos, u32) {
 }
 
 impl Heap {
-    /// Returns a queue for entities 0 to `entities` - 1.
+    /// Returns an empty heap for entities 0 to `entities` - 1.
     pub fn new(entities: u32) -> Self {
         let groups = Vec::with_capacity(entities as usize / ARITY + 2);
         let mut queue = Self { groups, end: ROOT, place: vec![ABSENT; entities as usize] };
@@ -51,7 +51,7 @@ impl Heap {
         queue
     }
 
-    /// Makes room for entities up to `entities` - 1.
+    /// Extends the heap to entities 0 to `entities` - 1.
     pub fn grow(&mut self, entities: u32) {
         if self.place.len() < entities as usize {
             self.place.resize(entities as usize, ABSENT);
@@ -100,7 +100,7 @@ impl Heap {
         }
     }
 
-    /// Takes the deadline of `entity` away.
+    /// Removes the deadline of `entity`, if it has one.
     #[inline]
     pub fn clear(&mut self, entity: u32) {
         let place = self.place[entity as usize];
@@ -121,7 +121,7 @@ impl Heap {
         }
     }
 
-    /// Moves the hole at `place` towards the root until `key` fits, and puts it there.
+    /// Moves the free node `place` towards the root until `key` fits there, and stores `key`.
     #[inline]
     fn rise(&mut self, mut place: usize, key: Key) {
         while place > ROOT {
@@ -136,11 +136,12 @@ impl Heap {
         self.put(place, key);
     }
 
-    /// Moves the hole at `place` towards the leaves until `key` fits, and puts it there.
+    /// Moves the free node `place` towards the leaves until `key` fits there, and stores `key`.
     #[inline]
     fn sink(&mut self, mut place: usize, key: Key) {
         while let Some(&Group([a, b, c, d])) = self.groups.get(place - 2) {
-            // Which child is least is anyone's guess: two rounds without a jump.
+            // A branch on which child is least would often be mispredicted, so the minimum is
+            // selected in two rounds that need no branch.
             let (left, left_at) = if b < a { (b, 1) } else { (a, 0) };
             let (right, right_at) = if d < c { (d, 3) } else { (c, 2) };
             let (least, at) = if right < left { (right, right_at) } else { (left, left_at) };

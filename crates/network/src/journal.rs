@@ -1,4 +1,4 @@
-//! A link's arrivals and decisions, written down and made again.
+//! A journal of a link's arrivals and decisions, and its replay.
 //!
 //! A link's decisions follow from its parameters, its key and its arrivals. A journal of a wire of
 //! real packets or of a simulation is therefore replayed through a fresh link, which must drop,
@@ -12,35 +12,38 @@ use sojourn_queue::{Headers, Sender, TcpView};
 use sojourn_units::{EPOCH, Nanos};
 use std::fmt;
 
-/// One line of a journal.
+/// One event in a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// When, theoretically.
+    /// When the event was due. On a wire it may have been processed later.
     pub at: Nanos,
-    /// Number of the packet: a count of arrivals.
+    /// Number of the packet, counted from 0 in the order of arrivals; `u32::MAX` if unknown.
     pub packet: u32,
-    /// What.
+    /// The event.
     pub what: Event,
 }
 
-/// Arrivals at one link, and their outcomes.
+/// Arrivals at one link, and what the link did with them.
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
     arrivals: Vec<(Packet, Headers)>,
     entries: Vec<Entry>,
-    /// TCP headers of arrivals by their numbers: disciplines may look into packets.
+    /// Number of the packet and TCP header of each arrival whose TCP header could be read. Some
+    /// disciplines read it.
     segments: Vec<(u32, TcpView)>,
-    /// Numbers of the packets at the link, by slot.
+    /// Number of the last packet in each slot; `u32::MAX` if none.
     numbers: Vec<u32>,
+    /// Whether later arrivals were left out because the journal was full.
     cut: bool,
 }
 
-/// A journal grows no longer than so many lines; a header takes as much room as two.
+/// Maximum size of a journal in entries. A TCP header counts as two entries.
 const LONGEST: usize = 1 << 24;
 
 impl Journal {
-    /// Writes down an event of the link, unless it is one of the wire beyond the loss of a packet.
-    /// `look` gives the packet's headers, and that of TCP, if it has one that can be read.
+    /// Records an event of the link if it is an arrival, a departure, a mark, a drop or a loss, and
+    /// ignores all others. `look` returns the packet's headers, and its TCP header if it has one
+    /// that can be read.
     pub fn record(
         &mut self,
         at: Nanos,
@@ -87,38 +90,38 @@ impl Journal {
         self.entries.push(Entry { at, packet: number, what });
     }
 
-    /// Everything that happened, in order.
+    /// Returns all events in the order in which they were recorded.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// Returns whether later packets were left out.
+    /// Returns whether later arrivals were left out because the journal was full.
     pub fn is_cut(&self) -> bool {
         self.cut
     }
 }
 
-/// A journal and its replay agree.
+/// The counts of a journal that is equal to its replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreement {
-    /// Packets that came.
+    /// Packets that arrived.
     pub arrivals: usize,
     /// Packets that the queue dropped.
     pub drops: usize,
     /// Packets that the queue marked.
     pub marks: usize,
-    /// All that happened.
+    /// Events of all kinds.
     pub entries: usize,
 }
 
-/// The first place where a journal and its replay differ.
+/// The first event in which a journal and its replay differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Its line.
+    /// Index of the event, from 0.
     pub line: usize,
-    /// The journal's entry.
+    /// The journal's event; `None` if the journal is shorter than the replay.
     pub journal: Option<Entry>,
-    /// The replay's decision.
+    /// The replay's event; `None` if the replay is shorter than the journal.
     pub replay: Option<Entry>,
 }
 
@@ -138,7 +141,8 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Writes the journal of a replay's link, whose packets have their numbers as slots.
+/// Records the journal of a replay. Each packet's slot in the replay is its number in the replayed
+/// journal.
 struct Scribe<'a> {
     journal: Journal,
     /// The journal that is replayed.
@@ -160,19 +164,20 @@ impl Observer<Packet> for Scribe<'_> {
         self.model.arrivals[packet.slot as usize].1
     }
 
-    /// Journalled packets come from elsewhere.
+    /// Journals have no data of sending hosts.
     fn sender(&self, _packet: &Packet) -> Sender {
         Sender::default()
     }
 }
 
-/// Sends a journal's arrivals through a fresh link of the same plan and seed.
+/// Sends a journal's arrivals through a new link of the same plan and seed, and compares events.
 ///
 /// # Errors
 /// The first difference.
 ///
 /// # Panics
-/// If the link shares a medium, or has a transmit ring or a late host: who comes first there is not the link's alone.
+/// If the link shares a medium, or has a transmit ring or a late host: other stations or the host
+/// then also decide when it sends, and the journal does not contain them.
 pub fn replay(
     plan: &Plan,
     seed: u64,
@@ -194,7 +199,7 @@ pub fn replay(
     };
     let arrivals = journal.entries.iter().filter(|e| e.what == Event::Offered);
     for (entry, (packet, _)) in arrivals.zip(&journal.arrivals) {
-        // Slots may have been used again; numbers are not.
+        // A slot of the journal may have held several packets; a packet's number is unique.
         let mut packet = *packet;
         packet.slot = entry.packet;
         change_until(entry.at, &mut fresh, &mut scribe);

@@ -1,12 +1,15 @@
-//! Links put together: what a simulated network and one of real packets have in common.
+//! A network of links, for the simulator and for the wire, which emulates links on real packets.
 //!
-//! [`Network`] holds the links of a plan and the packets in them, each on its path. Whoever drives it
-//! brings packets ([`Network::send`]), calls [`Network::run`] for the link that is due next, and takes
-//! what has arrived ([`Network::next_arrival`]); it does not know whose clock that is. Where links change
-//! on the way, it also calls [`Network::change_links`] at [`Network::next_change`]. A simulator may have links cost no
-//! event of their own ([`Network::fuse`]), and then says when it looks at them ([`Network::catch_up`]). The network keeps the
-//! accounts of flows, measures, and makes the tables of a record ([`report`], [`flow_report`], [`series`]), so a
-//! metric is the same thing in simulated and in real time.
+//! [`Network`] holds the links of a plan and the packets in them, each on its path. Its driver
+//! sends packets ([`Network::send`]), calls [`Network::run`] for the link that is due next, and
+//! takes the packets that have reached their hosts ([`Network::next_arrival`]). The driver passes
+//! the time to each call, so the network works with simulated and with real time. If the plan
+//! changes links during the run, the driver also calls [`Network::change_links`] at
+//! [`Network::next_change`]. A simulator may call [`Network::fuse`], after which some links need no
+//! events of their own; it then calls [`Network::catch_up`] before it reads their state. The
+//! network keeps the accounts of flows, measures, and makes the tables of a record ([`report`],
+//! [`flow_report`], [`series`]), so each metric has the same definition in simulated and in real
+//! time.
 
 mod changes;
 mod deadlines;

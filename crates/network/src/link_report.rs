@@ -1,4 +1,4 @@
-//! A link's metrics, from its probe.
+//! The metrics of a link, computed from its probe and its ledger.
 
 use crate::probe::{Fates, LinkProbe, Work};
 use crate::tables::Row;
@@ -9,32 +9,36 @@ use sojourn_units::{Nanos, SECOND, time::seconds};
 const SOJOURN: [(&str, f64); 4] =
     [("sojourn_p50", 0.5), ("sojourn_p95", 0.95), ("sojourn_p99", 0.99), ("sojourn_p999", 0.999)];
 
-/// A share; nothing of nothing is NaN.
+/// Returns `part` divided by `whole`; NaN if both are 0.
 pub fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
 }
 
-/// Bits per second.
+/// Returns the rate in bits per second of `bytes` in `span`.
 pub fn rate(bytes: u64, span: Nanos) -> f64 {
     bytes as f64 * 8.0 / seconds(span)
 }
 
-/// Of the packets whose fate was decided in the time measured: those that came before the warm-up's
-/// end and were dropped after it have no arrival there.
+/// Returns the share of dropped packets among those that were dropped or departed in the measured
+/// time. Arrivals are not the denominator, since a packet may arrive before the end of the warm-up
+/// and be dropped after it.
 fn loss(fates: Fates) -> f64 {
     share(fates.dropped, fates.dropped + fates.departed)
 }
 
-/// How much of `span` links were busy, by what each has done then; of one whose rate changes, how much
-/// of its capacity it used. The mean over so many transmitters, none if one of them takes no time.
+/// Returns the mean utilisation of links in `span` over their `transmitters`: the share of time in
+/// which a transmitter was busy or, if its rate changes, the share of its capacity that was used.
+/// `works` is the work of each link in `span`. The result is not a finite number if `transmitters`
+/// is 0, the value for links of which one has no rate limit.
 pub fn utilisation(works: &[Work], transmitters: u64, span: Nanos) -> f64 {
     let busy = works.iter().filter(|work| work.capacity.is_none()).map(|work| work.busy).sum();
     let used: f64 = works.iter().filter_map(|work| work.capacity).map(Capacity::share).sum();
     share(busy, transmitters * span) + used / transmitters as f64
 }
 
-/// Appends the metrics of a link, or of several taken together, measured over `span` up to `now`;
-/// `all` is their ledger, and `works` is what each has done, then, with `transmitters` that take time, of which there may be none.
+/// Appends the metrics of one link, or of several links together, measured over `span` up to `now`.
+/// `all` is their ledger and `works` the work of each, both in `span`. `transmitters` is the number
+/// of transmitters, 0 if one of the links has no rate limit.
 pub fn append(
     row: &mut Row,
     probe: &LinkProbe,

@@ -1,7 +1,7 @@
-//! Queues that are not ours, measured from outside: by the packets seen before and behind them.
+//! Queues of other programs, measured from outside by the packets seen before and behind them.
 //!
-//! The metrics are those of Sojourn's own links. Metrics that packets do not show are not a number:
-//! the reason of a drop, and the number of consecutive drops.
+//! The metrics are those of Sojourn's own links, without those that packets do not show: the
+//! reasons of drops and the numbers of consecutive losses.
 
 use crate::link_report::{self, share};
 use crate::probe::{LinkProbe, Work};
@@ -18,19 +18,20 @@ use std::collections::{BTreeMap, VecDeque};
 pub struct Sighting {
     /// Nanoseconds since the run's start.
     pub at: Nanos,
-    /// By which it is recognised.
+    /// Key that the packet has both before and behind the queue. Packets with equal keys are taken
+    /// to leave in the order of their arrival.
     pub key: u64,
     /// Frame length in bytes.
     pub length: u32,
-    /// Whether it carries Congestion Experienced.
+    /// Whether the packet is marked Congestion Experienced (CE).
     pub congested: bool,
-    /// Whether UDP carries it; otherwise TCP does.
+    /// Whether the packet is UDP; otherwise it is TCP.
     pub udp: bool,
-    /// Whether it leaves the queue; otherwise it comes to it.
+    /// Whether the packet leaves the queue; otherwise it arrives at the queue.
     pub leaves: bool,
 }
 
-/// A queue measured from outside. Sightings come in the order of their times.
+/// A queue measured from outside. Sightings must be passed in the order of their times.
 #[derive(Debug)]
 pub struct Observed {
     rate: Option<Rate>,
@@ -38,18 +39,21 @@ pub struct Observed {
     probe: LinkProbe,
     ledger: Ledger,
     busy: Nanos,
-    /// Arrivals that have not left: queued, or dropped.
+    /// Packets that have arrived and not left, by key: they are queued or were dropped.
     waiting: BTreeMap<u64, VecDeque<Sighting>>,
-    /// When measuring begins.
+    /// End of the warm-up: when measuring begins.
     since: Nanos,
     series: Series,
 }
 
-/// The time series of a queue: what was since the sample before.
+/// The time series of a queue, and what has been counted since the last sample.
 #[derive(Clone, Debug, Default)]
 struct Series {
+    /// Time between samples; 0 without a time series.
     interval: Nanos,
+    /// When the next sample is due.
     next: Nanos,
+    /// Transmission time counted since the last sample.
     busy: Nanos,
     /// When the last transmission ends.
     until: Nanos,
@@ -60,7 +64,8 @@ struct Series {
 }
 
 impl Series {
-    /// Takes the samples that are due until `now`; `last` is the sojourn time of the packet that left last.
+    /// Takes the samples that are due until `now`. `timed` is whether the transmitter's rate is
+    /// known; `last` is the sojourn time of the packet that left last.
     fn sample(&mut self, now: Nanos, timed: bool, last: Nanos) {
         while self.interval > 0 && self.next <= now {
             // A transmission that began in the interval may end in a later one.
@@ -75,8 +80,9 @@ impl Series {
 }
 
 impl Observed {
-    /// Returns a queue before a transmitter of `rate` bit/s, whose packets occupy `framing`;
-    /// measured from `since` on, and sampled at each `interval`, if that is not 0.
+    /// Returns the measurement of a queue before a transmitter of `rate`; `None` if the rate is
+    /// unknown. `framing` gives the bytes that a packet occupies on the line. Measuring begins at
+    /// `since`; the time series has a sample every `interval`, or none if that is 0.
     pub fn new(rate: Option<Rate>, framing: Framing, since: Nanos, interval: Nanos) -> Self {
         Self {
             series: Series { interval, next: interval, ..Series::default() },
@@ -90,7 +96,7 @@ impl Observed {
         }
     }
 
-    /// A packet is seen.
+    /// Records a sighting.
     pub fn see(&mut self, sighting: Sighting) {
         self.series.sample(sighting.at, self.rate.is_some(), self.probe.last_sojourn);
         if !sighting.leaves {
@@ -125,7 +131,7 @@ impl Observed {
         self.busy += busy;
     }
 
-    /// The queue's own counters say how long it is.
+    /// Records the backlog at `at` as read from the queue's own counters.
     pub fn backlog(&mut self, at: Nanos, backlog: Backlog) {
         self.probe.backlog(at, backlog);
         if at <= self.since {
@@ -134,11 +140,11 @@ impl Observed {
         }
     }
 
-    /// Returns the metrics until `end`, and the time series; `queued` is the queue's length then.
+    /// Returns the metrics until `end`, the probe and the time series; `queued` is the number of
+    /// packets in the queue at `end`.
     fn row(mut self, end: Nanos, queued: u32) -> (Row, LinkProbe, Series) {
         self.series.sample(end, self.rate.is_some(), self.probe.last_sojourn);
-        // Packets that have not left by the end are lost, except as many of the latest as are
-        // queued.
+        // Packets that have not left by the end count as dropped, except the latest `queued` ones.
         let mut rest: Vec<Sighting> = self.waiting.into_values().flatten().collect();
         rest.sort_by_key(|sighting| sighting.at);
         rest.truncate(rest.len().saturating_sub(queued as usize));
@@ -161,15 +167,16 @@ impl Observed {
     }
 }
 
-/// Metrics that packets do not show, though a discipline's counters may.
+/// Metrics that sightings cannot give, though a discipline's counters may.
 const REASONS: [&str; 4] = ["drops_early", "drops_forced", "drops_overflow", "drops_ack_filter"];
 
-/// Metrics that neither packets nor counters show.
+/// Metrics that neither sightings nor a discipline's counters can give.
 pub const UNOBSERVED: [&str; 4] =
     ["loss_events", "consecutive_loss_mean", "consecutive_loss_sd", "consecutive_loss_max"];
 
-/// Makes the tables `queues`, `distributions` and `series` of queues measured from outside, by the
-/// numbers of their links, until `end`; each with its length then.
+/// Returns the tables `queues`, `distributions` and `series` of queues measured from outside until
+/// `end`. `queues` has for each queue the number of its link, its measurement, and the number of
+/// packets in the queue at `end`.
 pub fn tables(
     plan: &Plan,
     queues: Vec<(usize, Observed, u32)>,
@@ -213,7 +220,8 @@ mod tests {
     #[test]
     fn packets_are_followed_through_a_queue() {
         let mut queue = Observed::new(Rate::new(8_000_000), Framing::default(), 100, 0);
-        // Before the warm-up's end; then one waits 50 ns and is marked, one is dropped, one is queued.
+        // Packet 1 is before the end of the warm-up. Packet 2 waits 50 ns and is marked, 3 is
+        // dropped, and 4 is queued at the end.
         for sighting in [
             seen(10, 1, false, false),
             seen(20, 1, true, false),
@@ -235,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_transmission_counts_where_it_takes_place() {
-        // A packet takes 1000 ns, and begins 500 ns before a sample.
+        // The transmission takes 1000 ns and begins 500 ns before a sample.
         let mut queue = Observed::new(Rate::new(8_000_000_000), Framing::default(), 0, 2000);
         queue.see(seen(1400, 1, false, false));
         queue.see(seen(1500, 1, true, true));

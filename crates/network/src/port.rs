@@ -1,4 +1,5 @@
-//! Where a link begins: a transmitter of its own, or a station on a shared medium.
+//! The port of a link: its own transmitter, or a station with a transmit ring, a late host or a
+//! shared medium.
 
 use crate::probe::Work;
 use crate::slab::Packet;
@@ -12,19 +13,19 @@ use sojourn_units::{EPOCH, Nanos};
 #[expect(clippy::large_enum_variant, reason = "nearly all are links, and stand in a row")]
 #[derive(Clone, Debug)]
 pub enum Port {
-    /// The usual one.
+    /// A link with its own transmitter and nothing else.
     Link(Link<Packet>),
-    /// One with a transmit ring, a late host, or on the medium with this number.
+    /// A link with a transmit ring, with a late host, or on the shared medium with this number.
     Station(Box<Station<Packet>>, Option<u32>),
 }
 
-/// The medium of a station, if it shares one.
+/// Returns the shared medium of a station; `None` without one.
 fn of(media: &mut [Medium], id: Option<u32>) -> Option<&mut Medium> {
     id.map(|id| &mut media[id as usize])
 }
 
 impl Port {
-    /// The port of a plan's link.
+    /// Returns the port of a plan's link.
     pub fn new(link: &sojourn_plan::Link, seed: u64) -> Self {
         let key = Key::new(seed, &link.name);
         let host = link.host.as_ref().filter(|host| !host.is_punctual());
@@ -67,7 +68,7 @@ impl Port {
         }
     }
 
-    /// The link of a port that has its own transmitter and nothing else.
+    /// Returns the link of a port that is no station.
     ///
     /// # Panics
     /// If it is a station.
@@ -116,13 +117,13 @@ impl Port {
         }
     }
 
-    /// The queue's length.
+    /// Returns the queue's backlog.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.link().backlog()
     }
 
-    /// The link: its queue, backlog and ledger.
+    /// Returns the link, with its queue and ledger.
     #[inline]
     pub fn link(&self) -> &Link<Packet> {
         match self {
@@ -131,7 +132,8 @@ impl Port {
         }
     }
 
-    /// Returns the work of its transmitter until `now`; with its capacity, if it `varies`.
+    /// Returns the work of the transmitter until `now`, including the capacity used if its rate
+    /// `varies`.
     pub fn work(&self, now: Nanos, varies: bool) -> Work {
         let (busy, begun, transmitted) = match self {
             Self::Link(link) => (link.busy(now), link.ledger().departed, link.transmitted(now)),
@@ -143,8 +145,10 @@ impl Port {
         Work { busy, begun, transmitted, capacity }
     }
 
+    /// Checks that the link's ledger accounts for every packet.
+    ///
     /// # Panics
-    /// If a packet or a byte was lost or made on the way.
+    /// If the ledger differs from the packets and bytes in the queue and on the line.
     pub fn assert_conserved(&self) {
         match self {
             Self::Link(link) => link.assert_conserved(),
@@ -153,7 +157,7 @@ impl Port {
     }
 }
 
-/// How many transmitters `links` have between them: those that share a medium are one.
+/// Returns the number of transmitters of `links`; links on the same medium share one.
 pub fn transmitters(plan: &Plan, links: &[usize]) -> u64 {
     let mut media: Vec<_> = links.iter().filter_map(|&link| plan.links[link].medium).collect();
     let own = links.len() - media.len();

@@ -1,25 +1,25 @@
-//! Measurements at a link, or at several together, in addition to the ledger: the queue's length
-//! over time, sojourn times, loss events.
+//! Measurements at one link, or at several links together, in addition to the ledger: the queue's
+//! length over time, sojourn times and loss events.
 
 use sojourn_link::{Backlog, Capacity, Ledger};
 use sojourn_measure::{Count, Histogram, LossRuns, TimeWeighted};
 use sojourn_units::Nanos;
 use std::ops::{Add, Sub};
 
-/// The work of a transmitter since the start.
+/// The work of a transmitter since the run's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// How long it was busy.
+    /// Time for which the transmitter was busy.
     pub busy: Nanos,
     /// Packets whose transmission has begun.
     pub begun: Count,
-    /// Bytes transmitted; of a transmission in progress the part that is done.
+    /// Bytes transmitted, including the finished part of a transmission in progress.
     pub transmitted: u64,
-    /// The capacity used, if its rate changes during the run.
+    /// Capacity offered and used; `None` if the transmitter's rate does not change during the run.
     pub capacity: Option<Capacity>,
 }
 
-/// Both together; of one alone, what it is.
+/// Combines two capacities; returns the only one if the other is `None`.
 fn join(
     one: Option<Capacity>,
     other: Option<Capacity>,
@@ -61,22 +61,22 @@ impl std::iter::Sum for Work {
     }
 }
 
-/// The end of packets in a queue.
+/// Counts of how packets left a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fates {
     /// Packets dropped.
     pub dropped: u64,
-    /// Packets that left.
+    /// Packets whose transmission began.
     pub departed: u64,
 }
 
 impl Fates {
-    /// The fates of all packets of a ledger.
+    /// Returns the fates of all packets of a ledger.
     pub fn of(ledger: &Ledger) -> Self {
         Self { dropped: ledger.drops().packets, departed: ledger.departed.packets }
     }
 
-    /// Combines two counts.
+    /// Combines each count with that of `other`.
     fn zip(self, other: Self, combine: impl Fn(u64, u64) -> u64) -> Self {
         Self {
             dropped: combine(self.dropped, other.dropped),
@@ -102,32 +102,32 @@ impl Sub for Fates {
 /// The probe of one link.
 #[derive(Clone, Debug)]
 pub struct LinkProbe {
-    /// The outcomes of UDP packets since the start; all others are TCP's.
+    /// The fates of UDP packets since the run's start. The ledger's remaining packets are TCP.
     pub udp: Fates,
-    /// The same at the end of the warm-up.
+    /// The fates of UDP packets at the end of the warm-up.
     udp_before: Fates,
     /// The link's ledger at the end of the warm-up.
     ledger_before: Ledger,
     /// The transmitter's work at the end of the warm-up.
     work_before: Work,
-    /// Packets queued.
+    /// Number of packets in the queue over time.
     pub packets: TimeWeighted,
-    /// Bytes queued.
+    /// Number of bytes in the queue over time.
     pub bytes: TimeWeighted,
-    /// From a packet's arrival at the queue to the start of its transmission.
+    /// Sojourn times, from a packet's arrival at the queue to the start of its transmission.
     pub sojourn: Histogram,
-    /// Consecutive losses.
+    /// Runs of consecutive losses.
     pub runs: LossRuns,
-    /// Packets that left after they had waited, since the start.
+    /// Number of departed packets with a sojourn time above 0, since the run's start.
     pub waited: u64,
     /// Sojourn time of the packet that left last.
     pub last_sojourn: Nanos,
-    /// When it left.
+    /// When the packet that left last did so; the probe's start before the first departure.
     pub last_departed: Nanos,
 }
 
 impl LinkProbe {
-    /// A probe that begins at `now`.
+    /// Returns a probe whose measurements begin at `now`.
     pub fn new(now: Nanos) -> Self {
         Self {
             udp: Fates::default(),
@@ -144,7 +144,8 @@ impl LinkProbe {
         }
     }
 
-    /// The warm-up is over; `ledger` is the link's, and `work` is what the transmitter has done.
+    /// Begins the measurements anew at the end of the warm-up, with the link's `ledger` and the
+    /// transmitter's `work` at that time.
     pub fn restart(&mut self, now: Nanos, ledger: Ledger, work: Work) {
         self.udp_before = self.udp;
         self.ledger_before = ledger;
@@ -155,8 +156,8 @@ impl LinkProbe {
         self.runs.clear();
     }
 
-    /// The queue's length after something happened; says whether it is another. A packet that passes
-    /// an idle link is in the queue for no time, and is not seen here.
+    /// Records the queue's backlog at `now`, and returns whether it has changed. A packet that an
+    /// idle link transmits at once does not change the backlog and is not recorded.
     #[inline]
     pub fn backlog(&mut self, now: Nanos, backlog: Backlog) -> bool {
         let mut changed = false;
@@ -171,38 +172,39 @@ impl LinkProbe {
         changed
     }
 
-    /// How much of a transmitter's work is since the end of the warm-up.
+    /// Returns the part of a transmitter's `work` since the end of the warm-up.
     pub fn measured_work(&self, work: Work) -> Work {
         work - self.work_before
     }
 
-    /// How much of a link's ledger is since the end of the warm-up.
+    /// Returns the part of a link's `ledger` since the end of the warm-up.
     pub fn measured_ledger(&self, ledger: Ledger) -> Ledger {
         ledger - self.ledger_before
     }
 
-    /// The fates of UDP packets since the end of the warm-up.
+    /// Returns the fates of UDP packets since the end of the warm-up.
     pub fn measured_udp(&self) -> Fates {
         self.udp - self.udp_before
     }
 
-    /// When the queue last changed; a packet that passed it by counts too.
+    /// Returns the time of the queue's last change. The departure of a packet that did not wait
+    /// counts as a change.
     pub fn changed(&self) -> Nanos {
         self.packets.since().max(self.last_departed)
     }
 }
 
-/// The queues of several links as one: how long they are together.
+/// The total backlog of several links over time.
 #[derive(Clone, Debug)]
 pub struct Joint {
-    /// Last reported length of each member.
+    /// Last reported backlog of each link.
     members: Vec<Backlog>,
     packets: TimeWeighted,
     bytes: TimeWeighted,
 }
 
 impl Joint {
-    /// Of so many links, whose queues are empty at `now`.
+    /// Returns the total backlog of `members` links, whose queues are empty at `now`.
     pub fn new(now: Nanos, members: usize) -> Self {
         Self {
             members: vec![Backlog::default(); members],
@@ -211,7 +213,7 @@ impl Joint {
         }
     }
 
-    /// A member's queue has another length.
+    /// Records a new backlog of the link `member`.
     #[cold]
     pub fn backlog(&mut self, now: Nanos, member: u32, backlog: Backlog) {
         let before = std::mem::replace(&mut self.members[member as usize], backlog);
@@ -220,13 +222,13 @@ impl Joint {
         self.bytes.set(now, self.bytes.value() + backlog.bytes - before.bytes);
     }
 
-    /// The warm-up is over.
+    /// Begins the averages anew at the end of the warm-up.
     pub fn restart(&mut self, now: Nanos) {
         self.packets.restart(now);
         self.bytes.restart(now);
     }
 
-    /// Returns the measurements of its members, as if they were one link.
+    /// Returns the measurements of the links as if they were one link; `members` are their probes.
     pub fn merged<'a>(&self, members: impl Iterator<Item = &'a LinkProbe>) -> LinkProbe {
         let mut all = LinkProbe::new(0);
         for member in members {

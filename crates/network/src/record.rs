@@ -3,31 +3,32 @@
 use sojourn_measure::Table;
 use sojourn_units::Nanos;
 
-/// One run: one plan, one seed.
+/// The results of one run, which has one plan and one seed.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// One row: run-level metrics, then `<group>.<metric>`, then `<link>.<metric>`.
     pub summary: Table,
-    /// A row a flow; flows that only acknowledge are not flows.
+    /// One row for each flow of the plan.
     pub flows: Table,
-    /// A row a link.
+    /// One row for each link.
     pub queues: Table,
-    /// Time series, long form: time, place, metric, value.
+    /// Time series: one row for each sample, a column `time` and one for each metric of each link
+    /// and group.
     pub series: Table,
-    /// Each flow's cumulative counts at each sample, if asked for: see the metrics of `monitor`.
+    /// Cumulative counts of each flow at each sample; empty unless the plan sets `monitor`.
     pub flow_series: Table,
-    /// Histogram bins: place, metric, low, high, count.
+    /// Histograms: one row for each bin, with the columns place, metric, low, high and count.
     pub distributions: Table,
-    /// One capture for each link asked for, as nanosecond pcap.
+    /// The captures that the plan requests, one for each link, as pcap files with nanosecond times.
     pub captures: Vec<Vec<u8>>,
-    /// Whether a capture reached its greatest size and lacks later packets.
+    /// Whether a capture reached its maximum size and therefore lacks later packets.
     pub captures_cut: bool,
-    /// Hash over every packet event; 0 if not asked for.
+    /// Hash over all packet events; 0 unless the plan sets `trace_hash`.
     pub trace_hash: u128,
-    /// Events processed.
+    /// Number of events processed.
     pub events: u64,
-    /// Whether the run reached its end.
+    /// Whether the run reached the plan's duration; false if it was stopped before.
     pub complete: bool,
-    /// Time reached, since the run's start.
+    /// Time from the run's start to its end or stop.
     pub reached: Nanos,
 }

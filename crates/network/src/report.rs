@@ -1,4 +1,4 @@
-//! The tables of a record, as far as links provide them.
+//! The parts of a record's tables that come from links.
 
 use crate::link_report::{self, share, utilisation};
 use crate::network::Network;
@@ -12,19 +12,19 @@ use sojourn_units::{Nanos, SECOND};
 
 use crate::flow_probe::GroupProbe;
 
-/// The time measured, and what was before it.
+/// The measured time, and the state of the media at its start.
 #[derive(Clone, Copy, Debug)]
 pub struct Span<'a> {
-    /// Its begin.
+    /// Start of the measured time: the end of the warm-up.
     pub since: Nanos,
-    /// Its end.
+    /// End of the measured time.
     pub now: Nanos,
-    /// The media at its begin.
+    /// Copies of the media at `since`.
     pub media: &'a [Medium],
 }
 
 impl<T, W> Network<T, W> {
-    /// Returns the metrics of a link, or of several that `probe` has measured together.
+    /// Returns the metrics of one link, or of several links that `probe` measured together.
     fn links_row(&self, plan: &Plan, links: &[usize], probe: &LinkProbe, span: &Span) -> Row {
         let mut row = Row::default();
         let work = |&id: &usize| self.probe(id).measured_work(self.work(id, span.now));
@@ -40,21 +40,20 @@ impl<T, W> Network<T, W> {
         self.links_row(plan, &[id], self.probe(id), span)
     }
 
-    /// Returns how many transmitters `links` have between them; none counts if one of them takes no
-    /// time.
+    /// Returns the number of transmitters of `links`, or 0 if one of the links has no rate limit.
     pub(crate) fn transmitters(&self, plan: &Plan, links: &[usize]) -> u64 {
         let timed = links.iter().all(|&id| self.link(id).is_timed());
         if timed { transmitters(plan, links) } else { 0 }
     }
 
-    /// Returns the probe of the bottleneck's links taken together, if they are several.
+    /// Returns the combined probe of the bottleneck's links; `None` if the bottleneck is one link.
     fn joint_probe(&self, plan: &Plan) -> Option<LinkProbe> {
         let links = &plan.observe.bottleneck.links;
         let probes = links.iter().map(|&id| self.probe(id));
         (links.len() > 1).then(|| self.joint().merged(probes))
     }
 
-    /// Returns the metrics of the bottleneck, which are the run's own.
+    /// Returns the metrics of the bottleneck, which appear in the summary without a prefix.
     pub fn bottleneck_row(&self, plan: &Plan, span: &Span) -> Row {
         let links = &plan.observe.bottleneck.links;
         match self.joint_probe(plan) {
@@ -67,7 +66,7 @@ impl<T, W> Network<T, W> {
         }
     }
 
-    /// Jain's index over the utilisations of `links`.
+    /// Returns Jain's fairness index of the utilisations of `links`.
     fn evenness(&self, plan: &Plan, links: &[usize], span: &Span) -> f64 {
         let used = |&id: &usize| {
             let work = self.probe(id).measured_work(self.work(id, span.now));
@@ -86,7 +85,7 @@ impl<T, W> Network<T, W> {
         row
     }
 
-    /// Returns the table of queues: a row a link.
+    /// Returns the table of queues, with one row for each link.
     pub fn queue_table(&self, plan: &Plan, span: &Span) -> Table {
         let row = |id: usize| {
             let mut row = Row::default();
@@ -97,7 +96,8 @@ impl<T, W> Network<T, W> {
         table((0..plan.links.len()).map(row).collect())
     }
 
-    /// Appends the metrics of the links shown and of the media to a summary.
+    /// Appends the metrics of the shown links and of the media to a summary. A link that alone is
+    /// the bottleneck is left out, since its metrics are the run's own.
     pub fn summarise_places(&self, plan: &Plan, span: &Span, summary: &mut Table) {
         let bottleneck = &plan.observe.bottleneck;
         for id in plan.shown_links().into_iter().filter(|&id| bottleneck.links != [id]) {
@@ -108,7 +108,8 @@ impl<T, W> Network<T, W> {
         }
     }
 
-    /// Returns the table of distributions: of links shown, of the bottleneck, of groups.
+    /// Returns the table of distributions of the shown links, of a bottleneck of several links, and
+    /// of the groups.
     pub fn distributions(&self, plan: &Plan, groups: &[GroupProbe]) -> Table {
         let mut bins = Bins::default();
         for id in plan.shown_links() {
@@ -125,7 +126,7 @@ impl<T, W> Network<T, W> {
 }
 
 impl GroupProbe {
-    /// Appends the group's distributions to a table of them; the group is called `name`.
+    /// Appends the distributions of the group called `name` to a table of distributions.
     pub fn append_distributions(&self, name: &str, to: &mut Table) {
         let mut bins = Bins::default();
         bins.group(name, self);
@@ -182,7 +183,7 @@ impl Bins {
         self.times(name, "page", &probe.page);
     }
 
-    /// Appends them to a table of distributions.
+    /// Appends all bins to a table of distributions.
     fn append(self, table: &mut Table) {
         let added = self.into_table();
         if table.columns.is_empty() {

@@ -1,15 +1,18 @@
-//! Which links cost no event of their own.
+//! Roles of links that save events: which links need no events of their own.
 //!
-//! A FIFO of constant rate and delay has a closed form: a packet departs at the later of its arrival and the end of the
-//! transmission before it. Its departure is known when it comes, and nothing need happen in between: such a link is
-//! *deferred*, and its departures are booked, each at its own time, when its next event or a measurement asks for them.
+//! A FIFO of constant rate and delay has a closed form: the transmission of a packet begins at the
+//! packet's arrival or at the end of the previous transmission, whichever is later. The departure
+//! is therefore known at the arrival and needs no event. Such a link is *deferred*: its departures
+//! are booked, with their own times, at the link's next event or before a measurement.
 //!
-//! A deferred link to which packets come over one other link only is *fed* by it: that link hands over each packet, with
-//! its time of arrival, as soon as the transmission's end is known, and the arrival is no event either. A link all of
-//! whose packets go on over links that it feeds *forwards*, and has no deliveries of its own to wait for.
+//! A deferred link whose packets all come from one other link is *fed* by that link. The other link
+//! hands over each packet with its time of arrival as soon as the end of its transmission is known,
+//! so the arrival needs no event either. A link *forwards* if all its packets continue over links
+//! that it feeds; its deliveries need no events.
 //!
-//! Deferring changes no result. For that, a fed link never drops a packet, because no queue longer than
-//! [`Frames::burst`] can form in it, and delays packets, so that its deliveries come after its arrivals.
+//! Roles change no result. Two conditions ensure this: a fed link never drops a packet, because no
+//! queue longer than [`Frames::burst`] can form in it; and every link with a role delays each
+//! packet, so its deliveries are later than its arrivals.
 
 use crate::routes::Routes;
 use sojourn_plan::{Link, Plan, Transport};
@@ -18,15 +21,15 @@ use sojourn_queue::{Params as Queue, Unit};
 /// How a link's events are processed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Role {
-    /// Departures are booked later than they happen.
+    /// Whether departures are booked at a later event.
     pub deferred: bool,
-    /// Packets are handed over by the only link over which they come.
+    /// Whether the only link from which packets come hands them over in advance.
     pub fed: bool,
-    /// All packets go on over links that this one feeds.
+    /// Whether all packets continue over links that this link feeds.
     pub forwards: bool,
 }
 
-/// From where packets come to a link.
+/// The origin of the packets that arrive at a link.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
     Nowhere,
@@ -35,15 +38,15 @@ enum Source {
     Others,
 }
 
-/// Lengths of the frames in a plan.
+/// Bounds on the lengths of a plan's frames, in bytes.
 struct Frames {
     longest: u64,
     shortest: u64,
 }
 
-/// Headers of a TCP segment as an Ethernet frame, and its options at most.
+/// Bytes of the Ethernet, IP and TCP headers of a segment, and the maximum of its TCP options.
 const TCP_HEADERS: (u64, u64) = (54, 40);
-/// Headers of a datagram, and the longest payload.
+/// Bytes of the Ethernet, IP and UDP headers of a datagram, and the maximum of its payload.
 const UDP: (u64, u64) = (42, 65_535);
 
 impl Frames {
@@ -56,14 +59,16 @@ impl Frames {
         Self { longest: longest.unwrap_or(0), shortest: UDP.0 }
     }
 
-    /// Packets, and bytes, that wait at most at a link that is as fast as the one from which they come: what comes
-    /// during the transmission of a frame is no longer than that frame, but for the last that began before.
+    /// Returns the maximum backlog, in packets and in bytes, of a link that is at least as fast as
+    /// the only link from which its packets come: the frames that arrive during one transmission
+    /// are together no longer than the transmitted frame, except one whose arrival began before.
     fn burst(&self) -> (u64, u64) {
         (self.longest.div_ceil(self.shortest) + 2, 2 * self.longest)
     }
 }
 
-/// The roles of all links of a plan whose paths are known. Links that are `exact` have events at their own times.
+/// Returns the roles of all links of a plan. All paths must be known. Links in `exact` are not
+/// deferred: they have events at their own times.
 pub fn roles(plan: &Plan, routes: &Routes, exact: &[bool]) -> Vec<Role> {
     let mut sources = vec![Source::Nowhere; plan.links.len()];
     for path in routes.paths() {
@@ -92,7 +97,8 @@ pub fn roles(plan: &Plan, routes: &Routes, exact: &[bool]) -> Vec<Role> {
     roles
 }
 
-/// Finds the links that forward: a link with a packet that goes elsewhere feeds none.
+/// Sets the role `forwards`, and clears `fed` for links whose source does not forward: a link with
+/// one path that does not continue over a fed link feeds none.
 fn settle(
     roles: &mut [Role],
     routes: &Routes,
@@ -113,7 +119,8 @@ fn settle(
     }
 }
 
-/// Whether a link's wire is the same throughout, and lets no packet through at once.
+/// Returns whether a link keeps its rate and delay throughout the run, has its own transmitter and
+/// no impairments, and delays every packet.
 fn is_constant(link: &Link) -> bool {
     let params = &link.params;
     let has_own_transmitter = link.medium.is_none()
@@ -126,12 +133,12 @@ fn is_constant(link: &Link) -> bool {
         && (params.delay > 0 || params.rate.is_some() && params.overhead >= 0)
 }
 
-/// Whether a link has the closed form.
+/// Returns whether the closed form of the module's comment holds for a link.
 fn is_deferrable(link: &Link) -> bool {
     is_constant(link) && !link.host_queue && matches!(link.params.queue, Queue::Fifo(_))
 }
 
-/// Whether what comes over the link `from` can never fill the queue of `to`.
+/// Returns whether packets from the link `from` can never fill the queue of the link `to`.
 fn takes_all(from: &Link, to: &Link, frames: &Frames) -> bool {
     let (packets, bytes) = frames.burst();
     let fits = to.params.queue.limit().is_none_or(|(unit, limit)| {

@@ -1,41 +1,44 @@
-//! Routes, worked out before the run: a path is a row of link numbers, and a packet carries its
-//! place in it.
+//! Routes: a path is a sequence of link numbers, and a packet carries its position in that
+//! sequence.
 //!
-//! A shared medium is a place like a node: links lead to it, and from it each of its stations is
-//! reached without a further link.
+//! In the search for shortest paths a shared medium is a vertex like a node: links lead to it, and
+//! from it each of its stations is reached without a further link.
 
 use sojourn_plan::Plan;
 use std::collections::BTreeMap;
 
-/// The place of the next link of a packet's path.
+/// Position in the table of paths: the index of the packet's present or next link.
 pub type Place = u32;
 
-/// Ends a path.
+/// The value that ends a path, instead of a link's number.
 pub const END: u32 = u32::MAX;
 
-/// Paths between the pairs of nodes in use.
+/// The paths between all pairs of nodes for which a path was requested.
 #[derive(Clone, Debug)]
 pub struct Routes {
-    /// All paths, one after the other, each closed by [`END`].
+    /// The links of all paths, one path after the other, each followed by [`END`].
     links: Vec<u32>,
+    /// Position of the first link of the path between two nodes.
     starts: BTreeMap<(u32, u32), Place>,
-    /// Links from and to each node, then to each medium.
+    /// Links that leave each node; empty for media, whose vertices follow the nodes.
     out: Vec<Vec<u32>>,
+    /// Links that lead to each node, then to each medium.
     into: Vec<Vec<u32>>,
+    /// First and last vertex of each link.
     ends: Vec<(u32, u32)>,
     /// The media on which each node is a station.
     media: Vec<Vec<u32>>,
     /// The stations of each medium.
     stations: Vec<Vec<u32>>,
-    /// Each node's and medium's distance to some destinations.
+    /// Distance in links from each node and medium to some destinations, by destination.
     distances: BTreeMap<u32, Vec<u32>>,
 }
 
-/// Destinations whose distances are remembered.
+/// Maximum number of destinations in `distances`; the map is cleared when it is full.
 const REMEMBERED: usize = 64;
 
 impl Routes {
-    /// Routes over the links of a plan that is valid.
+    /// Returns routes over the links of a valid plan, without a path yet.
     pub fn new(plan: &Plan) -> Self {
         let (nodes, places) = (plan.nodes.len(), plan.nodes.len() + plan.media.len());
         let mut routes = Self {
@@ -64,8 +67,9 @@ impl Routes {
         routes
     }
 
-    /// Returns the first place of the shortest path from one node to another; `None` without a
-    /// path. Among shortest paths it is the one that takes the lowest link at each node.
+    /// Returns the position of the first link of the shortest path from node `from` to node `to`;
+    /// `None` if no path exists. Among shortest paths it selects the one whose link has the lowest
+    /// number at each node.
     pub fn path(&mut self, from: u32, to: u32) -> Option<Place> {
         if from == to {
             return Some(0);
@@ -73,8 +77,8 @@ impl Routes {
         if let Some(&start) = self.starts.get(&(from, to)) {
             return Some(start);
         }
-        // A host at the end of a single link is reached through it: distances are needed only to
-        // the node before, which thousands of hosts may share.
+        // A host to which a single link leads is reached only over that link. Distances to the
+        // link's first node therefore suffice, and serve all hosts behind that node.
         let (last, goal) = match (&self.into[to as usize][..], &self.media[to as usize][..]) {
             ([only], []) => (Some(*only), self.ends[*only as usize].0),
             ([], [medium]) => (None, *medium),
@@ -103,7 +107,7 @@ impl Routes {
             if node != goal
                 && let Some(medium) = (node as usize).checked_sub(self.media.len())
             {
-                // The first of the stations that are as near as the medium is.
+                // The first station whose distance is that of the medium.
                 node = *self.stations[medium]
                     .iter()
                     .find(|&&station| distance[station as usize] == nearer)
@@ -116,7 +120,8 @@ impl Routes {
         Some(start)
     }
 
-    /// Distances of all nodes and media to `to`, breadth first against the links' direction.
+    /// Returns the distances in links of all nodes and media to `to`, by a breadth-first search
+    /// against the direction of the links; [`END`] for vertices without a path to `to`.
     fn measure(&self, to: u32) -> Vec<u32> {
         let mut distance = vec![END; self.out.len()];
         distance[to as usize] = 0;
@@ -125,7 +130,8 @@ impl Routes {
         while let Some(&place) = queue.get(next) {
             next += 1;
             self.approach(place, &mut distance, &mut queue);
-            // A medium is no further than its nearest station: it takes its turn with it.
+            // A medium has the distance of its nearest station, which is the first one that the
+            // search visits.
             for &medium in self.media.get(place as usize).into_iter().flatten() {
                 if distance[medium as usize] == END {
                     distance[medium as usize] = distance[place as usize];
@@ -136,7 +142,8 @@ impl Routes {
         distance
     }
 
-    /// Measures the nodes that a link leads from to `place`.
+    /// Sets the distance of each unvisited node from which a link leads to the vertex `place`, and
+    /// appends that node to `queue`.
     fn approach(&self, place: u32, distance: &mut [u32], queue: &mut Vec<u32>) {
         for &link in &self.into[place as usize] {
             let before = self.ends[link as usize].0;
@@ -147,17 +154,17 @@ impl Routes {
         }
     }
 
-    /// Places so far; a path that is new adds some.
+    /// Returns the number of positions in use. Each new path increases it.
     pub fn places(&self) -> usize {
         self.links.len()
     }
 
-    /// All paths in use, as the links that they lead over.
+    /// Returns the link numbers of each path that was requested.
     pub fn paths(&self) -> impl Iterator<Item = &[u32]> {
         self.links.split(|&link| link == END).filter(|path| !path.is_empty())
     }
 
-    /// The link at a place of a path, or [`END`].
+    /// Returns the link at a position, or [`END`] after the last link of a path.
     #[inline]
     pub fn link(&self, place: Place) -> u32 {
         self.links[place as usize]

@@ -6,21 +6,21 @@ use sojourn_plan::{Labels, Plan, Transport, address};
 use sojourn_queue::classes::Filter;
 use sojourn_queue::{Headers, Packet as _};
 
-/// Flows of a group that are looked at, at most: others have the same hosts and ports, or ports of their own that
-/// no filter names.
+/// Maximum number of flows of a group that are tested. Further flows have the hosts and ports of a
+/// tested flow, or dynamic ports that no filter names.
 const FLOWS: u32 = 1000;
 
-/// A group of flows of which a filter selects packets.
+/// One direction of a group's packets that a filter selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selected {
     /// Index of the group.
     pub group: usize,
-    /// Whether these are the packets that go from the receiver of its data to the sender.
+    /// Whether these are the packets from the receiver of the group's data to the sender.
     pub answers: bool,
 }
 
-/// For each of `filters`, which are asked one after another, the groups of which packets on the link with the number
-/// `link` fit it first. The plan is valid.
+/// Returns, for each of `filters`, the groups of which packets on link number `link` match this
+/// filter and none before it. The plan must be valid.
 pub fn selected(plan: &Plan, link: usize, filters: &[Filter]) -> Vec<Vec<Selected>> {
     let labels = Labels::new(&plan.groups);
     let mut routes = Routes::new(plan);
@@ -60,7 +60,7 @@ pub fn selected(plan: &Plan, link: usize, filters: &[Filter]) -> Vec<Vec<Selecte
     found
 }
 
-/// Whether the path from one node to another leads over a link.
+/// Returns whether the path from node `from` to node `to` contains `link`.
 fn crosses(routes: &mut Routes, from: u32, to: u32, link: u32) -> bool {
     let Some(start) = routes.path(from, to) else { return false };
     let mut place = start;

@@ -1,4 +1,5 @@
-//! Time series of links: queues, rates, the policy's state; with further columns of the driver.
+//! Time series of links: queue lengths, rates, states of queue disciplines, and further columns
+//! whose values the caller supplies.
 
 use crate::link_report::{rate, utilisation};
 use crate::network::Network;
@@ -9,23 +10,24 @@ use sojourn_plan::Plan;
 use sojourn_queue::Discipline;
 use sojourn_units::{EPOCH, Nanos, SECOND, time::seconds};
 
-/// Samples so far, a column each.
+/// The time series of a run: the samples taken so far.
 #[derive(Clone, Debug, Default)]
 pub struct LinkSeries {
+    /// Name, unit and values of each column.
     columns: Vec<(String, &'static str, Vec<f64>)>,
-    /// Links shown, one at a time; then the bottleneck's together, if they are several.
+    /// The links of each place: one for each link shown; then all links of the bottleneck, if it
+    /// has several.
     places: Vec<Vec<usize>>,
-    /// Work of each transmitter at the last sample.
+    /// Work of the transmitters of each place at the last sample.
     work: Vec<Vec<Work>>,
     /// Packets that the queues of each place had dropped, and marked, at the last sample.
     verdicts: Vec<[u64; 2]>,
-    /// Columns before those of policies' states and of classes.
+    /// Number of columns before those of the disciplines' states and of their classes.
     fixed: usize,
 }
 
 impl LinkSeries {
-    /// Returns series without samples; `others` are columns in addition to those of links, with
-    /// their units.
+    /// Returns series without samples. `others` are the names and units of the caller's columns.
     pub fn new(plan: &Plan, others: Vec<(String, &'static str)>) -> Self {
         let mut series = Self::default();
         let bottleneck = &plan.observe.bottleneck;
@@ -58,7 +60,8 @@ impl LinkSeries {
         series
     }
 
-    /// Takes the sample at `now`, one interval of the plan's after the last, with a value for each of the other columns.
+    /// Takes the sample at `now`, which is the plan's `series_interval` after the last sample.
+    /// `others` are the values of the caller's columns.
     pub fn sample<T, W>(
         &mut self,
         net: &Network<T, W>,
@@ -101,7 +104,8 @@ impl LinkSeries {
         self.sample_states(net, plan, rows);
     }
 
-    /// Adds what a queue's policy and its classes tell, whose names are known when they do.
+    /// Adds the state of each link's queue discipline, and the backlogs of its classes. A column is
+    /// added when its name occurs for the first time; its earlier samples are NaN.
     fn sample_states<T, W>(&mut self, net: &Network<T, W>, plan: &Plan, rows: usize) {
         let columns = &mut self.columns;
         let mut next = self.fixed;
@@ -131,7 +135,7 @@ impl LinkSeries {
         }
     }
 
-    /// The table.
+    /// Returns the table of all samples.
     pub fn into_table(self) -> Table {
         let mut table = Table::default();
         for (name, unit, values) in self.columns {

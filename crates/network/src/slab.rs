@@ -1,10 +1,11 @@
-//! Packets: a small value that travels through queues, and what its hosts need, in a slab.
+//! Packets: a small value that travels through queues, and a body in a slab with the data that
+//! only hosts and ledgers need.
 
 use sojourn_link::{Corrupt, Stamped};
 use sojourn_queue::{Ecn, Headers};
 use sojourn_units::Nanos;
 
-/// The transport of a packet; the ledger keeps an account for each.
+/// The transport protocol of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Class {
@@ -15,7 +16,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// Its protocol number in the IP header.
+    /// Returns the protocol number in the IP header.
     pub fn protocol(self) -> u8 {
         match self {
             Self::Tcp => Headers::TCP,
@@ -27,7 +28,7 @@ impl Class {
 /// Number of a node; 24 bits are enough and keep [`Packet`] at 32 bytes.
 pub type Node = [u8; 3];
 
-/// Packs the number of a node.
+/// Packs the number of a node, which must be below 2^24.
 pub fn node(number: u32) -> Node {
     let [a, b, c, _] = number.to_le_bytes();
     [a, b, c]
@@ -41,13 +42,14 @@ fn number([a, b, c]: Node) -> u32 {
 /// A packet in the network.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// When it came to the queue of the link it is on.
+    /// When the packet arrived at the queue of its present link.
     pub queued_at: Nanos,
-    /// Where its body is.
+    /// Index of the packet's body in the [`Slab`].
     pub slot: u32,
-    /// Its place on its path: the link it is on, or about to enter.
+    /// The packet's position on its path (see [`Routes`](crate::Routes)): its present link, or the
+    /// link that it enters next.
     pub place: u32,
-    /// Frame length.
+    /// Frame length in bytes.
     pub len: u32,
     /// Flow hash.
     pub hash: u32,
@@ -55,9 +57,9 @@ pub struct Packet {
     pub from: Node,
     /// Receiving node.
     pub to: Node,
-    /// Code point and ECN field, as in the IP header.
+    /// The IP header's TOS byte: DSCP in the upper six bits, ECN in the lower two.
     pub tos: u8,
-    /// Its transport, and whether it was damaged.
+    /// The bits `UDP` (clear for TCP) and `DAMAGED`.
     kind: u8,
 }
 
@@ -65,7 +67,8 @@ const UDP: u8 = 1;
 const DAMAGED: u8 = 2;
 
 impl Packet {
-    /// A packet without a place in the slab yet.
+    /// Returns a packet whose body is not yet in the slab: `slot` is 0. `nodes` are sender and
+    /// receiver.
     #[inline]
     pub fn new(
         class: Class,
@@ -80,19 +83,19 @@ impl Packet {
         Self { queued_at: 0, slot: 0, place, len, hash, from, to, tos, kind }
     }
 
-    /// Its transport.
+    /// Returns the packet's transport protocol.
     #[inline]
     pub fn class(&self) -> Class {
         if self.kind & UDP == 0 { Class::Tcp } else { Class::Udp }
     }
 
-    /// Whether a bit of it was flipped.
+    /// Returns whether a link has flipped a bit of the packet.
     #[inline]
     pub fn is_damaged(&self) -> bool {
         self.kind & DAMAGED != 0
     }
 
-    /// Whether it carries Congestion Experienced.
+    /// Returns whether the packet is marked Congestion Experienced (CE).
     #[inline]
     pub fn is_ce(&self) -> bool {
         self.tos & 3 == Ecn::Ce as u8
@@ -107,8 +110,8 @@ impl sojourn_queue::Packet for Packet {
 
     #[inline]
     fn truesize(&self) -> u32 {
-        // Linux: data and shared info in a power of two, plus the sk_buff: 2304 for a full frame,
-        // 768 for a bare acknowledgment.
+        // As in Linux: the data and `skb_shared_info` take a power of two of bytes, and the sk_buff
+        // 256 more. A frame of 1514 bytes takes 2304, an acknowledgement without data 768.
         (self.len + 64 + 320).next_power_of_two() + 256
     }
 
@@ -153,7 +156,8 @@ impl sojourn_queue::Packet for Packet {
 }
 
 impl Corrupt for Packet {
-    /// The position of the flipped bit does not matter: its host's checksum detects it.
+    /// Marks the packet as damaged. The position of the flipped bit does not matter: the receiving
+    /// host's checksum detects any.
     fn corrupt(&mut self, _entropy: u32) {
         self.kind |= DAMAGED;
     }
@@ -175,10 +179,10 @@ pub struct Copies(u32);
 const TAKEN: u32 = 1 << 31;
 
 impl Copies {
-    /// A packet that a host sends.
+    /// The count of a packet that a host has just sent: one copy, which no host has received.
     pub const ONE: Self = Self(1);
 
-    /// Whether a host has taken one already, so that another is a duplicate.
+    /// Returns whether the host has received one copy, so that each further copy is a duplicate.
     #[inline]
     pub fn taken(self) -> bool {
         self.0 & TAKEN != 0
@@ -193,20 +197,21 @@ impl Copies {
 /// The data of a packet for the hosts and the ledger.
 #[derive(Clone, Copy, Debug)]
 pub struct Body<T> {
-    /// Number of the packet in the run.
+    /// Number of the packet in the run, from 0. [`Slab::insert`] sets it.
     pub number: u64,
-    /// When it is to leave its host: when that hands it to the network, or the later departure time that TCP asks
-    /// of its host's queue.
+    /// Departure time from the sending host: the time at which the host hands the packet to the
+    /// network, or the later time that TCP requests from the host's queue for pacing.
     pub sent_at: Nanos,
-    /// The receiving endpoint.
+    /// Number of the receiving endpoint, which the driver assigns.
     pub endpoint: u32,
-    /// Which connection of the flow: the endpoint's slot may belong to another by now.
+    /// Number of the connection. The receiving endpoint compares it with its own, since the
+    /// endpoint's slot may have been given to another connection meanwhile.
     pub connection: u32,
-    /// The flow whose books it is in.
+    /// Index of the account ([`FlowAccount`](sojourn_measure::FlowAccount)) that counts the packet.
     pub flow: u32,
     /// Copies in the network, and whether one has reached its host.
     pub copies: Copies,
-    /// Its content.
+    /// The packet's content.
     pub load: T,
 }
 
@@ -225,7 +230,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T: Copy> Slab<T> {
-    /// Stores a body, gives it the next number, and says where it is.
+    /// Stores a body with the next packet number, and returns its slot.
     #[inline]
     pub fn insert(&mut self, mut body: Body<T>) -> u32 {
         body.number = self.numbers;
@@ -238,31 +243,31 @@ impl<T: Copy> Slab<T> {
         (self.bodies.len() - 1) as u32
     }
 
-    /// Where the next body will be stored.
+    /// Returns the slot in which the next body will be stored.
     #[inline]
     pub fn next_slot(&self) -> u32 {
         self.free.last().copied().unwrap_or(self.bodies.len() as u32)
     }
 
-    /// The body at `slot`.
+    /// Returns the body at `slot`.
     #[inline]
     pub fn get(&self, slot: u32) -> &Body<T> {
         &self.bodies[slot as usize]
     }
 
-    /// One more copy is in the network.
+    /// Counts one more copy of the packet in the network.
     #[inline]
     pub fn copy(&mut self, slot: u32) {
         self.bodies[slot as usize].copies.0 += 1;
     }
 
-    /// A host takes one.
+    /// Records that a host has received a copy of the packet.
     #[inline]
     pub fn taken(&mut self, slot: u32) {
         self.bodies[slot as usize].copies.0 |= TAKEN;
     }
 
-    /// One copy less; the slot is free after the last.
+    /// Counts one copy of the packet less, and frees the slot after the last copy.
     #[inline]
     pub fn release(&mut self, slot: u32) {
         let body = &mut self.bodies[slot as usize];
@@ -273,12 +278,12 @@ impl<T: Copy> Slab<T> {
         }
     }
 
-    /// Bodies in use.
+    /// Returns the number of bodies in use.
     pub fn used(&self) -> usize {
         self.bodies.len() - self.free.len()
     }
 
-    /// Numbers given so far.
+    /// Returns the number of packets stored since the start.
     pub fn numbers(&self) -> u64 {
         self.numbers
     }

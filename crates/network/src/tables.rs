@@ -34,7 +34,7 @@ impl Row {
         self.0.push((name, Cell::Text(value.to_owned())));
     }
 
-    /// Appends percentiles of a histogram of nanoseconds, in seconds.
+    /// Appends quantiles, in seconds, of a histogram of times in nanoseconds.
     pub fn quantiles(&mut self, of: &Histogram, names: &[(&'static str, f64)]) {
         for &(name, q) in names {
             self.real(name, of.quantile(q) / SECOND as f64);
@@ -42,12 +42,12 @@ impl Row {
     }
 }
 
-/// The unit of a metric.
+/// Returns the unit of a metric, which must be registered.
 fn unit(name: &str) -> &'static str {
     metrics::of_column(name).unwrap_or_else(|| panic!("metric {name} is not registered")).unit
 }
 
-/// A table with one line for each row.
+/// Returns a table of these rows.
 pub fn table(rows: Vec<Row>) -> Table {
     let mut table = Table::default();
     let Some(first) = rows.first() else { return table };
@@ -79,7 +79,8 @@ pub fn table(rows: Vec<Row>) -> Table {
     table
 }
 
-/// Appends a row's values as columns called `<prefix>.<metric>`, or bare without a prefix.
+/// Appends each value of a row as a column called `<prefix>.<metric>`, or `<metric>` without a
+/// prefix.
 pub fn append(table: &mut Table, prefix: Option<&str>, row: Row) {
     for (metric, cell) in row.0 {
         let values = match cell {

@@ -1,36 +1,36 @@
-//! A monitor's counts of flows in addition to the ledger.
+//! The flow monitor's counts in addition to the ledger.
 
 use sojourn_queue::DropReason;
 use sojourn_units::Nanos;
 
-/// The counts of one direction of a flow that the ledger does not have.
+/// Counts of one direction of a flow that are not in the ledger.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Watched {
-    /// When the first packet was sent.
+    /// When the first packet was sent; `None` before.
     pub first_sent: Option<Nanos>,
-    /// When the last one was received.
+    /// When the last packet was received; `None` before the first.
     pub last_received: Option<Nanos>,
-    /// Sum of one-way delays of packets received.
+    /// Sum of the one-way delays of all packets received.
     pub delays: Nanos,
-    /// Packets dropped by measuring.
+    /// Packets dropped for [`DropReason::Measurement`].
     pub measured: u64,
 }
 
 impl Watched {
-    /// A host sent a packet.
+    /// Records that a host sent a packet at `now`.
     #[inline]
     pub fn sent(&mut self, now: Nanos) {
         self.first_sent.get_or_insert(now);
     }
 
-    /// The other host received a packet.
+    /// Records that a host received a packet at `now` that was sent at `sent_at`.
     #[inline]
     pub fn received(&mut self, now: Nanos, sent_at: Nanos) {
         self.last_received = Some(now);
         self.delays += now.saturating_sub(sent_at);
     }
 
-    /// A queue dropped a packet.
+    /// Records that a queue dropped a packet.
     #[inline]
     pub fn dropped(&mut self, reason: DropReason) {
         self.measured += u64::from(reason == DropReason::Measurement);

@@ -1,4 +1,4 @@
-//! The journal of a link that changes on the way is replayed with its changes.
+//! The journal of a link that changes during the run is replayed with the same changes.
 
 use sojourn_link::{Cells, Event, Impairments, Link, Observer, Params};
 use sojourn_network::journal::{Journal, replay};
@@ -10,14 +10,15 @@ use sojourn_units::{EPOCH, MILLISECOND, Nanos, Rate, SECOND};
 
 struct Scribe(Journal);
 
-/// Packets of class TCP acknowledge what came before.
+/// Returns the TCP header of a TCP packet: an acknowledgement number 1000 above that of the packet
+/// before.
 fn header(packet: &Packet) -> Option<TcpView> {
     let (hosts, ports, flags) = (packet.hosts(), (4000, 80), TcpView::ACK);
     let view = TcpView { hosts, ports, ack: packet.slot * 1000, flags, ..TcpView::default() };
     (packet.class() == Class::Tcp).then_some(view)
 }
 
-/// Every third packet has a mark.
+/// Returns a packet's headers; every third packet has the firewall mark 1, the others 0.
 fn headers(packet: &Packet) -> Headers {
     let protocol = packet.class().protocol();
     Headers { protocol, ports: (4000, 80), mark: u32::from(packet.slot.is_multiple_of(3)) }
@@ -87,7 +88,7 @@ fn plan() -> Plan {
     }
 }
 
-/// The journal of a link of this plan that a thousand packets cross in a second.
+/// Returns the journal of the plan's link, with the arrivals of 1000 packets in one second.
 fn journal(plan: &Plan, seed: u64, acknowledgements: bool) -> Journal {
     let planned = &plan.links[0];
     let mut schedule = sojourn_plan::Schedule::new(&planned.params, &planned.changes);
@@ -157,7 +158,7 @@ fn a_replay_filters_by_what_the_journal_says() {
     let left = journal.entries().iter().filter(|e| e.what == Event::Departed);
     let order: Vec<u32> = left.map(|e| e.packet).collect();
     let place = |number: u32| order.iter().position(|packet| *packet == number);
-    // While the rate is low, packets with a mark overtake those before them.
+    // While the rate is low, packets with mark 1 overtake earlier packets.
     let ahead = (3..999).step_by(3).filter(|&n| place(n).is_some() && place(n) < place(n - 1));
     assert!(ahead.count() > 50);
     assert_eq!(replay(&plan, 7, 0, &journal).unwrap().arrivals, 1000);

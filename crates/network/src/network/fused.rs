@@ -1,4 +1,5 @@
-//! Links without events of their own: packets are handed over, and events on the way are booked later.
+//! Links without events of their own: a link hands packets over to the next link in advance, and
+//! its own events are booked later. See [`crate::roles`].
 
 use super::{NONE, Network, Seen, Tap, View};
 use crate::roles::{Role, roles};
@@ -18,8 +19,8 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Watch<Packet> for Tap<'_, T, W> 
 }
 
 impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
-    /// Has links cost no event of their own where that changes no result. The flows' paths are known, and no packet has
-    /// been sent.
+    /// Gives links the roles that save events without a change of results. Must be called when all
+    /// paths are known and before the first packet is sent.
     pub fn fuse(&mut self, plan: &Plan) {
         if !self.options.fused {
             return;
@@ -40,8 +41,8 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         }
     }
 
-    /// Gives all links events of their own from `now` on. Packets that were handed over are still on the links over
-    /// which they come.
+    /// Gives all links events of their own from `now` on. Packets that were handed over in advance
+    /// are still on the link from which they come.
     pub(super) fn split(&mut self, now: Nanos) {
         self.catch_up(now);
         for id in std::mem::take(&mut self.fused) {
@@ -53,8 +54,9 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         }
     }
 
-    /// The path from one node to another; `None` without a path. A path that is new may lead over links
-    /// whose packets all came over one other link, so all links have events of their own then.
+    /// Returns the path from node `from` to node `to`; `None` if no path exists. A new path may
+    /// bring packets from a second link to a link that was fed by only one, so all links then get
+    /// events of their own.
     pub fn path(&mut self, now: Nanos, from: u32, to: u32) -> Option<Place> {
         let known = self.routes.places();
         let path = self.routes.path(from, to);
@@ -64,7 +66,8 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         path
     }
 
-    /// Books the events before `now` of links without turns of their own, so that measurements can read them.
+    /// Books the events before `now` of links without events of their own, so that their state and
+    /// measurements are up to date.
     pub fn catch_up(&mut self, now: Nanos) {
         for i in 0..self.fused.len() {
             let id = self.fused[i];
@@ -73,7 +76,8 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
                 self.book(now - 1, id, role);
                 continue;
             }
-            // Each arrival is a call, as it would be if it were an event: a policy's state is as of the last call.
+            // One call for each arrival, as with events: a discipline's state is as of its last
+            // call.
             while let at = self.hops[id as usize].port.link().next_arrival()
                 && at < now
             {
@@ -83,7 +87,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         debug_assert!(self.moving.is_empty(), "something was due before {now}");
     }
 
-    /// Lets `call` do something with the deferred link `id`.
+    /// Calls `call` with the deferred link `id` and with the [`Tap`] that records its events.
     #[inline]
     fn direct<R>(
         &mut self,
@@ -95,7 +99,8 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         self.tapped(id, view, |port, _, tap| call(port.plain(), tap))
     }
 
-    /// Books the events on the deferred link `id` until `now`. Packets that it forwards were handed over before.
+    /// Books the events on the deferred link `id` until `now`. If the link forwards, its packets
+    /// were handed over before, and those that have arrived are removed from it.
     #[inline]
     fn book(&mut self, now: Nanos, id: u32, role: Role) {
         if self.hops[id as usize].port.plain().is_behind(now) {
@@ -106,7 +111,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         }
     }
 
-    /// The deferred link `id` is due: packets arrive at its far end.
+    /// Runs the deferred link `id`: moves on the packets that are due at its far end.
     #[inline]
     pub(super) fn run_deferred(&mut self, now: Nanos, id: u32) {
         loop {
@@ -125,7 +130,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         }
     }
 
-    /// Brings a packet to the deferred link `id`.
+    /// Offers a packet to the deferred link `id`.
     #[inline]
     pub(super) fn bring(&mut self, now: Nanos, id: u32, packet: Packet) {
         let role = self.hops[id as usize].role;
@@ -143,7 +148,8 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         }
     }
 
-    /// Hands over the packets whose transmission on link `id`, which is not deferred, has begun.
+    /// Hands over the packets whose transmission on link `id` has begun. The link forwards and is
+    /// not deferred.
     pub(super) fn hand_over(&mut self, now: Nanos, id: u32) {
         loop {
             let hop = &mut self.hops[id as usize];
@@ -157,7 +163,8 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         }
     }
 
-    /// Announces a packet to the next link on its path, to which it comes at `at`.
+    /// Announces a packet to the next link on its path, at which it will arrive at `at`; if that
+    /// link forwards, also to the links after it.
     #[inline]
     fn feed(&mut self, now: Nanos, mut at: Nanos, mut packet: Packet) {
         loop {

@@ -1,4 +1,4 @@
-//! The network: links with their probes, packets on their paths, the books.
+//! The network: links with their probes, packets on their paths, and the accounts of flows.
 
 use crate::changes::Changes;
 use crate::deadlines::Deadlines;
@@ -34,19 +34,20 @@ pub struct Seen<'a, T> {
 struct Hop {
     port: Port,
     probe: LinkProbe,
-    /// The hash of what happened on it.
+    /// Hash of the packet events on the link.
     trace: TraceHash,
-    /// Packets that reached its far end when another one came to it, and move on in its own turn.
+    /// Packets that reached the link's far end while another packet was offered to the link. They
+    /// move on when the link is run next.
     landed: Vec<Packet>,
-    /// How its events are processed.
+    /// How the link's events are processed.
     role: Role,
-    /// Packets that it has handed over, if it forwards and is not deferred.
+    /// Number of packets handed over to the next links, if the link forwards and is not deferred.
     handed: u64,
-    /// Whether the observer sees it.
+    /// Whether the observer receives the link's events.
     observed: bool,
-    /// Its number in a bottleneck of several links, or [`NONE`].
+    /// Index of the link in a bottleneck of several links, or [`NONE`].
     member: u32,
-    /// Its rate is not the same throughout.
+    /// Whether the link's rate may change during the run.
     varies: bool,
 }
 
@@ -55,7 +56,7 @@ impl Hop {
         self.port.work(now, self.varies)
     }
 
-    /// When it has its next event.
+    /// Returns the time of the link's next event, or [`NEVER`].
     #[inline]
     fn next_event(&self) -> Nanos {
         let link = match &self.port {
@@ -70,65 +71,68 @@ impl Hop {
     }
 }
 
-/// Not one of several.
+/// The link is not in a bottleneck of several links.
 const NONE: u32 = u32::MAX;
 
-/// Links, and the packets in them.
+/// The links of a plan, and the packets in them.
 #[derive(Clone, Debug)]
 pub struct Network<T, W> {
-    /// Sees the events on the links chosen by [`Network::observe_link`], and reads TCP headers on all.
+    /// Receives the events on the links chosen by [`Network::observe_link`], and provides the
+    /// packet headers on all links.
     pub observer: W,
     hops: Vec<Hop>,
     media: Vec<Medium>,
-    /// Links with a role.
+    /// Numbers of the links whose role is not the default one.
     fused: Vec<u32>,
-    /// Of links that change, if there are any.
+    /// The planned changes of links; `None` if the plan has none.
     changes: Option<Box<Changes>>,
     /// The measurements of a bottleneck of several links together.
     joint: Joint,
-    /// When each link is due.
+    /// Time of each link's next event.
     pub due: Deadlines,
-    /// Paths.
+    /// The paths of packets.
     pub routes: Routes,
     /// Bodies of the packets in the network.
     pub slab: Slab<T>,
-    /// The books of each flow, by direction.
+    /// Packet accounts, one for each direction of a flow (see [`Network::open_account`]).
     pub accounts: Vec<FlowAccount>,
-    /// The monitor's counts, by direction; empty without a monitor.
+    /// The monitor's counts, with the indices of `accounts`; empty without a monitor.
     pub watched: Vec<Watched>,
-    /// The hash of what hosts received.
+    /// Hash of the packets that hosts received.
     hosts: TraceHash,
-    /// Packets on their way into their next link.
+    /// Packets that have reached the far end of a link and are about to enter the next one.
     moving: Vec<Packet>,
-    /// Packets that have reached their hosts.
+    /// Packets that have reached their hosts and wait for [`Network::next_arrival`].
     arrived: Vec<Packet>,
     options: Options,
 }
 
-/// The measurements, fixed for the run.
+/// Options of a network, which stay the same during the run.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a thing of its own to have or not")]
 pub struct Options {
-    /// Hash every packet event.
+    /// Whether every packet event is hashed.
     pub trace: bool,
-    /// Histograms and averages at the links; the books are always kept.
+    /// Whether links have histograms and averages. Ledgers and accounts exist in any case.
     pub probes: bool,
-    /// Times and delays of each flow for the monitor.
+    /// Whether the times and delays of each flow are recorded for the monitor.
     pub monitor: bool,
-    /// Links may be changed by [`Network::set`].
+    /// Whether the caller may change links by [`Network::set`].
     pub adjustable: bool,
-    /// Links may cost no event of their own. That changes no result; without it there is something to compare with.
+    /// Whether [`Network::fuse`] has an effect. Results are the same without it; tests compare
+    /// both.
     pub fused: bool,
 }
 
-/// Receives the events of one link: measures, keeps the accounts of flows, and notifies the
+/// Receives the events of one link, measures them, updates the accounts of flows, and notifies the
 /// observer.
 struct Tap<'a, T, W> {
     link: u32,
     observed: bool,
-    /// Delivered packets were handed over before.
+    /// Whether delivered packets need no further step, as in [`View`].
     forwards: bool,
     options: Options,
+    /// Whether the link dropped a packet on its arrival.
     refused: bool,
     probe: &'a mut LinkProbe,
     observer: &'a mut W,
@@ -139,18 +143,20 @@ struct Tap<'a, T, W> {
     delivered: &'a mut Vec<Packet>,
 }
 
-/// What becomes of the events on a link and of the packets that arrive at its far end.
+/// How the events on a link, and the packets that arrive at its far end, are processed.
 #[derive(Clone, Copy, Debug)]
 struct View {
-    /// The observer sees the events.
+    /// Whether the observer receives the events.
     observed: bool,
-    /// Arrivals need no step: the packets were handed over before, or the caller takes them.
+    /// Whether packets at the far end need no further step, because they were handed over before
+    /// or because the caller takes them.
     forwards: bool,
-    /// Packets that arrive move on in the link's own turn, not at once.
+    /// Whether packets at the far end wait until the link is run, instead of moving on at once.
     lands: bool,
 }
 
-/// How the trace hash has an event, and its verdict.
+/// Returns the kind and the verdict with which an event enters the trace hash; `None` if it does
+/// not.
 #[inline]
 fn traced(event: Event) -> Option<(Kind, u8)> {
     let plain = |kind| Some((kind, 0));
@@ -165,7 +171,7 @@ fn traced(event: Event) -> Option<(Kind, u8)> {
         Event::Lost => plain(Kind::Lost),
         Event::Duplicated => plain(Kind::Duplicated),
         Event::Corrupted(_) => plain(Kind::Corrupted),
-        // That a packet has left a link goes without saying.
+        // The packet's next event, on the next link or at its host, implies the delivery.
         Event::Delivered => None,
     }
 }
@@ -254,7 +260,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Observer<Packet> for Tap<'_, T, 
 }
 
 impl<T, W> Network<T, W> {
-    /// The links of a plan, empty.
+    /// Returns the network of a plan, without packets.
     pub fn new(plan: &Plan, seed: u64, options: Options, observer: W) -> Self {
         let mut hops: Vec<_> = plan
             .links
@@ -268,7 +274,8 @@ impl<T, W> Network<T, W> {
                 handed: 0,
                 observed: false,
                 member: NONE,
-                // Capacity that other stations on a shared medium leave is not its own.
+                // On a shared medium the available capacity depends on other stations, so the share
+                // of busy time is used instead.
                 varies: link.medium.is_none() && (link.varies() || options.adjustable),
             })
             .collect();
@@ -298,7 +305,7 @@ impl<T, W> Network<T, W> {
         }
     }
 
-    /// Opens the books of one direction of a flow.
+    /// Adds the account of one direction of a flow, and returns its index.
     pub fn open_account(&mut self) -> u32 {
         self.accounts.push(FlowAccount::default());
         if self.options.monitor {
@@ -307,17 +314,18 @@ impl<T, W> Network<T, W> {
         (self.accounts.len() - 1) as u32
     }
 
-    /// When links change next, if they do: [`Network::change_links`] is to be called then.
+    /// Returns the time of the next planned change, at which [`Network::change_links`] must be
+    /// called; `None` without a further change.
     pub fn next_change(&self) -> Option<Nanos> {
         self.changes.as_ref().and_then(|changes| changes.next_at())
     }
 
-    /// The probe of a link.
+    /// Returns the probe of a link.
     pub fn probe(&self, id: usize) -> &LinkProbe {
         &self.hops[id].probe
     }
 
-    /// A link.
+    /// Returns a link.
     pub fn link(&self, id: usize) -> &Link<Packet> {
         self.hops[id].port.link()
     }
@@ -327,12 +335,12 @@ impl<T, W> Network<T, W> {
         self.hops[id].work(now)
     }
 
-    /// All media.
+    /// Returns all shared media.
     pub fn media(&self) -> &[Medium] {
         &self.media
     }
 
-    /// A medium.
+    /// Returns a shared medium.
     pub fn medium(&self, id: usize) -> &Medium {
         &self.media[id]
     }
@@ -342,7 +350,8 @@ impl<T, W> Network<T, W> {
         &self.joint
     }
 
-    /// The hash of all packet events so far: of each link's, in the plan's order, and of hosts'. 0 if they are not hashed.
+    /// Returns the hash of all packet events so far: of each link in the plan's order, then of the
+    /// hosts. It is 0 if packet events are not hashed.
     pub fn trace_hash(&self) -> u128 {
         if !self.options.trace {
             return 0;
@@ -351,13 +360,14 @@ impl<T, W> Network<T, W> {
         TraceHash::of_places(places).value()
     }
 
-    /// Events on links so far: packets that reached a far end, and transmissions of packets that had waited.
+    /// Returns the number of events on links so far. An event is the arrival of a packet at a
+    /// link's far end, or the start of transmission of a packet that had waited.
     pub fn events(&self) -> u64 {
         let events = |hop: &Hop| hop.port.link().ledger().delivered.packets + hop.probe.waited;
         self.hops.iter().map(events).sum()
     }
 
-    /// The warm-up is over.
+    /// Begins the measurements of all links anew, at the end of the warm-up.
     pub fn restart(&mut self, now: Nanos) {
         for hop in &mut self.hops {
             hop.probe.restart(now, *hop.port.link().ledger(), hop.work(now));
@@ -365,13 +375,14 @@ impl<T, W> Network<T, W> {
         self.joint.restart(now);
     }
 
-    /// Audits the ledgers: of each link against its queue and its line, and of flows against links.
+    /// Audits the ledgers: compares each link's ledger with the packets in its queue and on its
+    /// line, and the accounts of flows with the ledgers of all links.
     ///
     /// # Errors
-    /// If flows and links differ.
+    /// If the accounts of flows differ from the ledgers of links.
     ///
     /// # Panics
-    /// If a link's ledger is not what its queue and line hold.
+    /// If a link's ledger differs from the contents of its queue and line.
     pub fn audit(&self) -> Result<(), Imbalance> {
         let mut inside = Count::default();
         for hop in &self.hops {
@@ -386,14 +397,14 @@ impl<T, W> Network<T, W> {
 }
 
 impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
-    /// Lets the observer see the events on a link. All links have events of their own from then on; those before `now`
-    /// have been processed.
+    /// Makes the observer receive the events on a link from `now` on. From then on all links have
+    /// events of their own. The caller has processed all events before `now`.
     pub fn observe_link(&mut self, now: Nanos, id: usize) {
         self.hops[id].observed = true;
         self.split(now);
     }
 
-    /// A host hands a packet to the network.
+    /// Sends a packet from its host into the network.
     #[inline]
     pub fn send(&mut self, now: Nanos, mut packet: Packet, body: Body<T>) {
         self.accounts[body.flow as usize].sent.count(packet.len);
@@ -405,7 +416,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         self.settle(now);
     }
 
-    /// Runs link `id`, which is due at `now`.
+    /// Processes the events of link `id`, which is due at `now`.
     #[inline]
     pub fn run(&mut self, now: Nanos, id: u32) {
         if self.hops[id as usize].role.deferred {
@@ -418,8 +429,8 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         self.settle(now);
     }
 
-    /// Changes the links whose changes are due up to `now`, each at its own time. Events due before
-    /// a change must have been run; events due at the same time find the changed link.
+    /// Makes the planned changes of links that are due up to `now`, each at its own time. Events
+    /// due before a change must have been processed; events due at the same time must follow it.
     #[cold]
     pub fn change_links(&mut self, now: Nanos) {
         let Some(mut changes) = self.changes.take() else { return };
@@ -434,27 +445,27 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         debug_assert!(self.moving.is_empty(), "something was due before {at}");
     }
 
-    /// Gives a link new parameters at `now`, its queue's too.
+    /// Gives a link and its queue new parameters at `now`.
     ///
     /// # Errors
-    /// If the queue is to become another discipline; the link is as it was then.
+    /// If `params` have another queue discipline; the link stays unchanged then.
     pub fn set(&mut self, now: Nanos, id: u32, params: &Params) -> Result<(), OtherDiscipline> {
         let mut changed = Ok(());
         self.with_port(now, id, false, |port, media, tap| {
             changed = port.change(now, params, media, tap);
         });
-        // Its next event may be another one now, and its backlog may have been cut.
+        // The change may have moved the link's next event or shortened its queue.
         self.run(now, id);
         changed
     }
 
-    /// A host takes a packet that has reached it.
+    /// Passes a packet to the host that it has reached, and returns the packet's body.
     #[inline]
     pub fn receive(&mut self, now: Nanos, packet: &Packet) -> Body<T> {
         let body = *self.slab.get(packet.slot);
         let account = &mut self.accounts[body.flow as usize];
         let kind = if packet.is_damaged() {
-            // To the host it is a packet lost, and so it is in the flow's books.
+            // The host discards the packet, so the flow's account counts it as lost.
             account.lost.count(packet.len);
             Kind::Discarded
         } else {
@@ -472,7 +483,8 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         body
     }
 
-    /// Packets that have reached their hosts wait here, in order, to be taken.
+    /// Returns the next packet that has reached its host, in the order of arrival. `taken` counts
+    /// the packets returned since the last `None`; the caller starts with 0.
     #[inline]
     pub fn next_arrival(&mut self, taken: &mut usize) -> Option<Packet> {
         if let Some(&packet) = self.arrived.get(*taken) {
@@ -484,8 +496,9 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         None
     }
 
-    /// Lets `call` do something with link `id`, and says whether it refused a packet. What reaches the far end moves on
-    /// at once if it is the link's turn, and else it `lands`.
+    /// Calls `call` with the port of link `id`, and updates the link's next event. Returns whether
+    /// the link dropped a packet on its arrival. If `lands`, packets that reach the far end wait
+    /// until the link is run next; otherwise they move on at once.
     #[inline]
     fn with_port(
         &mut self,
@@ -504,7 +517,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         refused
     }
 
-    /// As [`Self::with_port`], but leaves the link's next event as it was.
+    /// Does the same as [`Self::with_port`], but does not update the link's next event.
     #[inline]
     fn call(
         &mut self,
@@ -527,7 +540,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         refused
     }
 
-    /// Lets `call` do something with link `id`, whose events the network records.
+    /// Calls `call` with the port of link `id` and with the [`Tap`] that records the link's events.
     #[inline]
     fn tapped<R>(
         &mut self,
@@ -553,7 +566,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         call(&mut hop.port, &mut self.media, &mut tap)
     }
 
-    /// Offers a packet to the link at its place.
+    /// Offers a packet to the link at the packet's position on its path.
     #[inline]
     fn enter(&mut self, now: Nanos, mut packet: Packet) {
         let id = self.routes.link(packet.place);
@@ -568,7 +581,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         }
     }
 
-    /// Moves a delivered packet on, into its next link or to its host.
+    /// Moves a delivered packet into its next link or to its host.
     #[inline]
     fn move_on(&mut self, now: Nanos, mut packet: Packet) {
         packet.place += 1;
@@ -579,7 +592,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         }
     }
 
-    /// Moves delivered packets on, each into its next link or to its host.
+    /// Moves all delivered packets, each into its next link or to its host.
     #[inline]
     fn settle(&mut self, now: Nanos) {
         let mut next = 0;
