@@ -243,7 +243,9 @@ def test_the_command_ends_like_its_programs(tmp_path: Path, status: int) -> None
 def test_a_server_that_does_not_listen_is_told(linux: LinuxEngine, tmp_path: Path) -> None:
     server = "server = 'python3 -c \"raise SystemExit({port})\"'"
     made = scenario(tmp_path, 'client = "python3 -c 1"', server)
-    with pytest.raises(LabError, match=r"server of `own.0`: `python3 .*did not listen on port"):
+    with pytest.raises(
+        LabError, match=r"server of `own.0`: `python3 .*ended before it listened on port"
+    ):
         linux.simulate(made.plan_json, 1)
 
 

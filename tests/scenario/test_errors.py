@@ -228,7 +228,7 @@ def test_mistakes_of_all_stages_are_told_at_once() -> None:
         (10, "links.uplink.netem", "dealy"),
         (13, "links.loop", "must not join `a` to itself"),
         (17, "links.loop.changes.0", "must set a rate"),
-        (21, "flows.0.to", "unknown host `ips`: no link ends there"),
+        (21, "flows.0.to", "unknown host `ips`: no link has this end"),
         (23, "flows.0.stop", "must be after the start"),
         (27, "flows.1.to", "no links lead from `home` to `a`"),
         (29, "flows.1.udp", "`bulk` needs TCP"),

@@ -210,7 +210,7 @@ def test_a_stopped_run_is_no_failure_and_finished_runs_are_kept(tmp_path: Path) 
 
 def test_names_of_engines() -> None:
     assert [kind.name for kind in engines.chosen("sim, linux")] == ["sim", "linux"]
-    there = "Existing: sim, linux, linux-wire, wire"
+    there = "There are sim, linux, linux-wire, wire"
     with pytest.raises(EngineError, match=f"did you mean `linux`\\? {there}"):
         engines.chosen("sim,linus")
     with pytest.raises(EngineError, match="twice"):

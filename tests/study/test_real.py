@@ -182,7 +182,7 @@ def test_combinations_have_names_and_wrong_questions_are_refused() -> None:
 def test_compare_policies_of_a_balancer(tmp_path: Path) -> None:
     servers = Scenario.load(HOME.parent / "servers.toml").replace(duration="4s", warmup="1s")
     vary = {"balancers.lb.policy": ["round-robin", "iqlb", "least-connections"]}
-    with pytest.raises(StudyError, match=r"measured at balancers, such as lb\.misplaced"):
+    with pytest.raises(StudyError, match=r"is a metric of balancers, such as lb\.misplaced"):
         compare(servers, [], 2, "lbb.misplaced", vary=vary)
     with pytest.raises(StudyError, match="the bottleneck here is servers"):
         compare(servers, [], 2, "server1.utilisation_jain", vary=vary)

@@ -81,12 +81,12 @@ fn decisions_stand() {
 }
 
 #[test]
-fn breaches_of_the_contract_are_told_once_and_do_not_stand() {
+fn breaches_of_the_contract_are_reported_once_and_undone() {
     let cases: [(Change, Ack, &str); 6] = [
         (|window, _| window.cwnd = 999, ack(1000), "at least one segment (1000)"),
         (|window, _| window.cwnd = u64::MAX, ack(1000), "at most 1073741824"),
         (|window, _| window.ssthresh = 1999, ack(1000), "at least two segments (2000)"),
-        (|window, _| window.mss = 1, ack(1000), "the segment size is the transport's"),
+        (|window, _| window.mss = 1, ack(1000), "only the transport may set the segment size"),
         (|window, _| window.cwnd += 1, Ack { cwnd_limited: false, ..ack(9) }, "RFC 7661"),
         (|window, _| window.cwnd -= 1, Ack { in_recovery: true, ..ack(9) }, "losses are repaired"),
     ];

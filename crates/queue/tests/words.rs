@@ -216,7 +216,7 @@ fn errors_help() {
     assert_eq!(error("codle"), "unknown queue `codle`: did you mean `codel`?");
     assert_eq!(error("codel limit 0"), "`limit` must be above 0");
     assert!(error("codel target five").contains("a time, such as 5ms"));
-    assert!(error("codel limit 5000000000").contains("too large"));
+    assert!(error("codel limit 5000000000").contains("must fit into 32 bits"));
     assert!(error("red").contains("needs `limit`"));
     assert!(error("red limit 60000 min 9000 max 8999").contains("below `min`"));
     assert!(error("red limit 60000 nodrop").contains("without `ecn`"));
