@@ -333,8 +333,7 @@ impl Occupied {
         }
     }
 
-    /// Returns the first slot in use from `from` on; if there is none, the first slot in use of
-    /// all.
+    /// Returns the first slot in use from `from` on, or else the first slot in use of all.
     #[inline]
     fn next(&self, from: usize) -> Option<usize> {
         let word = self.slots[from / 64] >> (from % 64);

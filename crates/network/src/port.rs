@@ -10,7 +10,7 @@ use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos};
 
 /// A link by the kind of its transmitter.
-#[expect(clippy::large_enum_variant, reason = "nearly all are links, and stand in a row")]
+#[expect(clippy::large_enum_variant, reason = "nearly all ports are links, without indirection")]
 #[derive(Clone, Debug)]
 pub enum Port {
     /// A link with its own transmitter and nothing else.

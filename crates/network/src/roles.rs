@@ -1,9 +1,9 @@
 //! Roles of links that save events: which links need no events of their own.
 //!
 //! A FIFO of constant rate and delay has a closed form: the transmission of a packet begins at the
-//! packet's arrival or at the end of the previous transmission, whichever is later. The departure
-//! is therefore known at the arrival and needs no event. Such a link is *deferred*: its departures
-//! are booked, with their own times, at the link's next event or before a measurement.
+//! packet's arrival, or at the end of the previous transmission if that is later. The departure is
+//! therefore known at the arrival and needs no event. Such a link is *deferred*: its departures are
+//! booked, with their own times, at the link's next event or before a measurement.
 //!
 //! A deferred link whose packets all come from one other link is *fed* by that link. The other link
 //! hands over each packet with its time of arrival as soon as the end of its transmission is known,

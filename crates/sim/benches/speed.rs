@@ -1,5 +1,5 @@
-//! Wall time of whole runs and of the event queue. Instruction counts, which a busy machine does not
-//! disturb, are counted by `bench/counts`.
+//! Wall time of whole runs and of the event queue. `bench/counts` measures instruction counts,
+//! which do not depend on other processes.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -12,7 +12,7 @@ fn main() {
     divan::main();
 }
 
-/// About 165,000 packets through the bottleneck: two seconds at 1 Gbit/s.
+/// Returns a plan in which about 165,000 packets cross the bottleneck: 1 Gbit/s for two seconds.
 fn dumbbell(flows: u32, queue: &str) -> Plan {
     Dumbbell::new(flows as usize, 1_000_000_000, 10 * MS, queue)
         .group("ftp", flows, tcp("cubic"), "bulk")
@@ -44,7 +44,7 @@ fn udp_through_one_queue(bencher: divan::Bencher) {
     bencher.counter(ItemsCount::new(148_600u32)).bench_local(|| run(&plan, 1).unwrap().events);
 }
 
-/// Moves the earliest of `n` deadlines behind the others, as a busy link does.
+/// Moves the earliest of `n` deadlines behind all others, as for a busy link.
 #[divan::bench(args = [10, 100, 1_000, 10_000])]
 fn deadlines(bencher: divan::Bencher, n: u32) {
     let mut queue = Deadlines::new(n);

@@ -1,4 +1,4 @@
-//! Writes a bottleneck's capture to standard output, to be looked at with tshark.
+//! Writes a bottleneck's capture in pcap format to standard output, for tshark.
 
 #[path = "../tests/common/mod.rs"]
 mod common;

@@ -1,5 +1,6 @@
-//! One run of a plan by its name, for counting instructions: prints packets, events and the trace hash.
-//! A second argument is the duration in milliseconds; the difference of two durations is the steady state's.
+//! Runs the plan with a given name once, for counting instructions, and prints packets, events and
+//! the trace hash. The second argument is the duration in milliseconds; the difference of the
+//! counts of two durations excludes the start of the run.
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
@@ -13,7 +14,8 @@ use sojourn_plan::{Bottleneck, Link, Node, Plan, Transport};
 
 type Make = fn() -> Plan;
 
-/// The plans by name. Six are counted as a gate (`bench/counts`); the rest shows how costs grow.
+/// The plans by name. `bench/counts` checks the instruction counts of six; the others show how
+/// costs grow.
 const PLANS: [(&str, Make); 10] = [
     ("hundred", || bulk(100, 100, 1_000_000_000, 1_000, "pfifo limit 1000p")),
     ("slow", || bulk(64, 64, 10_000_000, 20_000, "pfifo limit 300p")),
@@ -27,7 +29,7 @@ const PLANS: [(&str, Make); 10] = [
     ("steady-100000", || steady(100_000, 500)),
 ];
 
-/// Bulk transfers over a bottleneck, for so many milliseconds.
+/// Returns a plan of bulk transfers over a bottleneck, for `duration` milliseconds.
 fn bulk(hosts: usize, flows: u32, rate: u64, duration: u64, queue: &str) -> Plan {
     lasting(
         duration,
@@ -35,7 +37,8 @@ fn bulk(hosts: usize, flows: u32, rate: u64, duration: u64, queue: &str) -> Plan
     )
 }
 
-/// TCP flows that are offered 100 kbit/s each, over a bottleneck that has a fifth more.
+/// Returns a plan of TCP flows with an offered load of 100 kbit/s each, over a bottleneck whose
+/// rate is 20 % above the total load.
 fn steady(flows: u32, duration: u64) -> Plan {
     let rate = u64::from(flows) * 120_000;
     let dumbbell = Dumbbell::new(100, rate, 10 * MS, "pfifo limit 100000p");
@@ -59,8 +62,9 @@ fn datagrams() -> Plan {
         .plan
 }
 
-/// Hosts at 1 Gbit/s on leaves, and a permutation of bulk transfers between leaves. Each leaf is reached over
-/// one spine, which its number chooses, at a quarter of what its hosts can take.
+/// Returns a plan of a leaf-spine network with hosts at 1 Gbit/s and one bulk transfer from each
+/// host to a host of another leaf. All traffic to a leaf crosses one spine, selected by the leaf's
+/// number, over a link with a quarter of the total rate of the leaf's hosts.
 fn leaf_spine(leaves: usize, hosts: usize, spines: usize) -> Plan {
     const GBIT: u64 = 1_000_000_000;
     let mut plan = lasting(20, Dumbbell::new(1, GBIT, 0, "pfifo limit 1p"));

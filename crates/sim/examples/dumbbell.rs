@@ -1,4 +1,5 @@
-//! How fast the simulator is: bottleneck packets per CPU-second, with and without hash and probes.
+//! Measures the simulator's speed in bottleneck packets per CPU-second, with and without trace hash
+//! and probes.
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
@@ -11,7 +12,8 @@ use common::{Dumbbell, MS, metric, tcp};
 use sojourn_sim::{Control, Options, run_with};
 use std::fs;
 
-/// CPU time of this process in seconds: on a shared machine wall time says little.
+/// Returns the CPU time of this process in seconds, which other processes affect less than wall
+/// time.
 fn cpu() -> f64 {
     let stat = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     stat.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1e9
@@ -39,7 +41,8 @@ fn main() {
             )
             .unwrap();
             let seconds = cpu() - before;
-            // Departures are counted after the warm-up only; the whole run takes the time.
+            // Departures are counted only after the warm-up, a twentieth of the run; the CPU time
+            // is that of the whole run.
             let packets = metric(&record, "departures") * 20.0 / 19.0;
             println!(
                 "{flows:5} {trace:>5} {probes:>5} {:10.0} {:14.2} {:10.0} {:12.3} {:6.4} {:10.0}",

@@ -1,4 +1,5 @@
-//! Plans at random, a line of JSON each: `random_plans COUNT SEED`. Equal arguments give equal plans.
+//! Prints random plans, one line of JSON for each: `random_plans COUNT SEED`. Equal arguments give
+//! equal plans.
 
 #[path = "../tests/common/mod.rs"]
 mod common;

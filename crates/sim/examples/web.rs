@@ -1,4 +1,4 @@
-//! How fast Web traffic is simulated: sessions over 10 Mbit/s, as in the tail-drop study.
+//! Measures the speed of simulated Web sessions over 10 Mbit/s, as in the study `taildrop`.
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,

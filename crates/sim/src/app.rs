@@ -1,4 +1,4 @@
-//! The contract of applications with the engine.
+//! The interface between applications and the engine.
 
 use crate::load::Datagram;
 use crate::world::{Change, Handle, World};
@@ -7,44 +7,46 @@ use sojourn_network::Row;
 use sojourn_plan::{Flow, Group, PlanError};
 use sojourn_units::Nanos;
 
-/// The declarations of a plan: an application is made from the ones that it knows.
+/// A plan's declaration of an application.
 #[derive(Clone, Copy, Debug)]
 pub enum Declared<'a> {
-    /// A flow of a group. Its application has the flow's number.
+    /// A group and one of its flows. The application has the flow's number.
     Flow(&'a Group, &'a Flow),
-    /// One of the plan's own applications, and its number among them.
+    /// One of the plan's own applications, with its index among them.
     App(usize, &'a sojourn_plan::App),
 }
 
 /// An event that concerns an application.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
-    /// A datagram has come to the flow's receiver after this delay.
+    /// A datagram has reached the flow's receiver, with this one-way delay.
     Datagram(Datagram, Nanos),
-    /// Something happened to a connection of the application.
+    /// A connection of the application has changed.
     Connection(Handle, Change),
 }
 
 /// The results of an application, at the end of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Payload that came to its receiver; TCP's own count if `None`.
+    /// Bytes of payload that reached the receiver since the end of the warm-up; `None` if TCP's
+    /// count is to be used.
     pub bytes: Option<u64>,
-    /// Writes of a packet source over TCP, refused ones too.
+    /// Writes of a packet source over TCP, including refused writes.
     pub writes: u64,
-    /// Refused writes.
+    /// Writes that were refused because the send buffer was full.
     pub refused: u64,
-    /// Interarrival jitter in seconds, or not a number.
+    /// Interarrival jitter in seconds; NaN if the application has none.
     pub jitter: f64,
-    /// Mean opinion score, or not a number.
+    /// Mean opinion score; NaN unless the application is a call.
     pub mos: f64,
-    /// Delays of its packets or writes.
+    /// One-way delays of the application's packets or writes.
     pub delays: Moments,
     /// Web pages loaded.
     pub pages: u64,
-    /// Metrics of its group, which are means over the group's flows; not numbers are left out.
+    /// Names and values of further metrics. The group's value is the mean over its flows without
+    /// NaN.
     pub means: Vec<(&'static str, f64)>,
-    /// Rows of the summary with their names.
+    /// Rows of the summary, each with the prefix of its metrics.
     pub rows: Vec<(String, Row)>,
     /// Distributions of times: place, metric, values.
     pub distributions: Vec<(String, &'static str, Histogram)>,
@@ -67,33 +69,36 @@ impl Default for Report {
     }
 }
 
-/// An application: it acts when its timer is due or something happened, by means of the world alone.
+/// An application. It acts when its timer is due or an event concerns it, and only through the
+/// world.
 ///
-/// `id` is its own number, by which it sets its timer. Applications of flows come first, in the order
-/// of groups and flows, then those of the plan's `apps`; of several whose timers are due at the same
-/// time the one with the lowest number acts first.
+/// `id` is the application's number, by which it sets its timer. Applications of flows have the
+/// first numbers, in the order of groups and flows; those of the plan's `apps` follow. If several
+/// timers are due at the same time, the application with the lowest number acts first.
 pub trait App: Sized {
-    /// Makes the application if what is declared is of its kind, and sets its first timer.
+    /// Creates the application and sets its first timer; returns `None` if the declaration is of
+    /// another kind.
     ///
     /// # Errors
     /// If the plan cannot be run.
     fn try_new(declared: Declared, world: &mut World, id: u32) -> Result<Option<Self>, PlanError>;
 
-    /// Its timer is due. The timer stays set until it is set anew or cleared.
+    /// Acts when the application's timer is due. The timer stays due until the application sets it
+    /// anew or clears it.
     fn on_timer(&mut self, world: &mut World, id: u32);
 
-    /// Something happened.
+    /// Handles an event that concerns the application.
     fn on_event(&mut self, world: &mut World, id: u32, event: Event);
 
-    /// The warm-up is over: what was counted before does not count any more.
+    /// Begins the measurements anew at the end of the warm-up.
     fn restart(&mut self);
 
-    /// Compares its ledgers with its state.
+    /// Compares the application's ledgers with its state.
     ///
     /// # Errors
-    /// The imbalance, if there is one.
+    /// If a ledger differs from the state.
     fn audit(&self, world: &World, id: u32) -> Result<(), Imbalance>;
 
-    /// Returns what it found since the end of the warm-up.
+    /// Returns the application's results since the end of the warm-up.
     fn report(&self, world: &World, id: u32) -> Report;
 }

@@ -1,8 +1,9 @@
 //! Channels: messages between hosts over TCP connections that stay open.
 //!
-//! A channel leads from the host that opens it to another, and carries messages both ways, each whole
-//! and in order, as TCP delivers their last bytes. Its connection is opened with the first message. A
-//! message that is on its way when the connection breaks is lost, and the next one opens another.
+//! A channel leads from the host that opens it to another host, and carries messages in both
+//! directions. A message arrives when TCP has delivered its last byte. The channel's connection is
+//! opened for the first message. When the connection breaks, all messages in transit are lost, and
+//! the next message opens a new connection.
 
 use crate::world::{Change, Handle, Opening, Owner, World, hash};
 use sojourn_network::{Place, node};
@@ -11,41 +12,43 @@ use sojourn_tcp::Params;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// A host, by the number that the channels' owner gives it.
+/// Number of a host, which the owner of the channels assigns.
 pub type Host = u32;
 
-/// A message as TCP sees it.
+/// A message, of which TCP needs only the length.
 pub trait Message: Copy {
-    /// Returns its length on the wire.
+    /// Returns the message's length in bytes, without TCP's headers.
     fn bytes(&self) -> u64;
 }
 
-/// A message that has come.
+/// A message that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Mail<M> {
-    /// Its sender.
+    /// The sending host.
     pub from: Host,
-    /// Its receiver.
+    /// The receiving host.
     pub to: Host,
-    /// Its content.
+    /// The message.
     pub message: M,
 }
 
-/// One channel; of pairs, the opener's side comes first.
+/// One channel. In arrays of two, the opener's value is first.
 #[derive(Clone, Debug)]
 struct Channel<M> {
     hosts: [Host; 2],
-    /// Slot of its connection's first end, if it is open.
+    /// Slot of the opener's end of the connection; `None` if no connection is open.
     slot: Option<u32>,
     places: [Place; 2],
     accounts: [u32; 2],
     /// Number for hashes of packet headers.
     identity: u32,
+    /// Number of connections opened so far.
     connections: u32,
-    /// Nothing gets through: hosts hear each other no more.
+    /// Whether a partition separates the hosts, so that they discard the channel's packets.
     cut: bool,
-    /// Messages on their way by their sender, each with the bytes written up to its end.
+    /// Messages in transit from each side, each with the number of bytes written up to its end.
     queues: [VecDeque<(u64, M)>; 2],
+    /// Bytes that each side has written on the present connection.
     written: [u64; 2],
 }
 
@@ -59,12 +62,12 @@ pub struct Channels<M> {
     of: BTreeMap<(Host, Host), u32>,
     inbox: VecDeque<Mail<M>>,
     broken: VecDeque<(Host, Host)>,
-    /// Messages lost with their connections.
+    /// Number of messages lost because their connections broke or were not open.
     pub lost: u64,
 }
 
 impl<M: Message> Channels<M> {
-    /// The channels of application `app`: none yet.
+    /// Returns an empty set of channels of the application with number `app`.
     pub fn new(app: u32, params: &Params, key: Key) -> Self {
         Self {
             app,
@@ -78,17 +81,17 @@ impl<M: Message> Channels<M> {
         }
     }
 
-    /// Takes the next message that has come.
+    /// Removes and returns the next message that has arrived.
     pub fn next_mail(&mut self) -> Option<Mail<M>> {
         self.inbox.pop_front()
     }
 
-    /// Takes the next channel that broke: who opened it, and to whom.
+    /// Removes and returns the next channel whose connection broke: its opener and the other host.
     pub fn next_broken(&mut self) -> Option<(Host, Host)> {
         self.broken.pop_front()
     }
 
-    /// Settles anew who is cut from whom.
+    /// Sets for all channels whether a partition separates their hosts.
     pub fn cut(&mut self, world: &mut World, is_cut: impl Fn(Host, Host) -> bool) {
         for channel in &mut self.list {
             channel.cut = is_cut(channel.hosts[0], channel.hosts[1]);
@@ -98,7 +101,7 @@ impl<M: Message> Channels<M> {
         }
     }
 
-    /// Something happened to the connection of a channel.
+    /// Handles a change of a channel's connection.
     pub fn on_change(&mut self, connection: Handle, change: Change) {
         match change {
             Change::Progress { delivered, .. } => {
@@ -109,7 +112,8 @@ impl<M: Message> Channels<M> {
         }
     }
 
-    /// `delivered` bytes have come to side `to` of a channel.
+    /// Moves the messages within the first `delivered` bytes of the direction to side `to` (0 for
+    /// the opener, 1 for the other host) into the inbox.
     fn deliver(&mut self, id: u32, to: u32, delivered: u64) {
         let channel = &mut self.list[id as usize];
         let from = (to ^ 1) as usize;
@@ -135,13 +139,14 @@ impl<M: Message> Channels<M> {
         self.broken.push_back((channel.hosts[0], channel.hosts[1]));
     }
 
-    /// Returns the number of messages on their way.
+    /// Returns the number of messages in transit or in the inbox.
     pub fn pending(&self) -> u64 {
         let queues = self.list.iter().flat_map(|channel| &channel.queues);
         queues.map(|queue| queue.len() as u64).sum::<u64>() + self.inbox.len() as u64
     }
 
-    /// Sends a message from a host to another on the channel that `from` opened. `nodes` are theirs.
+    /// Sends a message on the channel that `from` opened to `to`. `nodes` are the plan's nodes of
+    /// both hosts; `cut` is whether a partition separates the hosts, for a new channel.
     pub fn post(
         &mut self,
         world: &mut World,
@@ -160,7 +165,8 @@ impl<M: Message> Channels<M> {
         self.write(world, id, 0, message);
     }
 
-    /// Answers on the channel that `opener` opened; the message is lost if that is not open any more.
+    /// Sends a message to `opener` on the channel that `opener` opened to `from`. The message is
+    /// lost if the channel's connection is no longer open.
     pub fn post_back(&mut self, world: &mut World, from: Host, opener: Host, message: M) {
         match self.of.get(&(opener, from)) {
             Some(&id) if self.list[id as usize].slot.is_some() => {
@@ -220,14 +226,14 @@ impl<M: Message> Channels<M> {
         channel.queues[way].push_back((channel.written[way], message));
         let tcp = world.connections.end(slot);
         tcp.write(bytes);
-        // A host that is down does not send: its ends are closed.
+        // The ends of a crashed host are closed and send nothing.
         if !tcp.is_closed() && world.flush(slot).is_some() {
             self.broke(id);
         }
     }
 
-    /// A host stops dead: its own channels are gone with it; others' ends there know nothing any more,
-    /// and answer with a reset once the host is back.
+    /// Handles the crash of a host: removes the connections that it opened, and aborts its ends of
+    /// all other connections, which answer with a reset after the host's restart.
     pub fn stop_host(&mut self, world: &mut World, host: Host) {
         for id in 0..self.list.len() as u32 {
             let channel = &self.list[id as usize];
@@ -241,7 +247,7 @@ impl<M: Message> Channels<M> {
         }
     }
 
-    /// Hosts give up their channels to those that they cannot reach any more.
+    /// Removes the connections of all channels for which `gone(opener, other host)` holds.
     pub fn give_up(&mut self, world: &mut World, gone: impl Fn(Host, Host) -> bool) {
         for id in 0..self.list.len() as u32 {
             let channel = &self.list[id as usize];

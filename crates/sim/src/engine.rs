@@ -1,16 +1,17 @@
-//! The event loop: virtual time, and who acts next.
+//! The event loop: virtual time, and the order of events.
 //!
 //! # Order of events
-//! By time, then
-//! 1. the clock: end of the warm-up, samples of time series, audits, changes of links in the order of
-//!    the plan, readings of queues by balancers, the end of the run;
-//! 2. links, by their number in the plan, each in a turn of its own: what arrives at its far end enters the next link,
-//!    or is taken by its host, within the same event, and what the host sends in answer follows at once; then
-//!    connections go on whose segments have left the queues of their hosts, in their order;
-//! 3. timers: applications, those of flows in the order of the plan (groups, then flows in them) and
-//!    then the plan's own, and after them connections by slot.
+//! Events are processed in the order of time. At the same time the order is:
+//! 1. the clock: end of the warm-up, samples of time series, audits, changes of links in the order
+//!    of the plan, readings of queues by balancers, the end of the run;
+//! 2. links, by their number in the plan. A packet that arrives at a link's far end enters the next
+//!    link or is received by its host within the same event, and the host's answer is sent at once.
+//!    Then the connections whose segments have left the queues of their hosts may send more, in the
+//!    order in which these segments left;
+//! 3. timers: of the flows' applications in the order of the plan (groups, then flows in them), of
+//!    the plan's own applications, and of connections by slot.
 //!
-//! Nothing else decides, so a run is a function of plan and seed.
+//! The order depends on nothing else, so the results of a run depend only on plan and seed.
 
 use crate::app::{App, Declared, Event};
 use crate::apps::AnyApp;
@@ -25,24 +26,25 @@ use sojourn_plan::Plan;
 use sojourn_tcp::Segment;
 use sojourn_units::{EPOCH, Nanos};
 
-/// Audits of the ledgers in a run, in addition to the last one at its end.
+/// Number of audits of the ledgers during a run, at equal steps of simulated time. One more follows
+/// at the end.
 const AUDITS: u64 = 16;
-/// Calls of `progress` by simulated time.
+/// Number of calls of `progress` at equal steps of simulated time.
 const STEPS: u64 = 200;
-/// ... and by events, for runs whose steps are long.
+/// Number of events after which `progress` is called in addition, for runs with long steps.
 const EVENTS_A_STEP: u64 = 1 << 22;
 
 /// A run in progress.
 pub struct Engine<'a> {
     /// The services for applications.
     pub world: World<'a>,
-    /// All applications: those of flows, with their numbers, then others.
+    /// All applications: those of flows, with the flows' numbers as indices, then the plan's own.
     pub apps: Vec<AnyApp>,
-    /// Timers that were due so far.
+    /// Number of timers that have fired.
     timers: u64,
-    /// Turns of the event loop so far.
+    /// Number of events that the event loop has processed.
     processed: u64,
-    /// Time series.
+    /// The time series of links, groups and flows.
     pub series: Series,
     /// Counts of each flow over time.
     pub monitor: Monitor,
@@ -50,12 +52,13 @@ pub struct Engine<'a> {
     pub complete: bool,
     end: Nanos,
     ticks: Ticks,
-    /// Events and arrivals at the present instant.
+    /// Number of events and arrivals at the present instant.
     instant: u64,
+    /// Value of `instant` above which the run fails.
     instant_limit: u64,
 }
 
-/// When the clock itself acts.
+/// Times of the clock's next actions; [`NEVER`] if an action does not happen any more.
 #[derive(Clone, Copy, Debug)]
 struct Ticks {
     warmup: Nanos,
@@ -64,13 +67,15 @@ struct Ticks {
     change: Nanos,
     reading: Nanos,
     step: Nanos,
-    /// Where the caller wants to go on later.
+    /// When the loop returns to a caller that continues the run later.
     pause: Nanos,
+    /// The earliest of these times and the end of the run.
     next: Nanos,
 }
 
 impl Ticks {
-    /// Whether something looks at links when the clock acts next: all but the caller's view of how far the run is.
+    /// Returns whether the clock's next action depends on the state of links. Only a call of
+    /// `progress` does not.
     fn looks(&self, end: Nanos) -> bool {
         let looks =
             [self.warmup, self.sample, self.audit, self.change, self.reading, self.pause, end];
@@ -86,7 +91,7 @@ impl Ticks {
 }
 
 impl<'a> Engine<'a> {
-    /// A run at its beginning.
+    /// Returns a run at its beginning.
     ///
     /// # Errors
     /// If the plan cannot be run.
@@ -95,7 +100,7 @@ impl<'a> Engine<'a> {
         plan.check_simulated()?;
         let mut world = World::new(plan, seed, options);
         let apps = apps(&mut world)?;
-        // Applications of the plan may still open paths.
+        // The plan's own applications may use new paths during the run, and a new path ends fusing.
         if plan.apps.is_empty() {
             world.net.fuse(plan);
         }
@@ -128,22 +133,24 @@ impl<'a> Engine<'a> {
         })
     }
 
-    /// Runs to the end, or until stopped.
+    /// Runs to the end, or until `progress` returns [`Control::Stop`].
     ///
     /// # Errors
-    /// If the books do not balance, or time stands still.
+    /// If an audit finds an imbalance, or if too many events occur at one instant.
     pub fn run(&mut self, progress: &mut dyn FnMut(Progress) -> Control) -> Result<(), RunError> {
         self.process(progress)?;
         self.audit()?;
         Ok(())
     }
 
-    /// Events so far: on links ([`Network::events`](sojourn_network::Network::events)), and timers.
+    /// Returns the number of events so far: events on links
+    /// ([`Network::events`](sojourn_network::Network::events)) plus timers that have fired.
     pub fn events(&self) -> u64 {
         self.world.net.events() + self.timers
     }
 
-    /// Processes the events before this time since the start, which may be one of the past.
+    /// Processes all events before `until`, counted from the run's start. A time in the past has no
+    /// effect.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -207,7 +214,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Compares all ledgers with the packets present.
+    /// Compares all ledgers with the packets in the network and the state of the applications.
     fn audit(&self) -> Result<(), Imbalance> {
         self.world.net.audit()?;
         let mut apps = self.apps.iter().zip(0..);
@@ -219,7 +226,8 @@ impl<'a> Engine<'a> {
         Progress { now, duration, events: self.events(), processed: self.processed }
     }
 
-    /// The clock acts. Says whether the run is over.
+    /// Does the clock's actions that are due. Returns whether the event loop must return: at the
+    /// end of the run, at a stop or at a pause.
     #[cold]
     fn tick(&mut self, progress: &mut dyn FnMut(Progress) -> Control) -> Result<bool, RunError> {
         let now = self.ticks.next;
@@ -269,7 +277,7 @@ impl<'a> Engine<'a> {
         Ok(over)
     }
 
-    /// Segments have left the queues of their hosts: connections that waited for that go on.
+    /// Lets connections continue that waited for their segments to leave the queues of their hosts.
     #[cold]
     fn wake_senders(&mut self) {
         self.instant += 1;
@@ -280,7 +288,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// A timer is due.
+    /// Notifies the owner of a timer that is due.
     #[inline]
     fn fire(&mut self, timer: Timer) {
         match timer {
@@ -300,12 +308,12 @@ impl<'a> Engine<'a> {
         self.apps[app as usize].on_event(&mut self.world, app, event);
     }
 
-    /// Hands packets that have reached their hosts to them.
+    /// Passes the packets that have reached their hosts to connections and applications.
     #[inline]
     fn take_arrivals(&mut self) {
         let mut taken = 0;
         while let Some(packet) = self.world.net.next_arrival(&mut taken) {
-            // Hosts may answer at this same instant without end: limit the arrivals of an instant.
+            // Without delay and rate, hosts could answer each other endlessly at this instant.
             self.instant += 1;
             if self.instant > self.instant_limit {
                 return;
@@ -313,7 +321,7 @@ impl<'a> Engine<'a> {
             let body = self.world.net.receive(self.world.now, &packet);
             match body.load {
                 _ if packet.is_damaged() => {}
-                // The application has this one already.
+                // A duplicate: the application has received another copy.
                 Cargo::Datagram(_) if body.copies.taken() => {}
                 Cargo::Segment(segment) => self.take_segment(&packet, &body, &segment),
                 Cargo::Datagram(datagram) => self.take_datagram(&body, datagram),
@@ -328,7 +336,8 @@ impl<'a> Engine<'a> {
         self.apps[id as usize].on_event(&mut self.world, id, event);
     }
 
-    /// An end of a connection takes a segment and answers; its owner hears of both.
+    /// Passes a segment to its end of a connection, sends the answer, and notifies the connection's
+    /// owner of both.
     fn take_segment(&mut self, packet: &Packet, body: &Body<Cargo>, segment: &Segment) {
         let Some(taken) = self.world.take_segment(packet, body, segment) else { return };
         let (app, connection) = (taken.app, taken.connection);
@@ -345,7 +354,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// Makes the applications of a world's plan, and the flows that some of them move.
+/// Returns the applications of a world's plan, and adds the flows to the world.
 fn apps(world: &mut World) -> Result<Vec<AnyApp>, RunError> {
     let plan = world.plan;
     let mut apps = Vec::new();

@@ -1,4 +1,4 @@
-//! Measurements of flows.
+//! The counts and rows of flows, from the world's data and the applications' reports.
 
 use crate::app::Report;
 use crate::world::{Before, Flow, World};
@@ -6,7 +6,7 @@ use sojourn_network::flow_report::books_since;
 use sojourn_network::{Counted, FlowLine, Tally};
 use sojourn_plan::Transport;
 
-/// Counts up all flows since the end of the warm-up.
+/// Returns the counts of each flow since the end of the warm-up.
 pub fn count_up(world: &World, reports: &[Report]) -> Vec<Counted> {
     let tallies = world.connections.tallies(world.now);
     let flows = world.flows.iter().zip(&tallies).zip(reports);
@@ -32,7 +32,7 @@ fn counted(world: &World, flow: &Flow, tally: &Tally, report: &Report) -> Counte
     }
 }
 
-/// Returns the flow for its row.
+/// Returns the data of a flow's row in the table of flows.
 pub fn flow_line<'a>(flow: &'a Flow, counted: &'a Counted, report: &Report) -> FlowLine<'a> {
     let delays = flow.delay.as_ref().map_or(report.delays, |histogram| *histogram.moments());
     FlowLine {

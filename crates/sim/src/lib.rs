@@ -1,11 +1,13 @@
 //! The simulator: virtual time, hosts, traffic, probes.
 //!
-//! [`run`] takes a plan and a seed and gives a [`Record`]; [`Stepwise`] does so in steps. See [`engine`] for the order of events.
+//! [`run`] runs a plan with a seed and returns a [`Record`]; [`Stepwise`] does the same in steps.
+//! See [`engine`] for the order of events.
 //!
-//! The engine knows no application. [`world`] holds the services that applications use, and
-//! [`engine`] notifies each of them ([`app::App`]) when its timer is due and of events of its
-//! connections. A new application is one file in [`apps`], with its line in the list there: its
-//! `try_new` takes a plan's declaration, if it is of its kind; all others pass it on.
+//! The engine contains no code of particular applications. [`world`] holds the services that
+//! applications use. [`engine`] notifies an application ([`app::App`]) when its timer is due and of
+//! events of its connections. A new application is one file in [`apps`] with one line in the list
+//! there. Its `try_new` returns an application for the declarations of its kind and `None` for all
+//! others.
 
 mod app;
 mod apps;
@@ -33,10 +35,11 @@ pub use sojourn_network::{Options, Record};
 use sojourn_plan::Plan;
 pub use stepwise::Stepwise;
 
-/// Runs a plan with a seed. `progress` is called now and then, as simulated time and events decide.
+/// Runs a plan with a seed. `progress` is called 200 times at equal steps of simulated time, and
+/// additionally after every 4 million events.
 ///
 /// # Errors
-/// If the plan cannot be run, or the simulator finds that it is wrong.
+/// If the plan cannot be run, or an internal check of the simulator fails.
 pub fn run(
     plan: &Plan,
     seed: u64,
@@ -45,7 +48,7 @@ pub fn run(
     run_with(plan, seed, options(plan), progress)
 }
 
-/// The options that a plan asks for.
+/// Returns the network's options for a simulation of this plan.
 fn options(plan: &Plan) -> Options {
     Options {
         trace: plan.observe.trace_hash,
@@ -56,7 +59,7 @@ fn options(plan: &Plan) -> Options {
     }
 }
 
-/// [`run`] with other options than the plan's, for benchmarks.
+/// Runs a plan as [`run`] does, with other options of the network, for tests and benchmarks.
 ///
 /// # Errors
 /// As [`run`].

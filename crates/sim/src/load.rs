@@ -1,4 +1,4 @@
-//! The content of a packet from host to host.
+//! The content of a packet between hosts, and its headers.
 
 use crate::pcap::{Frame, TcpHeader};
 use sojourn_network::{Body, Packet};
@@ -9,13 +9,13 @@ use sojourn_tcp::{Flags, Segment};
 /// A UDP datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram {
-    /// Its number in its flow.
+    /// Number of the datagram in its flow.
     pub seq: u64,
     /// Payload bytes.
     pub payload: u32,
 }
 
-/// First number of UDP sockets; TCP sockets have smaller numbers.
+/// Lowest number of a UDP socket; TCP sockets have lower numbers.
 const DATAGRAMS: u32 = 1 << 31;
 
 /// A packet's content.
@@ -27,7 +27,7 @@ pub enum Cargo {
     Segment(Segment),
 }
 
-/// Protocol, ports and mark of a packet, for filters.
+/// Returns the protocol, ports and firewall mark of a packet, for filters.
 pub fn headers(labels: &Labels, packet: &Packet, body: &Body<Cargo>) -> Headers {
     let flow = body.flow / 2;
     let number = flow.wrapping_mul(31).wrapping_add(body.connection);
@@ -37,7 +37,7 @@ pub fn headers(labels: &Labels, packet: &Packet, body: &Body<Cargo>) -> Headers 
     labels.headers(flow, packet.hosts().0, own)
 }
 
-/// Returns the headers of a packet.
+/// Returns the header fields of a packet, for captures.
 pub fn frame(labels: &Labels, packet: &Packet, body: &Body<Cargo>) -> Frame {
     let tcp = match &body.load {
         Cargo::Datagram(_) => None,
@@ -53,7 +53,7 @@ pub fn frame(labels: &Labels, packet: &Packet, body: &Body<Cargo>) -> Frame {
     }
 }
 
-/// Returns the readable fields of a packet's TCP header, if it is TCP.
+/// Returns the fields of a packet's TCP header that queue disciplines may read; `None` for UDP.
 pub fn tcp_view(labels: &Labels, packet: &Packet, body: &Body<Cargo>) -> Option<TcpView> {
     let Cargo::Segment(segment) = &body.load else { return None };
     Some(TcpView {
@@ -68,8 +68,8 @@ pub fn tcp_view(labels: &Labels, packet: &Packet, body: &Body<Cargo>) -> Option<
     })
 }
 
-/// Returns the knowledge of the sending host's queue about a packet: each end of a connection and
-/// each flow of datagrams has a socket.
+/// Returns the data of the sending host that its own queue discipline may use: the packet's socket
+/// and departure time. Each end of a connection and each flow of datagrams has a socket.
 pub fn sender(body: &Body<Cargo>) -> Sender {
     let socket = |number, kind| Some(Socket { number, kind, hash: body.connection, rate: None });
     match &body.load {
@@ -85,7 +85,7 @@ pub fn sender(body: &Body<Cargo>) -> Sender {
     }
 }
 
-/// Returns the flags that [`sojourn_tcp`] knows, as on the wire.
+/// Returns a segment's flags as the bits of the TCP header, without those of IP's ECN field.
 fn flags(segment: &Segment) -> u8 {
     let known = [
         (Flags::FIN, TcpView::FIN),
@@ -107,7 +107,7 @@ fn header(segment: &Segment) -> TcpHeader {
         sacks += 1;
     }
     let syn = segment.flags.has(Flags::SYN).then(|| *segment.syn_options());
-    // Sequence numbers start at 0 here as there; 32 bits wrap as on the wire.
+    // Initial sequence numbers are 0. The 64-bit numbers wrap to 32 bits as on the wire.
     TcpHeader {
         seq: segment.seq as u32,
         ack: segment.ack as u32,

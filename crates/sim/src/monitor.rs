@@ -1,15 +1,17 @@
-//! A flow monitor: cumulative counts of every flow in both directions at each sample, and the queue
-//! of any link that changed last.
+//! The flow monitor: cumulative counts of every flow in both directions at each sample, and the
+//! length of the queue that changed last among all links.
 //!
-//! The books of a record count each thing once. These samples are for estimators that do otherwise,
-//! as published studies have done, and for watching single flows. Nothing is cut at the warm-up.
+//! The samples are for single flows, and for the estimators of published studies, which count
+//! differently from a record's other tables. The counts begin at the run's start, not at the end of
+//! the warm-up.
 
 use crate::world::World;
 use sojourn_measure::{Table, Values};
 use sojourn_network::LinkProbe;
 use sojourn_units::{EPOCH, Nanos, SECOND, time::seconds};
 
-/// Samples so far: a row for each direction of each flow that has sent, at each sample.
+/// The samples so far: at each sample one row for each direction of a flow in which a packet was
+/// sent.
 #[derive(Clone, Debug, Default)]
 pub struct Monitor {
     time: Vec<f64>,
@@ -28,7 +30,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Returns the table; it has its columns also if nothing was sent.
+    /// Returns the table of all samples. It has all columns even if no packet was sent.
     pub fn into_table(self) -> Table {
         let mut table = Table::default();
         table.push("time".to_owned(), "s", Values::Real(self.time));
@@ -55,7 +57,7 @@ impl Monitor {
         table
     }
 
-    /// Takes a sample of every flow.
+    /// Takes a sample of every flow at the world's time.
     pub fn sample(&mut self, world: &World) {
         let at = |time: Option<Nanos>| time.map_or(f64::NAN, |time| seconds(time - EPOCH));
         let now = seconds(world.now - EPOCH);
@@ -84,8 +86,9 @@ impl Monitor {
     }
 }
 
-/// Length of the queue that changed last, of all links, and the sojourn time of the packet that
-/// left a queue last. Among links that changed at once, the last in the plan's order.
+/// Returns the length in packets of the queue that changed last among all links, and the sojourn
+/// time in seconds of the packet that left a queue last. If several links changed at the same time,
+/// the last one in the plan's order counts.
 pub(crate) fn latest(world: &World) -> (f64, f64) {
     let ids = 0..world.plan.links.len();
     let latest = |when: fn(&LinkProbe) -> Nanos| {

@@ -1,5 +1,5 @@
-//! Observers of the links of a run: captures, and a log of packets for callers that advance the
-//! run.
+//! The observer of a run's links: captures, a log of packet events for callers that advance the run
+//! in steps, and reports of segments that leave the queues of their hosts.
 
 use crate::captures::Captures;
 use crate::load::{Cargo, headers, sender, tcp_view};
@@ -14,33 +14,35 @@ use std::collections::VecDeque;
 /// An event of a packet on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketEvent {
-    /// When, since the run's start.
+    /// Time of the event since the run's start.
     pub at: Nanos,
     /// Number of the link in the plan.
     pub link: u32,
-    /// Number of the packet, which another one has after this one's end.
+    /// Number of the packet. It is unique among the packets in the network at one time; a later
+    /// packet may have it again.
     pub packet: u32,
-    /// Direction of a flow: twice the flow's number, and one more on the way back. Flows are numbered
-    /// in the order of the plan; connections of other applications follow.
+    /// Number of the flow's direction: twice the flow's number for data, plus 1 for the opposite
+    /// direction. Flows are numbered in the order of the plan; the channels of the plan's own
+    /// applications have higher numbers.
     pub direction: u32,
-    /// Bytes with headers.
+    /// Frame length in bytes.
     pub length: u32,
-    /// Its event.
+    /// The event.
     pub event: Event,
 }
 
-/// A segment that has left its host's queue, or was dropped there.
+/// A segment that has departed from its host's queue or was dropped there.
 #[derive(Clone, Copy, Debug)]
 pub struct Left {
-    /// The slot of the end that sent it.
+    /// Slot of the connection's end that sent the segment.
     pub slot: u32,
-    /// The number of its connection.
+    /// Number of the connection.
     pub connection: u32,
     /// The segment.
     pub segment: Segment,
 }
 
-/// A queue that is a host's own.
+/// The queue of a host's network interface.
 #[derive(Clone, Copy, Debug)]
 pub struct HostQueue {
     /// The host.
@@ -50,7 +52,7 @@ pub struct HostQueue {
 }
 
 impl HostQueue {
-    /// The queue of a link, if it is a host's own.
+    /// Returns the queue of a link; `None` if it is no host's own queue.
     fn of(link: &Link) -> Option<Self> {
         let paces = link.params.queue.paces();
         link.host_queue.then(|| Self { host: node(link.from as u32), paces })
@@ -64,18 +66,19 @@ pub struct Observers {
     pub captures: Captures,
     /// Ports and marks of the flows' packets, for filters.
     labels: Labels,
-    /// Segments that have left the queues of their hosts, in their order, to be told to their connections.
+    /// Segments that have left the queues of their hosts, in the order of leaving. Their
+    /// connections have not been notified yet.
     left: VecDeque<Left>,
-    /// By link, its queue if that is a host's own.
+    /// For each link, its queue if that is a host's own queue.
     host_queues: Vec<Option<HostQueue>>,
-    /// Links whose packets are logged.
+    /// For each link, whether its packet events are logged.
     logged: Vec<bool>,
-    /// Their events that nobody has taken yet.
+    /// Logged packet events that [`Observers::take_log`] has not returned yet.
     log: Vec<PacketEvent>,
 }
 
 impl Observers {
-    /// The captures that the plan asks for, and no log.
+    /// Returns the observer with the captures of the plan and without a log.
     pub fn new(plan: &Plan) -> Self {
         Self {
             captures: Captures::new(plan),
@@ -87,34 +90,34 @@ impl Observers {
         }
     }
 
-    /// Whether a packet is on a link whose queue is its host's own.
+    /// Returns whether a packet is on a link whose queue belongs to the packet's sending host.
     fn is_own(&self, seen: &Seen<'_, Cargo>) -> bool {
         self.host_queues[seen.link as usize].is_some_and(|queue| queue.host == seen.packet.from)
     }
 
-    /// The links whose queues are hosts' own.
+    /// Returns the numbers of the links whose queues are hosts' own.
     pub fn links_of_hosts(&self) -> impl Iterator<Item = usize> {
         let links = self.host_queues.iter().enumerate();
         links.filter(|(_, queue)| queue.is_some()).map(|(link, _)| link)
     }
 
-    /// The queue of this link, if it is a host's own.
+    /// Returns the queue of this link; `None` if it is no host's own queue.
     pub fn host_queue(&self, link: u32) -> Option<HostQueue> {
         self.host_queues.get(link as usize).copied().flatten()
     }
 
-    /// Whether anything has left that was not taken.
+    /// Returns whether [`Self::next_left`] would return a segment.
     #[inline]
     pub fn has_left(&self) -> bool {
         !self.left.is_empty()
     }
 
-    /// Takes what has left first.
+    /// Removes and returns the next segment that has left the queue of its host.
     pub fn next_left(&mut self) -> Option<Left> {
         self.left.pop_front()
     }
 
-    /// Logs the packets of these links from now on, and of no others.
+    /// Logs the packet events of these links from now on, and of no other links.
     pub fn log(&mut self, links: &[usize]) {
         self.logged.fill(false);
         for &link in links {
@@ -122,7 +125,7 @@ impl Observers {
         }
     }
 
-    /// Takes the events since the last call.
+    /// Returns the packet events logged since the last call.
     pub fn take_log(&mut self) -> Vec<PacketEvent> {
         std::mem::take(&mut self.log)
     }

@@ -1,7 +1,7 @@
 //! Packets of a link as a capture file: nanosecond pcap, Ethernet, IPv4, TCP or UDP.
 //!
-//! Payloads are zeros, so a checksum needs only the headers. Node `n` has the address 10.0.0.0 + n + 1
-//! and the MAC 02:00:00:00:00:00 + n + 1.
+//! Payloads are zeros, so a checksum depends only on the headers. Node `n` has the IPv4 address
+//! 10.0.0.0 + n + 1 and the MAC address 02:00:00:00:00:00 + n + 1.
 
 use sojourn_units::{Nanos, SECOND};
 use std::collections::BTreeMap;
@@ -13,11 +13,11 @@ pub struct Frame {
     pub nodes: (u32, u32),
     /// Sending and receiving port.
     pub ports: (u16, u16),
-    /// The two bits of ECN and the six of the code point, as the byte on the wire.
+    /// The IP header's TOS byte: DSCP in the upper six bits, ECN in the lower two.
     pub tos: u8,
     /// Frame length on the link.
     pub len: u32,
-    /// Identification: the packet's number.
+    /// The IP header's identification field: the packet's number modulo 2^16.
     pub id: u16,
     /// TCP's header; `None` for UDP.
     pub tcp: Option<TcpHeader>,
@@ -30,11 +30,12 @@ pub struct TcpHeader {
     pub seq: u32,
     /// Acknowledgment number.
     pub ack: u32,
-    /// CWR, ECE, URG, ACK, PSH, RST, SYN, FIN from the top bit.
+    /// The flags CWR, ECE, URG, ACK, PSH, RST, SYN and FIN, from the highest bit to the lowest.
     pub flags: u8,
-    /// AE, the third bit with CWR and ECE (RFC 9768).
+    /// The flag AE (RFC 9768).
     pub accurate: bool,
-    /// Window in bytes; on the wire it is scaled as this side's SYN said.
+    /// Receive window in bytes. The file contains it shifted right by the window scale of this
+    /// side's SYN.
     pub window: u32,
     /// Payload bytes.
     pub payload: u32,
@@ -42,19 +43,19 @@ pub struct TcpHeader {
     pub timestamps: Option<(u32, u32)>,
     /// SACK blocks, left and right edge.
     pub sack: [(u32, u32); 4],
-    /// How many of them count.
+    /// Number of valid entries in `sack`.
     pub sacks: u8,
-    /// Options of a SYN: greatest segment (0 for none), SACK permitted, window scale.
+    /// The option for the maximum segment size; 0 without it.
     pub mss: u16,
-    /// SACK permitted.
+    /// Whether the header has the option SACK-permitted.
     pub sack_permitted: bool,
-    /// Window scale.
+    /// The option for the window scale; `None` without it.
     pub window_scale: Option<u8>,
 }
 
-/// A capture grows no further than this; what comes later is left out.
+/// Maximum size of a capture in bytes; later frames are left out.
 const LARGEST: usize = 1 << 30;
-/// Bytes before each frame.
+/// Bytes of the record header before each frame.
 const RECORD: usize = 16;
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
@@ -68,11 +69,11 @@ pub struct Capture {
     bytes: Vec<u8>,
     snaplen: usize,
     cut: bool,
-    /// Window scales by nodes and ports.
+    /// Window scales from the SYNs of each side of a connection.
     scales: BTreeMap<Side, u8>,
 }
 
-/// One side of a connection: nodes and ports.
+/// One side of a connection: its sending and receiving node, its sending and receiving port.
 type Side = ((u32, u32), (u16, u16));
 
 /// Returns the Internet checksum (RFC 1071) over `bytes`, starting from `sum`.
@@ -107,7 +108,7 @@ impl Capture {
         Self { bytes, snaplen: snaplen as usize, cut: false, scales: BTreeMap::new() }
     }
 
-    /// Appends a frame seen at `at`, counted from the run's start.
+    /// Appends a frame with the time `at`, counted from the run's start.
     pub fn add(&mut self, at: Nanos, frame: &Frame) {
         if self.bytes.len() + RECORD + self.snaplen > LARGEST {
             self.cut = true;
@@ -137,18 +138,18 @@ impl Capture {
         self.scales.get(&side).copied().unwrap_or(0)
     }
 
-    /// Returns whether packets were left out for lack of room.
+    /// Returns whether frames were left out because the capture had its maximum size.
     pub fn is_cut(&self) -> bool {
         self.cut
     }
 
-    /// Returns the file's bytes.
+    /// Returns the pcap file.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 }
 
-/// Writes the headers and says how long they are.
+/// Writes a frame's headers and returns their length. `scale` is the window scale in force.
 fn write_headers(head: &mut [u8; ETHERNET + IPV4 + 60], frame: &Frame, scale: u8) -> usize {
     let (from, to) = frame.nodes;
     let total = (frame.len as usize).saturating_sub(ETHERNET).min(usize::from(u16::MAX)) as u16;
@@ -192,7 +193,7 @@ fn write_headers(head: &mut [u8; ETHERNET + IPV4 + 60], frame: &Frame, scale: u8
     ETHERNET + IPV4 + length
 }
 
-/// Options being written; what has no room is left out.
+/// The options field of a TCP header; an option that does not fit is left out.
 struct Options<'a> {
     bytes: &'a mut [u8],
     at: usize,
@@ -207,7 +208,8 @@ impl Options<'_> {
     }
 }
 
-/// Writes a TCP header with as many options as the segment's length says it has.
+/// Writes a TCP header and returns its length. The length of its options follows from the segment's
+/// total length and payload.
 fn write_tcp(body: &mut [u8], tcp: &TcpHeader, segment: usize, scale: u8) -> usize {
     let options = (segment.saturating_sub(TCP + tcp.payload as usize)).min(40) / 4 * 4;
     body[4..8].copy_from_slice(&tcp.seq.to_be_bytes());
@@ -221,7 +223,7 @@ fn write_tcp(body: &mut [u8], tcp: &TcpHeader, segment: usize, scale: u8) -> usi
         let [a, b] = tcp.mss.to_be_bytes();
         field.put(&[2, 4, a, b]);
     }
-    // As Linux lays them out: SACK-permitted fills what would pad the timestamps.
+    // As in Linux: SACK-permitted takes the two bytes that would pad the timestamps option.
     let padding: &[u8] = if tcp.sack_permitted { &[4, 2] } else { &[1, 1] };
     match tcp.timestamps {
         Some((value, echo)) => {

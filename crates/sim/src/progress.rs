@@ -1,49 +1,50 @@
-//! How a run goes on, and why it may fail.
+//! The progress of a run, and the reasons of failures.
 
 use sojourn_measure::Imbalance;
 use sojourn_plan::{PlanError, PlanErrors};
 use sojourn_units::Nanos;
 use std::fmt;
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Simulated time since the start.
+    /// Simulated time since the run's start.
     pub now: Nanos,
-    /// Simulated time at the end.
+    /// Simulated time from the run's start to its end.
     pub duration: Nanos,
-    /// Events so far.
+    /// Number of events so far.
     pub events: u64,
-    /// Events that took a turn of the event loop. Links that cost no event of their own save some.
+    /// Number of events that the event loop processed. It is lower than `events` if some links need
+    /// no events of their own.
     pub processed: u64,
 }
 
 impl Progress {
-    /// The share of simulated time that is done.
+    /// Returns the simulated part of the duration, from 0 to 1.
     pub fn fraction(&self) -> f64 {
         self.now as f64 / self.duration as f64
     }
 }
 
-/// The caller's decision after a report of the progress.
+/// The caller's decision after a report of progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Go on.
+    /// Continue the run.
     Continue,
-    /// Stop now and keep what is done.
+    /// Stop now; the record contains the results so far.
     Stop,
 }
 
-/// Why there is no record.
+/// The reason for which a run has no record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunError {
     /// The plan cannot be run.
     Plan(PlanErrors),
-    /// The books did not balance: a bug of the simulator.
+    /// An audit found that a ledger does not balance: a bug of the simulator.
     Conservation(Imbalance),
-    /// More events at one instant than any scenario can mean: components call each other in a ring.
+    /// Too many events at one instant, such as packets that circulate without rate and delay.
     NoProgress {
-        /// The instant, since the start.
+        /// The instant, counted from the run's start.
         at: Nanos,
     },
 }

@@ -1,4 +1,4 @@
-//! A run's record, from what was measured.
+//! The record of a run, made from its measurements.
 
 use crate::app::{App, Report};
 use crate::captures::Captures;
@@ -9,7 +9,7 @@ use sojourn_measure::{Table, Welford};
 use sojourn_network::{Counted, Record, Row, Span, append, append_times, flow_report, table};
 use sojourn_units::EPOCH;
 
-/// Makes the record, which ends the run.
+/// Ends a run and returns its record.
 pub fn record(engine: Engine) -> Record {
     let events = engine.events();
     let Engine { mut world, apps, .. } = engine;
@@ -48,7 +48,7 @@ fn span<'a>(world: &'a World) -> Span<'a> {
     Span { since: world.since, now: world.now, media: &world.media_before }
 }
 
-/// Adds the means over a group's flows of what their application found.
+/// Adds a group's further metrics: the mean of each over the group's flows, without NaN.
 fn add_means(row: &mut Row, flows: &[Report]) {
     let Some(any) = flows.first() else { return };
     for (i, &(name, _)) in any.means.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Events of one application: by time, then in the order in which they were added.
+//! A schedule of one application's events, in the order of time and then of addition.
 
 use sojourn_units::Nanos;
 use std::cmp::{Ordering, Reverse};
@@ -57,12 +57,12 @@ impl<E> Schedule<E> {
         self.due.push(Reverse(Due { at, number: self.added, event }));
     }
 
-    /// Returns the time of the next event.
+    /// Returns the time of the next event; `None` without events.
     pub fn next_at(&self) -> Option<Nanos> {
         self.due.peek().map(|Reverse(due)| due.at)
     }
 
-    /// Removes the next event that is due at `now`, with its time.
+    /// Removes the next event if it is due at or before `now`, and returns its time and the event.
     pub fn take_due(&mut self, now: Nanos) -> Option<(Nanos, E)> {
         if self.next_at()? > now {
             return None;

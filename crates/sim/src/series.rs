@@ -1,5 +1,5 @@
-//! Time series: links, and what their hosts send through them: goodput of groups, windows of the
-//! first flows.
+//! Time series of links, of the goodput of groups, and of the congestion windows of the first
+//! flows.
 
 use crate::monitor::latest;
 use crate::world::World;
@@ -8,20 +8,21 @@ use sojourn_network::LinkSeries;
 use sojourn_plan::{Plan, Transport};
 use sojourn_units::time::seconds;
 
-/// Flows of each group whose windows are shown.
+/// Maximum number of flows of each group whose congestion windows are sampled.
 const SHOWN_FLOWS: u32 = 4;
 
-/// Samples so far.
+/// The time series of a run: the samples taken so far.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     links: LinkSeries,
-    /// Payload that had been delivered at the last sample, by group.
+    /// Bytes of payload that had been delivered at the last sample, by group.
     delivered: Vec<u64>,
+    /// Numbers of the flows whose congestion windows are sampled.
     flows: Vec<usize>,
 }
 
 impl Series {
-    /// No samples yet.
+    /// Returns the time series of a plan, without samples.
     pub fn new(plan: &Plan) -> Self {
         if plan.observe.series_interval == 0 {
             return Self::default();
@@ -53,12 +54,12 @@ impl Series {
         Self { links, delivered: vec![0; plan.groups.len()], flows }
     }
 
-    /// The table.
+    /// Returns the table of all samples.
     pub fn into_table(self) -> Table {
         self.links.into_table()
     }
 
-    /// Takes a sample.
+    /// Takes a sample at the world's time.
     pub fn sample(&mut self, world: &World) {
         let span = seconds(world.plan.observe.series_interval);
         let mut others = Vec::with_capacity(2 * (world.groups.len() + self.flows.len()) + 2);

@@ -8,11 +8,12 @@ use sojourn_network::Record;
 use sojourn_plan::Plan;
 use sojourn_units::{EPOCH, Nanos};
 
-/// A run that its caller advances. Its record is the one of [`crate::run`], wherever it pauses.
+/// A run that its caller advances in steps. The steps do not affect the results: after the last
+/// step its record equals that of [`crate::run`].
 pub struct Stepwise<'a>(Engine<'a>);
 
 impl<'a> Stepwise<'a> {
-    /// A run at its beginning, without a log.
+    /// Returns a run at its beginning, without a log of packets.
     ///
     /// # Errors
     /// If the plan cannot be run.
@@ -20,7 +21,7 @@ impl<'a> Stepwise<'a> {
         Ok(Self(Engine::new(plan, seed, options(plan))?))
     }
 
-    /// Logs the packets of these links from now on, and of no others.
+    /// Logs the packet events of these links from now on, and of no other links.
     ///
     /// # Panics
     /// If the plan has no such link.
@@ -31,35 +32,36 @@ impl<'a> Stepwise<'a> {
         self.0.world.net.observer.log(links);
     }
 
-    /// Runs all events before `until`, a time since the start. A time of the past changes nothing.
+    /// Processes all events before `until`, counted from the run's start. A time in the past has no
+    /// effect.
     ///
     /// # Errors
-    /// If the simulator finds that it is wrong.
+    /// If an internal check of the simulator fails.
     pub fn advance(&mut self, until: Nanos) -> Result<(), RunError> {
         self.0.run_until(until)
     }
 
-    /// Simulated time since the start.
+    /// Returns the simulated time since the run's start.
     pub fn now(&self) -> Nanos {
         self.0.world.now - EPOCH
     }
 
-    /// Whether the run has reached its end.
+    /// Returns whether the run has reached its end.
     pub fn is_complete(&self) -> bool {
         self.0.complete
     }
 
-    /// Events processed so far.
+    /// Returns the number of events so far.
     pub fn events(&self) -> u64 {
         self.0.events()
     }
 
-    /// Takes the packet events since the last call, in the order in which they were processed.
+    /// Returns the packet events logged since the last call, in the order of processing.
     pub fn take_log(&mut self) -> Vec<PacketEvent> {
         self.0.world.net.observer.take_log()
     }
 
-    /// Returns the measurements until now.
+    /// Returns the record of the run until now.
     pub fn into_record(self) -> Record {
         report::record(self.0)
     }

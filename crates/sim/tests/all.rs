@@ -1,4 +1,5 @@
-//! The tests of this crate in one program: it is linked once, and long tests run beside short ones.
+//! All tests of this crate in one program, so that only one is linked and tests of all files run in
+//! parallel.
 
 mod apps;
 mod balance;

@@ -1,4 +1,4 @@
-//! Memory: none is asked for on the packet path, and a flow takes little.
+//! Memory: no allocation on the packet path, and few bytes for each flow.
 #![allow(unsafe_code, reason = "a counting allocator")]
 
 mod common;
@@ -14,10 +14,10 @@ struct Counting;
 
 static CALLS: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
-/// The counters are the process's: one test at a time.
+/// Held by the running test: the counters count the allocations of the whole process.
 static ALONE: Mutex<()> = Mutex::new(());
 
-// SAFETY: everything is handed on to the system's allocator.
+// SAFETY: all calls are passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         CALLS.fetch_add(1, Relaxed);
@@ -35,7 +35,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Allocations and events in the second half of a run.
+/// Returns the number of allocations and of events in the second half of a run.
 fn second_half(plan: &Plan) -> (u64, u64) {
     let _alone = ALONE.lock().unwrap();
     let (mut half, mut end) = (None, (0, 0));
@@ -83,12 +83,12 @@ fn no_allocation_in_steady_state() {
         let (calls, events) = second_half(&plan);
         println!("{queue}: {calls} allocations in {events} events");
         assert!(events > 500_000);
-        // Rings grow when a maximum is exceeded; that becomes rarer and rarer.
+        // Ring buffers grow when a maximum is exceeded, which happens ever more rarely.
         assert!(calls * 50_000 < events, "{queue}: {calls} allocations in {events} events");
     }
 }
 
-/// The senders' own queues pace them.
+/// The hosts' own `fq` queues pace the senders.
 #[test]
 fn no_allocation_behind_a_host_s_fq() {
     let mut plan = Dumbbell::new(10, 100_000_000, 10 * MS, "pfifo limit 300p")
@@ -106,9 +106,10 @@ fn no_allocation_behind_a_host_s_fq() {
     assert!(events > 500_000 && calls * 50_000 < events, "{calls} allocations in {events} events");
 }
 
-/// Bytes that a flow takes from one host to another, over links that drop nothing: the most that are held at once in so
-/// many milliseconds, by the difference of two numbers of flows. What doubles when it is full is as full with either:
-/// eleven packets of each flow fill the network's tables.
+/// Returns the peak memory in bytes of one flow between two hosts over links that drop nothing, in
+/// a run of `milliseconds`. It is the difference of two runs with different numbers of flows,
+/// divided by the difference of the numbers. Tables that double their capacity are equally full in
+/// both runs: eleven packets of each flow fill the network's tables.
 fn bytes_a_flow(one_way: Nanos, transport: &Transport, app: &str, milliseconds: u64) -> u64 {
     let held = |flows: u32| {
         let _alone = ALONE.lock().unwrap();
@@ -130,7 +131,8 @@ fn bytes_a_flow(one_way: Nanos, transport: &Transport, app: &str, milliseconds: 
     (held(many / 11) - held(few / 11)) / u64::from(many / 11 - few / 11)
 }
 
-/// What a connection takes is what a flow of TCP takes more than one of UDP that writes the same.
+/// The memory of a connection is that of a TCP flow minus that of a UDP flow that sends the same
+/// data.
 #[test]
 fn an_idle_connection_takes_little() {
     let write = "cbr rate 800bit payload 1000";

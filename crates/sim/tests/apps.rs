@@ -14,8 +14,8 @@ fn a_transfer_takes_its_time() {
     let record = run(&plan, 1).unwrap();
     assert_eq!(metric(&record, "job.finished"), 5.0);
     assert_eq!(metric(&record, "job.unfinished"), 0.0);
-    // Handshake 100 ms, then eleven segments (1448 bytes each): ten at once, and the last one
-    // round trip later; its last half round trip carries the data.
+    // The handshake takes 100 ms. Of the eleven segments of 1448 bytes, ten arrive 50 ms later;
+    // the last one is sent after their acknowledgement and arrives another 100 ms later.
     let fct = metric(&record, "job.fct_p50");
     assert!((fct - 0.25).abs() < 0.01, "{fct}");
     assert_eq!(metric(&record, "job.bytes"), 5.0 * 14_600.0);
@@ -53,16 +53,16 @@ fn web_sessions_browse() {
     let record = run(&plan, 1).unwrap();
     let (pages, objects) = (metric(&record, "web.pages"), metric(&record, "web.objects"));
     assert!(pages > 500.0, "{pages}");
-    // Three objects a page, but for pages cut by the ends of the measurement.
+    // Three objects for each page, except pages at the start and end of the measured time.
     assert!((objects / pages - 3.0).abs() < 0.2, "{objects} {pages}");
     let time = metric(&record, "web.page_mean");
-    // A session is thinking or loading: cycles of 1 s plus the page time, renewed sessions at once.
+    // A session alternates between thinking and loading; a new session follows at once.
     let expected = 20.0 * 110.0 / (0.8 + time);
     assert!((pages / expected - 1.0).abs() < 0.1, "{pages} {expected}");
     assert!(metric(&record, "web.fct_p50") > 0.08);
     assert!(metric(&record, "web.active_mean") > 0.5);
     assert_eq!(record.flows.rows(), 20);
-    // Little's law: active objects are their rate times their time.
+    // Little's law: the mean number of active objects is their rate times their mean duration.
     let little = objects / 110.0 * metric(&record, "web.fct_mean");
     assert!((metric(&record, "web.active_mean") / little - 1.0).abs() < 0.1);
 }

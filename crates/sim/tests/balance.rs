@@ -1,4 +1,4 @@
-//! Flows to a balancer: choices, their timing, what they are worth.
+//! Flows behind a balancer: the choices of servers, their times and their quality.
 #![allow(clippy::float_cmp, reason = "counts and shares that are exact")]
 
 use crate::common::{self, MS, app, line, metric, run, tcp};
@@ -12,7 +12,7 @@ use sojourn_random::{Distribution, Unit};
 use sojourn_sim::Record;
 use sojourn_units::{Nanos, SECOND};
 
-/// Clients and servers around a switch; the servers' links lead to them with these rates, and `queue`.
+/// Clients and servers around a switch. The links to the servers have given rates and queues.
 struct Star {
     plan: Plan,
     clients: usize,
@@ -93,7 +93,7 @@ impl Star {
         self
     }
 
-    /// Starts spread over so long.
+    /// Spreads the starts of the last group's flows over this time.
     fn over(mut self, spread: Nanos) -> Self {
         self.plan.groups.last_mut().unwrap().start_spread = spread;
         self
@@ -107,7 +107,7 @@ impl Star {
         self
     }
 
-    /// Web sessions of all clients at the balancer.
+    /// Adds Web sessions of all clients behind the balancer.
     fn browsing(mut self, count: u32, text: &str) -> Self {
         self = self.flows("web", count, tcp("cubic"), text);
         for pair in &mut self.plan.groups.last_mut().unwrap().pairs {
@@ -116,7 +116,7 @@ impl Star {
         self
     }
 
-    /// A server that cannot be reached: its links lose everything, and probes find it out.
+    /// Makes a server unreachable: its links lose all packets, and probes detect the fault.
     fn fault(mut self, server: usize, at: Nanos, until: Option<Nanos>) -> Self {
         let node = self.plan.balancers[0].servers[server].node;
         for link in &mut self.plan.links {
@@ -142,7 +142,7 @@ impl Star {
     }
 }
 
-/// How many flows lead to each server at the end.
+/// Returns the number of flows that are assigned to each server at the end.
 fn receivers(record: &Record) -> Vec<(String, usize)> {
     let Values::Text(to) = &record.flows.column("to").unwrap().values else { panic!("no texts") };
     let mut names: Vec<String> = to.clone();
@@ -171,7 +171,8 @@ fn flows_of_packets_have_one_server_each() {
     assert_eq!(metric(&record, "udp.packet_loss"), 0.0);
 }
 
-/// Packets that follow the first wait with it: none is lost, and the first waits longest.
+/// The packets after a flow's first packet wait together with it: none is lost, and the first
+/// packet waits longest.
 #[test]
 fn packets_wait_for_the_decision() {
     let mut star = Star::new(1, &[100_000_000], "pfifo limit 1000p", "random").flows(
@@ -195,7 +196,8 @@ fn packets_wait_for_the_decision() {
     assert!((19_800.0..=20_001.0).contains(&sent), "{sent}");
 }
 
-/// 2 d without a reading, 4 d with one, and what a decision takes.
+/// With a one-way delay d, a choice takes 2 d without a reading, 4 d with a reading, plus the time
+/// of a decision.
 #[test]
 fn decisions_take_their_time() {
     for (policy, expected) in [("random", 5.0), ("qtm", 5.0), ("iqlb", 9.0), ("jsq", 9.0)] {
@@ -218,7 +220,8 @@ fn decisions_take_their_time() {
         let age = metric(&record, "lb.age_mean") * 1e3;
         match policy {
             "random" => assert!(age.is_nan()),
-            // Read at 2 d, chosen at 3 d and the decision's time, if nobody asked meanwhile.
+            // Read at 2 d, and chosen at 3 d plus the decision's time, unless another flow's
+            // reading arrives in between.
             "iqlb" | "jsq" => assert!((2.5..3.0001).contains(&age), "{policy}: {age}"),
             _ => assert!(age > 2.0, "{policy}: {age}"),
         }
@@ -241,7 +244,7 @@ fn nothing_takes_time_that_has_none() {
     assert_eq!(metric(&record, "small.finished"), 100.0);
 }
 
-/// Background on one port: policies that look keep away from it.
+/// With background traffic at one server's port, policies that read queues avoid that server.
 #[test]
 fn the_loaded_port_is_avoided() {
     let mut shares = vec![];
@@ -265,8 +268,8 @@ fn the_loaded_port_is_avoided() {
     assert!(shares[1..].iter().all(|&share| share < 0.3), "{shares:?}");
 }
 
-/// The older the lengths, the more flows go to the same server, and the longer they wait; two drawn
-/// ones do not herd.
+/// The older the readings of queue lengths, the more flows go to the same server and the longer
+/// they wait. The choice between two random servers avoids this herding.
 #[test]
 fn old_information_herds() {
     let star = |policy: &str| {
@@ -285,8 +288,8 @@ fn old_information_herds() {
     assert!(fct[0] < fct[4] && fct[4] < fct[2] && fct[3] < fct[2], "{fct:?}");
 }
 
-/// Two M/M/1 queues at half the load each: mean time in system 1 / (mu - lambda / 2). Knowing who is
-/// busy does better.
+/// A random choice gives two M/M/1 queues with half of the load each: the mean time in the system
+/// is 1 / (mu - lambda / 2). A policy that counts connections has a lower mean.
 #[test]
 fn service_times_queue_as_theory_says() {
     let mean = |policy: &str| {
@@ -322,27 +325,27 @@ fn refused_flows_ask_again() {
                 .flows("flows", 4, transport, text);
         let record = star.run(1);
         assert_eq!(metric(&record, "lb.choices"), 0.0);
-        // Four flows, once a second.
+        // Four flows make a request once per second.
         let refused = metric(&record, "lb.choices_refused");
         assert!((76.0..=80.0).contains(&refused), "{text}: {refused}");
         assert_eq!(metric(&record, "flows.sent"), 0.0);
     }
 }
 
-/// A flow's end is known: connections are counted down.
+/// The end of a flow reduces the count of its server's connections.
 #[test]
 fn ended_flows_are_counted_down() {
     let star = Star::new(3, &[10_000_000, 1_000_000], "pfifo limit 100p", "least-connections")
         .flows("tcp", 3, tcp("cubic"), "transfer size 100kb forever");
     let record = star.run(6);
-    // Of three, one or two are at the slow server, which is ten times as long about each.
+    // Of three flows, one or two are at the slow server, where each takes ten times as long.
     let (fast, slow) =
         (metric(&record, "server0.throughput"), metric(&record, "server1.throughput"));
     assert!(fast > 5.0 * slow, "{fast} {slow}");
     assert!(slow > 0.8e6, "{slow}");
 }
 
-/// Each object of a page is a connection, and gets a server of its own; the answer comes from there.
+/// Each object of a page is assigned to a server separately, and that server sends the answer.
 #[test]
 fn web_objects_have_a_server_each() {
     let star = Star::new(4, &[50_000_000; 2], "pfifo limit 100p", "round-robin").browsing(
@@ -358,7 +361,7 @@ fn web_objects_have_a_server_each() {
     );
     assert!(metric(&record, "lb.choices_jain") > 0.999);
     assert_eq!(metric(&record, "web.unfinished"), choices - objects);
-    // Both ways of a server's line carry: requests there, answers back.
+    // Both directions of a server's line carry packets: requests to it, and answers from it.
     for server in ["server0", "server1"] {
         let (there, back) = (
             metric(&record, &format!("{server}.throughput")),
@@ -366,7 +369,7 @@ fn web_objects_have_a_server_each() {
         );
         assert!(back > 5.0 * there && there > 0.0, "{server}: {there} {back}");
     }
-    // 2 d for the decision, and four crossings of lines that have no delay.
+    // The decision takes 2 d; the lines have no delay.
     let least = metric(&record, "web.fct_p50") * 1e3;
     assert!((2.0..6.0).contains(&least), "{least}");
     let Values::Text(from) = &record.flows.column("from").unwrap().values else {
@@ -377,7 +380,7 @@ fn web_objects_have_a_server_each() {
     assert!((decided / 2.0 - 1.0).abs() < 0.02, "{decided}");
 }
 
-/// A user's objects are drawn alike whether a balancer or the user chooses among servers.
+/// A user requests the same objects with and without a balancer.
 #[test]
 fn users_behave_alike_with_and_without_a_balancer() {
     let words = "web pages 5 interpage exp(300ms) objects 2 size 4 packet 1000 once";
@@ -393,7 +396,8 @@ fn users_behave_alike_with_and_without_a_balancer() {
     assert!(metric(&balanced, "web.fct_mean") > metric(&plain, "web.fct_mean") + 0.0019);
 }
 
-/// A server that works on requests has them in a row; who counts connections keeps it from that.
+/// Requests queue at a server that needs time for each. A policy that counts connections shortens
+/// the queues.
 #[test]
 fn web_servers_that_work_have_queues_of_requests() {
     let fct = |policy: &str| {
@@ -405,12 +409,13 @@ fn web_servers_that_work_have_queues_of_requests() {
         metric(&record, "web.fct_mean") * 1e3
     };
     let (random, known) = (fct("random"), fct("least-connections"));
-    // Half of 60 users, each a request every second or so, before a server of 50 requests a second.
+    // 30 of the 60 users at each server, each with about one request per second; a server
+    // processes 50 requests per second.
     assert!(random > 35.0 && known > 20.0, "{random} {known}");
     assert!(known < 0.9 * random, "{random} {known}");
 }
 
-/// Which servers flows that began in a span got.
+/// Returns the servers of the flows that began between two times in seconds.
 fn chosen(record: &Record, from: f64, to: f64) -> Vec<String> {
     let Values::Text(servers) = &record.flows.column("to").unwrap().values else {
         panic!("no texts")
@@ -419,8 +424,8 @@ fn chosen(record: &Record, from: f64, to: f64) -> Vec<String> {
     (0..servers.len()).filter(begun).map(|row| servers[row].clone()).collect()
 }
 
-/// A server that cannot be reached gets flows until probes have told, and none after that; when it is
-/// back it gets flows again.
+/// An unreachable server is assigned flows until probes detect the fault, and none after that. When
+/// it is reachable again, it is assigned flows again.
 #[test]
 fn no_new_flow_goes_to_a_server_that_is_known_to_be_down() {
     for policy in ["random", "round-robin", "maglev", "iqlb", "qtm", "least-connections"] {
@@ -434,7 +439,8 @@ fn no_new_flow_goes_to_a_server_that_is_known_to_be_down() {
         let record = star.run(4);
         let gone = |from, to| chosen(&record, from, to).iter().any(|name| name == "server1");
         assert!(gone(0.0, 5.0) && gone(12.3, 20.0), "{policy}");
-        // Three misses, one period to notice the first and one to look at the third, and the decision.
+        // Detection takes at most four probe periods of 200 ms: up to one period until the first
+        // missed probe, and three more. 10 ms are for the decision.
         assert!(!gone(5.0 + 0.8 + 0.01, 12.0 - 0.01), "{policy}");
         let lost = metric(&record, "lb.choices_unreachable");
         assert!(lost < 0.05, "{policy}: {lost}");
@@ -444,8 +450,8 @@ fn no_new_flow_goes_to_a_server_that_is_known_to_be_down() {
     }
 }
 
-/// The times of detection are those stated: between `misses` and `misses + 1` periods, and back within
-/// one.
+/// A fault is detected between `misses` and `misses` + 1 periods later, and its end within one
+/// period.
 #[test]
 fn detection_takes_what_is_stated() {
     let star = |until| {
@@ -470,15 +476,16 @@ fn detection_takes_what_is_stated() {
         assert!((5.9..7.1).contains(&until), "{until}");
         let again = last(11.0, 20.0)[0];
         assert!((11.0..12.1).contains(&again), "{again}");
-        // One that is over before it is noticed changes nothing.
+        // A fault that ends before its detection has no effect on the choices.
         let short = star(Some(5 * SECOND + 500 * MS)).run(seed);
         let names = chosen(&short, 0.0, 20.0);
         assert_eq!(names.iter().filter(|name| *name == "server0").count(), 950);
     }
 }
 
-/// With nobody there flows are refused, ask again, and go on with the first who is back; so do Web
-/// objects, and transfers whose server vanished under them.
+/// While no server is reachable, flows are refused and repeat their requests until the first server
+/// is reachable again. The same holds for Web objects and for transfers whose server became
+/// unreachable.
 #[test]
 fn everybody_goes_and_comes_back() {
     let mut star = Star::new(4, &[20_000_000; 2], "pfifo limit 100p", "jsq")
@@ -493,7 +500,7 @@ fn everybody_goes_and_comes_back() {
     assert!(metric(&record, "lb.choices_refused") > 10.0);
     assert_eq!(metric(&record, "tcp.finished"), 200.0);
     assert!(metric(&record, "web.objects") > 500.0);
-    // What stands open is one object at most of each user.
+    // At most one object of each user is unfinished.
     assert!(metric(&record, "web.unfinished") <= 8.0);
 }
 

@@ -1,4 +1,5 @@
-//! CAKE in a network: its shaper behind a faster link, hosts, classes, acknowledgements.
+//! CAKE in a network: its shaper before a faster link, isolation of hosts, classes, and the filter
+//! of acknowledgements.
 
 use crate::common::*;
 use sojourn_plan::{Bottleneck, Plan, Transport};
@@ -7,14 +8,15 @@ fn near(found: f64, expected: f64, margin: f64) {
     assert!((found / expected - 1.0).abs() <= margin, "{found}, expected {expected}");
 }
 
-/// What is asked for is what leaves, whoever sends.
+/// The output rate is the shaper's rate, with any load.
 #[test]
 fn the_shaped_rate_is_exact() {
     for (queue, share) in [
         ("cake bandwidth 18mbit", 0.9),
         ("cake bandwidth 18mbit besteffort flowblind", 0.9),
         ("cake bandwidth 15mbit diffserv4 dual-srchost ingress", 0.75),
-        // 1514 bytes are 1500 + 40 in 33 cells.
+        // The IP packet of a frame of 1514 bytes has 1500 bytes; with 40 bytes of overhead it takes
+        // 33 ATM cells.
         ("cake bandwidth 18mbit besteffort pppoe-llcsnap", 0.9 * 1514.0 / (33.0 * 53.0)),
     ] {
         let plan = Dumbbell::new(2, 20_000_000, 10 * MS, queue)
@@ -22,14 +24,14 @@ fn the_shaped_rate_is_exact() {
             .seconds(5, 25)
             .plan;
         let record = run(&plan, 1).unwrap();
-        // Four flows leave the queue empty for a moment now and then.
+        // With four flows the queue is sometimes empty for a short time.
         let margin = if queue.contains("ingress") { 0.02 } else { 1e-3 };
         near(metric(&record, "utilisation"), share, margin);
         near(metric(&record, "throughput"), share * 20e6, margin);
     }
 }
 
-/// One host with eight flows, another with one: with isolation they have half the link each.
+/// With host isolation, a host with eight flows and a host with one flow get half of the link each.
 #[test]
 fn hosts_share_whatever_the_number_of_their_flows() {
     let shares = |queue: &str| {
@@ -41,13 +43,14 @@ fn hosts_share_whatever_the_number_of_their_flows() {
         let record = run(&dumbbell.seconds(5, 65).plan, 1).unwrap();
         metric(&record, "one.goodput") / metric(&record, "goodput")
     };
-    // One flow alone leaves a little of its share: whole segments of a small window.
+    // The single flow uses slightly less than its share, since its small window consists of whole
+    // segments.
     near(shares("cake bandwidth 18mbit"), 0.5, 0.07);
     near(shares("cake bandwidth 18mbit dual-srchost"), 0.5, 0.07);
     near(shares("cake bandwidth 18mbit flows"), 1.0 / 9.0, 0.1);
 }
 
-/// A call marked for expedited forwarding waits for one frame at most.
+/// A call with the DSCP of expedited forwarding waits for at most one frame.
 #[test]
 fn a_marked_call_is_not_delayed() {
     let mut dumbbell = Dumbbell::new(2, 20_000_000, 10 * MS, "cake bandwidth 8mbit")
@@ -59,7 +62,7 @@ fn a_marked_call_is_not_delayed() {
     assert!(excess < 0.0035, "{excess} s beyond propagation");
 }
 
-/// Downloads whose acknowledgements squeeze through a way back a hundred times slower.
+/// Returns a plan of downloads whose acknowledgements use a link with a hundredth of the rate.
 fn asymmetric(filter: &str) -> Plan {
     let mut plan = Dumbbell::new(2, 50_000_000, 10 * MS, "pfifo limit 200p")
         .group("ftp", 2, tcp("cubic"), "bulk")
@@ -82,8 +85,8 @@ fn filtered_acknowledgements_make_room() {
     assert!(metric(&filtered, "sojourn_p95") < metric(&without, "sojourn_p95"));
 }
 
-/// A transmit ring holds packets outside the queue, and so does the wait for a shared medium; the queue
-/// looks into those that it holds.
+/// The filter of acknowledgements also works if a transmit ring or the wait for a shared medium
+/// holds packets outside the queue.
 #[test]
 fn a_ring_and_a_medium_leave_the_filter_on() {
     for ring in [0, 1, 2] {
@@ -97,7 +100,7 @@ fn a_ring_and_a_medium_leave_the_filter_on() {
     }
     for filter in ["no-ack-filter", "ack-filter"] {
         let mut plan = lan(4, 1, 0, &format!("cake bandwidth 450kbit {filter}"));
-        // The servers' station sends the data; the clients' acknowledgements wait for their shapers.
+        // The server's station sends the data; the clients' acknowledgements wait in their shapers.
         let server = plan.links.len() - 1;
         plan.links[server].params = line(2_000_000_000, 0, "pfifo limit 200p");
         let mut plan = with_clients(plan, "ftp", tcp("cubic"), "bulk");
@@ -109,7 +112,7 @@ fn a_ring_and_a_medium_leave_the_filter_on() {
     }
 }
 
-/// The same once more is the same, bit by bit.
+/// Two runs of the same plan and seed have equal results.
 #[test]
 fn it_repeats() {
     let plan = asymmetric("ack-filter-aggressive");

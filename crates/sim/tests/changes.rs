@@ -1,4 +1,4 @@
-//! Links whose rate, delay or loss changes on the way.
+//! Links whose rate, delay or loss changes during the run.
 
 use crate::common::*;
 use sojourn_plan::{Bottleneck, Change, Plan, Transport, Wire};
@@ -16,7 +16,8 @@ fn wire(at: Nanos, netem: &str) -> Change {
     Change { at, every: 0, rate: None, wire: Some(wire) }
 }
 
-/// Datagrams of so many bits a second over a link of 10 Mbit/s; the access links are ten times as fast.
+/// Returns a plan of datagrams over a link of 10 Mbit/s with these changes; the access links are
+/// ten times as fast. `words` describe the packet source.
 fn cbr(words: &str, changes: Vec<Change>) -> Plan {
     let mut plan = Dumbbell::new(1, 10 * MBIT, 0, "pfifo limit 100p")
         .group("cbr", 1, Transport::Udp, words)
@@ -30,7 +31,7 @@ fn cbr(words: &str, changes: Vec<Change>) -> Plan {
     plan
 }
 
-/// When frames began on the bottleneck, in nanoseconds, from its capture.
+/// Returns the starts of transmissions on the bottleneck in nanoseconds, from its capture.
 fn begins(plan: &Plan) -> Vec<u64> {
     let mut plan = plan.clone();
     plan.observe.capture = vec![0];
@@ -55,14 +56,14 @@ fn gaps(times: &[u64], from: u64, to: u64) -> Vec<u64> {
 
 #[test]
 fn frames_leave_at_the_present_rate() {
-    // 1250 bytes take 1 ms at 10 Mbit/s, 2 ms at 5, half of one at 20.
+    // 1250 bytes take 1 ms at 10 Mbit/s, 2 ms at 5 Mbit/s, and 0.5 ms at 20 Mbit/s.
     let plan =
         cbr("cbr rate 50mbit size 1250", vec![rate(2 * SECOND, 0, 5), rate(4 * SECOND, 0, 20)]);
     let times = begins(&plan);
     assert!(gaps(&times, SECOND / 10, 2 * SECOND - MS).iter().all(|gap| *gap == MS));
     assert!(gaps(&times, 2 * SECOND, 4 * SECOND - 2 * MS).iter().all(|gap| *gap == 2 * MS));
     assert!(gaps(&times, 4 * SECOND, 8 * SECOND - MS).iter().all(|gap| *gap == MS / 2));
-    // A frame is under way at each change, and ends as it began.
+    // The transmission in progress at a change ends at the rate at which it began.
     let across = |change: u64| {
         let next = times.partition_point(|at| *at < change);
         (change - times[next - 1], times[next] - times[next - 1], times[next + 1] - times[next])
@@ -109,10 +110,10 @@ fn changes_that_change_nothing_leave_no_trace() {
 
 #[test]
 fn utilisation_is_of_the_capacity_at_each_time() {
-    // Alternately 10 and 100 Mbit/s, beginning with the first.
+    // Alternately 10 and 100 Mbit/s, beginning with 10 Mbit/s.
     let changes = || vec![rate(SECOND, 2 * SECOND, 100), rate(2 * SECOND, 2 * SECOND, 10)];
     let full = run(&cbr("cbr rate 400mbit", changes()), 1).unwrap();
-    // The first frame comes 12 us after the start.
+    // The first frame arrives 12 us after the start.
     assert!(metric(&full, "utilisation") <= 1.0);
     assert!(metric(&full, "utilisation") > 1.0 - 2e-5, "{}", metric(&full, "utilisation"));
     assert!((metric(&full, "throughput") / 55e6 - 1.0).abs() < 1e-3);
@@ -130,7 +131,7 @@ fn utilisation_is_of_the_capacity_at_each_time() {
         }
     }
 
-    // Taken together with the way back, which is idle and does not change.
+    // The bottleneck together with the opposite link, which is idle and does not change.
     let mut plan = cbr("cbr rate 5mbit", changes());
     plan.observe.bottleneck = Bottleneck { name: "both".into(), links: vec![0, 1] };
     let both = run(&plan, 1).unwrap();
@@ -151,7 +152,7 @@ fn a_queue_grows_when_its_link_becomes_slow() {
     plan.observe.series_interval = SECOND;
     let record = run(&plan, 1).unwrap();
     assert!(real(&record.series, "bottleneck.queue", 4) < 1.5);
-    // 4 Mbit/s too many fill a hundred places within a third of a second.
+    // An excess of 4 Mbit/s fills a queue of 100 packets within a third of a second.
     assert!(real(&record.series, "bottleneck.queue", 5) >= 99.0);
     assert!((metric(&record, "udp_loss") - 0.4).abs() < 0.02);
 }
@@ -166,7 +167,7 @@ fn a_delay_changes_and_a_line_breaks_and_is_mended() {
     let record = run(&cbr("cbr rate 1mbit", changes), 1).unwrap();
     let received = metric(&record, "cbr.received") / metric(&record, "cbr.sent");
     assert!((received - 0.75).abs() < 0.01, "{received}");
-    // A third of the packets that arrive has each delay; each takes 1.2 ms to transmit.
+    // Each delay holds for a third of the packets that arrive; transmission takes 1.2 ms.
     let mean = (0.0 + 0.05 + 0.01) / 3.0 + 0.0012;
     assert!((metric(&record, "cbr.delay_mean") - mean).abs() < 0.0005);
 }
@@ -176,6 +177,6 @@ fn links_change_each_by_itself() {
     let mut plan = cbr("cbr rate 5mbit", vec![rate(4 * SECOND, 0, 1)]);
     plan.links[1].changes = vec![rate(2 * SECOND, 2 * SECOND, 3), wire(4 * SECOND, "delay 5ms")];
     let alone = cbr("cbr rate 5mbit", vec![rate(4 * SECOND, 0, 1)]);
-    // The way back carries nothing here.
+    // The opposite link carries no packets in this plan.
     assert_eq!(run(&plan, 1).unwrap().trace_hash, run(&alone, 1).unwrap().trace_hash);
 }

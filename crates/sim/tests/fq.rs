@@ -1,4 +1,5 @@
-//! FQ in a network: flows paced by `maxrate` behind a faster link, and shares of a full one.
+//! FQ in a network: flows limited by `maxrate` before a faster link, shares of a full link, and
+//! pacing by the queue of a host.
 
 use crate::common::*;
 use sojourn_plan::Plan;
@@ -8,7 +9,7 @@ fn near(found: f64, expected: f64, margin: f64) {
     assert!((found / expected - 1.0).abs() <= margin, "{found}, expected {expected}");
 }
 
-/// Three flows of 4 Mbit/s each leave two fifths of the link free.
+/// Three flows limited to 4 Mbit/s each use three fifths of the link of 20 Mbit/s.
 #[test]
 fn maxrate_holds_each_flow_to_its_rate() {
     let plan = Dumbbell::new(3, 20_000_000, 10 * MS, "fq maxrate 4mbit")
@@ -20,7 +21,7 @@ fn maxrate_holds_each_flow_to_its_rate() {
     near(metric(&record, "jain"), 1.0, 0.01);
 }
 
-/// A flow of CUBIC and one of Reno share a full link evenly.
+/// A CUBIC flow and a Reno flow share a full link evenly.
 #[test]
 fn flows_share_a_full_link() {
     let plan = Dumbbell::new(2, 20_000_000, 10 * MS, "fq")
@@ -32,7 +33,8 @@ fn flows_share_a_full_link() {
     near(metric(&record, "cubic.goodput") / metric(&record, "goodput"), 0.5, 0.05);
 }
 
-/// A server with the queue `text` before its own link of 1 Gbit/s, and 20 Mbit/s with room for `room` packets on the way.
+/// Returns a plan of a server whose own link of 1 Gbit/s has the queue `text`, followed by a link
+/// of 20 Mbit/s with a queue of `room` packets.
 fn server(text: &str, room: u32, control: &str) -> Plan {
     let mut plan = Dumbbell::new(1, 20_000_000, 20 * MS, &format!("pfifo limit {room}p"))
         .group("flow", 1, tcp(control), "bulk")
@@ -44,16 +46,17 @@ fn server(text: &str, room: u32, control: &str) -> Plan {
     plan
 }
 
-/// The server's own link.
+/// Index of the server's own link.
 const OWN: usize = 2;
 
-/// Goodput, retransmissions, and the 99th percentile of the time in the queue on the way.
+/// Returns the goodput, the retransmissions, and the 99th percentile of the bottleneck's sojourn
+/// time.
 fn outcome(plan: &Plan) -> [f64; 3] {
     let record = run(plan, 1).unwrap();
     ["goodput", "flow.retransmissions", "sojourn_p99"].map(|name| metric(&record, name))
 }
 
-/// What BBR's timer does without `fq`, `fq` does.
+/// A host's `fq` paces BBR as TCP's own pacing timer does without `fq`.
 #[test]
 fn a_host_s_fq_paces_as_the_timer_of_tcp() {
     let [timer, fq] = ["pfifo limit 1000p", "fq"].map(|text| outcome(&server(text, 100, "bbr")));
@@ -62,24 +65,25 @@ fn a_host_s_fq_paces_as_the_timer_of_tcp() {
     assert_eq!((fq[1], timer[1]), (0.0, 0.0));
 }
 
-/// The same plan, with the server's own queue as its subject.
+/// Returns the plan with the server's own link as the bottleneck of its metrics.
 fn at_the_server(mut plan: Plan) -> Plan {
     plan.observe.bottleneck.links = vec![OWN];
     plan.observe.bottleneck.name.clone_from(&plan.links[OWN].name);
     plan
 }
 
-/// Small queues: far less than the window waits at the host.
+/// TCP small queues: far less than the congestion window waits in the host's queue.
 #[test]
 fn little_of_a_connection_is_in_its_host_s_queue() {
     let record = run(&at_the_server(server("fq", 100, "bbr")), 1).unwrap();
     let [longest, window] = ["queue_max", "cwnd_mean"].map(|name| metric(&record, name));
-    // Two super-packets of two segments, and the next one.
+    // Two super-packets of two segments each, and one more super-packet.
     assert!((4.0..=6.0).contains(&longest) && window > 100_000.0, "{longest}, {window}");
 }
 
-/// The server's link of 10 Mbit/s is the narrowest, and CUBIC fills its window of data, which waits in the socket where
-/// the queue is the host's own, whatever queue it is.
+/// The server's link of 10 Mbit/s is the bottleneck, and CUBIC's window exceeds the path. If the
+/// queue is the host's own, with any discipline, the excess waits in the socket instead of the
+/// queue.
 #[test]
 fn small_queues_bound_what_waits_before_every_queue_of_a_host() {
     let longest = |text: &str, host_queue| {
@@ -94,8 +98,9 @@ fn small_queues_bound_what_waits_before_every_queue_of_a_host() {
     }
 }
 
-/// A queue that is not said to be the host's paces nobody: it knows flows by their hashes alone. At the host controls
-/// without a timer are paced too, unless TCP is not to pace.
+/// An `fq` queue paces senders only if the plan declares it as a host's own; otherwise it
+/// identifies flows only by hash. A host's own `fq` also paces congestion controls without a pacing
+/// timer, unless TCP's pacing is off.
 #[test]
 fn only_the_host_s_own_queue_paces() {
     let hash = |plan: &Plan| run(plan, 1).unwrap().trace_hash;
@@ -116,14 +121,15 @@ fn only_the_host_s_own_queue_paces() {
     assert_eq!(router("fq"), router("fq nopacing"));
 }
 
-/// Packets that leave before their time, or are dropped at the host, let the sender go on.
+/// A sender continues after its packets left the host's queue before their departure times or were
+/// dropped there.
 #[test]
 fn a_near_horizon_stops_no_connection() {
     for text in ["fq horizon 100us horizon_cap", "fq horizon 100us", "fq flow_limit 1"] {
         let [goodput, ..] = outcome(&server(text, 50, "bbr"));
         assert!(goodput > 1e4, "{text}: {goodput}");
     }
-    // Acknowledgements come before the departure times of what they acknowledge.
+    // Acknowledgements arrive before the departure times of the segments that they acknowledge.
     let mut near = server("fq horizon 1us horizon_cap", 50, "cubic");
     near.links.iter_mut().for_each(|link| link.params.delay = 10_000);
     assert!(outcome(&near)[0] > 1e6);

@@ -1,4 +1,5 @@
-//! Links that cost no event of their own change nothing: every table, series and hash is the same without them.
+//! Links without events of their own change no result: all tables, series and hashes are equal to
+//! those of runs in which every link has events of its own.
 
 use crate::common::*;
 use crate::plans::{dumbbells, lans};
@@ -8,7 +9,7 @@ use sojourn_plan::{Bottleneck, Plan, Transport};
 use sojourn_sim::{Control, Options, Record, run_with};
 use sojourn_units::{Rate, SECOND};
 
-/// A run's record, and how many events took a turn of the event loop.
+/// Returns a run's record, and the number of events that the event loop processed.
 fn counted(plan: &Plan, seed: u64, fused: bool) -> (Record, u64) {
     let monitor = plan.observe.monitor;
     let options = Options { trace: true, probes: true, monitor, adjustable: false, fused };
@@ -49,7 +50,7 @@ fn about_half_of_the_events_take_no_turn() {
     }
 }
 
-/// A plan may be looked at, or stopped, at any time.
+/// Measurements and stops at any time give the same results.
 #[test]
 fn a_run_that_stops_early_is_as_it_was_then() {
     let net = Dumbbell::new(2, 10_000_000, 20 * MS, "pfifo limit 100p");
@@ -67,7 +68,7 @@ fn a_run_that_stops_early_is_as_it_was_then() {
     assert_eq!(stopped(true), stopped(false));
 }
 
-/// Queues of the bottleneck: FIFOs twice as often as others, since they have the closed form.
+/// Queues of the bottleneck. Several of the choices are FIFOs, since only FIFOs can be deferred.
 fn queue_text() -> impl Strategy<Value = String> {
     prop_oneof![
         (1..60u32).prop_map(|n| format!("pfifo limit {n}p")),
@@ -82,7 +83,7 @@ fn queue_text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Rates at which transmissions end at the same nanosecond as others do.
+/// Rates of links. The fixed ones make transmissions on several links end at the same nanosecond.
 fn rates() -> impl Strategy<Value = u64> {
     prop_oneof![Just(8_000_000), Just(16_000_000), Just(40_000_000), 1_000_000..60_000_000u64]
 }
@@ -106,7 +107,7 @@ fn traffic() -> impl Strategy<Value = Vec<(&'static str, &'static str, u32)>> {
 }
 
 prop_compose! {
-    /// Dumbbells whose access links are fed, or chains of links behind them.
+    /// Dumbbells with fed access links, or with chains of links after the bottleneck.
     fn plain()(
         hosts in 1..4usize,
         (rate, one_way, queue) in (rates(), delays(), queue_text()),
@@ -134,7 +135,7 @@ prop_compose! {
             }
         }
         plan.links.iter_mut().for_each(|link| link.params.overhead = overhead);
-        // The bottleneck in several links, one behind the other.
+        // Replace the bottleneck by several links in sequence.
         for i in 0..split {
             let (to, name) = (plan.links[0].to, format!("more{i}"));
             let node = plan.nodes.len();

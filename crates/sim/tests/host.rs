@@ -1,9 +1,11 @@
-//! Late hosts in a network: what a shaper loses, and that the others lose nothing.
+//! Late hosts in a network: how much of its rate a shaper loses, and that other queues lose
+//! nothing.
 
 use crate::common::*;
 use sojourn_link::host;
 
-/// A shaper of 90 Mbit/s on a port of 100 Mbit/s, whose host is late.
+/// Returns a plan with a shaper of 90 Mbit/s on a port of 100 Mbit/s, whose host is late as in
+/// `late`.
 fn shaped(burst: u32, late: &str) -> sojourn_plan::Plan {
     let queue = format!(
         "htb default 1; class 1:1 parent 1: rate 90mbit burst {burst} cburst {burst}; \
@@ -24,7 +26,7 @@ fn utilisation(burst: u32, late: &str) -> f64 {
 
 #[test]
 fn a_shaper_keeps_its_rate_if_its_burst_holds_what_a_stall_brings() {
-    // 11250 bytes a millisecond.
+    // 90 Mbit/s are 11250 bytes per millisecond.
     for late in ["late 1ms", "grain 1ms", "stall 1ms every 20ms"] {
         let (enough, small) = (utilisation(14_000, late), utilisation(1600, late));
         assert!((enough - 0.9).abs() < 0.005, "{late}: {enough}");

@@ -1,11 +1,11 @@
-//! L4S end to end: Prague and its neighbours over `dualpi2` and `pi2`.
+//! L4S end to end: Prague beside other congestion controls over `dualpi2`, `pi2` and other queues.
 
 use crate::common::*;
 use sojourn_plan::Transport;
 use sojourn_sim::Record;
 
-/// Bulk flows, in groups named by their congestion control, over a bottleneck of `mbit` with a
-/// propagation delay of `rtt` there and back.
+/// Runs bulk flows, in groups named after their congestion control, over a bottleneck of `mbit`
+/// Mbit/s with a base round-trip time of `rtt` ms.
 fn bulk(queue: &str, mbit: u64, rtt: u64, groups: &[(&str, u32)], seed: u64) -> Record {
     let mut net = Dumbbell::new(1, mbit * 1_000_000, rtt * MS / 2, queue);
     for (words, count) in groups {
@@ -15,15 +15,15 @@ fn bulk(queue: &str, mbit: u64, rtt: u64, groups: &[(&str, u32)], seed: u64) -> 
     run(&net.seconds(15, 45).plan, seed).unwrap()
 }
 
-/// Milliseconds in the bottleneck's queue, from a group's one-way delay.
+/// Returns the milliseconds in the bottleneck's queue, computed from a group's one-way delay.
 fn queueing(record: &Record, name: &str, mbit: u64, rtt: u64) -> f64 {
-    // A full frame at the bottleneck and at two links ten times as fast.
+    // Transmission of a full frame at the bottleneck and at two links with ten times its rate.
     let frame = 1514.0 * 8.0 / (mbit as f64 * 1e6) * 1.2;
     (metric(record, name) - frame) * 1e3 - rtt as f64 / 2.0
 }
 
-/// A flow of either kind gets at most twice what one of the other gets; the C queue is held at its
-/// target and the L queue at its step.
+/// A Prague flow and a CUBIC flow differ in goodput by at most a factor of two. The classic queue
+/// has its target delay, the L4S queue the delay of its step threshold.
 #[test]
 fn prague_and_cubic_share_evenly() {
     for (mbit, rtt, prague, cubic) in
@@ -48,7 +48,8 @@ fn prague_and_cubic_share_evenly() {
     }
 }
 
-/// Alone in the link, L4S keeps it busy with a millisecond of queue, whatever the round-trip time.
+/// L4S flows alone use the whole link with about one millisecond in the queue, for all round-trip
+/// times.
 #[test]
 fn l4s_waits_about_a_millisecond() {
     for (mbit, rtt, count) in [(40, 2, 1), (40, 20, 1), (200, 20, 4), (40, 80, 4)] {
@@ -63,7 +64,7 @@ fn l4s_waits_about_a_millisecond() {
     }
 }
 
-/// One set of gains holds the target from a few flows to loss rates of a fifth.
+/// `pi2` holds its target with the same gains from a few flows up to loss rates of a fifth.
 #[test]
 fn pi2_holds_its_target_over_numbers_of_flows() {
     for words in ["reno", "cubic"] {
@@ -77,7 +78,8 @@ fn pi2_holds_its_target_over_numbers_of_flows() {
     }
 }
 
-/// The square makes the two kinds even in one queue too; a queue that marks both alike does not.
+/// In a single queue, L4S and classic flows also share evenly if classic packets are marked with
+/// the square of the L4S probability, but not if both are marked with the same probability.
 #[test]
 fn one_queue_can_keep_the_kinds_even() {
     let ratio = |queue: &str| {
@@ -90,8 +92,8 @@ fn one_queue_can_keep_the_kinds_even() {
     assert!(pie > 4.0, "{pie}");
 }
 
-/// With its look-out for classic queues, Prague gets at most twice what CUBIC gets where a single queue
-/// marks both alike, and where it got much more without.
+/// In a single queue that marks both alike, Prague gets at most twice the goodput of CUBIC with its
+/// detection of classic queues, and much more without.
 #[test]
 fn a_classic_queue_is_detected_and_shared() {
     for queue in ["codel ecn", "pie ecn"] {
@@ -109,7 +111,7 @@ fn a_classic_queue_is_detected_and_shared() {
     }
 }
 
-/// A queue made for L4S is never taken for a classic one: packet for packet, the look-out changes nothing.
+/// The detection never takes an L4S queue for a classic one: the packets are the same without it.
 #[test]
 fn an_l4s_queue_is_not_taken_for_a_classic_one() {
     let step = "fq_codel ce_threshold 1ms ce_threshold_selector 0x01/0x01";
@@ -123,7 +125,8 @@ fn an_l4s_queue_is_not_taken_for_a_classic_one() {
     }
 }
 
-/// A flood that answers nothing, in the C queue: its delay is still the target, and the L queue's short.
+/// With unresponsive traffic in the classic queue, that queue still has its target delay, and the
+/// L4S queue is still short.
 #[test]
 fn a_flood_of_classic_packets_does_not_lengthen_the_queues() {
     for (flood, loss) in [(60, 1.0 - 40.0 / 60.0), (100, 0.6)] {
@@ -140,8 +143,8 @@ fn a_flood_of_classic_packets_does_not_lengthen_the_queues() {
     }
 }
 
-/// Accurate ECN's counters tell of the same marks as DCTCP's echo: the share beside CUBIC differs little, and
-/// CUBIC's reductions are those of RFC 3168.
+/// Accurate ECN's counters report the same marks as DCTCP's echo: Prague's share beside CUBIC
+/// differs little, and CUBIC responds to marks as in RFC 3168.
 #[test]
 fn counters_of_marks_give_what_the_echo_gives() {
     let shares = |echo: &str| {
@@ -163,7 +166,8 @@ fn counters_of_marks_give_what_the_echo_gives() {
     }
 }
 
-/// Without ECN, Prague is Reno, segment for segment; over a queue that does not mark it meets losses.
+/// Without ECN, Prague sends the same segments as Reno. Over a queue that does not mark, Prague has
+/// losses.
 #[test]
 fn without_marks_prague_is_classic() {
     let hash = |words: &str| {
@@ -178,7 +182,7 @@ fn without_marks_prague_is_classic() {
     assert!(metric(&record, "prague.recoveries") > 2.0 && metric(&record, "marks") < 0.5);
 }
 
-/// DCTCP can be told to ask for L4S; with ECT(0) it stays Classic.
+/// DCTCP's packets enter the L4S queue with ECT(1), and the classic queue with ECT(0).
 #[test]
 fn dctcp_goes_where_its_codepoint_says() {
     let p99 = |words: &str| {

@@ -1,4 +1,4 @@
-//! A shared medium, and several links as one bottleneck.
+//! Shared media, and bottlenecks of several links.
 #![allow(clippy::float_cmp, reason = "counts are exact")]
 
 use crate::common::*;
@@ -13,7 +13,7 @@ fn sum(record: &Record, column: &str) -> f64 {
 
 #[test]
 fn a_bus_of_a_millisecond_carries_fewer_than_a_thousand_frames_a_second() {
-    // 100 clients that would send 10 Mbit/s each.
+    // 100 clients offer 10 Mbit/s each.
     let plan = lan(100, 5, MS, "pfifo limit 100p");
     let plan = with_clients(plan, "cbr", Transport::Udp, "cbr rate 10mbit payload 1400");
     let record = run(&plan, 1).unwrap();
@@ -22,7 +22,7 @@ fn a_bus_of_a_millisecond_carries_fewer_than_a_thousand_frames_a_second() {
     assert!(frames < 994.3 && frames > 980.0, "{frames} frames/s");
     assert!((metric(&record, "cbr.udp_goodput") / (frames * 1400.0 * 8.0) - 1.0).abs() < 1e-9);
     assert!(metric(&record, "cbr.jain") > 0.98);
-    // The medium is nearly always occupied, and its links are occupied with it.
+    // The medium is nearly always occupied.
     let occupancy = metric(&record, "lan.occupancy");
     assert!(occupancy > 0.98 && occupancy < 1.0, "{occupancy}");
     assert!((metric(&record, "utilisation") - occupancy).abs() < 1e-12);
@@ -30,7 +30,7 @@ fn a_bus_of_a_millisecond_carries_fewer_than_a_thousand_frames_a_second() {
     let (attempts, deferrals) = (metric(&record, "lan.attempts"), metric(&record, "lan.deferrals"));
     assert_eq!(attempts - deferrals, metric(&record, "departures"));
     assert!(deferrals > 100.0 * metric(&record, "departures"));
-    // Some frames find it busy a thousand times and more.
+    // Some frames find the medium busy in all of their attempts.
     assert!(metric(&record, "abandoned") > 10.0, "{}", metric(&record, "abandoned"));
     assert_eq!(sum(&record, "abandoned"), metric(&record, "abandoned"));
 }
@@ -43,7 +43,7 @@ fn a_lan_that_is_not_congested_only_delays() {
     assert_eq!(metric(&record, "drops") + metric(&record, "abandoned"), 0.0);
     assert_eq!(metric(&record, "cbr.packet_loss"), 0.0);
     assert!((metric(&record, "cbr.delay_p50") - 0.001_006).abs() < 5e-6);
-    // 8.26 frames a second from each of three, a millisecond each.
+    // Three clients send 8.26 frames per second each, and a frame occupies the medium for 1 ms.
     assert!((metric(&record, "lan.occupancy") - 0.0249).abs() < 0.0005);
 }
 
@@ -57,7 +57,7 @@ fn littles_law_holds_over_all_queues_together() {
     assert!(metric(&record, "queue_mean") > 1.0);
     let rate = metric(&record, "departures") / metric(&record, "measured");
     let expected = rate * metric(&record, "sojourn_mean");
-    // But for the packets queued at the two ends of the measurement.
+    // Equal except for packets queued at the start and the end of the measured time.
     assert!((metric(&record, "queue_mean") / expected - 1.0).abs() < 1e-2);
 }
 
@@ -67,8 +67,8 @@ fn tcp_shares_the_bus_with_its_acknowledgments() {
         let plan = with_clients(lan(10, 5, MS, queue), "ftp", tcp("reno delack 1"), "bulk");
         let record = run(&plan, 3).unwrap();
         let goodput = metric(&record, "goodput");
-        // An acknowledgment takes as much of the bus as a segment does, but five servers have fewer
-        // turns than ten clients; cumulative ones make up for those that are dropped.
+        // An acknowledgement occupies the bus nearly as long as a segment. Five servers win the bus
+        // less often than ten clients, but later cumulative acknowledgements replace dropped ones.
         assert!(goodput > 4.5e6 && goodput < 8e6, "{queue}: {goodput}");
         assert!(metric(&record, "lan.occupancy") > 0.9, "{queue}");
         assert!(metric(&record, "ftp.jain") > 0.7, "{queue}: {}", metric(&record, "ftp.jain"));
@@ -98,7 +98,7 @@ fn a_station_forwards_to_other_links() {
     plan.groups[0].count = 2;
     let record = run(&plan, 1).unwrap();
     assert_eq!(metric(&record, "ftp.finished"), 6.0);
-    // There and back: the bus once and the line once each way.
+    // Each direction crosses the bus once and the line once.
     assert!(metric(&record, "ftp.rtt_p50") > 0.012);
     assert_eq!(metric(&record, "ftp.packet_loss"), 0.0);
     assert!(metric(&record, "up.departures") > 0.0 && metric(&record, "down.departures") > 0.0);
@@ -139,19 +139,19 @@ fn a_ring_hides_packets_from_the_queue() {
         ["sojourn_mean", "queue_mean", "ftp.rtt_p50", "goodput"].map(|name| metric(&record, name))
     };
     let (without, with) = (waits(0), waits(20));
-    // What waits in the ring is in no queue; it takes its time all the same.
+    // Packets in the ring are not in the queue, so the queue is shorter; the delays are equal.
     assert!(with[0] < 0.9 * without[0] && with[1] < 0.9 * without[1]);
     assert_eq!(with[2..], without[2..]);
 }
 
-/// The books of several links taken together are those of the links.
+/// The counts of a bottleneck of several links are the sums over the links.
 #[test]
 fn a_bottleneck_of_several_links_is_their_sum() {
     let mut net = Dumbbell::new(4, 40_000_000, 10 * MS, "pfifo limit 200p")
         .group("ftp", 8, tcp("cubic"), "bulk")
         .group("cbr", 4, Transport::Udp, "cbr rate 6mbit")
         .seconds(2, 12);
-    // The receivers' links are slower than what comes.
+    // The receivers' links are slower than the arriving traffic.
     let ports: Vec<usize> = (0..4).map(|i| 5 + 4 * i).collect();
     for &port in &ports {
         net.plan.links[port].params.rate = Rate::new(5_000_000);
@@ -186,8 +186,8 @@ fn a_bottleneck_of_several_links_is_their_sum() {
     assert!((metric(&record, "sojourn_mean") / (weighted / sum("departures")) - 1.0).abs() < 1e-3);
     let greatest = each("sojourn_max").into_iter().fold(0.0, f64::max);
     assert_eq!(metric(&record, "sojourn_max"), greatest);
-    // Together they are at most as long as all at their longest, and vary less than one that is as
-    // long as four.
+    // The sum of the queues is at most the sum of their maxima. Its deviation is less than the sum
+    // of the queues' deviations.
     let longest = each("queue_max").into_iter().fold(0.0, f64::max);
     assert!(
         metric(&record, "queue_max") >= longest && metric(&record, "queue_max") <= sum("queue_max")
@@ -196,7 +196,7 @@ fn a_bottleneck_of_several_links_is_their_sum() {
     let lost = metric(&record, "drops") / (metric(&record, "drops") + sum("departures"));
     assert!((metric(&record, "loss") - lost).abs() < 1e-9);
 
-    // Series and distributions have it under its name, beside its links.
+    // Series and distributions contain the bottleneck under its own name, in addition to its links.
     for row in 0..record.series.rows() {
         for name in ["queue", "backlog", "throughput"] {
             let all = real(&record.series, &format!("ports.{name}"), row);

@@ -1,4 +1,4 @@
-//! Plans at random: dumbbells and shared media with all that links can do.
+//! Random plans: dumbbells and shared media with all features of links.
 
 use crate::common::{Dumbbell, MS, app, lan, tcp, with_clients};
 use proptest::prelude::*;
@@ -146,14 +146,15 @@ fn groups() -> impl Strategy<Value = Vec<(String, u32)>> {
     prop::collection::vec((app.prop_map(str::to_owned), 1..6u32), 1..4)
 }
 
-/// Packet sources go over UDP in groups with an odd number of flows, else into TCP.
+/// Returns the transport of a group: UDP for packet sources in groups with an odd number of flows,
+/// TCP for all others.
 fn transport(text: &str, count: u32, words: &str) -> Transport {
     let packets = app(text).sends_packets();
     if packets && count % 2 == 1 { Transport::Udp } else { tcp(words) }
 }
 
 prop_compose! {
-    /// Dumbbells.
+    /// Random dumbbells.
     pub fn dumbbells()(
         hosts in 1..4usize,
         rate in 1_000_000..50_000_000u64,
@@ -219,7 +220,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Shared media.
+    /// Random shared media.
     pub fn lans()(
         (clients, servers) in (1..6usize, 1..3usize),
         rate in 1_000_000..2_000_000_000u64,

@@ -1,4 +1,4 @@
-//! Any plan runs: the books balance at every audit, and the same seed gives the same run.
+//! Random plans run: the ledgers balance at every audit, and equal seeds give equal runs.
 
 use crate::common::*;
 use crate::plans::{dumbbells, lans};

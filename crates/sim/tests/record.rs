@@ -1,4 +1,4 @@
-//! What a record holds.
+//! The content of a record.
 
 #![allow(clippy::float_cmp, reason = "counts are exact")]
 
@@ -98,7 +98,7 @@ fn the_summary_has_what_scenarios_ask_for() {
     assert!(record.series.column("ftp.0.cwnd").is_some());
 }
 
-/// What the series tell of drops and marks adds up to what the books have.
+/// The drops and marks in the time series add up to the counts in the summary.
 #[test]
 fn series_of_verdicts_add_up() {
     let mut plan = Dumbbell::new(3, 10_000_000, 20 * MS, "codel limit 60p ecn")
@@ -117,7 +117,7 @@ fn series_of_verdicts_add_up() {
     }
 }
 
-/// Packets that a policy takes out to measure are lost like others, and in the books.
+/// Packets that a policy drops for its measurements count as drops, under their own reason.
 #[test]
 fn drops_by_measuring_are_counted() {
     let of = |text: &str| {
@@ -146,7 +146,7 @@ fn captures_are_pcap_files() {
     assert_eq!(record.captures.len(), 2);
     let bytes = &record.captures[0];
     assert_eq!(bytes[..4], 0xa1b2_3c4d_u32.to_le_bytes());
-    // Walk the records: lengths fit, addresses are ours, each has a valid IPv4 header.
+    // Each record has matching lengths, the plan's addresses and a valid IPv4 header.
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     let (mut at, mut frames, mut last) = (24, 0, (0, 0));
     while at < bytes.len() {
@@ -175,7 +175,7 @@ fn stopping_keeps_what_is_done() {
     assert!(!record.complete);
     assert!(record.reached >= plan.duration / 2 && record.reached < plan.duration * 6 / 10);
     assert!(metric(&record, "goodput") > 0.0);
-    // Even before anything was measured.
+    // A run may also be stopped before its first event.
     let record = sojourn_sim::run(&plan, 1, &mut |_| Control::Stop).unwrap();
     assert!(!record.complete && record.reached == 0);
 }
@@ -183,14 +183,15 @@ fn stopping_keeps_what_is_done() {
 #[test]
 fn the_series_adds_up_to_the_summary() {
     let record = run(&mixed(), 1).unwrap();
-    // The summary counts a packet at the start of its transmission, the series as it is transmitted.
+    // The summary counts a packet at the start of its transmission; the series count its bytes
+    // during the transmission.
     let packet = 1514.0 * 8.0 / 8.0;
     for (column, summed, margin) in [
         ("ftp.goodput", "ftp.goodput", 0.0),
         ("call.udp_goodput", "call.udp_goodput", 0.0),
         ("bottleneck.throughput", "throughput", packet),
     ] {
-        // Samples stand at the ends of their intervals; the warm-up is 2 s, the run 10 s.
+        // A sample is taken at the end of its interval; the warm-up is 2 s, the run 10 s.
         let measured = (21..=100).map(|row| real(&record.series, column, row)).sum::<f64>() / 80.0;
         let metric = metric(&record, summed);
         let difference = (measured - metric).abs();
@@ -198,8 +199,8 @@ fn the_series_adds_up_to_the_summary() {
     }
 }
 
-/// A transmission counts while it lasts, not at its start: a slow link never seems faster than it is, and
-/// the samples add up to what was sent.
+/// The bytes of a frame count during its transmission, not at the start. No sample of a slow link
+/// therefore exceeds its rate, and the samples add up to the transmitted bytes.
 #[test]
 fn no_sample_of_throughput_exceeds_the_rate() {
     let (rate, interval) = (100_000, 25 * MS);
@@ -215,10 +216,10 @@ fn no_sample_of_throughput_exceeds_the_rate() {
             vec![Change { at: 10 * SECOND, every: 0, rate: halved, wire: None }];
         let record = run(&plan, 1).unwrap();
         let sample = |row| real(&record.series, "bottleneck.throughput", row);
-        // Bytes are counted whole.
+        // Samples count whole bytes.
         let rounding = 8.0 * 1e9 / interval as f64;
         for row in 1..record.series.rows() {
-            // The transmission in progress at the change ends at the rate before.
+            // The transmission in progress at the change of the rate ends at the old rate.
             let highest = if row < 406 { rate } else { rate / 2 } as f64;
             assert!(sample(row) <= highest + rounding, "ring {ring}, {row}: {}", sample(row));
         }
@@ -232,7 +233,7 @@ fn no_sample_of_throughput_exceeds_the_rate() {
     }
 }
 
-/// The monitor's last samples are the books' totals, and it can tell the queue that changed last.
+/// The monitor's last samples equal the totals, and its series contain the queue that changed last.
 #[test]
 fn the_flow_series_ends_in_the_totals() {
     let mut plan = Dumbbell::new(3, 2_000_000, 20 * MS, "pfifo limit 20p")
@@ -245,7 +246,7 @@ fn the_flow_series_ends_in_the_totals() {
     let record = run(&plan, 1).unwrap();
     let table = &record.flow_series;
     let last: Vec<_> = (0..table.rows()).filter(|&row| real(table, "time", row) >= 5.0).collect();
-    // Calls are not answered.
+    // Calls send packets in one direction only.
     assert_eq!(last.len(), 3 * 2 + 2);
     let sum = |name| last.iter().map(|&row| real(table, name, row)).sum::<f64>();
     assert_eq!(sum("sent"), metric(&record, "packets"));

@@ -1,4 +1,4 @@
-//! Same plan, seed and engine: the same run, everywhere.
+//! Runs with the same plan, seed and version are equal on all machines.
 #![allow(clippy::float_cmp, reason = "counts are exact")]
 
 use crate::common::{self, *};
@@ -31,7 +31,8 @@ fn tcp_mix_of(queue: &str, profile: &str) -> Plan {
     plan
 }
 
-/// Packet sources over TCP, one of them faster than the network, starting one after the other.
+/// Returns a plan of packet sources over TCP that start one after the other. One source exceeds the
+/// rate of the network.
 fn streams() -> Plan {
     let mut plan = Dumbbell::new(3, 10_000_000, 20 * MS, "pfifo limit 50p")
         .group(
@@ -90,14 +91,15 @@ fn the_same_run_twice_and_on_other_threads() {
         let second = second.join().unwrap();
         assert_eq!(first.trace_hash, second.trace_hash, "{name}");
         assert_eq!(first.events, second.events, "{name}");
-        // NaN is not equal to itself; its text is.
+        // Compared as text, since NaN is not equal to itself.
         assert_eq!(format!("{:?}", first.summary), format!("{:?}", second.summary), "{name}");
         assert_ne!(first.trace_hash, run(plan, 8).unwrap().trace_hash, "{name}");
     }
 }
 
-/// Recorded in debug and in release, which agree. They change with every change of a policy, of TCP
-/// or of the order of events: that is what they are for. The new values stand in the message.
+/// Trace hashes of plans, equal in debug and release builds. Each change of a policy, of TCP or of
+/// the order of events changes them, so that it is noticed. The test's message contains the new
+/// values.
 const GOLDEN: &[(&str, &str)] = &[
     ("udp", "cc5d63245d55b9da1ced262a95af2ced"),
     ("streams", "56db87ddbaadb6c894d7f666da1c917a"),
@@ -121,7 +123,7 @@ fn golden_hashes() {
     assert!(same, "the runs have changed; they are now\n{now:#?}");
 }
 
-/// A profile's results stay when another becomes the default.
+/// The results of the profile `linux-6` do not depend on which profile is the default.
 #[test]
 fn golden_hashes_of_linux_6() {
     for (queue, golden) in [
@@ -138,7 +140,7 @@ fn another_queue_gets_the_same_arrivals() {
     let arrivals = |queue: &str| {
         let mut plan = udp();
         plan.links[0].params.queue = common::queue(queue);
-        // The access links of both senders.
+        // Capture the access links of both senders.
         plan.observe.capture = vec![2, 6];
         let record = run(&plan, 5).unwrap();
         let (offered, drops) = (metric(&record, "arrivals"), metric(&record, "drops"));

@@ -1,4 +1,4 @@
-//! The test of responsiveness: what it finds on paths whose delays are known.
+//! The test of responsiveness: its results on paths with known delays.
 
 #![allow(clippy::float_cmp, reason = "results that are the same are equal")]
 
@@ -6,7 +6,8 @@ use crate::common::*;
 use sojourn_measure::Values;
 use sojourn_units::SECOND;
 
-/// A test on a line of 20 Mbit/s with a base round-trip time of 40 ms, in the download's direction.
+/// Returns a plan of one test, described by `words`, on a line of 20 Mbit/s with a base round-trip
+/// time of 40 ms and the queue `queue` in the direction of downloads.
 fn line(queue: &str, words: &str) -> Dumbbell {
     Dumbbell::new(1, 20_000_000, 20 * MS, queue)
         .group("test", 1, tcp("cubic"), &format!("responsiveness {words}"))
@@ -17,7 +18,8 @@ fn found(net: &Dumbbell, name: &str) -> f64 {
     metric(&run(&net.plan, 1).unwrap(), &format!("test.{name}"))
 }
 
-/// Connections that their windows limit leave the queues empty: every round trip is the path's.
+/// Connections limited by small windows leave the queues empty, so each round-trip time is the base
+/// round-trip time.
 #[test]
 fn a_path_without_queues_has_sixty_over_its_round_trip_time() {
     for direction in ["download", "upload", "both"] {
@@ -34,7 +36,7 @@ fn a_path_without_queues_has_sixty_over_its_round_trip_time() {
                 let trips = found(&format!("responsiveness_08_{name}"));
                 assert!((trips / 1500.0 - 1.0).abs() < 0.01, "{words}: {name} {trips}");
             }
-            // A self probe may wait for the window to open: for one round trip at most.
+            // A self probe waits for free space in the window, for at most one round trip.
             let (foreign, loaded) = ("responsiveness_08_foreign", "responsiveness_08_loaded");
             assert!((750.0..1505.0).contains(&found(loaded)), "{words}: {}", found(loaded));
             let mean = f64::midpoint(found(foreign), found(loaded));
@@ -43,14 +45,14 @@ fn a_path_without_queues_has_sixty_over_its_round_trip_time() {
             assert!((found("probe_added") - added).abs() < 1e-12);
             assert_eq!(found("probe_tls").is_nan(), tls == 0);
             assert!((found("responsiveness_08_confidence") - 3.0).abs() < 1e-9);
-            // It ends by itself, one idle interval and eleven loaded ones after it began.
+            // The test ends one idle interval and eleven loaded intervals after its start.
             let Values::Real(ends) = &record.flows.column("end").unwrap().values else { panic!() };
             assert!((ends[0] - 12.0).abs() < 0.1, "{}", ends[0]);
         }
     }
 }
 
-/// 200 ms of buffer, which the load fills, against queues that keep it empty.
+/// A buffer of 200 ms that the load fills, compared with queue disciplines that keep the delay low.
 #[test]
 fn a_full_buffer_costs_a_round_trip_its_time() {
     let idle = found(&line("pfifo limit 1000p", "direction download"), "responsiveness_08_idle");
@@ -58,7 +60,7 @@ fn a_full_buffer_costs_a_round_trip_its_time() {
     let fifo = run(&line("bfifo limit 500kb", "direction download").plan, 1).unwrap();
     let trips = metric(&fifo, "test.responsiveness_08");
     assert!((240.0..400.0).contains(&trips), "{trips}");
-    // What the probes lose is what packets wait.
+    // The added delay of probes is about the sojourn time of packets.
     let (added, wait) = (metric(&fifo, "test.probe_added"), metric(&fifo, "sojourn_p50"));
     assert!((0.1..0.21).contains(&added) && (added / wait - 1.0).abs() < 0.3, "{added} {wait}");
     let fair = run(&line("fq_codel", "direction download").plan, 1).unwrap();
@@ -68,14 +70,14 @@ fn a_full_buffer_costs_a_round_trip_its_time() {
     assert!(all > 0.8 * idle && all < 1.02 * idle, "{all} {idle}");
 }
 
-/// The load saturates the direction that it has, and no other.
+/// The load saturates only the direction that the test names.
 #[test]
 fn load_goes_where_it_is_told_to() {
     let busy = |direction: &str| {
         let mut net = line("pfifo limit 100p", &format!("direction {direction}"));
         net.plan.links[1].params.queue = queue("pfifo limit 100p");
         let record = run(&net.plan, 1).unwrap();
-        // The first two links: the bottleneck, and the way back.
+        // Links 0 and 1: the bottleneck and the opposite direction.
         [0, 1].map(|link| real(&record.queues, "utilisation", link) > 0.8)
     };
     assert_eq!(busy("download"), [true, false]);
@@ -83,7 +85,8 @@ fn load_goes_where_it_is_told_to() {
     assert_eq!(busy("both"), [true, true]);
 }
 
-/// What was measured before the end of the warm-up does not count: not the other traffic's queue.
+/// Intervals before the end of the warm-up do not count, so traffic that ends before it has no
+/// effect.
 #[test]
 fn the_warm_up_is_left_out() {
     let mut net = line("pfifo limit 200p", "direction download most 1 interval 500ms")
@@ -98,7 +101,7 @@ fn the_warm_up_is_left_out() {
     assert!((with / alone - 1.0).abs() < 0.25, "{with} {alone}");
 }
 
-/// Once it has a result, the load ends or goes on: the result is the same.
+/// The result does not depend on whether the load continues after it.
 #[test]
 fn the_load_may_go_on_after_the_result() {
     let found = |words: &str, stop: Option<u64>| {
@@ -115,7 +118,7 @@ fn the_load_may_go_on_after_the_result() {
     assert!((stopped.2 - 35.0).abs() < 1e-9, "{}", stopped.2);
 }
 
-/// A test that is stopped too early says so: a result of few intervals, or none.
+/// A test that is stopped early has a result of low confidence, or no result.
 #[test]
 fn a_short_test_has_little_confidence() {
     let stopped = |seconds: u64| {
@@ -131,7 +134,7 @@ fn a_short_test_has_little_confidence() {
     assert!((metric(&few, "test.responsiveness_08_confidence") - 1.0).abs() < 1e-9);
 }
 
-/// Several tests in a group share the path; the group has their mean.
+/// Several tests in a group share the path, and the group's result is their mean.
 #[test]
 fn a_group_has_the_mean_of_its_tests() {
     let mut net = line("fq_codel", "direction download");
@@ -140,7 +143,7 @@ fn a_group_has_the_mean_of_its_tests() {
     assert!((800.0..1500.0).contains(&both), "{both}");
 }
 
-/// On a line that carries nothing the test waits for its first answer, and finds nothing.
+/// On a line that loses all packets, the test receives no answer and has no result.
 #[test]
 fn a_dead_line_has_no_result() {
     let mut net = line("pfifo limit 100p", "");

@@ -1,4 +1,4 @@
-//! A run in steps is the run at once, and its log has what happens to packets.
+//! A run in steps equals a run at once, and its log contains the packet events.
 
 use crate::common::*;
 use crate::plans::dumbbells;
@@ -11,7 +11,7 @@ use sojourn_units::SECOND;
 fn in_steps(plan: &Plan, seed: u64, steps: &[u64]) -> Record {
     let mut run = Stepwise::new(plan, seed).unwrap();
     for (i, &step) in steps.iter().enumerate() {
-        // Links have events of their own from here on.
+        // From here on all links have events of their own.
         if i == steps.len() / 2 {
             run.log(&plan.observe.bottleneck.links);
         }

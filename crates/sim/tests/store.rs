@@ -1,4 +1,4 @@
-//! A replicated store: what is acknowledged and when, what faults do, and that nothing is lost count of.
+//! A replicated store: outcomes and times of requests, effects of faults, and balanced counts.
 
 #![allow(clippy::float_cmp, reason = "counts are whole numbers")]
 
@@ -13,7 +13,8 @@ use sojourn_units::{Nanos, SECOND};
 
 const CLIENT_DELAY: Nanos = 10 * MS;
 
-/// Nodes that are all joined to each other, and one client joined to all, which makes writes.
+/// Returns a plan of store nodes that are all linked to each other, and of one client that is
+/// linked to all of them and makes writes.
 fn mesh(nodes: usize, delay: Nanos, loss: f64, factor: u32, requests: u64) -> Plan {
     let mut links = Vec::new();
     let mut join = |a: usize, b: usize, delay, loss| {
@@ -123,8 +124,8 @@ fn mean_ms(plan: &Plan, seed: u64) -> f64 {
 
 #[test]
 fn without_loss_a_write_takes_its_ways_and_its_work() {
-    // A replica coordinates with probability RF/N; a quorum waits for the farthest it needs, and here
-    // all are as far.
+    // The coordinator is a replica with probability RF/N; then a quorum needs one remote replica
+    // less. All nodes have the same distance.
     for (factor, remote) in [(1, 0.8), (2, 1.0), (3, 1.0), (5, 1.0)] {
         let mut plan = mesh(5, 20 * MS, 0.0, factor, 2000);
         store(&mut plan).load.warmup = 100;
@@ -192,12 +193,12 @@ fn a_node_that_returns_is_told_what_it_missed() {
     let record = run(&plan, 1).unwrap();
     let of = |name: &str| metric(&record, &format!("store.{name}"));
     assert_eq!(of("pending"), 0.0);
-    // The client waits in vain for those that the dead node was to coordinate until all know.
+    // Requests that the crashed node should coordinate time out until the crash is detected.
     assert!(of("timed_out") >= 1.0 && of("timed_out") < 10.0, "{}", of("timed_out"));
     assert_eq!(of("acknowledged") + of("timed_out"), 3000.0);
     assert!(of("hints") > 100.0);
     assert_eq!((of("unavailable"), of("unconverged")), (0.0, 0.0));
-    // Without hints it stays behind.
+    // Without hints the replica keeps its old versions.
     store(&mut plan).patience.hints = false;
     assert!(metric(&run(&plan, 1).unwrap(), "store.unconverged") > 100.0);
 }
@@ -207,14 +208,14 @@ fn a_minority_is_unavailable_and_says_so() {
     let mut plan = mesh(3, 5 * MS, 0.0, 3, 1000);
     let of = store(&mut plan);
     of.patience.write = 2 * SECOND;
-    // The client stands with one node.
+    // The client is on the same side of the partition as node 0.
     let what = What::Partition { nodes: vec![0], clients: vec![0] };
     of.faults = vec![Fault { at: 5 * SECOND, until: None, what }];
     plan.duration = 60 * SECOND;
     let record = run(&plan, 1).unwrap();
     let of = |name: &str| metric(&record, &format!("store.{name}"));
     assert!(of("acknowledged") > 50.0 && of("unavailable") > 100.0);
-    // At ONE it goes on.
+    // With the consistency level ONE, writes still succeed.
     store(&mut plan).write_level = Level::One;
     let one = run(&plan, 1).unwrap();
     assert_eq!(metric(&one, "store.unavailable"), 0.0);
@@ -233,7 +234,8 @@ fn an_open_loop_counts_from_the_time_intended() {
     plan.observe.bottleneck = Bottleneck { name: "1-0".into(), links: vec![0] };
     let open = metric(&run(&plan, 1).unwrap(), "store.latency_mean") * 1e3;
     assert!((open - 21.5).abs() < 0.1, "{open}");
-    // With one request at a time the schedule falls behind by 11.5 ms each, and the wait is counted.
+    // With one request at a time, each request is 11.5 ms later than due than the one before, and
+    // the latency includes this wait.
     store(&mut plan).load.outstanding = 1;
     let queued = metric(&run(&plan, 1).unwrap(), "store.latency_max") * 1e3;
     assert!((queued / (2000.0 * 11.5) - 1.0).abs() < 0.02, "{queued}");
@@ -308,14 +310,15 @@ fn a_thousand_nodes_work() {
     let record = run(&plan, 1).unwrap();
     assert_eq!(metric(&record, "store.acknowledged"), 3000.0);
     assert_eq!(metric(&record, "store.unconverged"), 0.0);
-    // A replica coordinates, one way is 10 ms, and most messages have to open their connections first.
+    // The coordinator is a replica, the one-way delay is 10 ms, and most messages first open their
+    // connections.
     let mean = metric(&record, "store.latency_mean") * 1e3;
     assert!((80.0..102.0).contains(&mean), "{mean}");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
-    /// Every audit of a run passes, whatever befalls the store, and requests add up.
+    /// With random faults all audits pass, and the outcomes add up to the number of requests.
     #[test]
     fn requests_add_up(
         nodes in 1usize..5,

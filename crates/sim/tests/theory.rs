@@ -1,10 +1,11 @@
-//! Simulations against formulas.
+//! Comparison of simulations with formulas of queueing theory and TCP models.
 
 use crate::common::*;
 use sojourn_link::Loss;
 use sojourn_plan::{Plan, Transport};
 
-/// One Poisson source into one link; access is so fast that it does not matter.
+/// Returns a plan with one UDP source and one link; the access links are so fast that their delay
+/// is negligible. `words` describe the source.
 fn single_queue(words: &str, rate: u64) -> Plan {
     let mut plan = Dumbbell::new(1, rate, 0, "pfifo limit 1000000p")
         .group("source", 1, Transport::Udp, words)
@@ -27,7 +28,7 @@ fn mean_of(metric_name: &str, plan: &Plan, seeds: u64) -> (f64, f64) {
 
 #[test]
 fn m_d_1_waits_as_long_as_it_should() {
-    // 1000 bytes at 8 Mbit/s take 1 ms; load 0.8.
+    // 1000 bytes take 1 ms at 8 Mbit/s, so the load is 0.8.
     let plan = single_queue("packets interval exp(1250us) size 1000", 8_000_000);
     let (wait, error) = mean_of("sojourn_mean", &plan, 5);
     let expected = 0.8 / (2.0 * 1000.0 * 0.2);
@@ -38,7 +39,8 @@ fn m_d_1_waits_as_long_as_it_should() {
 
 #[test]
 fn m_g_1_follows_pollaczek_and_khinchin() {
-    // Lengths are exponential, rounded up, and not below a header and one byte: nearly M/M/1.
+    // Lengths are exponential, rounded up to whole bytes, and at least the headers and one byte, so
+    // the queue is nearly M/M/1.
     let plan = single_queue("packets interval exp(1250us) size exp(1000)", 8_000_000);
     let (mut mean, mut second) = (0.0, 0.0);
     for k in 1..20_000u32 {
@@ -60,11 +62,12 @@ fn littles_law_holds_exactly() {
     let record = run(&plan, 9).unwrap();
     let rate = metric(&record, "departures") / metric(&record, "measured");
     let expected = rate * metric(&record, "sojourn_mean");
-    // But for the packets queued at the two ends of the measurement.
+    // Equal except for packets queued at the start and the end of the measured time.
     assert!((metric(&record, "queue_mean") / expected - 1.0).abs() < 1e-3);
 }
 
-/// Goodput in segments a second of one flow over a link that loses packets at random.
+/// Returns the goodput, in segments per second, of one flow over a link that loses packets at
+/// random.
 fn lossy(words: &str, loss: f64, rtt: u64) -> f64 {
     let words = format!("{words} rwnd 64mb autotune off sndbuf 64mb mss 1000 timestamps off");
     let mut plan = Dumbbell::new(1, 1_000_000_000, rtt * MS / 2, "pfifo limit 100000p")
@@ -92,7 +95,7 @@ fn newreno_follows_the_square_root_of_loss() {
 
 #[test]
 fn cubic_follows_its_response_function() {
-    // In the region where CUBIC is faster than Reno.
+    // Loss rates and round-trip times at which CUBIC is faster than Reno.
     for (p, rtt) in [(2e-4, 100), (1e-3, 200)] {
         let rate = lossy("cubic delack 1 hystart none", p, rtt);
         let r = rtt as f64 / 1000.0;

@@ -7,13 +7,14 @@ use sojourn_link::Trace;
 use sojourn_plan::{Bottleneck, Plan, Transport};
 use sojourn_units::SECOND;
 
-/// Half a second at 24 Mbit/s, half a second without anything, half a second at 12.
+/// Returns a trace with half a second at 24 Mbit/s, half a second without opportunities, and half a
+/// second at 12 Mbit/s.
 fn uneven() -> Trace {
     let times: Vec<u32> = (1..1000).map(|i| i / 2).chain(1000..1500).chain([1500]).collect();
     Trace::new(&times, 1500).unwrap()
 }
 
-/// A bottleneck that follows a trace, between much faster links.
+/// Returns a plan with a bottleneck that follows a trace, and with much faster access links.
 fn following(words: &str, transport: Transport) -> Plan {
     let mut plan = Dumbbell::new(1, 10_000_000, 20 * MS, "pfifo limit 100p")
         .group("flow", 1, transport, words)
@@ -30,7 +31,7 @@ fn a_full_queue_uses_every_opportunity() {
     let mut plan = following("cbr rate 50mbit size 1500", Transport::Udp);
     plan.observe.series_interval = SECOND / 2;
     let record = run(&plan, 1).unwrap();
-    // Each round of 1.5 s has 1500 opportunities for one packet each.
+    // Each repetition of the trace, 1.5 s, has 1500 opportunities for one packet each.
     assert!((metric(&record, "departures") - 4.0 * 1500.0).abs() < 20.0);
     assert!(metric(&record, "utilisation") <= 1.0);
     assert!(metric(&record, "utilisation") > 0.995);
@@ -50,7 +51,7 @@ fn a_light_load_uses_its_share_and_waits_for_opportunities() {
     let record = run(&following("cbr rate 1mbit size 1500", Transport::Udp), 1).unwrap();
     let mean = 1500.0 * 1500.0 * 8.0 / 1.5;
     assert!((metric(&record, "utilisation") / (1e6 / mean) - 1.0).abs() < 0.01);
-    // Up to a half second's silence.
+    // A packet waits at most for the half second without opportunities.
     assert!(
         (metric(&record, "sojourn_max") - 0.5).abs() < 0.02,
         "{}",
@@ -74,6 +75,6 @@ fn taken_together_each_has_its_own_share() {
     let mut plan = following("cbr rate 50mbit size 1500", Transport::Udp);
     plan.observe.bottleneck = Bottleneck { name: "both".into(), links: vec![0, 1] };
     let record = run(&plan, 1).unwrap();
-    // The way back is idle.
+    // The opposite direction is idle, which halves the mean.
     assert!((metric(&record, "utilisation") - 0.5).abs() < 0.005);
 }

@@ -15,7 +15,7 @@ fn cbr_gets_through_an_idle_network() {
     let payload = 1e6 * (573.0 - 42.0) / 573.0;
     assert!((metric(&record, "udp_goodput") / payload - 1.0).abs() < 1e-3);
     assert_eq!(metric(&record, "udp_loss"), 0.0);
-    // Two access links at 100 Mbit/s, one at 10, and the propagation delays.
+    // Transmission at two access links of 100 Mbit/s and one link of 10 Mbit/s, and propagation.
     let expected = 0.04 + 573.0 * 8.0 * (2.0 / 100e6 + 1.0 / 10e6);
     assert!((metric(&record, "cbr.delay_p50") / expected - 1.0).abs() < 0.005);
     assert!((metric(&record, "utilisation") - 0.1).abs() < 1e-3);
@@ -39,7 +39,8 @@ fn copies_are_no_goodput() {
 
 #[test]
 fn a_link_is_never_busier_than_all_the_time() {
-    // A frame takes 1.2 s here: most of the transmissions at the ends are not within the measurement.
+    // A transmission takes 1.2 s, so those at the start and the end of the measured time are partly
+    // outside.
     let plan = Dumbbell::new(1, 10_000, 0, "pfifo limit 10p")
         .group("cbr", 1, Transport::Udp, "cbr rate 100kbit")
         .plan;

@@ -1,11 +1,11 @@
-//! What a flow that does not respond gets beside TCP.
+//! The share of the link that an unresponsive UDP flow gets beside TCP flows.
 #![allow(clippy::doc_markdown, reason = "CHOKe is a name, not code")]
 
 use crate::common::*;
 use sojourn_plan::Transport;
 
-/// The share of a 10 Mbit/s link that UDP gets at `load` times its rate, beside `count` TCP flows, as
-/// the mean of two seeds; and the share that TCP gets.
+/// Returns the shares of a 10 Mbit/s link that a UDP flow and `count` TCP flows get, as means of
+/// two seeds. The UDP flow sends at `load` times the link's rate.
 fn shares(queue: &str, count: u32, load: f64) -> (f64, f64) {
     let rate = 1e7;
     let words = format!("cbr rate {}bit size 1066 jitter 10%", (load * rate) as u64);
@@ -19,15 +19,16 @@ fn shares(queue: &str, count: u32, load: f64) -> (f64, f64) {
     }
     let runs = [1, 2].map(|seed| run(&plan, seed).unwrap());
     let mean = |name| runs.iter().map(|record| metric(record, name)).sum::<f64>() / 2.0 / rate;
-    // All frames have 1066 bytes, of which 1024 are UDP's payload and 1000 are TCP's.
+    // All frames have 1066 bytes; the payload is 1024 bytes in UDP and 1000 bytes in TCP.
     (mean("udp_goodput") * 1066.0 / 1024.0, mean("goodput") * 1066.0 / 1000.0)
 }
 
-/// CHOKe with many TCP flows, after Tang, Wang and Low (2004): UDP's share at `load` times the link.
+/// Returns the share of a UDP flow at `load` times the link's rate under CHOKe with many TCP flows,
+/// after Tang, Wang and Low (2004).
 ///
-/// A UDP packet waits for D in a queue of b packets, and each UDP arrival picks it with probability 1/b,
-/// so that it survives with exp(-a), a = load D / b. Little's law for both kinds of packets then gives
-/// load and share by a.
+/// A UDP packet waits for the time D in a queue of b packets. Each UDP arrival draws this packet
+/// with probability 1/b, so the packet survives with probability exp(-a), where a = load D / b.
+/// Little's law for both kinds of packets gives load and share as functions of a.
 fn choke_share(load: f64) -> f64 {
     let at = |a: f64| {
         let survives = libm::exp(-a);
@@ -50,7 +51,8 @@ fn the_model_of_choke_peaks_where_its_paper_says() {
     assert!(choke_share(1000.0) < 1e-6);
 }
 
-/// UDP's share rises to a quarter and falls again the more it sends. In a FIFO it would be all.
+/// With growing load, UDP's share rises to a quarter of the link and then falls. In a FIFO, UDP
+/// would get the whole link.
 #[test]
 fn choke_starves_whoever_sends_more() {
     let queue = "choke limit 1000 min 20 max 900 burst 30 probability 0.02";
@@ -65,7 +67,8 @@ fn choke_starves_whoever_sends_more() {
     assert!(udp > 0.95, "{udp}");
 }
 
-/// SFB holds it to less than two fair shares, whatever it sends; RED gives it nearly all.
+/// With SFB the UDP flow gets less than two fair shares at any load; with RED it gets nearly the
+/// whole link.
 #[test]
 fn sfb_isolates_it() {
     let fair = 1.0 / 11.0;

@@ -1,4 +1,4 @@
-//! Bulk: one connection that always has data.
+//! Bulk transfers: one connection that always has data to send.
 
 use crate::app::{App, Declared, Event, Report};
 use crate::world::{Access, Change, NEVER, World};

@@ -1,4 +1,4 @@
-//! A packet source over UDP.
+//! Packet sources over UDP: each emission is a datagram.
 
 use crate::app::{App, Declared, Event, Report};
 use crate::emitter::Emitter;
@@ -9,7 +9,7 @@ use sojourn_network::{Body, Class, Copies, Packet};
 use sojourn_plan::{PlanError, Transport};
 use sojourn_traffic::UDP_HEADERS;
 
-/// A flow's datagrams.
+/// The packet source of a UDP flow.
 #[derive(Clone, Debug)]
 pub struct Datagrams(Emitter);
 
@@ -64,7 +64,7 @@ impl App for Datagrams {
         }))
     }
 
-    /// Sends the datagram that is due, and those that have waited for a server.
+    /// Sends the datagram that is due, and earlier ones that waited for a server.
     #[inline]
     fn on_timer(&mut self, world: &mut World, id: u32) {
         match world.access(id) {
@@ -74,7 +74,7 @@ impl App for Datagrams {
                     self.send(world, id);
                 }
             }
-            // Packets that are due meanwhile are not sent.
+            // Packets that are due before the next request for a server are never sent.
             Access::Refused => {
                 while self.0.next.at < world.now + AGAIN {
                     self.0.skip();

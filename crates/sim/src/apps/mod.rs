@@ -1,4 +1,4 @@
-//! The applications. None of them imports another: each acts by means of the world alone.
+//! The applications. None of them imports another: each acts only through the world.
 
 mod bulk;
 mod datagrams;
@@ -13,7 +13,7 @@ use crate::world::World;
 use sojourn_measure::Imbalance;
 use sojourn_plan::PlanError;
 
-/// Declares the list of applications: an enum over them that is an application itself.
+/// Declares the list of applications as an enum that is itself an application.
 macro_rules! apps {
     ($($name:ident: $app:ty,)*) => {
         /// An application of any kind.

@@ -1,10 +1,11 @@
-//! Responsiveness: load-generating connections, and probes on their own and on these connections.
+//! Tests of responsiveness: load-generating connections, foreign probes on separate connections,
+//! and self probes on the load-generating connections.
 //!
-//! The flow's sender is the server, its receiver the client. First the client sends foreign probes on the
-//! path as it is; when they are complete the load begins. A load-generating connection is opened by the
-//! end that sends the load. A probe on it is data of the same connection: in the direction of the load it
-//! follows all that was sent before, and nothing that was not, as with a server that keeps no unsent data
-//! in its socket (`TCP_NOTSENT_LOWAT`).
+//! The flow's sender is the server, its receiver the client. First the client sends foreign probes
+//! on the path without load; when they are complete, the load begins. A load-generating connection
+//! is opened by the end that sends the load. A self probe is data of that connection. In the
+//! direction of the load it follows the data that were sent already, and precedes all unsent data,
+//! as with a server that keeps no unsent data in its socket (`TCP_NOTSENT_LOWAT`).
 
 use crate::app::{App, Declared, Event, Report};
 use crate::world::{Change, Handle, NEVER, World};
@@ -17,18 +18,19 @@ use sojourn_traffic::responsiveness::{Params, Test, Timing, exchange, sizes};
 use sojourn_units::{EPOCH, Nanos};
 use std::collections::VecDeque;
 
-/// Foreign probes on the path without load.
+/// Number of foreign probes on the path without load.
 const IDLE_PROBES: u32 = 10;
-/// Intervals after which the load begins although not all of them are complete.
+/// Number of intervals after which the load begins even if some of these probes are not complete.
 const IDLE_INTERVALS: u32 = 10;
-/// Foreign probes under way at once, and self probes on one connection; no more are sent.
+/// Maximum number of foreign probes at one time, and of self probes on one connection at one time.
 const MOST_OPEN: usize = 1000;
 
-/// A message on a connection, and the number of bytes of its direction at its end.
+/// A request or an answer on a load-generating connection.
 #[derive(Clone, Copy, Debug)]
 struct Message {
     /// When the request was made.
     asked: Nanos,
+    /// Bytes of the message's direction up to the end of the message.
     end: u64,
 }
 
@@ -39,15 +41,17 @@ struct Load {
     way: usize,
     /// The slot of its opener's end, which sends the load.
     slot: u32,
-    /// Whether it still has its slots.
+    /// Whether the connection exists.
     open: bool,
-    /// Requests on their way to the server, and answers on their way to the client.
+    /// Requests in transit to the server.
     requests: VecDeque<Message>,
+    /// Answers in transit to the client.
     answers: VecDeque<Message>,
-    /// Ends of the last request and of the last answer.
+    /// Bytes from the client up to the end of the last request.
     asked: u64,
+    /// Bytes from the server up to the end of the last answer.
     answered: u64,
-    /// Load delivered.
+    /// Bytes of load delivered.
     delivered: u64,
 }
 
@@ -61,39 +65,42 @@ impl Load {
     }
 }
 
-/// A probe on a connection of its own.
+/// A foreign probe, which has its own connection.
 #[derive(Clone, Copy, Debug)]
 struct Foreign {
-    /// Whether there was no load yet.
+    /// Whether the probe was sent before the load began.
     idle: bool,
-    /// Exchanges begun: those of TLS, then HTTP's; 0 while TCP's handshake is under way.
+    /// Number of exchanges begun: first those of TLS, then that of HTTP. It is 0 during TCP's
+    /// handshake.
     stage: u32,
-    /// When the present one began.
+    /// When the present exchange or handshake began.
     since: Nanos,
-    /// Bytes that the server, and that the client will have received by its end.
+    /// Bytes that the server will have received at the end of the present request.
     asked: u64,
+    /// Bytes that the client will have received at the end of the present answer.
     answered: u64,
-    /// The server's answer, while it is to come.
+    /// Bytes of the answer that the server has still to write; 0 after that.
     due: u64,
-    /// Durations of TCP's handshake, and of all of TLS's.
+    /// Duration of TCP's handshake.
     tcp: Nanos,
+    /// Sum of the durations of all TLS exchanges.
     tls: Nanos,
 }
 
 /// The phase of the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Not begun.
+    /// The test has not begun.
     Waiting,
-    /// Probes the path without load, for so many intervals.
+    /// The client probes the path without load; the number counts the intervals so far.
     Idle(u32),
-    /// Loads the path.
+    /// The path is loaded and probed.
     Loaded,
-    /// Has its result, and loads the path on.
+    /// The test has its result, and continues to load the path.
     Held,
-    /// Over: what is still under way is not counted.
+    /// The test is over. Probes that complete later are not counted.
     Over,
-    /// A load-generating connection ended with an error: there is no result.
+    /// A load-generating connection ended early, so the test has no result.
     Aborted,
 }
 
@@ -107,21 +114,22 @@ pub struct Responsiveness {
     ends: (Node, Node, Place, Place),
     phase: Phase,
     loads: Vec<Load>,
-    /// Probes under way, in slots that are used again.
+    /// Foreign probes in progress, in slots that are reused.
     foreign: Vec<Option<Foreign>>,
-    /// When the next probe is sent, and when the interval ends.
+    /// When the next probe is sent, or [`NEVER`].
     probe_at: Nanos,
+    /// When the present interval ends, or [`NEVER`].
     evaluate_at: Nanos,
-    /// Probes sent.
+    /// Number of probes sent.
     sent: u32,
-    /// Bytes delivered up to the last evaluation.
+    /// Bytes of load delivered up to the last evaluation, for download and upload.
     delivered: [u64; 2],
-    /// Whether the interval is not to be evaluated: the warm-up ended in it.
+    /// Whether the present interval is not evaluated because the warm-up ended in it.
     cut: bool,
 }
 
 impl Responsiveness {
-    /// The first or the next part of the test is due.
+    /// Makes the steps of the test that are due, and sets the timer to the next one.
     fn advance(&mut self, world: &mut World, id: u32) {
         let now = world.now;
         if now >= world.flows[id as usize].stop {
@@ -155,7 +163,8 @@ impl Responsiveness {
         matches!(self.phase, Phase::Idle(_) | Phase::Loaded)
     }
 
-    /// An interval without load is over.
+    /// Handles the end of an interval without load, the `passed`-th one: begins the load if all
+    /// foreign probes are complete or the maximum number of intervals has passed.
     fn rest(&mut self, world: &mut World, id: u32, passed: u32) {
         let waits = self.foreign.iter().any(Option::is_some);
         if waits && passed < IDLE_INTERVALS {
@@ -168,7 +177,7 @@ impl Responsiveness {
         self.load(world, id, self.params.initial);
     }
 
-    /// An interval with load is over.
+    /// Handles the end of an interval with load: evaluates it, and ends the test or adds load.
     fn evaluate(&mut self, world: &mut World, id: u32) {
         let mut total = [0; 2];
         for load in &self.loads {
@@ -187,12 +196,12 @@ impl Responsiveness {
         }
         self.load(world, id, self.params.add);
         if let Some(gap) = self.test.gap() {
-            // A gap that was chosen for a lower rate is not waited for.
+            // The new gap may be shorter than the one for which the next probe was scheduled.
             self.probe_at = self.probe_at.min(world.now.saturating_add(gap));
         }
     }
 
-    /// Opens so many more connections in each direction, within the limit.
+    /// Opens up to `more` further connections in each loaded direction, within the maximum.
     fn load(&mut self, world: &mut World, id: u32, more: u32) {
         let (server, client, down, up) = self.ends;
         for way in (0..2).filter(|&way| self.test.loads(way)) {
@@ -285,7 +294,7 @@ impl Responsiveness {
         }
     }
 
-    /// An end of a load-generating connection has received more.
+    /// Handles the delivery of data at an end of a load-generating connection.
     fn follow_load(&mut self, world: &mut World, connection: Handle, delivered: u64) {
         let load = &mut self.loads[connection.tag as usize];
         if connection.slot != load.slot {
@@ -306,7 +315,7 @@ impl Responsiveness {
         }
     }
 
-    /// An end of a foreign probe's connection has received something.
+    /// Handles the arrival of a segment at an end of a foreign probe's connection.
     fn follow_apart(&mut self, world: &mut World, connection: Handle, delivered: u64) {
         let Some(probe) = &mut self.foreign[connection.tag as usize] else { return };
         let tcp = world.connections.end(connection.slot);
@@ -343,9 +352,9 @@ impl Responsiveness {
         tcp.write(request);
     }
 
-    /// A foreign probe has its answer.
+    /// Records the durations of a foreign probe that has received its HTTP answer.
     fn complete(&mut self, probe: &Foreign, http: Nanos) {
-        // A probe that was sent before the load and ends under it counts for neither.
+        // A probe that was sent before the load began and is completed under load is not counted.
         if !self.is_under_way() || probe.idle == (self.phase == Phase::Loaded) {
             return;
         }
@@ -357,7 +366,7 @@ impl Responsiveness {
         self.test.record(Timing::Http, http, probe.idle);
     }
 
-    /// The test is over: its load ends.
+    /// Ends the test and its load; `last` is the final phase.
     fn finish(&mut self, world: &mut World, id: u32, last: Phase) {
         world.clear_timer(id);
         if matches!(self.phase, Phase::Over | Phase::Aborted) {
@@ -379,8 +388,9 @@ impl Responsiveness {
     }
 }
 
-/// Writes a message at an end, whose last one ended after so many bytes. Returns where this one ends. On an
-/// end that always has data, it is the next of them to be sent.
+/// Writes a message of `bytes` at an end whose last message ended after `last` bytes. Returns the
+/// number of bytes up to the end of this message. If the end is `unlimited`, it always has data,
+/// and the message takes the next bytes that are sent.
 fn write(world: &mut World, slot: u32, unlimited: bool, last: u64, bytes: u64) -> u64 {
     let tcp = world.connections.end(slot);
     if unlimited {
@@ -390,7 +400,7 @@ fn write(world: &mut World, slot: u32, unlimited: bool, last: u64, bytes: u64) -
     last + bytes
 }
 
-/// Takes the first message if it has come wholly.
+/// Removes and returns the first message if it ends within the first `delivered` bytes.
 fn due(messages: &mut VecDeque<Message>, delivered: u64) -> Option<Message> {
     let first = *messages.front().filter(|message| message.end <= delivered)?;
     messages.pop_front();

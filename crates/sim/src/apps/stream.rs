@@ -1,12 +1,12 @@
 //! Packet sources over TCP: each emission is a write into the stream of one connection.
 //!
-//! The connection opens when the flow starts and closes after the last write. A write goes into the
-//! send buffer whole, which holds what is written and not yet acknowledged. One that finds no room
-//! is refused and counted, as by a non-blocking socket and in effect by ns-3's `OnOffApplication`;
-//! if the socket is `blocking`, the application waits instead, and then makes up for the writes that
-//! were due meanwhile. An empty buffer takes a write of any length. The delay of a write ends with
-//! the delivery of its last byte in order, and begins when the source wanted to make it, also if it
-//! had to wait.
+//! The connection opens when the flow starts and closes after the last write. The send buffer holds
+//! the data that were written and not yet acknowledged. A write that does not fit into it
+//! completely is refused and counted, as by a non-blocking socket, with the same effect as in
+//! ns-3's `OnOffApplication`. If the socket is `blocking`, the application waits for free space
+//! instead, and then makes all writes that became due meanwhile. An empty buffer accepts a write of
+//! any length. The delay of a write begins at its due time, even if the write had to wait, and ends
+//! with the in-order delivery of its last byte.
 
 use crate::app::{App, Declared, Event, Report};
 use crate::emitter::Emitter;
@@ -16,34 +16,34 @@ use sojourn_plan::{PlanError, Transport};
 use sojourn_units::{EPOCH, Nanos};
 use std::collections::VecDeque;
 
-/// A write in the send buffer or on its way.
+/// A write whose last byte has not been delivered.
 #[derive(Clone, Copy, Debug)]
 struct Write {
-    /// When the source wanted to make it.
+    /// When the write was due.
     emitted: Nanos,
-    /// Its number in its flow, refused ones counted.
+    /// Number of the write in its flow; refused writes have numbers too.
     seq: u64,
-    /// Bytes written up to its end.
+    /// Bytes of the stream up to the end of this write.
     end: u64,
 }
 
-/// A flow's writes.
+/// The packet source of a TCP flow.
 #[derive(Clone, Debug)]
 pub struct Stream {
     emitter: Emitter,
     /// Writes that have not been delivered, in order.
     writes: VecDeque<Write>,
-    /// All that were made.
+    /// All writes that were accepted.
     written: Count,
-    /// Those that were lost with their connection.
+    /// Accepted writes that were not delivered when their connection ended.
     abandoned: Count,
-    /// Whether the application waits for room in the send buffer.
+    /// Whether the application waits for free space in the send buffer.
     waiting: bool,
     /// Whether the application has made its last write.
     closed: bool,
-    /// When the last write so far was delivered.
+    /// Time of the last delivery of a write; 0 before the first.
     delivered_at: Nanos,
-    /// All writes and the refused ones at the end of the warm-up.
+    /// Number of writes, and of refused writes, at the end of the warm-up.
     before: (u64, u64),
 }
 
@@ -53,19 +53,20 @@ impl Stream {
         self.writes.push_back(Write { emitted, seq, end: self.written.bytes });
     }
 
-    /// All writes so far, and the refused ones among them.
+    /// Returns the number of writes so far, and the number of refused writes among them.
     fn attempts(&self) -> (u64, u64) {
         (self.emitter.seq, self.emitter.seq - self.written.packets)
     }
 
-    /// Takes the next write, if it ends within the first `delivered` bytes: its payload too.
+    /// Removes and returns the oldest write and its payload in bytes, if the write ends within the
+    /// first `delivered` bytes of the stream.
     fn take(&mut self, delivered: u64) -> Option<(Write, u32)> {
         let write = *self.writes.front().filter(|write| write.end <= delivered)?;
         self.writes.pop_front();
         Some((write, (write.end - self.emitter.receiver.received.bytes) as u32))
     }
 
-    /// The first `delivered` bytes of the stream have come.
+    /// Records the delivery of the first `delivered` bytes of the stream.
     fn deliver(&mut self, world: &mut World, id: u32, delivered: u64) {
         let flow = &mut world.flows[id as usize];
         let group = &mut world.groups[flow.group as usize];
@@ -83,7 +84,8 @@ impl Stream {
         }
     }
 
-    /// Counts the flow as finished if its application has closed and all it wrote has been delivered.
+    /// Counts the flow as finished once all its writes have been delivered. Called after the last
+    /// write.
     fn complete(&self, world: &mut World, id: u32) {
         let flow = &mut world.flows[id as usize];
         if self.writes.is_empty() && self.written.packets > 0 && flow.finished == 0 {
@@ -128,7 +130,8 @@ impl Stream {
         }
     }
 
-    /// The connection is gone, and with it what has not been delivered.
+    /// Ends the flow when its connection has ended. Writes that were not delivered count as
+    /// abandoned.
     fn finish(&mut self, world: &mut World, id: u32) {
         if !world.serve(id) {
             return;
@@ -149,7 +152,7 @@ impl App for Stream {
         let Some(emitter) = Emitter::new(group, planned, world.plan.duration) else {
             return Ok(None);
         };
-        // The connection opens before the first write, if there is to be one.
+        // The connection opens at the flow's start, unless no write is due before the stop.
         let flow = &world.flows[id as usize];
         if emitter.next.at < flow.stop.min(EPOCH + world.plan.duration) {
             world.start_timer(id, flow.start);
@@ -168,7 +171,7 @@ impl App for Stream {
         }))
     }
 
-    /// The flow begins, or the next write is due.
+    /// Opens the connection at the flow's start, and makes the writes that are due.
     fn on_timer(&mut self, world: &mut World, id: u32) {
         world.clear_timer(id);
         match world.access(id) {
@@ -207,7 +210,7 @@ impl App for Stream {
         self.emitter.restart();
     }
 
-    /// Compares the ledger with the writes at hand.
+    /// Compares the counts of writes with the writes that have not been delivered.
     fn audit(&self, world: &World, id: u32) -> Result<(), Imbalance> {
         let received = self.emitter.receiver.received;
         let booked = self.written - received - self.abandoned;

@@ -1,4 +1,4 @@
-//! Transfers: one connection after the other, each with so many bytes.
+//! Transfers: one connection after the other, each for a given number of bytes.
 
 use crate::app::{App, Declared, Event, Report};
 use crate::world::{Access, Change, World};
@@ -11,12 +11,13 @@ use sojourn_units::Nanos;
 #[derive(Clone, Debug)]
 pub struct Transfer {
     transfers: Transfers,
-    /// When the present transfer started or will start, and its bytes.
+    /// Start time and bytes of the present or next transfer.
     job: Option<(Nanos, u64)>,
 }
 
 impl Transfer {
-    /// A transfer is over: all has come, or never will. The next one follows.
+    /// Records the end of a transfer, and schedules the next one. `success` is whether all its
+    /// bytes were delivered.
     fn finish(&mut self, world: &mut World, id: u32, success: bool) {
         if success && !world.serve(id) {
             return;
@@ -57,7 +58,8 @@ impl App for Transfer {
             Access::Refused => return world.retry(id),
             Access::Served => return self.finish(world, id, true),
         }
-        // The first job starts with the flow; later ones were fixed when the last ended.
+        // The first transfer starts with the flow; each later one was set when the one before
+        // ended.
         if self.job.is_none() {
             let start = world.flows[id as usize].start;
             self.job = self.transfers.after(start).map(|job| (job.at, job.bytes));

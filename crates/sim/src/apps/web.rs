@@ -1,9 +1,9 @@
-//! Web sessions: objects asked for, and how they come.
+//! Web sessions: requests for objects, and their answers.
 //!
-//! An object is a request on a connection of its own, answered on another. Behind a balancer, each
-//! request gets a server like any other connection, and the answer comes from there; pending steps
-//! are stored with the object, and the flow's timer shows the earliest of them and of the user's
-//! next action.
+//! The client sends the request for an object on a new connection, and the server sends the object
+//! on another new connection. Behind a balancer, each request is assigned to a server, which also
+//! sends the answer. The next step of each assignment is stored with its object. The flow's timer
+//! is set to the earliest of these steps and the user's next action.
 
 use crate::app::{App, Declared, Event, Report};
 use crate::world::{AGAIN, Assignment, Change, Handle, NEVER, Step, World};
@@ -13,23 +13,23 @@ use sojourn_plan::PlanError;
 use sojourn_traffic::web::{ObjectId, Session};
 use sojourn_units::Nanos;
 
-/// An object on its way.
+/// An object that is being fetched.
 #[derive(Clone, Copy, Debug)]
 struct Object {
     id: ObjectId,
-    /// When it was requested.
+    /// When the object was requested.
     at: Nanos,
-    /// Index of its server among the session's.
+    /// Index of the object's server in the session's list of servers.
     server: u32,
     /// Bytes of the request.
     request: u64,
     /// Bytes of the answer.
     bytes: u64,
-    /// How many were asked for before it, and it.
+    /// Number of the object in the session, counted from 1.
     number: u32,
-    /// The assignment of its server, if a balancer chooses.
+    /// The assignment of a server; `None` without a balancer.
     assignment: Option<Assignment>,
-    /// When that goes on; never if it need not.
+    /// When the next step of the assignment is due, or [`NEVER`].
     due: Nanos,
 }
 
@@ -38,18 +38,18 @@ struct Object {
 pub struct Web {
     /// The user's behaviour.
     session: Session,
-    /// Servers: node, path to the client, path to the server.
+    /// The servers: node, path to the client, path from the client.
     servers: Vec<(Node, Place, Place)>,
-    /// Objects being fetched, in slots that are used again.
+    /// Objects being fetched, in slots that are reused.
     objects: Vec<Option<Object>>,
-    /// Objects asked for so far.
+    /// Number of objects requested so far.
     asked: u32,
-    /// Pages loaded since the end of the warm-up.
+    /// Number of pages loaded since the end of the warm-up.
     pages: u64,
 }
 
 impl Web {
-    /// Requests what is due, and sets the next time.
+    /// Makes all steps and requests that are due, and sets the flow's timer to the next one.
     fn browse(&mut self, world: &mut World, id: u32) {
         while self.advance(world, id) || self.ask(world, id) {}
         let now = world.now;
@@ -66,7 +66,7 @@ impl Web {
         }
     }
 
-    /// Asks for the next object that is due. Returns whether there was one.
+    /// Requests the next object if it is due. Returns whether an object was requested.
     fn ask(&mut self, world: &mut World, id: u32) -> bool {
         let now = world.now;
         let flow = &world.flows[id as usize];
@@ -99,8 +99,8 @@ impl Web {
         true
     }
 
-    /// Advances an object whose time has come, towards its server or from there. Returns whether
-    /// there was one.
+    /// Makes the next step of an object's assignment if one is due: towards its server, or from the
+    /// server after processing. Returns whether a step was made.
     fn advance(&mut self, world: &mut World, id: u32) -> bool {
         let now = world.now;
         if world.flows[id as usize].assignment.is_none() {
@@ -136,7 +136,7 @@ impl Web {
         true
     }
 
-    /// The client sends its request.
+    /// Sends an object's request from the client to the server.
     fn request(&mut self, world: &mut World, id: u32, slot: u32) {
         let client = world.flows[id as usize].nodes.1;
         let Some(object) = self.objects[slot as usize] else { return };
@@ -145,7 +145,7 @@ impl Web {
         world.offer(connection, object.request);
     }
 
-    /// A request has come in: its server works on it, or answers at once.
+    /// Handles the arrival of a request: the server processes it, or answers at once.
     fn requested(&mut self, world: &mut World, id: u32, slot: u32) {
         let now = world.now;
         let Some(object) = &mut self.objects[slot as usize] else { return };
@@ -160,7 +160,7 @@ impl Web {
         self.answer(world, id, slot);
     }
 
-    /// The server answers.
+    /// Sends an object from the server to the client.
     fn answer(&mut self, world: &mut World, id: u32, slot: u32) {
         let client = world.flows[id as usize].nodes.1;
         let Some(object) = self.objects[slot as usize] else { return };
@@ -169,7 +169,7 @@ impl Web {
         world.offer(connection, object.bytes);
     }
 
-    /// An object has come, or never will.
+    /// Records the end of an object's transfer; `success` is whether the object was delivered.
     fn fetched(&mut self, world: &mut World, id: u32, slot: u32, success: bool) {
         let now = world.now;
         let flow = &mut world.flows[id as usize];
@@ -183,7 +183,8 @@ impl Web {
             group.fct.record(now - done.at);
             flow.finished += 1;
         }
-        // The user goes on, also past an object that could not be had.
+        // The session continues even if the object was not delivered, but such a page is not
+        // counted.
         if let Some(page) = self.session.complete(now, done.id)
             && success
         {
@@ -205,7 +206,8 @@ impl App for Web {
         let (g, start) = (flow.group as usize, flow.start);
         let client = planned.pair.1 as u32;
         let own = group.servers(planned.pair.1);
-        // A user knows one address if a balancer is behind it.
+        // Behind a balancer, the session draws servers as without one, and the balancer replaces
+        // them.
         let begins = planned.begins(world.plan.duration);
         let session = Session::new(params, planned.key, own.len() as u32, begins);
         let mut all = world.servers(g);

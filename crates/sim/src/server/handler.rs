@@ -1,22 +1,22 @@
-//! A handler that takes messages out of a buffer, at a speed that fluctuates.
+//! A handler that processes the messages of a buffer, with pauses and at a random speed.
 
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Pause, Pauses, Stream};
 use sojourn_units::{Bytes, Nanos, SECOND};
 
-/// How fast messages are processed.
+/// The speed and the pauses of a handler.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Bytes a second while it works.
+    /// Bytes per second while the handler works.
     pub rate: u64,
-    /// Additional time for each message.
+    /// Time in nanoseconds for each message in addition to that of its bytes.
     #[serde(default)]
     pub per_message: Nanos,
-    /// Whether the time for each message is drawn from an exponential distribution.
+    /// Whether each message's time is exponentially distributed; otherwise it is constant.
     #[serde(default)]
     pub random: bool,
-    /// When it pauses; several pauses overlap as they come.
+    /// Processes of pauses. Pauses of different processes may overlap.
     #[serde(default)]
     pub pauses: Vec<Pause>,
 }
@@ -36,7 +36,7 @@ pub(super) struct Handler {
     params: Params,
     sources: Vec<Pauses>,
     draws: Stream,
-    /// Time at which it was at work.
+    /// Time for which the handler has worked, without pauses.
     pub(super) busy: Nanos,
 }
 
@@ -52,7 +52,8 @@ impl Handler {
         }
     }
 
-    /// Returns when a message is done that is begun at `now`. Beginnings must not go back in time.
+    /// Returns when a message has been processed whose processing begins at `now`. `now` must not
+    /// be before that of the last call.
     pub(super) fn finish(&mut self, now: Nanos, bytes: Bytes) -> Nanos {
         let work = bytes as u128 * u128::from(SECOND) / u128::from(self.params.rate);
         let mut work = work as Nanos + self.params.per_message;
@@ -62,7 +63,7 @@ impl Handler {
         self.busy += work;
         let mut now = now;
         loop {
-            // Pauses that are over, and the one that is on or comes next.
+            // Drop the pauses that are over; then find the present or next pause.
             self.sources.iter_mut().for_each(|source| source.advance(now));
             let Some(next) = self.sources.iter().min_by_key(|s| s.start) else { return now + work };
             let free = next.start.saturating_sub(now);

@@ -1,16 +1,17 @@
-//! A UDP server with a receive buffer before a handler whose speed fluctuates, and its clients.
+//! Simulation of a UDP server whose handler processes messages at a fluctuating speed, and of its
+//! clients, for the study of receive buffers.
 //!
-//! The subject of the study of receive buffers: any number of sockets, each with clients, a buffer
-//! under a policy and a handler of its own; all share the server's port and its memory. Clients
-//! send without asking (`open`), or each keeps a window of messages until they are acknowledged
-//! (`closed`; a window of 1 is stop-and-wait), when they are put in the buffer or when they are
-//! processed, and sends again after a timeout.
+//! The server has any number of sockets. Each socket has its own clients, receive buffer with a
+//! policy, and handler; all sockets share the server's port and memory. With the load `open`,
+//! clients send regardless of acknowledgements. With `closed`, each client has a window of
+//! unacknowledged messages (a window of 1 is stop-and-wait) and repeats a message after a timeout.
+//! The server acknowledges a message when it enters the buffer or when it has been processed.
 //!
-//! Messages are not cut into packets: a message arrives when its last byte does, and is charged its
-//! length. Acknowledgements are not lost. A message that is already buffered or processed is known
-//! when it comes again, and not buffered twice.
+//! Messages are not divided into packets: a message arrives with its last byte, and occupies its
+//! length in the buffer. Acknowledgements are not lost. The server recognises repetitions of
+//! messages that it has buffered or processed, and does not buffer them again.
 //!
-//! Events are ordered by time and then by the order in which they were made.
+//! Events are processed in the order of time and then of their addition to the schedule.
 
 pub mod handler;
 
@@ -26,9 +27,9 @@ use sojourn_units::{Bytes, Nanos, SECOND};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Acknowledged {
-    /// When it is put in the buffer.
+    /// When the message enters the buffer.
     Enqueued,
-    /// When the handler is done with it.
+    /// When the handler has processed the message.
     Processed,
 }
 
@@ -36,67 +37,69 @@ pub enum Acknowledged {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum Load {
-    /// Without asking.
+    /// Clients send at given rates, regardless of acknowledgements.
     Open {
-        /// Bytes a second of each client from a time on, in order of time; the first from 0.
+        /// Each client's rate in bytes per second from a time on, in order of time. The first time
+        /// is 0.
         rates: Vec<(Nanos, u64)>,
-        /// Messages that are sent together.
+        /// Number of messages that a client sends together.
         burst: u32,
-        /// Whether the time between bursts is exponential; otherwise it is constant.
+        /// Whether the time between bursts is exponentially distributed; otherwise it is constant.
         random: bool,
     },
-    /// As acknowledgements allow.
+    /// Clients send when acknowledgements arrive.
     Closed {
-        /// Messages of a client that are not yet acknowledged.
+        /// Number of unacknowledged messages of each client.
         window: u32,
-        /// When the server acknowledges.
+        /// When the server acknowledges a message.
         acknowledged: Acknowledged,
         /// Round-trip time without queueing and transmission.
         rtt: Nanos,
-        /// Time to the first repetition, and the least; it follows RFC 6298 above that.
+        /// Initial and minimum retransmission timeout. Above it the timeout follows RFC 6298.
         rto: Nanos,
-        /// The timeout is drawn within this part above itself, so that losses do not lock in step.
+        /// Random extension of each timeout: uniform from 0 to this part of the timeout, so that
+        /// clients do not repeat messages in synchrony.
         jitter: f64,
-        /// Bits a second of a client's own link.
+        /// Rate of each client's own link in bits per second.
         link: u64,
     },
 }
 
-/// The simulated server.
+/// Parameters of the simulated server, its clients and its measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
     /// Simulated time.
     pub duration: Nanos,
-    /// Part of it that is not measured (peaks are).
+    /// Time from the start that is not measured, except for the peaks.
     pub warmup: Nanos,
-    /// The policy of every buffer, in one line.
+    /// The policy of every buffer, as one line of text.
     pub policy: String,
-    /// The policy is asked so often; 0: before each message.
+    /// Time between the decisions of the policy; 0 for a decision before each message.
     pub ask: Nanos,
-    /// Sockets, each with a buffer and a handler.
+    /// Number of sockets, each with a buffer and a handler.
     pub sockets: u32,
-    /// Clients of each socket.
+    /// Number of clients of each socket.
     pub clients: u32,
-    /// Bytes of a message.
+    /// Length of each message.
     pub message: Bytes,
-    /// How they send.
+    /// How the clients send.
     pub load: Load,
     /// How each socket's messages are processed.
     pub handler: handler::Params,
-    /// Bits a second of the server's port; 0: without limit.
+    /// Rate of the server's port in bits per second; 0 for no limit.
     pub port: u64,
-    /// All memory of the server; 0: unknown to the policy.
+    /// Total memory of the server; 0 if the policy does not know it.
     pub memory: Bytes,
-    /// Its use by others.
+    /// Memory that other programs use.
     pub used: Bytes,
-    /// Time between samples; 0: none.
+    /// Time between samples; 0 for no samples.
     pub samples: Nanos,
 }
 
-/// Clients and messages that are kept count of at most.
+/// Maximum number of slots: of clients, times their window with the load `closed`.
 const MOST_SLOTS: u128 = 1 << 20;
-/// Most messages of one run, as far as they are known in advance.
+/// Maximum number of messages in a run with the load `open`.
 const MOST_EVENTS: u128 = 2_000_000_000;
 
 impl Params {
@@ -134,44 +137,45 @@ impl Params {
 /// One sample of the first socket.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sample {
-    /// When.
+    /// Time since the start.
     pub at: Nanos,
-    /// Size of its buffer.
+    /// Size of the socket's buffer in bytes.
     pub size: Bytes,
-    /// Bytes in it.
+    /// Bytes in the buffer.
     pub occupied: Bytes,
-    /// Bytes that arrived, from the beginning.
+    /// Bytes that arrived since the start.
     pub arrived: Bytes,
-    /// Bytes processed, from the beginning.
+    /// Bytes processed since the start.
     pub processed: Bytes,
-    /// Bytes discarded, from the beginning.
+    /// Bytes discarded since the start.
     pub discarded: Bytes,
 }
 
-/// The results.
+/// The results of a simulation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Messages that arrived after the warm-up.
+    /// Number of messages that arrived after the warm-up, without repetitions of accepted messages.
     pub arrived: u64,
-    /// Of these, discarded.
+    /// Number of messages that were discarded after the warm-up.
     pub discarded: u64,
-    /// `discarded` of `arrived`: the paper's exhaustion probability.
+    /// `discarded` divided by `arrived`: the paper's exhaustion probability; 0 without arrivals.
     pub exhaustion: f64,
-    /// Bytes processed a second after the warm-up.
+    /// Bytes processed per second after the warm-up.
     pub throughput: f64,
-    /// Messages that clients sent again.
+    /// Number of repetitions that clients sent after the warm-up.
     pub repeated: u64,
-    /// Greatest sum of the buffers' sizes in bytes.
+    /// Maximum of the sum of all buffers' sizes in bytes, including the warm-up.
     pub peak_size: Bytes,
-    /// Greatest sum of what they held.
+    /// Maximum of the sum of the bytes in all buffers, including the warm-up.
     pub peak_occupied: Bytes,
-    /// Mean sum of the sizes, over time, after the warm-up.
+    /// Mean over time of the sum of all buffers' sizes in bytes, after the warm-up.
     pub mean_size: f64,
-    /// Median time of a message in the buffer, in seconds; none if none was taken.
+    /// Median sojourn time in seconds, from a message's arrival to the start of its processing,
+    /// after the warm-up; `None` if no message was processed.
     pub sojourn_p50: Option<f64>,
-    /// Its 99th percentile.
+    /// 99th percentile of the sojourn time in seconds; `None` if no message was processed.
     pub sojourn_p99: Option<f64>,
-    /// Share of the time that handlers were at work.
+    /// Mean over the handlers of the share of time in which they worked, after the warm-up.
     pub utilisation: f64,
     /// Samples of the first socket.
     pub samples: Vec<Sample>,
@@ -179,32 +183,34 @@ pub struct Outcome {
 
 #[derive(Clone, Copy, Debug)]
 enum What {
-    /// A client sends.
+    /// A client sends a burst or its next message.
     Send { slot: u32 },
-    /// A message is there.
+    /// A message arrives at the server.
     Arrive { slot: u32, serial: u32 },
-    /// A handler is done with the message it took.
+    /// A handler has processed its message.
     Done { socket: u32 },
-    /// An acknowledgement is there.
+    /// An acknowledgement arrives at its client.
     Acknowledge { slot: u32, serial: u32 },
-    /// An acknowledgement is not there.
+    /// A client's timeout for one transmission of a message expires.
     Timeout { slot: u32, serial: u32, attempt: u32 },
-    /// The policies are asked.
+    /// The policies of all buffers decide.
     Ask,
     /// A sample is taken.
     Sample,
 }
 
-/// A client, or one place in a client's window.
+/// A client, or with the load `closed` one message of a client's window.
 struct Slot {
     socket: u32,
-    /// Number of the message being sent, its transmissions, and when the first one left.
+    /// Number of the present message.
     serial: u32,
+    /// Transmissions of the present message so far.
     attempt: u32,
+    /// When the present message was sent for the first time.
     sent: Nanos,
-    /// The last message of this slot that the server took.
+    /// Number of the last message of this slot that entered the buffer.
     taken: Option<u32>,
-    /// Whether it has been processed.
+    /// Whether the message `taken` has been processed.
     processed: bool,
     srtt: f64,
     rttvar: f64,
@@ -214,7 +220,7 @@ struct Slot {
 struct Socket {
     buffer: ReceiveBuffer<(u32, u32)>,
     handler: Handler,
-    /// The message the handler works on.
+    /// The message that the handler processes: slot, number and bytes.
     at_work: Option<(u32, u32, Bytes)>,
 }
 
@@ -238,19 +244,19 @@ struct Server<'a> {
     samples: Vec<Sample>,
 }
 
-/// Runs a server for its time.
+/// Simulates a server for `params.duration`.
 ///
 /// # Errors
-/// What is wrong with `params`.
+/// If `params` are not valid; the text says why.
 pub fn run(params: &Params, seed: u64) -> Result<Outcome, String> {
     let policy = sojourn_buffer::Params::parse(&params.policy).map_err(|e| e.to_string())?;
     run_with(params, &policy, seed)
 }
 
-/// As [`run`], with this policy instead of the one that `params` name.
+/// Simulates a server as [`run`] does, with `policy` instead of `params.policy`.
 ///
 /// # Errors
-/// What is wrong with `params`.
+/// If `params` are not valid; the text says why.
 pub fn run_with(
     params: &Params,
     policy: &sojourn_buffer::Params,
@@ -310,7 +316,8 @@ impl<'a> Server<'a> {
         server.peaks.0 = server.sizes;
         server.set_memory();
         for slot in 0..server.slots.len() as u32 {
-            // Clients begin within the first 10 ms, or within one gap of an open load.
+            // Each slot begins at a random time: within the first time between bursts of an open
+            // load, or within 10 ms of a closed load.
             let spread = server.gap(slot).unwrap_or(10_000_000).max(1);
             let start = server.slots[slot as usize].draws.below(spread);
             server.at(start, What::Send { slot });
@@ -328,12 +335,13 @@ impl<'a> Server<'a> {
         self.schedule.add(time, what);
     }
 
-    /// Mean time between the bursts of an open load now; `None` if it is closed.
+    /// Returns the mean time between bursts of an open load at the present rate; `None` for a
+    /// closed load.
     fn gap(&self, _slot: u32) -> Option<Nanos> {
         let Load::Open { rates, burst, .. } = &self.params.load else { return None };
         let rate = rates.iter().rev().find(|r| r.0 <= self.now).map_or(0, |r| r.1);
         if rate == 0 {
-            // Silent until the next change.
+            // A rate of 0: the next burst is after the next change of the rate.
             let next = rates.iter().find(|r| r.0 > self.now).map_or(self.params.duration, |r| r.0);
             return Some(next - self.now.min(next) + 1);
         }
@@ -394,21 +402,21 @@ impl<'a> Server<'a> {
         self.at(self.now + gap.max(1), What::Send { slot });
     }
 
-    /// When a message that is ready at `time` has passed the server's port.
+    /// Returns when a message that reaches the server's port at `time` has been transmitted there.
     fn through_port(&mut self, time: Nanos) -> Nanos {
         self.port_free =
             self.port_free.max(time) + transmission(self.params.message, self.params.port);
         self.port_free
     }
 
-    /// Sends the message of a slot of a closed load, for the first time or again.
+    /// Sends a slot's present message in a closed load, for the first time or as a repetition.
     fn transmit(&mut self, slot: u32) {
         let Load::Closed { window, rtt, rto, jitter, link, .. } = self.params.load else { return };
         let client = (slot / window) as usize;
         let sent = self.link_free[client].max(self.now) + transmission(self.params.message, link);
         self.link_free[client] = sent;
-        // The port serves in the order of sending; with one round-trip time for all it is that of
-        // arrival.
+        // The port transmits in the order of sending, which is the order of arrival, since all
+        // clients have the same round-trip time.
         let there = self.through_port(sent) + rtt / 2;
         let s = &mut self.slots[slot as usize];
         if s.attempt == 0 {
@@ -437,7 +445,7 @@ impl<'a> Server<'a> {
         if s.serial != serial {
             return;
         }
-        // Karn: only messages sent once are measured.
+        // Karn's rule (RFC 6298, section 3): only messages sent once give a sample.
         if s.attempt == 1 {
             let rtt = (now - s.sent) as f64;
             if s.srtt == 0.0 {
@@ -461,7 +469,7 @@ impl<'a> Server<'a> {
         if let Some((acknowledged, back)) = closed
             && s.taken >= Some(serial)
         {
-            // A repetition of a known message: acknowledged again if it was before.
+            // A repetition of an accepted message: acknowledged again if it has been acknowledged.
             if acknowledged == Acknowledged::Enqueued || s.taken > Some(serial) || s.processed {
                 self.at(self.now + back, What::Acknowledge { slot, serial });
             }
@@ -485,8 +493,8 @@ impl<'a> Server<'a> {
         self.begin(socket);
     }
 
-    /// Lets an idle handler begin with the oldest message. It leaves the buffer when it is done with:
-    /// until then its memory is needed.
+    /// Makes an idle handler begin with the oldest message. The message stays in the buffer until
+    /// it has been processed, since its memory is in use until then.
     fn begin(&mut self, socket: usize) {
         let s = &mut self.sockets[socket];
         if s.at_work.is_some() {
@@ -513,7 +521,7 @@ impl<'a> Server<'a> {
         self.begin(socket as usize);
     }
 
-    /// Does something that may change a buffer's size, and keeps the sum.
+    /// Calls `act`, which may change the size of a socket's buffer, and updates the sums of sizes.
     fn changing<R>(
         &mut self,
         socket: usize,
@@ -534,7 +542,7 @@ impl<'a> Server<'a> {
         result
     }
 
-    /// Adds up the sizes over time.
+    /// Adds the sum of sizes since the last call to its integral over time.
     fn weigh(&mut self) {
         self.size_time += self.sizes as f64 * (self.now - self.since) as f64;
         self.since = self.now;
@@ -585,7 +593,8 @@ impl<'a> Server<'a> {
     }
 }
 
-/// Time that `bytes` take at `rate` bits a second; none without a rate.
+/// Returns the transmission time of `bytes` at `rate` bits per second; 0 if the rate is 0 (no
+/// limit).
 fn transmission(bytes: Bytes, rate: u64) -> Nanos {
     if rate == 0 {
         return 0;

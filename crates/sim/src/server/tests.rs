@@ -42,7 +42,8 @@ fn closed(policy: &str, clients: u32) -> Params {
     }
 }
 
-/// M/D/1: mean wait rho / (2 (1 - rho)) services; the buffer's sojourn is the wait.
+/// In M/D/1 the mean wait is rho / (2 (1 - rho)) service times; the sojourn time in the buffer is
+/// the wait.
 #[test]
 fn waits_as_theory_says() {
     let mut params = open("static size 100mb", 30_000_000);
@@ -51,14 +52,16 @@ fn waits_as_theory_says() {
     assert_eq!(outcome.discarded, 0);
     let rho = 0.8;
     assert!((outcome.utilisation - rho).abs() < 0.01, "{}", outcome.utilisation);
-    // Median of the wait in M/D/1 at 0.8: 1.22 services (from its transform); the mean is 2.
+    // At a load of 0.8 the median wait in M/D/1 is 1.22 service times (from the transform of the
+    // distribution); the mean is 2.
     let service = 8192.0 / 37.5e6;
     let p50 = outcome.sojourn_p50.unwrap() / service;
     assert!((0.9..1.6).contains(&p50), "{p50}");
     assert!((outcome.throughput - 30e6).abs() < 0.3e6);
 }
 
-/// M/M/1/K: the loss probability in closed form. The one in service holds its place.
+/// M/M/1/K has a closed form of the loss probability. The message in service occupies one of the K
+/// places.
 #[test]
 fn loses_as_theory_says() {
     let mut params = open("static size 81920", 33_750_000);
@@ -82,8 +85,8 @@ fn the_same_seed_gives_the_same_and_another_does_not() {
     assert_eq!(first.samples.len(), 20);
 }
 
-/// Acknowledged after processing, a static buffer is exhausted only if clients x message is more
-/// than it holds.
+/// If messages are acknowledged after processing, a static buffer is exhausted only if the number
+/// of clients times the message length exceeds the buffer's size.
 #[test]
 fn the_message_size_decides() {
     let discarded = |message: Bytes| {
@@ -111,7 +114,8 @@ fn pauses_are_met_on_demand_and_not_by_a_static_buffer() {
     }
 }
 
-/// The handler is too slow: more room is only more waiting, and elastic does not give it.
+/// If the handler is slower than the load, a larger buffer only increases the wait, so the policy
+/// `elastic` does not enlarge it.
 #[test]
 fn overload_does_not_fill_memory() {
     let overloaded = |policy: &str| {

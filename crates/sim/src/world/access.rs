@@ -1,25 +1,26 @@
-//! Flows to a balancer: whether a flow may go on, or waits for a server.
+//! Flows behind a balancer: whether a flow may send, or waits for a server.
 
 use super::World;
 use super::controller::{AGAIN, Assignment, Stage, Step, hashed};
 use sojourn_network::node;
 use sojourn_units::Nanos;
 
-/// Whether a flow may send to its server.
+/// The result of a flow's request to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It has one, or needs none.
+    /// The flow may send: it has a server, or no balancer.
     Granted,
-    /// Not now. Its timer is set if that changes.
+    /// The flow waits for a server, and its timer is set; or it has stopped.
     Pending,
     /// No server is available.
     Refused,
-    /// Its server has done its work on what has come in.
+    /// The flow's server has finished processing the received data.
     Served,
 }
 
 impl World<'_> {
-    /// Returns whether a flow, whose timer is due, may send. If it has to ask for a server, it does.
+    /// Returns whether a flow, whose timer is due, may send. Requests a server if the flow needs
+    /// one.
     #[inline]
     pub fn access(&mut self, id: u32) -> Access {
         match self.flows[id as usize].assignment {
@@ -46,13 +47,15 @@ impl World<'_> {
         }
     }
 
-    /// Brings an assignment as far as it goes now; `flow` and `connection` identify who asks.
+    /// Advances an assignment as far as possible at the present time. `flow` and `connection` give
+    /// the hash by which a policy may choose.
     pub fn advance(&mut self, assignment: &mut Assignment, flow: u32, connection: u32) -> Step {
         let (controller, seed) = (&mut self.controllers[assignment.balancer], self.seed);
         controller.advance(self.now, assignment, &self.net, || hashed(seed, flow, connection))
     }
 
-    /// The flow leads to its server from now on, unless its application has stopped meanwhile.
+    /// Sets a flow's paths to the server that was assigned. If the flow has stopped meanwhile, ends
+    /// it instead.
     fn lead(&mut self, id: u32, balancer: usize, server: usize) -> Access {
         let flow = &mut self.flows[id as usize];
         if self.now >= flow.stop {
@@ -74,12 +77,12 @@ impl World<'_> {
         Access::Granted
     }
 
-    /// A flow that was refused asks again after the usual time.
+    /// Makes a refused flow request a server again after [`AGAIN`].
     pub fn retry(&mut self, id: u32) {
         self.retry_at(id, self.now + AGAIN);
     }
 
-    /// A flow that was refused asks again at a time, unless it has stopped then.
+    /// Makes a refused flow request a server again at `at`; ends the flow if it stops before that.
     pub fn retry_at(&mut self, id: u32, at: Nanos) {
         let flow = &mut self.flows[id as usize];
         if at < flow.stop {
@@ -90,8 +93,8 @@ impl World<'_> {
         }
     }
 
-    /// All of a flow's transfer has come in. Returns whether it is over; if not, its server works on
-    /// it, and the flow's timer is set.
+    /// Handles the complete arrival of a flow's transfer. Returns whether the transfer is over;
+    /// otherwise its server still processes it, and the flow's timer is set to the end of that.
     pub fn serve(&mut self, id: u32) -> bool {
         let Some(mut assignment) = self.flows[id as usize].assignment else { return true };
         if assignment.is_serving() {
@@ -106,7 +109,7 @@ impl World<'_> {
         false
     }
 
-    /// A flow's connection, or the flow itself, is over: it has no server any more.
+    /// Ends the assignment of a server when a flow or its connection is over.
     pub fn release(&mut self, id: u32) {
         let now = self.now;
         if let Some(assignment) = &mut self.flows[id as usize].assignment

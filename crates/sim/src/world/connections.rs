@@ -1,9 +1,9 @@
-//! TCP connections: both ends of each, in slots that are used again.
+//! TCP connections: both ends of each, in slots that are reused.
 //!
-//! The opener's end is at an even slot, the other next to it. A connection is gone when both ends
-//! have closed; packets of it that are still in transit then find another number in their slot, or
-//! none, and are discarded. An end in TIME-WAIT does not hold its slot: the simulator knows that
-//! its peer has received the last segment.
+//! The opener's end is in an even slot, the other end in the next slot. A connection is removed
+//! when both ends have closed. Its packets that are still in transit are discarded on arrival,
+//! since their slot then has another connection's number or none. An end in TIME-WAIT does not keep
+//! its slot, because the simulator knows that the peer has received the last segment.
 
 use super::timers::NEVER;
 use sojourn_network::{Node, Place, Tally};
@@ -13,14 +13,14 @@ use sojourn_traffic::App;
 use sojourn_units::{Nanos, SECOND};
 use std::sync::Arc;
 
-/// A connection as its owner knows it.
+/// Identifies a connection to its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handle {
     /// The slot of the end that an event is about.
     pub slot: u32,
-    /// The number that its owner gave it.
+    /// The number that the owner gave the connection.
     pub tag: u32,
-    /// Whether its opener's data go from the flow's sender to its receiver.
+    /// Whether the opener's data go from the flow's sender to its receiver.
     pub forward: bool,
 }
 
@@ -29,7 +29,7 @@ pub struct Handle {
 pub enum Owner {
     /// A flow's application. The connection is measured for the flow.
     Flow(u32),
-    /// An application of the plan's own.
+    /// One of the plan's own applications.
     App(u32),
 }
 
@@ -45,47 +45,48 @@ impl Owner {
 /// An event of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A segment was taken. Data that the owner writes now leave with the answer. Reported for
-    /// connections that their owner follows.
+    /// An end has received a segment. Data that the owner writes now are sent with the answer.
+    /// Reported only for connections that their owner follows.
     Progress {
-        /// Payload that has come to this end, in order, since the connection was opened.
+        /// Bytes of payload delivered in order at this end since the connection was opened.
         delivered: u64,
-        /// Whether more data were acknowledged: there is room again in the send buffer.
+        /// Whether the segment acknowledged more data, which frees space in the send buffer.
         room: bool,
     },
-    /// All the payload that was expected has come.
+    /// All expected payload has been delivered.
     Complete,
-    /// Both ends have closed, and nothing was outstanding.
+    /// Both ends have closed, and all expected payload had been delivered.
     Closed,
-    /// The connection is gone, by a reset too, and not all that was expected had come.
+    /// The connection was closed or reset before all expected payload had been delivered.
     Lost,
-    /// The answer to a segment is sent. Reported for connections without a flow only.
+    /// The answer to a segment has been sent. Reported only for connections of the plan's own
+    /// applications.
     Settled,
 }
 
-/// The parameters of a new connection; of pairs, the opener's comes first.
+/// The parameters of a new connection. In arrays of two, the opener's value is first.
 pub struct Opening<'a> {
     /// TCP's parameters.
     pub params: &'a Arc<Params>,
-    /// Its owner.
+    /// The connection's owner.
     pub owner: Owner,
-    /// The owner's number for it.
+    /// The owner's number for the connection.
     pub tag: u32,
     /// Whether the opener's data go from the flow's sender to its receiver.
     pub forward: bool,
     /// Whether the owner is notified of [`Change::Progress`].
     pub followed: bool,
-    /// The opener's node, the other's, the path and the way back.
+    /// The opener's node, the other node, the path from the opener, and the path to the opener.
     pub ends: (Node, Node, Place, Place),
-    /// Ledgers of the packets of both ends.
+    /// Indices of the accounts of the packets that each end sends.
     pub accounts: [u32; 2],
-    /// Hashes of their headers.
+    /// Hashes of the headers of the packets that each end sends.
     pub hashes: [u32; 2],
-    /// A random number for their congestion controls.
+    /// A random number for the congestion controls of both ends.
     pub draw: u32,
-    /// The byte of code point and ECN.
+    /// The DSCP in the upper six bits; the ECN bits are 0.
     pub tos: u8,
-    /// Whether the hosts throw away what comes.
+    /// Whether both hosts discard the connection's packets, in a partition.
     pub cut: bool,
 }
 
@@ -101,27 +102,29 @@ pub(super) struct End {
     pub(super) tos: u8,
     /// Number of the connection in the run; 0 if the slot is free.
     pub(super) number: u32,
-    /// The ledger of the packets that leave here.
+    /// Index of the account of the packets that this end sends.
     pub(super) account: u32,
     pub(super) nodes: (Node, Node),
     pub(super) place: Place,
     pub(super) hash: u32,
-    /// When the timer is set; it may be set earlier than needed.
+    /// Time for which the timer is set, or [`NEVER`]. It may be earlier than TCP's deadline.
     pub(super) armed: Nanos,
-    /// Payload after which what is received is complete.
+    /// Bytes of payload after which the received data are complete; `u64::MAX` if unknown or after
+    /// completion.
     pub(super) expected: u64,
-    /// Payload acknowledged so far, and delivered here.
+    /// Bytes of this end's payload that were acknowledged.
     pub(super) acked: u64,
+    /// Bytes of payload delivered at this end.
     pub(super) delivered: u64,
-    /// The congestion window since it was last added to its course.
+    /// Congestion window in bytes since the last change that was added to the [`Course`].
     cwnd: u64,
 }
 
-/// A connection's congestion window over time, at the end whose data are the flow's.
+/// The congestion window over time of the end that sends the flow's data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Course {
     opened: Nanos,
-    /// Window times time, up to when.
+    /// Integral of the window in byte-nanoseconds until `since`.
     sum: u128,
     since: Nanos,
 }
@@ -156,7 +159,8 @@ impl End {
         }
     }
 
-    /// Adds to the course of the window of an opener whose data are the flow's, if it has changed.
+    /// Adds the congestion window to its course if it has changed and this end is an opener that
+    /// sends the flow's data.
     #[inline]
     pub(super) fn follow_window(&mut self, now: Nanos, slot: u32, courses: &mut [Course]) {
         let cwnd = self.tcp.cwnd();
@@ -173,26 +177,26 @@ impl End {
 #[derive(Clone, Debug)]
 pub struct Connections {
     pub(super) ends: Vec<End>,
-    /// By pairs of slots.
+    /// One course for each pair of slots.
     pub(super) courses: Vec<Course>,
     free: Vec<u32>,
     opened: u32,
-    /// Parameters by group.
+    /// TCP parameters of each group; `None` for groups of UDP.
     params: Vec<Option<Arc<Params>>>,
-    /// What the closed connections of each application did, if it had any.
+    /// Counters of the closed connections of each application; `None` before the first.
     closed: Vec<Option<Box<Tally>>>,
 }
 
 impl Connections {
-    /// None yet, of so many applications.
+    /// Returns an empty table of connections for `apps` applications.
     pub fn new(plan: &Plan, apps: usize) -> Self {
         let is_tcp = |group: &Group| matches!(group.transport, Transport::Tcp(_));
         let params = plan.groups.iter().map(|group| match &group.transport {
             Transport::Tcp(params) => Some(Arc::new(params.clone())),
             Transport::Udp => None,
         });
-        // Flows with one connection at a time: their number is known, and room for it is not to be
-        // found by doubling.
+        // Groups whose flows have one connection at a time: the maximum number of connections is
+        // known, so the tables get their final capacity at once.
         let several = |app: &App| matches!(app, App::Web(_) | App::Responsiveness(_));
         let single = plan.groups.iter().filter(|g| is_tcp(g) && !several(&g.app));
         let pairs: usize = single.map(|g| g.count as usize).sum();
@@ -216,7 +220,7 @@ impl Connections {
         &mut self.ends[slot as usize].tcp
     }
 
-    /// Lets both hosts of a connection throw away what comes, or take it again.
+    /// Makes both hosts of a connection discard its packets, or accept them again.
     pub fn cut(&mut self, slot: u32, cut: bool) {
         let pair = slot & !1;
         for slot in [pair, pair + 1] {
@@ -224,15 +228,15 @@ impl Connections {
         }
     }
 
-    /// Congestion window in bytes and smoothed round-trip time in seconds of the connection in a
-    /// slot.
+    /// Returns the congestion window in bytes and the smoothed round-trip time in seconds (NaN
+    /// without a sample) of the end in a slot.
     pub fn window(&self, slot: u32) -> (f64, f64) {
         let tcp = &self.ends[slot as usize].tcp;
         let srtt = tcp.srtt().map_or(f64::NAN, |rtt| rtt as f64 / SECOND as f64);
         (tcp.cwnd() as f64, srtt)
     }
 
-    /// Puts both ends of a new connection into slots, and returns the opener's.
+    /// Stores both ends of a new connection, and returns the slot of the opener's end.
     pub(super) fn insert(&mut self, now: Nanos, opening: &Opening) -> u32 {
         self.opened += 1;
         let number = self.opened;
@@ -290,12 +294,13 @@ impl Connections {
         self.free.push(pair);
     }
 
-    /// Returns what was counted of an application's closed connections, to be added to.
+    /// Returns the counters of an application's closed connections.
     fn closed(&mut self, app: u32) -> &mut Tally {
         self.closed[app as usize].get_or_insert_default()
     }
 
-    /// Returns what TCP did for each application since the start, open connections included.
+    /// Returns TCP's counters of each application since the run's start, including open
+    /// connections.
     pub fn tallies(&self, now: Nanos) -> Vec<Tally> {
         let closed = self.closed.iter().map(|tally| tally.as_deref().copied().unwrap_or_default());
         let mut tallies: Vec<Tally> = closed.collect();

@@ -1,26 +1,29 @@
-//! Flows to a balancer: who asks for a server, when it is known, and what the choice was worth.
+//! Controllers of balancers: the assignment of flows and requests to servers, and its measurements.
 //!
-//! A flow's first packet goes no further than the switch, as if the switch were at the sender: the
-//! switch asks the controller, whose answer lets the flow begin. Readings for a policy are taken at
-//! the switch and are of that time; they reach the controller one delay later.
+//! A flow's first packet is held at the switch, which is taken to be at the sender. The switch
+//! requests a server from the controller, and the flow begins when the answer arrives. Readings of
+//! queues for a policy are taken at the switch and reach the controller one delay later.
 //!
-//! | what | after the first packet, with a one-way delay d |
+//! | event | time after the first packet; d is the one-way delay between switch and controller |
 //! |---|---|
-//! | the controller is asked | d |
-//! | queues are read, if the policy has them read for each choice | 2 d |
-//! | the server is chosen | d, or 3 d with a reading, and what a decision takes |
-//! | the flow begins | another d |
+//! | the request reaches the controller | d |
+//! | queues are read, if the policy reads them for each choice | 2 d |
+//! | the server is chosen | d, or 3 d with a reading, plus the time of a decision |
+//! | the flow begins | one more d |
 //!
-//! Packets of a flow that begin meanwhile wait at the switch. A flow that is refused asks again
-//! after a second, as a TCP whose SYN is lost does; what UDP had to send meanwhile is never sent.
+//! Packets that the flow sends before it begins wait at the switch. If no server is available, the
+//! flow makes another request after one second, as TCP does after the loss of a SYN; UDP packets
+//! that are due in this second are never sent.
 //!
-//! # Servers that go and come back
-//! The controller probes every server once a period. A probe takes one delay to the server, which
-//! answers at once if it can be reached then, and the answer another. When a probe is due and as many
-//! before it as `misses` had no answer, the server is down, and gets no new flow; with the next answer
-//! it is up. So what happens at t is known between `misses` and `misses + 1` periods later, and that it
-//! is over at most a period and two delays later, as `sojourn lb serve` knows it. Probes take no room on links: none is lost in a full queue.
-//! Flows that a server has stay with it.
+//! # Detection of unreachable servers
+//! The controller probes every server once in each period. A probe reaches the server after one
+//! delay. If the server is reachable at that time, it answers at once, and the answer takes another
+//! delay. If the last `misses` probes had no answer when the next probe is due, the controller
+//! takes the server for down and assigns no new flow to it. After the next answer the server is up
+//! again. The detection of a fault at time t is therefore between t + `misses` periods and t +
+//! (`misses` + 1) periods, less one delay; the end of a fault is detected at most one period and
+//! one delay later. `sojourn lb serve` has the same rule. Probes do not occupy links, so none is
+//! lost in a full queue. Flows that are assigned to a server stay with it.
 
 use super::hash::hash;
 use super::timers::NEVER;
@@ -36,79 +39,81 @@ use sojourn_units::time::seconds;
 use sojourn_units::{EPOCH, Nanos, Rate, SECOND};
 use std::collections::VecDeque;
 
-/// When a refused flow asks again.
+/// Time after which a flow that was refused requests a server again.
 pub const AGAIN: Nanos = SECOND;
-/// Bytes of a full frame: waits are distinguished if they differ by more than one.
+/// Bytes of a full frame. A choice counts as misplaced if its server's wait exceeds the least by
+/// more than the transmission time of one such frame.
 const FRAME: u64 = 1514;
 
-/// How far an assignment is.
+/// The stage of an assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// It has no server.
+    /// No server is assigned or requested.
     Idle,
-    /// Queues are about to be read for it.
+    /// The request is on its way, and queues are read when `advance` is called next.
     Reading,
-    /// The controller is about to choose.
+    /// The controller chooses when `advance` is called next.
     Deciding,
     /// The answer is on its way to the switch.
     Installing,
-    /// It has a server.
+    /// A server is assigned.
     Open,
-    /// Its server works on what has come in.
+    /// The server processes the data that it has received.
     Serving,
 }
 
 /// The assignment of a server to a flow or to a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Assignment {
-    /// Index of its balancer.
+    /// Index of the balancer.
     pub balancer: usize,
-    /// How far it is.
+    /// The stage of the assignment.
     pub stage: Stage,
-    /// When it asked.
+    /// When the server was requested.
     asked: Nanos,
-    /// Its server, chosen last.
+    /// Index of the server that was chosen last.
     pub(super) server: usize,
-    /// The server's node, once one has been chosen.
+    /// Node of the server that was assigned last; `None` before the first assignment.
     pub node: Option<usize>,
 }
 
 /// The next step of a request for a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing before this time.
+    /// The request continues at this time.
     Wait(Nanos),
-    /// This server is open to it.
+    /// The server with this index is assigned.
     Open(usize),
     /// No server is available.
     Refused,
 }
 
-/// Returns the common fields of all packets of a connection, for policies that use them.
+/// Returns the hash that all packets of a connection have in common, for policies that use it.
 pub fn hashed(seed: u64, flow: u32, connection: u32) -> Flow {
     let parts = [0, 1].map(|way| hash(seed, flow, connection, way));
     Flow { hash: u64::from(parts[0]) << 32 | u64::from(parts[1]) }
 }
 
 impl Assignment {
-    /// A flow that has not asked yet.
+    /// Returns the assignment of a flow that has not requested a server.
     pub fn new(balancer: usize) -> Self {
         Self { balancer, stage: Stage::Idle, asked: 0, server: 0, node: None }
     }
 
-    /// Whether its server works on what has come in.
+    /// Returns whether the server is processing received data.
     pub fn is_serving(&self) -> bool {
         self.stage == Stage::Serving
     }
 
-    /// Returns the assignment after its server has done its work.
+    /// Returns the assignment after its server has finished processing.
     #[must_use]
     pub fn served(self) -> Self {
         Self { stage: Stage::Open, ..self }
     }
 }
 
-/// A message from the switch to the controller.
+/// A message from the switch to the controller: a reading of all queues with its time, or the end
+/// of an assignment with its server and its duration.
 #[derive(Clone, Debug)]
 enum ControlMessage {
     Read(Nanos, Vec<Reading>),
@@ -122,10 +127,11 @@ struct Server {
     port: usize,
     limit: Option<Limit>,
     rate: Option<Rate>,
-    /// How long it works, and until when it is busy.
+    /// Distribution and random numbers of service times; `None` if processing takes no time.
     service: Option<(Distribution, Stream)>,
+    /// When the server has processed all data received so far.
     busy: Nanos,
-    /// When it cannot be reached.
+    /// The times in which the server is unreachable.
     faults: Vec<Fault>,
 }
 
@@ -144,7 +150,7 @@ impl Server {
         }
     }
 
-    /// Seconds that `bytes` take its port.
+    /// Returns the transmission time in seconds of `bytes` at the server's port; 0 without a rate.
     fn seconds_of(&self, bytes: u64) -> f64 {
         self.rate.map_or(0.0, |rate| bytes as f64 * 8.0 / rate.bits() as f64)
     }
@@ -204,19 +210,20 @@ pub struct Controller {
     delay: Nanos,
     decision: Nanos,
     fresh: Freshness,
-    /// When the queues are read next, of themselves.
+    /// When the queues are read next periodically; [`NEVER`] if the policy does not want that.
     next_reading: Nanos,
+    /// Messages in transit to the controller, with their times of arrival.
     messages: VecDeque<(Nanos, ControlMessage)>,
-    /// When the controller finds which server down or up, in order.
+    /// Detections in order of time: the time, the server's index, and whether the server is up.
     found: VecDeque<(Nanos, usize, bool)>,
-    /// Room for readings, used again.
+    /// Vectors of past readings, for reuse without allocation.
     spare: Vec<Vec<Reading>>,
     last: Option<usize>,
     probe: Probe,
 }
 
 impl Controller {
-    /// The balancers of a plan.
+    /// Returns the controllers of a plan's balancers.
     pub fn all(plan: &Plan, seed: u64) -> Vec<Self> {
         let make = |planned: &sojourn_plan::Balancer| {
             let key = Key::new(seed, &planned.name);
@@ -264,12 +271,12 @@ impl Controller {
         plan.balancers.iter().map(make).collect()
     }
 
-    /// When queues are read next, of all balancers.
+    /// Returns the time of the next periodic reading of any controller, or [`NEVER`].
     pub fn next_of(controllers: &[Self]) -> Nanos {
         controllers.iter().map(|controller| controller.next_reading).min().unwrap_or(NEVER)
     }
 
-    /// Reads the queues if it is time.
+    /// Reads the queues if the periodic reading is due at `now`.
     pub fn read_due<T, W>(&mut self, now: Nanos, net: &Network<T, W>) {
         if self.next_reading == now {
             self.read(now, net);
@@ -285,12 +292,13 @@ impl Controller {
         self.send(now, ControlMessage::Read(now, readings));
     }
 
-    /// Something sets out from the switch to the controller. All take as long, so their order stays.
+    /// Sends a message from the switch to the controller. All messages take the same delay, so they
+    /// arrive in the order of sending.
     fn send(&mut self, now: Nanos, message: ControlMessage) {
         self.messages.push_back((now.saturating_add(self.delay), message));
     }
 
-    /// The controller hears what has reached it.
+    /// Processes the messages and detections that have reached the controller by `now`.
     fn receive(&mut self, now: Nanos) {
         loop {
             let news_at = self.messages.front().map_or(NEVER, |(at, _)| *at);
@@ -333,7 +341,7 @@ impl Controller {
         Some(server)
     }
 
-    /// The flow begins: what the choice turned out to be worth.
+    /// Measures a choice when its flow begins: `took` after the request.
     fn begin<T, W>(&mut self, now: Nanos, server: usize, took: Nanos, net: &Network<T, W>) {
         let wait = |s: &Server| s.seconds_of(net.link(s.port).backlog().bytes);
         let least = self.servers.iter().map(wait).fold(f64::INFINITY, f64::min);
@@ -345,8 +353,8 @@ impl Controller {
         self.probe.decision.record(took);
     }
 
-    /// Advances a request that is due as far as possible now. Steps that take no time are done at
-    /// once.
+    /// Advances a request that is due at `now`: makes one step, and all further steps that are due
+    /// at the same time.
     pub fn advance<T, W>(
         &mut self,
         now: Nanos,
@@ -390,8 +398,8 @@ impl Controller {
         }
     }
 
-    /// When the server is done with what has come in now for one who has it; it is open or being
-    /// served then.
+    /// Passes data that have just been received to the server of an assignment. Returns when the
+    /// server has processed them. If that is later than `now`, the stage becomes `Serving`.
     pub fn serve_one(&mut self, now: Nanos, asked: &mut Assignment) -> Nanos {
         let done = self.serve(now, asked.server);
         if done > now {
@@ -400,12 +408,13 @@ impl Controller {
         done
     }
 
-    /// One who has a server, or is about to have it, needs it no more.
+    /// Ends an assignment, also one that is still being requested: reports it to the controller.
     pub fn release(&mut self, now: Nanos, asked: &Assignment) {
         self.send(now, ControlMessage::Finished(asked.server, now - asked.asked));
     }
 
-    /// When `server` is done with what has come in now.
+    /// Returns when `server` has processed the data that it received at `now`, after all data
+    /// before.
     fn serve(&mut self, now: Nanos, server: usize) -> Nanos {
         let server = &mut self.servers[server];
         let Some((service, stream)) = &mut server.service else { return now };
@@ -413,28 +422,29 @@ impl Controller {
         server.busy
     }
 
-    /// The warm-up is over.
+    /// Begins the measurements anew at the end of the warm-up.
     pub fn restart(&mut self) {
         self.probe = Probe::new(self.servers.len());
     }
 
-    /// Returns its measurements.
+    /// Returns the balancer's measurements.
     pub fn row(&self) -> Row {
         self.probe.row()
     }
 
-    /// Returns the node of a server.
+    /// Returns the node of the server with index `server`.
     pub(super) fn node(&self, server: usize) -> u32 {
         self.servers[server].node
     }
 
-    /// The nodes of its servers.
+    /// Returns the nodes of all servers.
     pub fn nodes(&self) -> impl Iterator<Item = u32> + '_ {
         self.servers.iter().map(|server| server.node)
     }
 }
 
-/// When the controller finds which server down or up: see the module's comment.
+/// Returns the detections of faults and of their ends, by the rule of the module's comment: time,
+/// server's index, and whether the server is up.
 fn detections(
     planned: &sojourn_plan::Balancer,
     duration: Nanos,
@@ -448,7 +458,8 @@ fn detections(
         return VecDeque::new();
     }
     let phase = draws.below(every);
-    // The first probe that is at its server at this time or later, and when it is sent.
+    // `probe`: number of the first probe that reaches its server at this time or later.
+    // `sent`: time at which a probe is sent.
     let probe = |reached: Nanos| reached.saturating_sub(phase + delay).div_ceil(every);
     let sent = |number: u64| phase.saturating_add(number.saturating_mul(every));
     for fault in faults {

@@ -1,50 +1,50 @@
-//! The world's data of a flow: its ends, its times, and its counts.
+//! The world's data of a flow: nodes, paths, times and counts.
 
 use super::controller::Assignment;
 use sojourn_measure::{FlowAccount, Histogram, Moments};
 use sojourn_network::{Node, Place, Tally};
 use sojourn_units::Nanos;
 
-/// What had been counted of a flow before measuring began.
+/// Counts of a flow at the end of the warm-up.
 #[derive(Clone, Debug, Default)]
 pub struct Before {
-    /// What its connections had done.
+    /// TCP's counters of the flow's connections.
     pub tally: Tally,
-    /// The ledgers of both directions.
+    /// The packet accounts of the data direction and of the opposite direction.
     pub books: [FlowAccount; 2],
 }
 
-/// A flow of a group. The application with the same number moves it.
+/// A flow of a group. The application with the same number sends its data.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Index of its group.
+    /// Index of the flow's group.
     pub group: u32,
-    /// Its number within the group.
+    /// Number of the flow within its group.
     pub number: u32,
     /// Sending and receiving node.
     pub nodes: (Node, Node),
-    /// Path of its data, and the way back.
+    /// Path of the data, and path of the opposite direction; the latter is 0 for UDP.
     pub places: (Place, Place),
-    /// Its way to a server, if a balancer chooses one.
+    /// Assignment of a server; `None` without a balancer.
     pub assignment: Option<Assignment>,
-    /// Its ledger: data at this index, the other direction at the next.
+    /// Index of the account of the data direction; that of the opposite direction is the next one.
     pub account: u32,
-    /// When it begins.
+    /// When the flow begins, or `NEVER`.
     pub start: Nanos,
-    /// When its application stops offering data.
+    /// When the application stops offering data, or `NEVER`.
     pub stop: Nanos,
-    /// When it ended.
+    /// When the flow ended; `None` before.
     pub end: Option<Nanos>,
-    /// Connections opened so far.
+    /// Number of connections opened so far.
     pub connections: u32,
-    /// The slot of its connection, if it has just one at a time and it is open.
+    /// Slot of the opener's end of the open connection, for flows with one connection at a time.
     pub current: Option<u32>,
-    /// What had been counted at the end of the warm-up, if anything had.
+    /// Counts at the end of the warm-up; `None` if all were 0.
     pub before: Option<Box<Before>>,
-    /// One-way delays, if asked for by flow.
+    /// Distribution of one-way delays; `None` unless the plan sets `per_flow_histograms`.
     pub delay: Option<Box<Histogram>>,
-    /// Times of packets with data from host to host, if its delays are those of writes.
+    /// One-way delays of packets with data, for flows whose `delay` contains those of writes.
     pub packet_delays: Option<Box<Moments>>,
-    /// Transfers that ended since the end of the warm-up.
+    /// Number of transfers completed since the end of the warm-up.
     pub finished: u64,
 }

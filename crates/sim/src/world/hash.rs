@@ -1,7 +1,7 @@
 //! The hash of a flow, by which disciplines and balancers distinguish flows.
 
-/// Returns a flow's hash as packet headers would give it: the same in every run with the same seed,
-/// with any queues.
+/// Returns the flow hash of one direction of a connection. It depends only on the arguments, so it
+/// is the same with any queue discipline.
 pub fn hash(seed: u64, flow: u32, connection: u32, direction: u32) -> u32 {
     let mut x = seed
         ^ (u64::from(flow) << 33 | u64::from(connection) << 1 | u64::from(direction))

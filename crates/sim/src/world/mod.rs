@@ -1,8 +1,9 @@
 //! The world: the services that an application uses.
 //!
-//! Clock, timers, the network, TCP connections, controllers of balancers, measurements of flows and
-//! groups, and the seed. It knows no application: transport returns the events of a connection
-//! ([`Change`]), and the event loop notifies the connection's owner.
+//! The services are clock, timers, the network, TCP connections, controllers of balancers,
+//! measurements of flows and groups, and the seed. The world does not call applications: its
+//! transport returns the events of a connection ([`Change`]), and the event loop notifies the
+//! connection's owner.
 
 mod access;
 mod connections;
@@ -34,15 +35,15 @@ use timers::Timers;
 pub struct World<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// Key of random draws.
+    /// The run's seed, from which all random draws follow.
     pub seed: u64,
-    /// The time.
+    /// The present simulated time; the run starts at [`EPOCH`].
     pub now: Nanos,
     /// Links and packets.
     pub net: Network<Cargo, Observers>,
     /// Timers of applications and connections.
     pub timers: Timers,
-    /// All flows, group by group. A flow's number is its application's.
+    /// All flows, group by group. A flow's index is also the number of its application.
     pub flows: Vec<Flow>,
     /// Measurements of each group.
     pub groups: Vec<GroupProbe>,
@@ -50,16 +51,16 @@ pub struct World<'a> {
     pub controllers: Vec<Controller>,
     /// TCP connections.
     pub connections: Connections,
-    /// Since when things are measured.
+    /// Start of the measured time: the run's start, then the end of the warm-up.
     pub since: Nanos,
-    /// The media as they were then.
+    /// Copies of the shared media at `since`.
     pub media_before: Vec<Medium>,
-    /// Sequences of connections that have hashes of their own, those of flows first.
+    /// Number of sequences of connections with hashes of their own. Flows have the first numbers.
     identities: u32,
 }
 
 impl<'a> World<'a> {
-    /// The world of a valid plan at its beginning, without flows.
+    /// Returns the world of a valid plan at the run's start, without flows.
     pub fn new(plan: &'a Plan, seed: u64, options: Options) -> Self {
         let mut net = Network::new(plan, seed, options, Observers::new(plan));
         let of_hosts: Vec<usize> = net.observer.links_of_hosts().collect();
@@ -90,7 +91,7 @@ impl<'a> World<'a> {
     /// Adds the next flow of a group, and returns its number.
     ///
     /// # Errors
-    /// If no links lead from its sender to its receiver.
+    /// If no links lead from the flow's sender to its receiver, or back for TCP.
     pub fn add_flow(&mut self, g: usize, planned: &sojourn_plan::Flow) -> Result<u32, PlanError> {
         let group = &self.plan.groups[g];
         let (from, to) = (planned.pair.0 as u32, planned.pair.1 as u32);
@@ -129,10 +130,10 @@ impl<'a> World<'a> {
         Ok(id)
     }
 
-    /// Returns the path between two nodes, for a group.
+    /// Returns the path from node `from` to node `to` for group `g`.
     ///
     /// # Errors
-    /// If no links lead there.
+    /// If no links lead from `from` to `to`.
     pub fn path(&mut self, g: usize, from: u32, to: u32) -> Result<u32, PlanError> {
         self.net.path(self.now, from, to).ok_or_else(|| {
             let message = "no links lead from a sender to its receiver";
@@ -140,13 +141,14 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Returns the nodes of the servers that a balancer has for a group; none without one.
+    /// Returns the nodes of the servers of a group's balancer; empty without a balancer.
     pub fn servers(&self, g: usize) -> Vec<u32> {
         let balancer = self.plan.groups[g].balancer;
         balancer.into_iter().flat_map(|b| self.controllers[b].nodes()).collect()
     }
 
-    /// Returns a number by which the hashes of a sequence of connections differ from all others.
+    /// Returns a new number for the hashes of a sequence of connections, so that they differ from
+    /// all other hashes.
     pub fn new_identity(&mut self) -> u32 {
         self.identities += 1;
         self.identities - 1
@@ -164,14 +166,14 @@ impl<'a> World<'a> {
         self.timers.clear(Timer::App(app));
     }
 
-    /// Sets the first timer of a flow, if that is before it stops and before the run ends.
+    /// Sets a flow's first timer, if `at` is before the flow's stop and the end of the run.
     pub fn start_timer(&mut self, flow: u32, at: Nanos) {
         if at < self.flows[flow as usize].stop.min(EPOCH + self.plan.duration) {
             self.set_timer(flow, at);
         }
     }
 
-    /// A flow with one connection has ended.
+    /// Records the end of a flow that had one connection.
     pub fn end_flow(&mut self, id: u32) {
         let flow = &mut self.flows[id as usize];
         self.groups[flow.group as usize].end(self.now);
@@ -179,19 +181,19 @@ impl<'a> World<'a> {
         flow.end = Some(self.now);
     }
 
-    /// Returns when a controller reads queues next.
+    /// Returns the time of the next periodic reading of queues by a controller, or [`NEVER`].
     pub fn next_reading(&self) -> Nanos {
         Controller::next_of(&self.controllers)
     }
 
-    /// Lets the controllers that read queues now do so.
+    /// Reads queues for the controllers whose periodic readings are due now.
     pub fn read_queues(&mut self) {
         for controller in &mut self.controllers {
             controller.read_due(self.now, &self.net);
         }
     }
 
-    /// The warm-up is over: measuring begins.
+    /// Begins all measurements anew at the end of the warm-up.
     pub fn restart(&mut self) {
         let now = self.now;
         self.since = now;

@@ -1,17 +1,17 @@
-//! The table of timers: one for each application and one for each end of a connection.
+//! The timers of a run: one for each application and one for each end of a connection.
 
 use sojourn_network::Deadlines;
 use sojourn_units::Nanos;
 
 pub use sojourn_units::NEVER;
 
-/// The owner of a timer. Timers that are due at the same time fire in the order of applications, then
-/// of slots of connections.
+/// The owner of a timer. If several timers are due at the same time, those of applications fire
+/// first, by number, and then those of connections' ends, by slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// An application, by its number.
     App(u32),
-    /// The end of a connection, by its slot.
+    /// One end of a connection, by its slot.
     End(u32),
 }
 
@@ -23,17 +23,17 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// Returns the table for so many applications, and no connections yet.
+    /// Returns the timers of `apps` applications, without connections.
     pub fn new(apps: u32) -> Self {
         Self { due: Deadlines::new(apps), apps }
     }
 
-    /// Makes room for connections with so many slots.
+    /// Extends the timers to `slots` slots of connections' ends.
     pub fn grow(&mut self, slots: u32) {
         self.due.grow(self.apps + slots);
     }
 
-    /// Returns the timer that is due first.
+    /// Returns the timer that is due first, with its time; `None` if no timer is set.
     #[inline]
     pub fn first(&self) -> Option<(Nanos, Timer)> {
         let (at, number) = self.due.first()?;

@@ -1,4 +1,4 @@
-//! The world's TCP: connections are opened, segments sent and taken, connections closed.
+//! The world's TCP: opens connections, sends and receives segments, and closes connections.
 
 use super::World;
 use super::connections::{Change, Handle, Opening, Owner};
@@ -10,26 +10,26 @@ use sojourn_queue::Ecn;
 use sojourn_random::Key;
 use sojourn_tcp::{Flags, Segment};
 
-/// A segment that an end of a connection has taken.
+/// The result of a segment's arrival at an end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
     /// The application that owns the connection.
     pub app: u32,
     /// The connection.
     pub connection: Handle,
-    /// Payload delivered here so far.
+    /// Bytes of payload delivered at this end so far.
     pub delivered: u64,
-    /// Whether more data were acknowledged.
+    /// Whether the segment acknowledged data that were not acknowledged before.
     pub room: bool,
-    /// Whether its owner is notified of this.
+    /// Whether the owner is notified of [`Change::Progress`].
     pub followed: bool,
-    /// The owner's notification when the answer is sent.
+    /// A change of which the owner is notified after the answer has been sent.
     pub after: Option<Change>,
 }
 
 impl World<'_> {
-    /// Opens a connection for a flow. `ends` are the opener's node, the other's, the path and the way
-    /// back.
+    /// Opens a connection for a flow, and returns the slot of the opener's end. `ends` are the
+    /// opener's node, the other node, the path from the opener, and the path to the opener.
     pub fn open(
         &mut self,
         id: u32,
@@ -60,7 +60,7 @@ impl World<'_> {
         })
     }
 
-    /// Opens a connection, and returns the slot of its opener's end.
+    /// Opens a connection, and returns the slot of the opener's end.
     pub fn install(&mut self, opening: &Opening) -> u32 {
         let slot = self.connections.insert(self.now, opening);
         self.timers.grow(self.connections.slots());
@@ -73,8 +73,9 @@ impl World<'_> {
         slot
     }
 
-    /// Tells connections what has left their hosts' queues, in its order, until one that waited for that has sent what
-    /// it could. Returns that one's application, and what happened to the connection.
+    /// Reports segments that have left their hosts' queues to their connections, in order, up to
+    /// the first connection that waited for that and may send more. Returns that connection's
+    /// application, its handle, and its change, if sending ended the connection.
     #[cold]
     pub(crate) fn wake_sender(&mut self) -> Option<(u32, Handle, Option<Change>)> {
         while let Some(left) = self.net.observer.next_left() {
@@ -87,8 +88,8 @@ impl World<'_> {
         None
     }
 
-    /// A flow begins, or begins again, on a connection of its own from its sender to its receiver; it
-    /// may follow the progress there.
+    /// Opens a flow's connection from its sender to its receiver, at the start of the flow or of
+    /// its next transfer. `followed` is whether the application is notified of progress.
     pub fn connect(&mut self, id: u32, followed: bool) -> u32 {
         let flow = &self.flows[id as usize];
         let ends = (flow.nodes.0, flow.nodes.1, flow.places.0, flow.places.1);
@@ -98,7 +99,7 @@ impl World<'_> {
         slot
     }
 
-    /// The opener of a connection writes all that it has to send, and closes.
+    /// Writes the opener's data, all `bytes` at once, and closes the opener's end.
     pub fn offer(&mut self, slot: u32, bytes: u64) {
         self.connections.ends[slot as usize + 1].expected = bytes;
         let tcp = self.connections.end(slot);
@@ -108,7 +109,8 @@ impl World<'_> {
         assert!(gone.is_none(), "a new connection waits for an answer");
     }
 
-    /// The timer of an end is due. Returns what happened to its connection.
+    /// Handles an end's timer that is due. Returns the connection's change, if that ended the
+    /// connection.
     pub(crate) fn end_due(&mut self, slot: u32) -> Option<(u32, Handle, Change)> {
         let now = self.now;
         let end = &mut self.connections.ends[slot as usize];
@@ -137,8 +139,8 @@ impl World<'_> {
         }
     }
 
-    /// Sends all data that an end has to send, and sets its timer. Returns the outcome of its
-    /// connection if that is gone.
+    /// Sends all segments that an end may send now, and sets the end's timer. Returns the
+    /// connection's change, if that ended the connection.
     #[must_use]
     pub(crate) fn flush(&mut self, slot: u32) -> Option<Change> {
         let now = self.now;
@@ -176,7 +178,8 @@ impl World<'_> {
         if end.tcp.is_closed() { self.part(slot) } else { None }
     }
 
-    /// An end takes a segment that has reached its host, unless it is of another connection.
+    /// Passes a segment that has reached its host to the end of its connection; returns `None` if
+    /// the segment belongs to a connection that no longer exists, or if the host discards it.
     #[inline]
     pub(crate) fn take_segment(
         &mut self,
@@ -200,7 +203,7 @@ impl World<'_> {
         end.follow_window(now, slot, &mut self.connections.courses);
         let flow = &mut self.flows[app as usize];
         let group = &mut self.groups[flow.group as usize];
-        // The other end's answers on a flow's connection are not the flow's data.
+        // Only data from the flow's sender to its receiver count as the flow's.
         let data = end.forward && !slot.is_multiple_of(2);
         if segment.len > 0 && data {
             let delay = now.saturating_sub(body.sent_at);
@@ -242,7 +245,8 @@ impl World<'_> {
         Some(Taken { app, connection, delivered, room, followed, after })
     }
 
-    /// One end of a connection is closed: if the other is too, the connection is gone.
+    /// Removes the connection of a closed end if the other end is closed too or if this end was
+    /// reset. Returns the connection's change in that case.
     fn part(&mut self, slot: u32) -> Option<Change> {
         let ends = &self.connections.ends;
         let (this, other) = (&ends[slot as usize], &ends[slot as usize ^ 1]);
@@ -255,7 +259,7 @@ impl World<'_> {
         Some(if unfinished { Change::Lost } else { Change::Closed })
     }
 
-    /// Aborts an end without a word: its host has stopped.
+    /// Closes an end without sending a segment, because its host has stopped.
     pub fn abort(&mut self, slot: u32) {
         self.connections.end(slot).abort();
         self.timers.clear(Timer::End(slot));

@@ -1,4 +1,4 @@
-//! Small plans for tests, benches and examples.
+//! Small plans for tests, benchmarks and examples.
 #![allow(dead_code, missing_docs, clippy::missing_errors_doc)]
 
 use sojourn_link::{Cells, Impairments, Params, csma};
@@ -35,8 +35,8 @@ pub fn app(text: &str) -> App {
     App::parse(text).unwrap()
 }
 
-/// Senders - left router - right router - receivers; the bottleneck leads from left to right.
-/// Half of the one-way delay is the bottleneck's, the rest the access links'.
+/// A dumbbell: senders, left router, right router, receivers. The bottleneck leads from the left
+/// router to the right one. It has half of the one-way delay, and the access links have the rest.
 pub struct Dumbbell {
     pub plan: Plan,
     pairs: Vec<(usize, usize)>,
@@ -123,8 +123,9 @@ impl Dumbbell {
     }
 }
 
-/// Stations `client1`, ... and `server1`, ... on a bus of 2 Gbit/s; their links are called after them.
-/// Clients come first, and client i sends to server i modulo their number.
+/// Returns a plan of stations `client1`, ... and `server1`, ... on a bus of 2 Gbit/s. Each link has
+/// the name of its station. Clients have the first numbers; client i sends to server i modulo
+/// `servers`.
 pub fn lan(clients: usize, servers: usize, delay: u64, text: &str) -> Plan {
     let mut plan = Dumbbell::new(1, 1_000_000, 0, text).seconds(1, 11).plan;
     let names = |kind: &'static str, n| (1..=n).map(move |i| format!("{kind}{i}"));
@@ -151,7 +152,7 @@ pub fn lan(clients: usize, servers: usize, delay: u64, text: &str) -> Plan {
     plan
 }
 
-/// Adds a group with a flow for each client.
+/// Adds a group with one flow for each client.
 pub fn with_clients(mut plan: Plan, name: &str, transport: Transport, text: &str) -> Plan {
     let clients = plan.nodes.iter().filter(|node| node.name.starts_with("client")).count();
     let servers = plan.nodes.len() - clients;
@@ -175,7 +176,7 @@ pub fn real(table: &Table, name: &str, row: usize) -> f64 {
     }
 }
 
-/// A metric of the summary.
+/// Returns a metric of the summary.
 pub fn metric(record: &Record, name: &str) -> f64 {
     real(&record.summary, name, 0)
 }

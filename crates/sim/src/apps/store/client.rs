@@ -1,4 +1,4 @@
-//! Clients: when they ask, for what, and whom.
+//! Clients: when they make requests, of which kind, and to which coordinator.
 
 use super::message::{Id, Message};
 use super::request::Operation;
@@ -11,11 +11,12 @@ use sojourn_replication::{Chooser, Outcome};
 use sojourn_units::{EPOCH, MILLISECOND, Nanos};
 use std::collections::VecDeque;
 
-/// A client that finds no node up asks again after this time at the earliest.
+/// Minimum time before the next request of a closed loop after a request that ended with an error,
+/// for example because no node was up.
 const RETRY: Nanos = MILLISECOND;
 
 impl Store {
-    /// The clients, each before its first request.
+    /// Creates the clients, and schedules their first requests.
     pub(super) fn begin_clients(&mut self) {
         let start = EPOCH + self.params.load.start;
         let nodes = self.ring.nodes() as u64;
@@ -51,7 +52,7 @@ impl Store {
         self.params.load.requests.is_none_or(|requests| self.issued < requests)
     }
 
-    /// A closed loop goes on.
+    /// Makes the next request of a client in a closed loop, unless all requests have been made.
     pub(super) fn issue(&mut self, world: &mut World, client: u32) {
         if self.may_issue() {
             let id = self.draw(client);
@@ -59,7 +60,7 @@ impl Store {
         }
     }
 
-    /// A request comes due in an open loop.
+    /// Makes the request that is due in an open loop, and schedules the next one.
     pub(super) fn arrive(&mut self, world: &mut World, client: u32) {
         let Arrivals::Open { every } = self.params.load.arrivals else { return };
         if !self.may_issue() {
@@ -78,7 +79,7 @@ impl Store {
         }
     }
 
-    /// Draws what the next request of a client is.
+    /// Draws a client's next request: its kind and record.
     fn draw(&mut self, client: u32) -> Id {
         let draws = &mut self.clients[client as usize].work;
         let asked = Asked::draw(&self.params.workload, &mut self.keys, draws);
@@ -121,22 +122,23 @@ impl Store {
         self.send(world, viewer, node, Message::Ask { id, bytes });
     }
 
-    /// A coordinator has answered.
+    /// Handles a coordinator's answer.
     pub(super) fn answered(&mut self, world: &mut World, id: Id, outcome: Outcome) {
         self.finish(world, id, outcome);
     }
 
-    /// A client has waited long enough.
+    /// Handles the timeout of a request at its client.
     pub(super) fn client_expires(&mut self, world: &mut World, id: Id) {
         self.finish(world, id, Outcome::TimedOut);
     }
 
-    /// A channel broke: what its client was waiting for there has an unknown outcome.
+    /// Handles the break of the channel that host `from` opened to `to`. If `from` is a client, its
+    /// pending requests at `to` have an unknown outcome and count as timed out.
     pub(super) fn broken(&mut self, world: &mut World, from: Host, to: Host) {
         let Some(client) = from.checked_sub(self.replicas.len() as Host) else { return };
         for id in self.slots.matching(|r| r.client == client && r.coordinator == to) {
             self.finish(world, id, Outcome::TimedOut);
-            // Not begun: the question itself is lost.
+            // The coordinator has not begun the request, so the request was lost with the channel.
             if let Some(request) = self.slots.get(id).filter(|r| !r.is_begun()) {
                 request.open = false;
                 self.slots.settle(id);
@@ -144,7 +146,7 @@ impl Store {
         }
     }
 
-    /// Records the outcome of a client's request, and continues.
+    /// Records the outcome of a client's request, and makes or schedules the client's next request.
     fn finish(&mut self, world: &mut World, id: Id, outcome: Outcome) {
         let now = self.now;
         let Some(request) = self.slots.get(id).filter(|r| r.waiting) else { return };

@@ -1,4 +1,4 @@
-//! Requests at their coordinators: who is asked, and what the answers come to.
+//! Coordinators: which replicas a request is sent to, and the outcome of their answers.
 
 use super::message::{Id, Message};
 use super::replica::Task;
@@ -9,7 +9,7 @@ use crate::world::World;
 use sojourn_replication::{Need, NodeId, Outcome, Tally, repair};
 
 impl Store {
-    /// A coordinator begins with a request.
+    /// Begins a request at its coordinator: selects replicas and sends them messages.
     pub(super) fn coordinate(&mut self, world: &mut World, node: NodeId, id: Id) {
         let Some(request) = self.slots.get(id).filter(|r| r.open && r.tally.is_none()) else {
             return;
@@ -68,7 +68,8 @@ impl Store {
         self.found = found;
     }
 
-    /// Leaves only as many replicas as a read needs, the nearest ones, itself first; the rest is spare.
+    /// Reduces `asked` to the replicas that a read needs: the coordinator itself first, then the
+    /// nearest ones. Returns the other replicas, the nearest one last.
     fn nearest(&self, node: NodeId, need: &Need, asked: &mut Vec<(NodeId, u32)>) -> Vec<NodeId> {
         let place = self.ring.place(node);
         asked.sort_by_key(|&(replica, dc)| {
@@ -98,7 +99,8 @@ impl Store {
         rest
     }
 
-    /// Asks one replica for what the request's step wants; `data` rather than a digest.
+    /// Sends one replica the message of the request's present step. `data` is whether a read
+    /// requests the data; otherwise it requests a digest.
     fn ask(&mut self, world: &mut World, node: NodeId, replica: NodeId, id: Id, data: bool) {
         let Some(request) = self.slots.get(id) else { return };
         let (step, key, version) = (request.step, request.key, request.version);
@@ -120,7 +122,7 @@ impl Store {
         }
     }
 
-    /// A replica has answered.
+    /// Handles a replica's answer to the step `step`; the version is `None` if the replica failed.
     pub(super) fn done(
         &mut self,
         world: &mut World,
@@ -148,7 +150,8 @@ impl Store {
         }
     }
 
-    /// A read has as many answers as it wants.
+    /// Continues a read that has all answers of its present step: requests data from all replicas
+    /// if the answers differ, then repairs outdated replicas, then replies.
     fn read_answered(&mut self, world: &mut World, node: NodeId, id: Id) {
         let Some(request) = self.slots.get(id) else { return };
         let answers = std::mem::take(&mut request.answers);
@@ -183,7 +186,7 @@ impl Store {
         }
     }
 
-    /// A read waits long: another replica is asked for the data.
+    /// Sends a read that has waited long to one more replica.
     pub(super) fn speculate(&mut self, world: &mut World, id: Id) {
         let Some(request) = self.slots.get(id).filter(|r| r.step == FIRST) else { return };
         let node = request.coordinator;
@@ -194,7 +197,7 @@ impl Store {
         self.ask(world, node, replica, id, true);
     }
 
-    /// A coordinator has waited long enough.
+    /// Handles the timeout of a request at its coordinator.
     pub(super) fn expires(&mut self, world: &mut World, id: Id) {
         let Some(request) = self.slots.get(id).filter(|r| r.open) else { return };
         let Some(mut tally) = request.tally.take() else { return };
@@ -217,7 +220,7 @@ impl Store {
         }
     }
 
-    /// A coordinator answers its client.
+    /// Sends a request's outcome from the coordinator to the client.
     pub(super) fn reply(&mut self, world: &mut World, id: Id, outcome: Outcome) {
         let value = self.params.workload.value;
         let Some(request) = self.slots.get(id) else { return };
@@ -241,7 +244,7 @@ impl Store {
             request.tally = None;
         }
         self.close(id);
-        // A host that has given up does not wait for a message any more, but would get one.
+        // A client whose own timeout has expired no longer waits, so it is sent no answer.
         if waiting {
             let opener: Host = self.client_host(client);
             self.probe.messages += 1;
@@ -249,7 +252,8 @@ impl Store {
         }
     }
 
-    /// Lets go of a request that has nothing left to be waited for.
+    /// Closes a request at its coordinator when no further answer is awaited. With hints, a write
+    /// stays open until all replicas have answered or its timeout expires.
     fn close(&mut self, id: Id) {
         let hints = self.params.patience.hints;
         let Some(request) = self.slots.get(id) else { return };
@@ -264,7 +268,7 @@ impl Store {
         }
     }
 
-    /// A node has stopped: what it coordinated is forgotten.
+    /// Removes the requests that a crashed node coordinated.
     pub(super) fn abandon(&mut self, node: NodeId) {
         for id in self.slots.matching(|r| r.open && r.coordinator == node) {
             if let Some(request) = self.slots.get(id) {

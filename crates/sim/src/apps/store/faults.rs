@@ -1,8 +1,8 @@
-//! Faults of the store: nodes that crash and restart, and hosts that cannot reach each other.
+//! Faults of the store: crashes of nodes, with or without a restart, and partitions between hosts.
 //!
-//! A node that stops sends nothing, takes nothing and forgets what it was doing; what it had
-//! acknowledged is on its disk. All others learn of it after a fixed time, and give up their connections
-//! to it then. A partition is a filter at the hosts: packets arrive and are thrown away.
+//! A crashed node sends and receives nothing, and loses its tasks; acknowledged writes are on its
+//! disk. All other hosts detect the crash after a fixed time, and then remove their connections to
+//! the node. In a partition, hosts discard each other's packets on arrival.
 
 use crate::channels::Host;
 use sojourn_plan::Store as Params;
@@ -35,7 +35,7 @@ impl Faults {
         Self { list, nodes: params.nodes.len() as u32, detect, recover }
     }
 
-    /// Returns the events of faults: number, time, stage.
+    /// Returns the events of all faults: the fault's index, the time, the stage.
     pub(super) fn schedule(&self) -> Vec<(u32, Nanos, u8)> {
         let mut times = Vec::new();
         for (i, fault) in self.list.iter().enumerate() {
@@ -55,12 +55,13 @@ impl Faults {
         fault.what.parts(self.nodes, a, b)
     }
 
-    /// Returns whether two hosts do not hear each other.
+    /// Returns whether a fault separates two hosts at `now`.
     pub(super) fn cut(&self, a: Host, b: Host, now: Nanos) -> bool {
         self.list.iter().any(|fault| fault.is_on(now) && self.parts(fault, a, b))
     }
 
-    /// Returns whether `viewer` takes `node` to be up.
+    /// Returns whether host `viewer` believes at `now` that `node` is up. Hosts detect a fault and
+    /// its end with fixed delays.
     pub(super) fn seen_up(&self, viewer: Host, node: NodeId, now: Nanos) -> bool {
         viewer == node
             || !self.list.iter().any(|fault| {
@@ -70,7 +71,7 @@ impl Faults {
             })
     }
 
-    /// Returns whether a node has stopped.
+    /// Returns whether a node is crashed at `now`.
     pub(super) fn is_down(&self, node: NodeId, now: Nanos) -> bool {
         self.list.iter().any(|fault| fault.what == What::Crash { node } && fault.is_on(now))
     }

@@ -1,4 +1,4 @@
-//! Which record a request asks for: YCSB's generators.
+//! The choice of a request's record, by YCSB's generators.
 //!
 //! Source: YCSB 0.17, `ZipfianGenerator` (after Gray et al., "Quickly generating billion-record
 //! synthetic databases", SIGMOD 1994), `ScrambledZipfianGenerator`, `SkewedLatestGenerator`. The
@@ -8,10 +8,10 @@ use sojourn_plan::store::{Keys as Choice, Workload};
 use sojourn_random::Stream;
 
 const THETA: f64 = 0.99;
-/// Terms that are summed one by one; the rest is an integral with its correction.
+/// Number of terms of `zeta` that are summed one by one; the others are approximated.
 const TERMS: u64 = 10_000;
 
-/// The records that there are, and how one of them is chosen.
+/// The existing records, and the distribution from which a record is drawn.
 #[derive(Clone, Debug)]
 pub(super) struct Keys {
     choice: Choice,
@@ -19,14 +19,14 @@ pub(super) struct Keys {
     zeta: f64,
 }
 
-/// The sum of k^-theta for k up to n.
+/// Returns the sum of k^-[`THETA`] for k from 1 to n.
 fn zeta(n: u64) -> f64 {
     let exact = n.min(TERMS);
     let sum: f64 = (1..=exact).map(|k| libm::pow(k as f64, -THETA)).sum();
     if n == exact {
         return sum;
     }
-    // Euler and Maclaurin, from the last term summed to the last of all.
+    // The Euler-Maclaurin formula for the terms from `exact` + 1 to n.
     let (a, b) = (exact as f64, n as f64);
     let integral = (libm::pow(b, 1.0 - THETA) - libm::pow(a, 1.0 - THETA)) / (1.0 - THETA);
     sum + integral + (libm::pow(b, -THETA) - libm::pow(a, -THETA)) / 2.0
@@ -39,21 +39,21 @@ fn scrambled(mut x: u64) -> u64 {
 }
 
 impl Keys {
-    /// The records of a workload at its beginning.
+    /// Returns the records that exist at the start of a workload.
     pub(super) fn new(workload: &Workload) -> Self {
         let zipfian = workload.keys != Choice::Uniform && workload.records > 0;
         let zeta = if zipfian { zeta(workload.records) } else { 0.0 };
         Self { choice: workload.keys, count: workload.records, zeta }
     }
 
-    /// The number of a new record.
+    /// Adds a record and returns its number.
     pub(super) fn insert(&mut self) -> u64 {
         self.count += 1;
         self.zeta += libm::pow(self.count as f64, -THETA);
         self.count - 1
     }
 
-    /// One of the records that there are, of which there must be some.
+    /// Draws the number of an existing record; at least one must exist.
     pub(super) fn choose(&self, draws: &mut Stream) -> u64 {
         match self.choice {
             Choice::Uniform => draws.below(self.count),
@@ -62,7 +62,7 @@ impl Keys {
         }
     }
 
-    /// A rank from 0, by Zipf's law.
+    /// Draws a rank from 0 by Zipf's law.
     fn rank(&self, draws: &mut Stream) -> u64 {
         let u = draws.uniform();
         let n = self.count as f64;

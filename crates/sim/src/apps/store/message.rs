@@ -3,11 +3,11 @@
 use crate::channels;
 use sojourn_replication::Outcome;
 
-/// Bytes of a message in addition to the record: headers of the native protocol and of Cassandra's
-/// own.
+/// Bytes of a message in addition to the record, for the headers of Cassandra's protocols between
+/// clients and nodes and between nodes.
 const OVERHEAD: u64 = 100;
 
-/// A request, in a slot that is used again.
+/// Identifies a request: its slot, and the number of requests that had the slot before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Id {
     pub(super) slot: u32,
@@ -17,19 +17,19 @@ pub(super) struct Id {
 /// Messages between hosts.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Message {
-    /// A client to its coordinator.
+    /// A request from a client to its coordinator.
     Ask { id: Id, bytes: u64 },
-    /// And back.
+    /// The answer from the coordinator to its client.
     Answer { id: Id, outcome: Outcome, bytes: u64 },
-    /// A coordinator to a replica, of whose `step` it is.
+    /// A write from a coordinator to a replica, in step `step` of the request.
     Write { id: Id, step: u8, key: u64, version: u64, bytes: u64 },
-    /// The same; `records` of 0 asks for a digest.
+    /// A read from a coordinator to a replica; 0 `records` request a digest.
     Read { id: Id, step: u8, key: u64, records: u32 },
-    /// And back: the version that was read, or whether it failed.
+    /// The answer from a replica to the coordinator: the version, or `None` for a failure.
     Done { id: Id, step: u8, version: Option<u64>, bytes: u64 },
-    /// A write that was kept for the replica.
+    /// A write that a node kept for the replica while the replica did not answer.
     Hint { key: u64, version: u64, bytes: u64 },
-    /// And back.
+    /// The replica's acknowledgement of a hint.
     Hinted,
 }
 

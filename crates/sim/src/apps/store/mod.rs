@@ -1,20 +1,24 @@
 //! A replicated store: clients, coordinators and replicas, over TCP connections that stay open.
 //!
-//! A client sends requests to a coordinator on a connection of its own to that node. Between nodes
-//! messages go one way on each connection, as in Cassandra: A's messages to B use the connection
-//! that A opened, B's answers the one that B opened. A lost packet therefore delays everything
-//! behind it until TCP has repaired the loss, and nothing else repairs it: a coordinator does not
-//! send a request twice. A node's work takes time, some of it at once and the rest in a queue.
+//! Each client has its own connection to each coordinator that it uses. Between nodes, as in
+//! Cassandra, each connection carries messages in one direction: A's messages to B use the
+//! connection that A opened, and B's answers use the one that B opened. A lost packet therefore
+//! delays all later messages of its connection until TCP has retransmitted it. The store itself
+//! repeats no message: a coordinator sends a request to a replica only once. A node's tasks take
+//! time; a limited number of them is in service at once, and the others wait in a queue.
 //!
-//! The files are: `client` makes requests, `coordinator` handles them, `service` does the nodes'
-//! work, `outage` stops nodes; the decisions are those of `crates/replication`. These files act on
-//! the types of `message`, `request`, `replica`, `faults`, `probe`, `staleness` and on [`Store`].
+//! The files are: `client` makes requests, `coordinator` handles them, `service` processes the
+//! nodes' tasks, `outage` applies faults; the decisions are those of `crates/replication`. These
+//! files act on the types of `message`, `request`, `replica`, `faults`, `probe`, `staleness` and on
+//! [`Store`].
 //!
-//! Departures from Cassandra: the snitch does not learn who is fast; writes to another data centre go to
-//! each replica there, not by one of them; a scan reads the replicas of its first record; nodes learn of
-//! a failure a fixed time after it, not by gossip; hints are handed over without a limit of rate.
+//! Differences from Cassandra: the snitch does not measure the speed of nodes; a write is sent to
+//! each replica in another data centre, not forwarded by one of them; a scan reads the replicas of
+//! its first record; nodes detect a failure a fixed time after it, not by gossip; hints are handed
+//! over without a rate limit.
 //!
-//! Events of the store are ordered by time and then by the order in which they were made.
+//! Events of the store are processed in the order of time and then of their addition to the
+//! schedule.
 
 mod client;
 mod coordinator;
@@ -49,7 +53,7 @@ use sojourn_units::{EPOCH, Nanos};
 use staleness::Staleness;
 use std::collections::{BTreeSet, VecDeque};
 
-/// Hints that a node keeps at most.
+/// Maximum number of hints that a node keeps.
 const MOST_HINTS: usize = 1 << 20;
 
 /// An event that is due at a time.
@@ -57,17 +61,17 @@ const MOST_HINTS: usize = 1 << 20;
 enum Event {
     /// A client makes a request, in a closed loop.
     Issue { client: u32 },
-    /// A request comes due, in an open loop.
+    /// A client's next request is due, in an open loop.
     Arrive { client: u32 },
-    /// A node is done with something it began in this life.
+    /// A node has finished a task. `life` is the node's number of crashes when the task began.
     Served { node: NodeId, life: u32, task: Task },
-    /// A client has waited long enough.
+    /// A request's timeout at its client expires.
     ClientExpires { id: Id },
-    /// A coordinator has.
+    /// A request's timeout at its coordinator expires.
     Expires { id: Id },
-    /// A coordinator asks another replica.
+    /// A coordinator sends a read that has waited long to another replica.
     Speculate { id: Id },
-    /// A fault begins, is noticed, ends, is noticed to have ended.
+    /// A fault enters a stage: it begins, is detected, ends, or its end is detected.
     Fault { index: u32, stage: u8 },
 }
 
@@ -77,9 +81,9 @@ pub(super) struct Client {
     chooser: Chooser,
     work: Stream,
     gaps: Stream,
-    /// Requests under way.
+    /// Number of requests in progress.
     active: u32,
-    /// Those that wait until fewer are.
+    /// Requests that wait until fewer are in progress.
     backlog: VecDeque<Id>,
 }
 
@@ -88,7 +92,7 @@ pub struct Store {
     params: Params,
     ring: Ring,
     placement: Placement,
-    /// First number of keys, so that runs have different keys.
+    /// Key of record 0, which depends on the seed.
     base: u64,
     key: Key,
     now: Nanos,
@@ -100,15 +104,15 @@ pub struct Store {
     slots: Slots,
     faults: Faults,
     keys: keys::Keys,
-    /// Messages that have come.
+    /// Number of messages that hosts have received.
     taken: u64,
-    /// Versions given out.
+    /// Number of the last version assigned to a write.
     version: u64,
-    /// Requests made, and those that may be.
+    /// Number of requests made.
     issued: u64,
     probe: Probe,
     staleness: Staleness,
-    /// The nodes that a request goes to, and those that keep a key.
+    /// The replicas of a record, as the last call of [`Self::find_replicas`] found them.
     found: Vec<NodeId>,
 }
 
@@ -116,7 +120,7 @@ impl Store {
     /// Returns the store of a plan that is valid.
     ///
     /// # Errors
-    /// If its nodes make no ring, which only drawn tokens can do.
+    /// If the nodes' tokens make no ring, which is possible only with random tokens.
     fn new(params: &Params, world: &World, (number, id): (usize, u32)) -> Result<Self, PlanError> {
         let seed = world.seed;
         let wrong = |message| PlanError::new(at!["apps", number, "tokens"], message);
@@ -158,7 +162,7 @@ impl Store {
         self.schedule.add(at, event);
     }
 
-    /// Number of a node or client among all hosts.
+    /// Returns the host's number of a client. Nodes have the first numbers.
     fn client_host(&self, client: u32) -> Host {
         self.replicas.len() as Host + client
     }
@@ -172,7 +176,8 @@ impl Store {
         of.node as u32
     }
 
-    /// The bytes of a record's key, as Cassandra's `bigint` has them, hashed.
+    /// Stores the replicas of a record in `found`. The token is the hash of the record's key in the
+    /// bytes of Cassandra's type `bigint`.
     fn find_replicas(&mut self, record: u64) {
         let key = self.base.wrapping_add(record).to_be_bytes();
         self.placement.replicas(&self.ring, murmur3::token(&key), &mut self.found);
@@ -186,7 +191,7 @@ impl Store {
         self.channels.post(world, (from, to), nodes, message, cut);
     }
 
-    /// Does what is due, takes what has come, and sets the timer.
+    /// Processes the events that are due and the messages that have arrived, and sets the timer.
     fn act(&mut self, world: &mut World, id: u32) {
         self.now = world.now;
         while let Some((_, event)) = self.schedule.take_due(self.now) {
@@ -216,7 +221,7 @@ impl Store {
         }
     }
 
-    /// A message has come to a host.
+    /// Handles a message that has reached its host.
     fn take(&mut self, world: &mut World, Mail { from, to, message }: Mail<Message>) {
         match message {
             Message::Ask { id, .. } => self.enqueue(world, to, Task::Coordinate { id }),
@@ -262,10 +267,10 @@ impl App for Store {
         }
     }
 
-    /// Requests carry whether they are measured, so nothing is forgotten here.
+    /// Has no effect: each request records whether it is measured.
     fn restart(&mut self) {}
 
-    /// Compares the ledgers with the messages and requests at hand.
+    /// Compares the ledgers with the messages in transit and the requests in progress.
     fn audit(&self, _world: &World, _id: u32) -> Result<(), Imbalance> {
         let name = &self.params.name;
         let count = |packets| Count { packets, bytes: 0 };
@@ -274,7 +279,7 @@ impl App for Store {
         let found = count(self.channels.pending());
         balance(|| format!("messages of {name}"), booked, found)?;
         for (kind, (what, ledger)) in NAMES.iter().zip(&self.probe.ledgers).enumerate() {
-            // More outcomes than requests show as a number that nothing can match.
+            // `pending` is `None` if there are more outcomes than requests: an imbalance.
             let booked = count(ledger.pending().unwrap_or(u64::MAX));
             let found = count(self.slots.waiting(kind));
             balance(|| format!("{what} of {name}"), booked, found)?;

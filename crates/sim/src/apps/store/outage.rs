@@ -1,4 +1,4 @@
-//! Nodes during a fault: they stop, are given up, come back, and get what was kept for them.
+//! Effects of faults on nodes: crash, detection by others, return, and handover of hints.
 
 use super::Store;
 use super::faults::{BEGINS, ENDS, NOTICED, OVER};
@@ -40,7 +40,8 @@ impl Store {
         }
     }
 
-    /// A node hands the next of its hints to their replica.
+    /// Sends the next hint that `holder` keeps for `replica`, unless either is down or the replica
+    /// is seen as down.
     pub(super) fn hand_over(&mut self, world: &mut World, holder: NodeId, replica: NodeId) {
         if self.hints[holder as usize].held() == 0 {
             return;

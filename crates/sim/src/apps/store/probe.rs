@@ -11,15 +11,18 @@ pub(super) const NAMES: [&str; KINDS] = ["reads", "writes", "scans"];
 /// The measurements.
 #[derive(Clone, Debug)]
 pub(super) struct Probe {
-    /// Requests that are measured begin after this time and this number.
+    /// Time from which requests are measured: the end of the run's warm-up.
     since: Nanos,
+    /// Number of requests at the start of the load that are not measured.
     warmup: u64,
-    /// All requests, for the audit, and those measured.
+    /// All requests, for the audit.
     pub(super) ledgers: [Ledger; KINDS],
+    /// The measured requests.
     pub(super) measured: [Ledger; KINDS],
     pub(super) latency: [Histogram; KINDS],
-    /// When the first request measured began, and the last one ended.
+    /// When the first measured request began.
     pub(super) first: Option<Nanos>,
+    /// When the last measured request ended; `since` before the first.
     pub(super) last: Nanos,
     pub(super) coordinated: Vec<u64>,
     pub(super) stored: Vec<u64>,
@@ -52,7 +55,7 @@ impl Probe {
         }
     }
 
-    /// Returns a request, the `number`-th of all, is made. Says whether it is measured.
+    /// Records that a request is made, the `number`-th of all. Returns whether it is measured.
     pub(super) fn offer(&mut self, kind: usize, now: Nanos, number: u64) -> bool {
         self.ledgers[kind].offered += 1;
         let measured = now >= self.since && number > self.warmup;
@@ -63,7 +66,7 @@ impl Probe {
         measured
     }
 
-    /// A request has an outcome.
+    /// Records the outcome of a request at `now`.
     pub(super) fn finish(
         &mut self,
         kind: usize,

@@ -1,11 +1,11 @@
-//! A node: the tasks that it has, and the data that it keeps.
+//! A node: its tasks and its data.
 
 use super::message::Id;
 use crate::channels::Host;
 use sojourn_random::{Key, Stream};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Something that a node does.
+/// A task of a node; each takes service time.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Task {
     Coordinate { id: Id },
@@ -16,10 +16,11 @@ pub(super) enum Task {
 
 /// One node.
 pub(super) struct Replica {
-    /// Things begun, and those that wait.
+    /// Number of tasks in service.
     pub(super) busy: u32,
+    /// Tasks that wait for service.
     pub(super) queue: VecDeque<Task>,
-    /// Times it has stopped.
+    /// Number of crashes so far. Tasks that began before a crash have a lower number.
     pub(super) life: u32,
     pub(super) draws: Stream,
     /// The newest version of each record that was written here.
@@ -32,7 +33,7 @@ impl Replica {
         Self { busy: 0, queue: VecDeque::new(), life: 0, draws, data: BTreeMap::new() }
     }
 
-    /// It stops: what it was doing is forgotten, its data are not.
+    /// Handles a crash of the node: removes all tasks and keeps the data.
     pub(super) fn stop(&mut self) {
         self.busy = 0;
         self.queue.clear();
@@ -44,12 +45,12 @@ impl Replica {
         *newest = version.max(*newest);
     }
 
-    /// All records that were written here, with their versions.
+    /// Returns all records that were written here, with their versions.
     pub(super) fn versions(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.data.iter().map(|(&key, &version)| (key, version))
     }
 
-    /// The version of a record that it keeps.
+    /// Returns the newest version of a record that was written here, or 0.
     pub(super) fn version(&self, key: u64) -> u64 {
         self.data.get(&key).copied().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! Requests, in slots that are used again.
+//! Requests, in slots that are reused.
 
 use super::message::Id;
 use sojourn_replication::{NodeId, Tally};
@@ -13,14 +13,15 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    /// Returns its row in the report.
+    /// Returns the index of this operation in the probe's arrays.
     pub(super) fn kind(self) -> usize {
         self as usize
     }
 }
 
-/// Steps of a request: replicas are asked; where a read's answers differ, for all the data; and those
-/// behind are written to.
+/// Steps of a request. In `FIRST` the coordinator sends the write or read to replicas. If the
+/// answers to a read differ, it requests the data from all of them in `DATA`, and writes the newest
+/// version to outdated replicas in `REPAIR`.
 pub(super) const FIRST: u8 = 0;
 pub(super) const DATA: u8 = 1;
 pub(super) const REPAIR: u8 = 2;
@@ -31,37 +32,37 @@ pub(super) const REPAIR: u8 = 2;
 pub(super) struct Request {
     generation: u32,
     pub(super) operation: Operation,
-    /// A write of the same record follows.
+    /// Whether a write of the same record follows.
     pub(super) modify: bool,
     pub(super) key: u64,
     pub(super) records: u32,
     pub(super) client: u32,
-    /// The coordinator; not chosen yet if it is no node's number.
+    /// The coordinator; `NodeId::MAX` before the choice.
     pub(super) coordinator: NodeId,
     pub(super) intended: Nanos,
     pub(super) measured: bool,
-    /// The client waits.
+    /// Whether the client waits for the outcome.
     pub(super) waiting: bool,
-    /// The coordinator has something to do with it, or will have.
+    /// Whether the request was sent to its coordinator, which has not finished it.
     pub(super) open: bool,
-    /// Its slot may be used again.
+    /// Whether the slot is in the list of free slots.
     free: bool,
     pub(super) step: u8,
     pub(super) version: u64,
     pub(super) tally: Option<Tally>,
     pub(super) answers: Vec<(NodeId, u64)>,
-    /// Further replicas that may be asked, the last one first.
+    /// Further replicas for a read that waits long; the last one is used first.
     pub(super) spare: Vec<NodeId>,
 }
 
 impl Request {
-    /// Returns whether its coordinator has begun with it.
+    /// Returns whether the coordinator has begun with the request and still awaits answers.
     pub(super) fn is_begun(&self) -> bool {
         self.tally.is_some()
     }
 }
 
-/// All requests that are still in use.
+/// All requests in progress.
 #[derive(Default)]
 pub(super) struct Slots {
     list: Vec<Request>,
@@ -69,7 +70,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Puts a request into a slot.
+    /// Stores a new request in a free slot.
     pub(super) fn insert(
         &mut self,
         operation: Operation,
@@ -106,14 +107,14 @@ impl Slots {
         Id { slot, generation }
     }
 
-    /// Returns the request, unless it is gone.
+    /// Returns the request; `None` if it is finished.
     pub(super) fn get(&mut self, id: Id) -> Option<&mut Request> {
         let request = self.list.get_mut(id.slot as usize)?;
         (request.generation == id.generation && (request.waiting || request.open))
             .then_some(request)
     }
 
-    /// Frees the slot of a request that is not in use any more.
+    /// Frees the slot of a request if neither its client nor its coordinator needs it.
     pub(super) fn settle(&mut self, id: Id) {
         let request = &mut self.list[id.slot as usize];
         let over = !request.waiting && !request.open;
@@ -123,12 +124,12 @@ impl Slots {
         }
     }
 
-    /// Requests of a kind that a client waits for.
+    /// Returns the number of requests of a kind for which a client waits.
     pub(super) fn waiting(&self, kind: usize) -> u64 {
         self.list.iter().filter(|r| r.waiting && r.operation.kind() == kind).count() as u64
     }
 
-    /// Returns those for which `matches` holds.
+    /// Returns the requests in progress for which `matches` holds.
     pub(super) fn matching(&self, matches: impl Fn(&Request) -> bool) -> Vec<Id> {
         let ids = self.list.iter().enumerate().filter(|(_, r)| (r.waiting || r.open) && matches(r));
         ids.map(|(slot, r)| Id { slot: slot as u32, generation: r.generation }).collect()

@@ -1,5 +1,4 @@
-//! Requests of clients, independent of any clock: for clients of a simulated store and of a real
-//! one.
+//! The sequence of each client's requests, for simulated and for real stores.
 
 use super::keys::Keys;
 use sojourn_plan::Plan;
@@ -23,7 +22,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns its name in a workload's shares.
+    /// Returns the name of this kind's share in a workload.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -40,9 +39,9 @@ impl Kind {
 pub struct Asked {
     /// Its kind.
     pub kind: Kind,
-    /// Its record, or the first of a scan.
+    /// The record, or the first record of a scan.
     pub key: u64,
-    /// Records of a scan; 1 of others.
+    /// Number of records of a scan; 1 for other kinds.
     pub records: u32,
 }
 
@@ -79,12 +78,12 @@ impl Asked {
     }
 }
 
-/// Returns the requests of a client of the plan's store in the run with this seed: at most `most`,
-/// each with the time since the previous one, which is 0 in a closed loop. In an open loop none is
-/// due after the run. A single client makes the same requests as in simulation; several take turns
-/// with new records.
+/// Returns up to `most` requests of a client of the plan's store in the run with this seed. Each
+/// has the time since the previous request, which is 0 in a closed loop. In an open loop, requests
+/// that are due after the run's end are left out. A single client makes the same requests as in the
+/// simulation. With several clients, the numbers of new records are divided among them.
 ///
-/// Nothing if the plan has no such client.
+/// The result is empty if the plan has no such client.
 pub fn script(plan: &Plan, seed: u64, client: u32, most: usize) -> Vec<(Asked, Nanos)> {
     let Some(store) = plan.stores().next() else { return Vec::new() };
     let (own, clients) = (u64::from(client), store.clients.len() as u64);

@@ -1,4 +1,4 @@
-//! Nodes at work: one task after the other, or some at once.
+//! Service of nodes: up to `threads` tasks at once, the others in a queue of limited length.
 
 use super::message::{Id, Message};
 use super::replica::Task;
@@ -8,7 +8,8 @@ use crate::world::World;
 use sojourn_replication::{NodeId, Outcome};
 
 impl Store {
-    /// A node is to do something: at once, when others are done, or not at all.
+    /// Gives a node a task: the node begins at once, queues the task, or refuses it if the queue is
+    /// full. A crashed node ignores it.
     pub(super) fn enqueue(&mut self, world: &mut World, node: NodeId, task: Task) {
         if self.faults.is_down(node, self.now) {
             return;
@@ -52,7 +53,8 @@ impl Store {
         }
     }
 
-    /// A node is done with something, and goes on to the next.
+    /// Finishes a node's task, and begins the next one in its queue. Tasks of before a crash are
+    /// ignored.
     pub(super) fn served(&mut self, world: &mut World, node: NodeId, life: u32, task: Task) {
         let replica = &mut self.replicas[node as usize];
         if replica.life != life {

@@ -1,21 +1,22 @@
-//! The probability that a read misses a write that has been acknowledged before it.
+//! The probability that a read misses a write that was acknowledged before the read.
 //!
 //! This is the *t*-visibility of Bailis et al., "Probabilistically Bounded Staleness for Practical
-//! Partial Quorums", VLDB 2012: replicas are read *t* after the acknowledgement, as many as the read's
-//! level wants, drawn at random among those that keep the record. It is exact for the times at which
-//! replicas took a write; how long the read's own messages take is left out, so it is an upper bound.
+//! Partial Quorums", VLDB 2012: the read takes place *t* after the acknowledgement, at as many
+//! replicas of the record as the read's consistency level needs, selected at random. The times at
+//! which replicas took the write are exact. The time of the read's own messages is neglected, so
+//! the probability is an upper bound.
 
 use sojourn_replication::{Need, NodeId};
 use sojourn_units::{MILLISECOND, Nanos};
 use std::collections::BTreeMap;
 
-/// Times between acknowledgement and read for which the probability is known.
+/// Times between acknowledgement and read for which the probability is computed.
 pub(super) const AGES: [Nanos; 4] = [0, 10 * MILLISECOND, 100 * MILLISECOND, 1000 * MILLISECOND];
 
-/// A replica that keeps a record: its node, its data centre, and since when it has the write.
+/// A replica of a record: its node, its data centre, and when it took the write (`None` before).
 type Holder = (NodeId, u32, Option<Nanos>);
 
-/// A write that not all of its replicas have.
+/// A write that is not acknowledged yet or that some replica lacks.
 #[derive(Clone, Debug)]
 struct Pending {
     version: u64,
@@ -23,20 +24,21 @@ struct Pending {
     holders: Vec<Holder>,
 }
 
-/// Follows writes to their replicas.
+/// Records when replicas take writes, and computes the probability of stale reads.
 #[derive(Clone, Debug)]
 pub(super) struct Staleness {
-    /// Answers for which reads wait, for each data centre that reads.
+    /// The answers that a read needs, for each data centre with clients.
     needs: Vec<Need>,
-    /// By record.
+    /// The pending writes of each record.
     pending: BTreeMap<u64, Vec<Pending>>,
-    /// Sums of the probabilities, and the writes in them, by age.
+    /// Sum of the probabilities over writes, for each of [`AGES`].
     missed: [f64; AGES.len()],
+    /// Number of writes in each sum.
     writes: [u64; AGES.len()],
 }
 
 impl Staleness {
-    /// Reads wait for one of `needs`, each as often as the others.
+    /// Returns an empty record of writes. Each of `needs` has the same weight in the probability.
     pub(super) fn new(needs: Vec<Need>) -> Self {
         Self {
             needs,
@@ -46,7 +48,7 @@ impl Staleness {
         }
     }
 
-    /// A write begins: these nodes, with their data centres, keep its record.
+    /// Begins a write; `replicas` are the nodes of its record, with their data centres.
     pub(super) fn begin(
         &mut self,
         key: u64,
@@ -58,7 +60,7 @@ impl Staleness {
         self.pending.entry(key).or_default().push(pending);
     }
 
-    /// A write is acknowledged.
+    /// Records that a write was acknowledged at `now`.
     pub(super) fn acknowledge(&mut self, key: u64, version: u64, now: Nanos) {
         for write in self.pending.get_mut(&key).into_iter().flatten() {
             if write.version == version {
@@ -68,7 +70,7 @@ impl Staleness {
         self.settle(key);
     }
 
-    /// A write will not be acknowledged.
+    /// Removes a write that will not be acknowledged.
     pub(super) fn forget(&mut self, key: u64, version: u64) {
         if let Some(writes) = self.pending.get_mut(&key) {
             writes.retain(|write| write.version != version || write.acknowledged.is_some());
@@ -76,7 +78,7 @@ impl Staleness {
         self.settle(key);
     }
 
-    /// A node has taken a version of a record, and so all that are older.
+    /// Records that a node took a version of a record at `now`, which replaces all older versions.
     pub(super) fn take(&mut self, node: NodeId, key: u64, version: u64, now: Nanos) {
         for write in self.pending.get_mut(&key).into_iter().flatten() {
             for holder in &mut write.holders {
@@ -88,7 +90,8 @@ impl Staleness {
         self.settle(key);
     }
 
-    /// Books the writes of a record that all of its replicas have.
+    /// Adds the acknowledged writes of a record that all replicas have to the sums, and removes
+    /// them.
     fn settle(&mut self, key: u64) {
         let Some(writes) = self.pending.get_mut(&key) else { return };
         let over = |write: &Pending| {
@@ -103,7 +106,7 @@ impl Staleness {
         }
     }
 
-    /// Books a write of which all is known up to `now`.
+    /// Adds a write to the sums of those ages that it reached by `now`.
     fn book(&mut self, write: &Pending, now: Nanos) {
         let Some(acknowledged) = write.acknowledged else { return };
         for (i, age) in AGES.iter().enumerate() {
@@ -119,8 +122,8 @@ impl Staleness {
         }
     }
 
-    /// Returns the probabilities by age, at the end of a run; not a number without a write that is
-    /// so old.
+    /// Returns the probability for each of [`AGES`] at the end of a run; NaN if no write reached
+    /// that age.
     pub(super) fn probabilities(&self, now: Nanos) -> [f64; AGES.len()] {
         let mut all = self.clone();
         for write in self.pending.values().flatten() {

@@ -9,7 +9,7 @@ use sojourn_network::Row;
 use sojourn_replication::Ledger;
 use sojourn_units::{SECOND, time::seconds};
 
-/// Nodes that have columns of their own at most.
+/// Maximum number of nodes with which each node has its own columns.
 const SHOWN_NODES: usize = 64;
 
 /// Metrics of staleness, by [`AGES`].
@@ -94,7 +94,7 @@ impl Store {
         seen.map(|(kind, latency)| (place(kind), "latency", latency.clone())).collect()
     }
 
-    /// Records that not all of their replicas have in the newest version that any of them has.
+    /// Returns the number of records of which a replica lacks the newest version that any node has.
     fn unconverged(&self) -> u64 {
         let mut newest = std::collections::BTreeMap::new();
         for replica in &self.replicas {
