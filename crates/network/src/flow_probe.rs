@@ -61,8 +61,8 @@ impl Tally {
 /// Measurements of a group as a whole.
 #[derive(Clone, Debug)]
 pub struct GroupProbe {
-    /// One-way delays: of writes, from write to in-order delivery, if the application is a packet
-    /// source over TCP; otherwise of packets with data, from host to host.
+    /// One-way delays of packets with data, from host to host. In simulations of packet sources
+    /// over TCP: delays of writes, from the due time to in-order delivery.
     pub delay: Histogram,
     /// One-way delays of packets with data, if `delay` contains those of writes.
     pub packet_delay: Option<Box<Histogram>>,

@@ -45,8 +45,8 @@ pub struct FlowLine<'a> {
     pub finished: u64,
     /// Number of Web pages loaded.
     pub pages: u64,
-    /// Delays of the flow's packets with data; of its writes, if the application is a packet source
-    /// over TCP.
+    /// Delays of the flow's packets with data; in simulations of packet sources over TCP, of its
+    /// writes.
     pub delays: Moments,
     /// Delays of the flow's packets with data.
     pub packet_delays: Moments,

@@ -114,15 +114,17 @@ struct Partial {
     name: Option<(String, u64)>,
     /// Largest offset up to which bytes have arrived.
     end: u64,
-    /// All bytes below this offset have arrived. `above` holds the ranges above it that have
-    /// arrived.
+    /// All bytes below this offset have arrived.
     whole: u64,
+    /// Ranges above `whole` that have arrived: first offset, and end.
     above: BTreeMap<u64, u64>,
+    /// When the last piece arrived.
     touched: Instant,
 }
 
 impl Partial {
-    /// Records a piece. Returns false if too many ranges are missing between pieces.
+    /// Records the arrival of a piece. Returns false if there are more than [`AHEAD`] ranges above
+    /// `whole`.
     fn cover(&mut self, start: u64, end: u64) -> bool {
         self.end = self.end.max(end);
         self.touched = Instant::now();

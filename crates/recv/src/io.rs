@@ -10,8 +10,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::slice::Chunks;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Size of one receive buffer in bytes, which holds a train: consecutive datagrams that the kernel
-/// has merged.
+/// Size in bytes of one receive buffer. It holds a train, which is a sequence of datagrams that the
+/// kernel has merged.
 const TRAIN: usize = 1 << 16;
 /// Maximum number of datagrams in one call. The kernel may have a lower limit.
 pub(crate) const SEGMENTS: usize = 64;

@@ -1,12 +1,13 @@
 //! The client's side of the protocol: scheduling, loss detection and retransmission.
 //!
-//! This module has no clock, I/O or randomness. Each datagram has a new number, also if it carries
-//! a retransmitted fragment. Loss detection follows RFC 9002: a datagram is lost if one sent at
-//! least three later was acknowledged, or after 9/8 of the round-trip time. At a timeout the oldest
-//! fragment in flight is sent again; the third consecutive timeout restarts with one datagram. The
-//! congestion window is that of `sojourn_congestion`, which the simulator uses too; datagrams are
-//! paced in bursts of up to a millisecond. A datagram requests an acknowledgement if an eighth of
-//! the window has been sent since the last request, or if no datagram can follow. The server may
+//! This module has no clock, I/O or randomness. Each datagram has a new number, even if it carries
+//! a retransmitted fragment. Loss detection follows RFC 9002: a datagram counts as lost if a
+//! datagram whose number is at least three higher was acknowledged, or if any later datagram was
+//! acknowledged and 9/8 of the round-trip time have passed. At a timeout the oldest fragment in
+//! flight is sent again; the third consecutive timeout sets the window to one datagram. The
+//! congestion controls are those of `sojourn_congestion`, which the simulator uses too; datagrams
+//! are paced in bursts of up to a millisecond. A datagram requests an acknowledgement if an eighth
+//! of the window has been sent since the last request, or if no datagram can follow. The server may
 //! delay other acknowledgements. With [`Mode::StopAndWait`], one message is in flight at a time, as
 //! in the RRDA paper.
 
@@ -431,8 +432,9 @@ impl Sender {
         self.timer = now + self.rtt.timeout(self.settings.timeout);
     }
 
-    /// Declares datagrams lost that precede an acknowledged one by at least three or are overdue.
-    /// Reduces the window at most once per round trip. Returns the lost bytes.
+    /// Declares datagrams lost whose number is at least three below that of an acknowledged
+    /// datagram, and datagrams that are overdue. Reduces the window at most once per round trip.
+    /// Returns the lost bytes.
     fn find_lost(&mut self, now: Nanos) -> Bytes {
         let (largest, reordering) = (self.largest, self.rtt.reordering());
         let (mut lost, mut newest) = (0, None);

@@ -122,9 +122,9 @@ struct Connection {
     advanced: Nanos,
     numbers: Ranges,
     partial: BTreeMap<u64, Partial>,
-    /// All messages below this number have arrived. `above` holds the numbers of later messages
-    /// that have arrived.
+    /// All messages below this number have arrived.
     below: u64,
+    /// Numbers of messages after `below` that have arrived.
     above: BTreeSet<u64>,
     processed: u64,
     /// Bytes in the buffer, reserved or complete, including [`CHARGE`] for each message.
@@ -134,9 +134,9 @@ struct Connection {
     total: Option<u64>,
     asked: bool,
     result: Option<(Code, [u8; DIGEST])>,
-    /// Whether an acknowledgement must be sent now; `late` states whether one must be sent within
-    /// [`DELAY`].
+    /// Whether an acknowledgement must be sent now.
     due: bool,
+    /// Whether an acknowledgement must be sent within [`DELAY`].
     late: bool,
     /// Number of further datagrams that are acknowledged immediately.
     urgent: u8,
@@ -212,7 +212,8 @@ impl Server {
         &self.buffer
     }
 
-    /// Returns the receive buffer, to change its policy or the known memory.
+    /// Returns the receive buffer, for changes of its policy and of the memory that the policy
+    /// knows.
     pub fn buffer_mut(&mut self) -> &mut ReceiveBuffer<Message> {
         &mut self.buffer
     }

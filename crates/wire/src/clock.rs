@@ -23,8 +23,8 @@ impl Clock {
         Self { start, shown: None }
     }
 
-    /// Returns such a clock for virtual time, which stops while any program works. It reads the
-    /// machine's clock only in [`Clock::look`].
+    /// Returns a clock as [`Clock::new`] does, but for virtual time, which stops while any program
+    /// works. After this call it reads the machine's clock only in [`Clock::look`].
     pub fn standing(start: Nanos) -> Self {
         Self { start, shown: Some(monotonic()) }
     }

@@ -63,9 +63,9 @@ pub struct Group {
     first: u16,
     last: u16,
     count: u16,
-    /// Bytes of payload: `payload` is the sum of all packets, `segment` that of every packet but
-    /// the last.
+    /// Sum of the payloads of all packets, in bytes.
     payload: u32,
+    /// Payload of every packet but the last, in bytes.
     segment: u32,
     /// Offset of the payload in each frame; 0 if the packet cannot be merged.
     payload_at: u16,

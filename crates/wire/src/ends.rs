@@ -25,7 +25,7 @@ pub struct Seen {
     pub nodes: (u32, u32),
     /// Frame length in bytes.
     pub length: u32,
-    /// Fields of its headers.
+    /// Fields of the packet's headers.
     pub facts: Facts,
 }
 

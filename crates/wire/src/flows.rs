@@ -71,7 +71,7 @@ pub struct Belonging {
     /// Index of the account. Each flow has two accounts, first that of its data's direction; two
     /// more follow for packets that belong to no flow.
     pub account: u32,
-    /// Index of its connection, or [`NO_CONNECTION`].
+    /// Index of the packet's connection, or [`NO_CONNECTION`].
     pub connection: u32,
 }
 
@@ -89,12 +89,15 @@ struct Flow {
     /// Whether the flow belongs to a user's own programs, whose data go in both directions over any
     /// transport.
     both: bool,
-    /// Time of the flow's first packet ([`Nanos::MAX`] before it), and end of its last transfer.
+    /// Time of the flow's first packet; [`Nanos::MAX`] before it.
     start: Nanos,
+    /// End of the flow's last transfer; `None` before it.
     end: Option<Nanos>,
-    /// The flow's counts since the start of the run, and the same counts at the end of the warm-up.
+    /// TCP's counters of the flow since the start of the run.
     tally: Tally,
+    /// The counters in `tally` at the end of the warm-up.
     before: Tally,
+    /// The flow's two accounts at the end of the warm-up.
     books: [FlowAccount; 2],
     finished: u64,
     delays: Moments,
@@ -122,8 +125,9 @@ struct Connection {
     /// Sequence number of the SYN, from which all other numbers count; `None` before the first
     /// packet.
     origin: Option<u32>,
-    /// End of all bytes sent so far; `arrived` is the end of all bytes received in order.
+    /// End of all bytes sent so far.
     sent: u64,
+    /// End of all bytes received in order.
     arrived: u64,
     /// Ranges of sequence numbers that were received out of order.
     ahead: Ranges,

@@ -1,5 +1,5 @@
-//! Partitions of a store's network. Packets from hosts beyond the partition are discarded at the
-//! receiving host, as in the simulation, so that the links still carry them.
+//! Partitions of a store's network. Packets between hosts that a partition separates are discarded
+//! at the receiving host, as in the simulation, so that the links still carry them.
 
 use sojourn_network::Packet;
 use sojourn_plan::Plan;
@@ -13,7 +13,7 @@ pub struct Partitions {
     list: Vec<Fault>,
     /// Number of store nodes. The numbers of the store's clients follow theirs.
     nodes: u32,
-    /// For each node of the plan, its number in the store; `None` if it is not a host of the store.
+    /// For each node of the plan, its number among the store's hosts; `None` for other nodes.
     hosts: Vec<Option<u32>>,
 }
 

@@ -44,8 +44,9 @@ impl error::Error for Error {
     }
 }
 
-/// Returns an error unless `name` is a valid interface name: 1 to 15 bytes without `/`, `:` and
-/// white space. `%` is not allowed either, since Linux would replace a `%d`.
+/// Returns an error unless `name` is a valid interface name: 1 to 15 visible ASCII characters
+/// without `/` and `:`, and neither `.` nor `..`. `%` is not allowed either, since Linux would
+/// replace a `%d`.
 pub(super) fn check_name(name: &str) -> Result<(), Error> {
     let is_allowed = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'/' | b':' | b'%');
     if (1..=15).contains(&name.len()) && name.bytes().all(is_allowed) && name != "." && name != ".."
