@@ -64,7 +64,7 @@ pub struct GroupProbe {
     /// One-way delays of packets with data, from host to host. In simulations of packet sources
     /// over TCP: delays of writes, from the due time to in-order delivery.
     pub delay: Histogram,
-    /// One-way delays of packets with data, if `delay` contains those of writes.
+    /// One-way delays of packets with data, if `delay` contains the delays of writes.
     pub packet_delay: Option<Box<Histogram>>,
     /// Round-trip time samples, each of the last segment that an acknowledgement covers.
     pub rtt: Histogram,

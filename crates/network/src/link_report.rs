@@ -19,9 +19,9 @@ pub fn rate(bytes: u64, span: Nanos) -> f64 {
     bytes as f64 * 8.0 / seconds(span)
 }
 
-/// Returns the share of dropped packets among those that were dropped or departed in the measured
-/// time. Arrivals are not the denominator, since a packet may arrive before the end of the warm-up
-/// and be dropped after it.
+/// Returns the number of dropped packets divided by that of dropped and departed packets in the
+/// measured time. Arrivals are not the denominator, since a packet may arrive before the end of the
+/// warm-up and be dropped after it.
 fn loss(fates: Fates) -> f64 {
     share(fates.dropped, fates.dropped + fates.departed)
 }

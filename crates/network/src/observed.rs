@@ -1,7 +1,7 @@
 //! Queues of other programs, measured from outside by the packets seen before and behind them.
 //!
-//! The metrics are those of Sojourn's own links, without those that packets do not show: the
-//! reasons of drops and the numbers of consecutive losses.
+//! The metrics are those of Sojourn's own links, except the reasons of drops and the numbers of
+//! consecutive losses, which cannot be derived from packets.
 
 use crate::link_report::{self, share};
 use crate::probe::{LinkProbe, Work};

@@ -39,7 +39,7 @@ impl Port {
         Self::Station(Box::new(station), link.medium.map(|medium| medium as u32))
     }
 
-    /// As [`Link::offer`]; `media` are all media of the network.
+    /// Offers a packet to the link (see [`Link::offer`]). `media` are all media of the network.
     #[inline]
     pub fn offer(
         &mut self,
@@ -54,7 +54,7 @@ impl Port {
         };
     }
 
-    /// As [`Link::advance`].
+    /// Processes the link's events until `now` (see [`Link::advance`]).
     #[inline]
     pub fn advance(
         &mut self,
@@ -80,7 +80,7 @@ impl Port {
         }
     }
 
-    /// As [`Link::set_wire`].
+    /// Changes the link's parameters except those of its queue (see [`Link::set_wire`]).
     pub fn set_wire(
         &mut self,
         now: Nanos,
@@ -94,7 +94,7 @@ impl Port {
         }
     }
 
-    /// As [`Link::change`].
+    /// Changes the link's parameters, including those of its queue (see [`Link::change`]).
     pub fn change(
         &mut self,
         now: Nanos,
@@ -108,7 +108,7 @@ impl Port {
         }
     }
 
-    /// As [`Link::next_event`].
+    /// Returns the time of the link's next event; `None` without one.
     #[inline]
     pub fn next_event(&self) -> Option<Nanos> {
         match self {

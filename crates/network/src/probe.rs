@@ -122,7 +122,7 @@ pub struct LinkProbe {
     pub waited: u64,
     /// Sojourn time of the packet that left last.
     pub last_sojourn: Nanos,
-    /// When the packet that left last did so; the probe's start before the first departure.
+    /// Time of the last departure; the probe's start before the first departure.
     pub last_departed: Nanos,
 }
 

@@ -15,14 +15,14 @@ use sojourn_units::{EPOCH, Nanos, SECOND, time::seconds};
 pub struct LinkSeries {
     /// Name, unit and values of each column.
     columns: Vec<(String, &'static str, Vec<f64>)>,
-    /// The links of each place: one for each link shown; then all links of the bottleneck, if it
-    /// has several.
+    /// Groups of links that are sampled together (places): each shown link alone; then all links of
+    /// the bottleneck, if it has several.
     places: Vec<Vec<usize>>,
     /// Work of the transmitters of each place at the last sample.
     work: Vec<Vec<Work>>,
-    /// Packets that the queues of each place had dropped, and marked, at the last sample.
+    /// Number of packets dropped, and marked, by the queues of each place until the last sample.
     verdicts: Vec<[u64; 2]>,
-    /// Number of columns before those of the disciplines' states and of their classes.
+    /// Number of columns before the columns of the disciplines' states and classes.
     fixed: usize,
 }
 

@@ -25,7 +25,7 @@ impl Class {
     }
 }
 
-/// Number of a node; 24 bits are enough and keep [`Packet`] at 32 bytes.
+/// Number of a node in 24 bits, so that [`Packet`] has 32 bytes.
 pub type Node = [u8; 3];
 
 /// Packs the number of a node, which must be below 2^24.

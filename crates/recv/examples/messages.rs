@@ -10,7 +10,8 @@ use sojourn_recv::server::Message;
 
 const LENGTH: usize = 10_000;
 
-/// Counts bytes. The answer to a client is a code and 32 bytes, whose meaning the handler defines.
+/// A handler that counts the bytes of messages. It answers a client with a code and 32 bytes, whose
+/// meaning each handler defines.
 struct Counting(u64);
 
 impl Handler for Counting {

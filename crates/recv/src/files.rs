@@ -1,10 +1,10 @@
 //! A handler that receives files into one folder and never writes outside this folder.
 //!
-//! A file has a single name without a path. It is first written under a hidden, random name into
-//! the folder, which was opened at the start. When it is complete, it is synced and renamed; an
-//! existing file is never replaced. Links are not followed. A quota limits the total of received
-//! bytes. A server locks its incomplete files, so that a later server can recognise and remove
-//! those of a killed server.
+//! A file has a single name without a path. The file is first written under a hidden, random name
+//! into the folder, which was opened at the start. When the file is complete, it is synced and
+//! renamed; an existing file is never replaced. Links are not followed. A quota limits the total of
+//! received bytes. A server locks its incomplete files, so that a later server can recognise and
+//! remove the incomplete files of a killed server.
 //!
 //! If a connection ends, the received part of a file of known length is kept until the server ends,
 //! so that another connection can resume the transfer.

@@ -161,8 +161,8 @@ impl Client {
         }
     }
 
-    /// Sends datagrams that are due, and processes received ones. If no datagram was sent, waits
-    /// for at most `most` nanoseconds.
+    /// Sends datagrams that are due, and processes received datagrams. If no datagram was sent,
+    /// waits for a datagram for at most `most` nanoseconds.
     pub(crate) fn step(&mut self, now: Nanos, most: Nanos) -> io::Result<()> {
         let mut sent = false;
         for _ in 0..TRAINS {

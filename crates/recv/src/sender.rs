@@ -35,7 +35,8 @@ const SLOW_START: hystart::Params = hystart::Params {
 const UNDER_WAY: u64 = 4000;
 /// Maximum burst in bytes.
 const BURST: f64 = 65_536.0;
-/// Bytes that may wait in addition to those in flight. More would not increase the throughput.
+/// Maximum number of waiting bytes in addition to the bytes in flight. More would not increase the
+/// throughput.
 const AHEAD: Bytes = 256 << 10;
 
 /// Rule for the order in which messages are sent.
@@ -168,8 +169,8 @@ pub struct Sender {
     rtt: Rtt,
     window: Window,
     control: Congestion,
-    /// Datagrams in flight. Acknowledged and lost ones may be among them. The first one has the
-    /// number `base`.
+    /// Datagrams from number `base` on: those in flight, and acknowledged or lost datagrams between
+    /// them.
     sent: VecDeque<Sent>,
     base: u64,
     flight: Bytes,
@@ -199,8 +200,8 @@ pub struct Sender {
     probe: bool,
     /// Greatest acknowledged datagram number.
     largest: u64,
-    /// Time at which the next unacknowledged datagram that precedes an acknowledged one counts as
-    /// lost; `None` without such a datagram.
+    /// Time at which the next datagram will be overdue among the unacknowledged datagrams before an
+    /// acknowledged datagram; `None` if there are no such datagrams.
     overdue: Option<Nanos>,
     /// Bytes declared lost that have not been reported to congestion control.
     unreported: Bytes,

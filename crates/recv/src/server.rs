@@ -72,8 +72,8 @@ pub struct Message {
 /// Next task of the handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Job {
-    /// Process a message. It has left the buffer, but counts towards its client's limit until
-    /// [`Server::processed`].
+    /// Process a message. The message is no longer in the buffer, but counts towards its client's
+    /// limit until [`Server::processed`].
     Message {
         /// The message.
         message: Message,

@@ -13,7 +13,8 @@ use sojourn_random::{Key, Pause, Pauses};
 use sojourn_units::{MICROSECOND, Nanos, SECOND};
 use std::time::{Duration, Instant};
 
-/// Maximum delay by timers or other processes that the handler makes up for, in nanoseconds.
+/// Maximum delay in nanoseconds, caused by timers or other processes, that the handler compensates
+/// by finishing later messages earlier.
 const CATCH_UP: Nanos = 500 * MICROSECOND;
 
 /// Parameters of the handler.

@@ -62,7 +62,7 @@ impl HostQueue {
 /// The observer of a run's links.
 #[derive(Clone, Debug)]
 pub struct Observers {
-    /// Captures that the plan asks for.
+    /// The captures that the plan requests.
     pub captures: Captures,
     /// Ports and marks of the flows' packets, for filters.
     labels: Labels,

@@ -41,7 +41,7 @@ pub struct TcpHeader {
     pub payload: u32,
     /// Timestamp value and echo.
     pub timestamps: Option<(u32, u32)>,
-    /// SACK blocks, left and right edge.
+    /// SACK blocks: the left and the right edge of each.
     pub sack: [(u32, u32); 4],
     /// Number of valid entries in `sack`.
     pub sacks: u8,
@@ -97,7 +97,7 @@ fn mac(node: u32) -> [u8; 6] {
 }
 
 impl Capture {
-    /// Returns an empty capture that keeps `snaplen` bytes of each frame.
+    /// Returns an empty capture for at most `snaplen` bytes of each frame.
     pub fn new(snaplen: u32) -> Self {
         let mut bytes = Vec::new();
         bytes.extend(0xa1b2_3c4d_u32.to_le_bytes());

@@ -7,8 +7,8 @@
 //!
 //! # The path of a frame
 //! 1. [`Device::read`] fills a buffer with the device's header and the frame.
-//! 2. [`segment::Segments`] splits the frame into packets of wire size and writes each into a slot
-//!    of the caller's. A single packet comes out unchanged. Each packet has its
+//! 2. [`segment::Segments`] splits the frame into packets of wire size and writes each packet into
+//!    a buffer of the caller. A single packet is not changed. Each packet has its
 //!    [`headers::Headers`] and the position of its checksum if it is partial ([`vnet::Partial`]).
 //! 3. Queues use [`headers::Headers`]: length, hosts, flow hash, ECN field.
 //!    [`headers::Headers::set_tos`] writes an ECN mark into the packet's slot.

@@ -11,7 +11,8 @@ use sojourn_units::{EPOCH, Nanos};
 #[derive(Debug)]
 pub struct Partitions {
     list: Vec<Fault>,
-    /// Number of store nodes. The numbers of the store's clients follow theirs.
+    /// Number of store nodes. Among the store's hosts, nodes have the first numbers, and clients
+    /// the numbers after them.
     nodes: u32,
     /// For each node of the plan, its number among the store's hosts; `None` for other nodes.
     hosts: Vec<Option<u32>>,

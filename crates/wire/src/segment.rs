@@ -7,8 +7,8 @@
 //! so that no payload is summed: the checksum field holds the sum of the pseudo-header, and the
 //! kernel or [`Partial::finish`] completes it.
 //!
-//! A frame that is a single packet comes out as one packet, so callers need not distinguish the
-//! two.
+//! A frame that is a single packet gives this one packet, so callers need not distinguish
+//! super-packets from single packets.
 
 use sojourn_queue::TcpView;
 
@@ -57,7 +57,7 @@ struct Split {
 
 impl<'a> Segments<'a> {
     /// Returns the packets of a frame that was read with the header `vnet`. A super-packet whose
-    /// headers contradict `vnet` is not split; the kernel makes none.
+    /// headers contradict `vnet` is not split; the kernel does not produce such super-packets.
     pub fn new(framing: Framing, vnet: &VnetHeader, frame: &'a [u8]) -> Self {
         let headers = Headers::parse(framing, frame);
         let split = Split::new(vnet, &headers, frame);

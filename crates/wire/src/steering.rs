@@ -9,7 +9,7 @@ use std::net::IpAddr;
 /// A path through the network to another device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// First place of the path.
+    /// Position of the path's first link (see [`Routes`]).
     pub place: Place,
     /// Index of the device at the path's end.
     pub to: u32,

@@ -39,7 +39,7 @@ struct Message {
 struct Load {
     /// 0 for download, 1 for upload.
     way: usize,
-    /// The slot of its opener's end, which sends the load.
+    /// Slot of the opener's end, which sends the load.
     slot: u32,
     /// Whether the connection exists.
     open: bool,
@@ -70,8 +70,7 @@ impl Load {
 struct Foreign {
     /// Whether the probe was sent before the load began.
     idle: bool,
-    /// Number of exchanges begun: first those of TLS, then that of HTTP. It is 0 during TCP's
-    /// handshake.
+    /// Number of exchanges begun, first of TLS and then of HTTP; 0 during TCP's handshake.
     stage: u32,
     /// When the present exchange or handshake began.
     since: Nanos,

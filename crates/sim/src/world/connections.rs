@@ -1,9 +1,9 @@
 //! TCP connections: both ends of each, in slots that are reused.
 //!
 //! The opener's end is in an even slot, the other end in the next slot. A connection is removed
-//! when both ends have closed. Its packets that are still in transit are discarded on arrival,
-//! since their slot then has another connection's number or none. An end in TIME-WAIT does not keep
-//! its slot, because the simulator knows that the peer has received the last segment.
+//! when both ends have closed. Packets of the connection that are still in transit are discarded on
+//! arrival, since their slot then has another connection's number or none. An end in TIME-WAIT does
+//! not occupy its slot, because the simulator knows that the peer has received the last segment.
 
 use super::timers::NEVER;
 use sojourn_network::{Node, Place, Tally};

@@ -210,7 +210,7 @@ pub struct Controller {
     delay: Nanos,
     decision: Nanos,
     fresh: Freshness,
-    /// When the queues are read next periodically; [`NEVER`] if the policy does not want that.
+    /// When the next periodic reading of the queues is due; [`NEVER`] if the policy needs none.
     next_reading: Nanos,
     /// Messages in transit to the controller, with their times of arrival.
     messages: VecDeque<(Nanos, ControlMessage)>,

@@ -5,8 +5,8 @@ use sojourn_units::Nanos;
 
 pub use sojourn_units::NEVER;
 
-/// The owner of a timer. If several timers are due at the same time, those of applications fire
-/// first, by number, and then those of connections' ends, by slot.
+/// The owner of a timer. If several timers are due at the same time, the timers of applications
+/// fire first, by number, and then the timers of connections' ends, by slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// An application, by its number.

@@ -22,7 +22,7 @@ pub(super) const TAG: usize = 4;
 /// The kernel's counters since the socket was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Frames that arrived, including dropped ones.
+    /// Frames that arrived, including dropped frames.
     pub received: u64,
     /// Frames dropped because the socket's receive buffer was full.
     pub dropped: u64,

@@ -40,8 +40,8 @@ impl Store {
         }
     }
 
-    /// Sends the next hint that `holder` keeps for `replica`, unless either is down or the replica
-    /// is seen as down.
+    /// Sends the next hint that `holder` keeps for `replica`, unless `holder` is down or believes
+    /// that `replica` is down.
     pub(super) fn hand_over(&mut self, world: &mut World, holder: NodeId, replica: NodeId) {
         if self.hints[holder as usize].held() == 0 {
             return;
