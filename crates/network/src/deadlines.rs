@@ -43,9 +43,9 @@ const MOST_SLOTS: usize = 1 << 18;
 /// Entities' deadlines, the earliest first.
 #[derive(Clone, Debug)]
 pub struct Deadlines {
-    /// The earliest deadline, or [`NEVER`], and its entity, which is the first of slot `base` or of
-    /// the heap.
+    /// The earliest deadline, or [`NEVER`].
     first_at: Nanos,
+    /// The entity with the earliest deadline, which is the first of slot `base` or of the heap.
     first: u32,
     /// Binary logarithm of the slots' width in nanoseconds.
     width: u32,

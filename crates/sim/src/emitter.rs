@@ -10,7 +10,7 @@ pub struct Emitter {
     source: PacketSource,
     /// Time and payload of the next packet.
     pub next: Emission,
-    /// Number of the next packet, which counts the packets before it.
+    /// Number of the next packet, from 0; skipped packets have no numbers.
     pub seq: u64,
     /// The receiver.
     pub receiver: Receiver,

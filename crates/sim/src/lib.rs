@@ -35,8 +35,8 @@ pub use sojourn_network::{Options, Record};
 use sojourn_plan::Plan;
 pub use stepwise::Stepwise;
 
-/// Runs a plan with a seed. `progress` is called 200 times at equal steps of simulated time, and
-/// additionally after every 4 million events.
+/// Runs a plan with a seed. `progress` is called about 200 times at equal steps of simulated time,
+/// and additionally after every 4 million events.
 ///
 /// # Errors
 /// If the plan cannot be run, or an internal check of the simulator fails.

@@ -55,9 +55,9 @@ pub enum Change {
     },
     /// All expected payload has been delivered.
     Complete,
-    /// Both ends have closed, and all expected payload had been delivered.
+    /// The connection has ended, by closing or a reset, and no expected payload is missing.
     Closed,
-    /// The connection was closed or reset before all expected payload had been delivered.
+    /// The connection has ended, by closing or a reset, and expected payload is missing.
     Lost,
     /// The answer to a segment has been sent. Reported only for connections of the plan's own
     /// applications.
@@ -109,8 +109,8 @@ pub(super) struct End {
     pub(super) hash: u32,
     /// Time for which the timer is set, or [`NEVER`]. It may be earlier than TCP's deadline.
     pub(super) armed: Nanos,
-    /// Bytes of payload after which the received data are complete; `u64::MAX` if unknown or after
-    /// completion.
+    /// Bytes of payload that this end expects (see [`Change::Complete`]); `u64::MAX` without an
+    /// expectation and after completion.
     pub(super) expected: u64,
     /// Bytes of this end's payload that were acknowledged.
     pub(super) acked: u64,
