@@ -12,8 +12,9 @@
 //!
 //! # Invariants
 //! Memory is bounded: the number of connections, the bytes of one client and of all clients, the
-//! messages ahead of a missing one, and the ranges of datagram numbers. Memory of processed
-//! messages is reused. Together with the buffer's content it never exceeds the buffer's size.
+//! messages ahead of a missing message, and the ranges of datagram numbers. Memory of processed
+//! messages is kept for reuse; this memory and the buffer's content together never exceed the
+//! buffer's size.
 
 use crate::cookie::Baker;
 use crate::packet::{self, CHARGE, Code, DIGEST, Data, Id, Packet};

@@ -168,7 +168,8 @@ impl Wire {
         }
         let interval = plan.observe.series_interval;
         let ticks = Ticks {
-            // Also needed without a warm-up: the capacity of links counts from this time.
+            // The end of the warm-up is processed even if the warm-up is 0, since it begins the
+            // measurement of the links' capacity.
             warmup: EPOCH + plan.warmup,
             sample: if interval == 0 { NEVER } else { EPOCH + interval },
             end: EPOCH + plan.duration,
