@@ -1,4 +1,4 @@
-//! Nanoseconds that a hop costs: `offer` and the `advance`s it needs, without the event queue around.
+//! Measures the nanoseconds of a hop: `offer` and its calls of `advance`, without an event queue.
 //!
 //! `cargo bench -p sojourn-link [-- PART OF A CASE'S NAME]`
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
@@ -10,7 +10,7 @@ use sojourn_units::{EPOCH, Nanos, Rate};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// As large as a simulator's packet.
+/// A packet with the size of the simulator's packet in memory.
 #[derive(Clone)]
 struct Frame {
     bytes: u32,
@@ -81,7 +81,8 @@ impl Corrupt for Frame {
     fn corrupt(&mut self, _: u32) {}
 }
 
-/// Packets one `gap` apart, every event at its time; nanoseconds and events per packet.
+/// Offers bursts of packets one `gap` apart, and runs every event at its time. Returns nanoseconds
+/// and events per packet.
 fn measure(rate: u64, netem: &str, queue: &str, gap: Nanos, burst: u32) -> (f64, f64) {
     const PACKETS: u32 = 2_000_000;
     let rate = Rate::new(rate);

@@ -1,8 +1,8 @@
-//! How much of what a transmitter could have carried it has carried, where its rate changes.
+//! The used share of a transmitter's capacity, for a rate that changes.
 //!
-//! A time at 10 Mbit/s offers a tenth of the same time at 100 Mbit/s, so shares of time say little of a
-//! link whose rate changes. A new rate holds from the end of the transmission in progress, which still
-//! has the old one: so no more is ever carried than was offered.
+//! A second at 10 Mbit/s has a tenth of the capacity of a second at 100 Mbit/s, so the busy share
+//! of the time is not the used share of the capacity. A new rate applies from the end of the
+//! transmission in progress, which ends at the old rate. So the use never exceeds the capacity.
 
 use sojourn_units::{Nanos, Rate, SECOND};
 use std::ops::{Add, Sub};
@@ -11,19 +11,19 @@ use std::ops::{Add, Sub};
 /// two times are meaningful.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capacity {
-    /// Its capacity.
+    /// Capacity of the transmitter.
     pub offered: u128,
-    /// Its use, with the link's overhead.
+    /// Used capacity, the link's overhead included.
     pub used: u128,
 }
 
 impl Capacity {
-    /// Returns the share that was used; nothing of nothing is NaN.
+    /// Returns the used share of the capacity; NaN without capacity.
     pub fn share(self) -> f64 {
         self.used as f64 / self.offered as f64
     }
 
-    /// Of so many bytes.
+    /// Returns the capacity of `offered` bytes, of which `used` bytes were used.
     pub(crate) fn of_bytes(offered: u64, used: u64) -> Self {
         let unit = u128::from(8 * SECOND);
         Self { offered: unit * u128::from(offered), used: unit * u128::from(used) }
@@ -52,18 +52,18 @@ impl Sub for Capacity {
 /// Keeps the account of a link's capacity from one change of its rate to the next.
 #[derive(Clone, Debug)]
 pub struct Account {
-    /// Until `since`.
+    /// Capacity and use until `since`.
     total: Capacity,
-    /// When the present rate began to hold; ahead of the clock while a transmission still goes on at
-    /// the rate before.
+    /// When the present rate begins to apply; after the clock while a transmission at the previous
+    /// rate is in progress.
     since: Nanos,
-    /// How long the link has been busy until then.
+    /// Time that the link has been busy until `since`.
     busy: Nanos,
     rate: u64,
     before: u64,
 }
 
-/// Time without a rate offers nothing that could be counted.
+/// Returns a rate in bit/s; 0 without a rate, since time without a rate counts as no capacity.
 fn bits(rate: Option<Rate>) -> u64 {
     rate.map_or(0, Rate::bits)
 }
@@ -75,8 +75,8 @@ impl Account {
         Self { total: Capacity::default(), since: 0, busy: 0, rate, before: rate }
     }
 
-    /// The rate becomes another at `end`, the end of the transmission in progress if there is one; the
-    /// link has been busy for `busy` then.
+    /// Changes the rate at `end`, which is the end of the transmission in progress or, without one,
+    /// the present time. Until `end` the link has been busy for `busy`.
     pub fn turn(&mut self, end: Nanos, busy: Nanos, rate: Option<Rate>) {
         if end > self.since {
             self.total = self.total + Capacity::of(self.rate, end - self.since, busy - self.busy);
@@ -87,12 +87,12 @@ impl Account {
         self.rate = bits(rate);
     }
 
-    /// Adds what was offered and used in some other way until the present rate began to hold.
+    /// Adds capacity and use that opportunities of a trace, and not a rate, gave before `since`.
     pub fn add(&mut self, capacity: Capacity) {
         self.total = self.total + capacity;
     }
 
-    /// Returns the capacity until `now`, when the link has been busy for `busy`.
+    /// Returns capacity and use until `now`; until then the link has been busy for `busy`.
     pub fn until(&self, now: Nanos, busy: Nanos) -> Capacity {
         if now < self.since {
             return self.total - Capacity::of(self.before, self.since - now, self.busy - busy);

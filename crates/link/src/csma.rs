@@ -59,8 +59,7 @@ fn gap(value: &Value) -> Result<u32, String> {
 impl Params {
     /// Reads a description such as `csma slot 1us retries 1000`.
     ///
-    /// # Errors
-    /// Where and why it cannot be read.
+    /// # Errors Where and why the text cannot be read.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         let (_, given) = words::describe("way to share a medium", &[&TABLE], text)?;
         let mut params = Self::default();
@@ -68,7 +67,7 @@ impl Params {
         Ok(params)
     }
 
-    /// Says what is wrong with parameters that do not come from a text, if anything is.
+    /// Checks parameters that do not come from a text.
     ///
     /// # Errors
     /// A slot or a bound that [`Params::parse`] would refuse.
@@ -78,8 +77,8 @@ impl Params {
         Ok(())
     }
 
-    /// Slots to wait before attempt number `attempt`, which is at least 1: uniform over 1 to M - 1
-    /// with M = min(2^attempt - 1, `max_slots`), but at least one.
+    /// Returns the slots to wait before attempt number `attempt`, which is at least 1: uniform over
+    /// 1 to M - 1 with M = min(2^attempt - 1, `max_slots`), but at least one.
     fn slots(&self, attempt: u32, draws: &mut Stream) -> u64 {
         let bound = ((1u64 << attempt.min(self.ceiling)) - 1).min(u64::from(self.max_slots));
         1 + draws.below((bound - 1).max(1))
@@ -97,19 +96,20 @@ impl std::fmt::Display for Params {
 pub struct Counters {
     /// Times that a station sensed the medium to transmit a frame.
     pub attempts: u64,
-    /// Attempts that found it busy.
+    /// Attempts that found the medium busy.
     pub deferrals: u64,
     /// Frames given up after the last attempt.
     pub abandoned: u64,
 }
 
-/// A shared medium. Its links must be driven in the order of time.
+/// A shared medium. The links on it must be called in the order of time.
 #[derive(Clone, Debug)]
 pub struct Medium {
     params: Params,
-    /// The last instant at which it is busy; `None` before the first transmission.
+    /// The last instant at which the medium is busy; `None` before the first transmission.
     busy_until: Option<Nanos>,
-    /// Time that all transmissions occupy it, the one in progress to its end.
+    /// Time for which all transmissions so far occupy the medium; one in progress counts to its
+    /// end.
     occupied: Nanos,
     counters: Counters,
 }
@@ -125,7 +125,8 @@ impl Medium {
         self.busy_until.is_none_or(|until| at > until)
     }
 
-    /// Returns how long it has been occupied until `now`, which is not before the last call's time.
+    /// Returns how long the medium has been occupied until `now`, which is not before the last
+    /// call's time.
     pub fn occupied(&self, now: Nanos) -> Nanos {
         self.occupied - self.busy_until.map_or(0, |until| until.saturating_sub(now))
     }
@@ -135,12 +136,12 @@ impl Medium {
         &self.counters
     }
 
-    /// Returns the rule by which it is shared.
+    /// Returns the medium's parameters.
     pub fn params(&self) -> &Params {
         &self.params
     }
 
-    /// A station begins to transmit at `at`; its frame arrives at `until`.
+    /// Notes that a station begins to transmit at `at`; its frame arrives at `until`.
     pub(crate) fn occupy(&mut self, at: Nanos, until: Nanos) {
         assert!(self.is_free(at), "two transmissions at once");
         self.counters.attempts += 1;
@@ -149,7 +150,7 @@ impl Medium {
     }
 }
 
-/// One station's patience with the frame it wants to send.
+/// A station's attempts to send its next frame.
 #[derive(Clone, Debug)]
 pub(crate) struct Backoff {
     /// Backoffs of this frame so far.
@@ -172,11 +173,11 @@ impl Backoff {
         self.retries = 0;
     }
 
-    /// Returns the station found `medium` busy at `at`: when it tries again, or `None` if it gives
-    /// up.
+    /// Takes an attempt at `at` that found `medium` busy. Returns when the station tries again, or
+    /// `None` if it gives the frame up.
     ///
-    /// Attempts that are bound to fail, because the transmission in progress lasts longer, are made
-    /// here and now: they take draws and count, but no event.
+    /// Attempts before the end of the transmission in progress must fail, so they are made here at
+    /// once: they take draws and are counted, but need no event.
     pub(crate) fn defer(&mut self, medium: &mut Medium, mut at: Nanos) -> Option<Nanos> {
         debug_assert!(!medium.is_free(at));
         let params = medium.params;
@@ -231,7 +232,7 @@ mod tests {
         assert_eq!(odd.check(), Ok(()));
     }
 
-    /// ns-3 draws a real number from 1 up to and without M and cuts its fraction off.
+    /// ns-3 draws a real number from 1 to below M and cuts off its fraction.
     #[test]
     fn backoffs_are_uniform_below_a_bound_that_doubles() {
         let params = Params::default();

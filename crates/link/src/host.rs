@@ -1,20 +1,19 @@
 //! A host that serves its queue late: timers with a grain, late wake-ups, stalls.
 //!
-//! A shaper asks its host for a wake-up when it may send again. A real host has timers with a grain, is
-//! woken late because its processor is busy, and stalls: for a while it does nothing at all. Tokens go on
-//! gathering meanwhile, up to the depth of the bucket; what they would have carried beyond it is lost.
+//! A shaper asks its host for a wake-up when it may send again. A real host has timers with a
+//! grain, is woken late because its processor is busy, and stalls: for a while it does nothing at
+//! all. Meanwhile tokens accumulate up to the depth of the bucket; further tokens are lost.
 //!
-//! A wake-up that is asked for at a time fires at the next tick after it, and then later by a span that is
-//! drawn once for each time that is asked for. Packets that arrive meanwhile make the host look at its queue
-//! too, as `qdisc_run` does after each `enqueue`.
+//! A wake-up that is requested for a time fires at the next tick from this time on, plus a delay
+//! that is drawn once for each requested time. An arriving packet also makes the host ask its
+//! queue, as `qdisc_run` does after each `enqueue`.
 //!
-//! During a stall the host neither queues nor sends. Packets that come wait in the device's receive ring,
-//! and are lost if that is full. The device goes on to send what is in its transmit ring. Afterwards the host
-//! takes what has come, packet by packet.
+//! During a stall the host neither queues nor sends. Arriving packets wait in the device's receive
+//! ring, and are lost if the ring is full. The device continues to send the packets of its transmit
+//! ring. After the stall the host takes the packets of the receive ring one by one.
 //!
-//! # Invariants
-//! A wake-up never fires early, and no error adds up: each is late after the time that was asked for. A host
-//! that is never late draws nothing.
+//! # Invariants A wake-up never fires early. Delays do not accumulate: each counts from the
+//! requested time. A host that is never late draws nothing.
 
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Pauses, Rhythm, Span, Stream};
@@ -54,13 +53,13 @@ params! {
     }
 }
 
-/// Returns a span of time, drawn from a distribution or measured.
+/// Returns the declaration of a span of time, drawn from a distribution or measured.
 const fn span(default: &'static str) -> Param<Span> {
     let from = |value: &Value| Span::parse(value.text());
     Param::nested(Kind::Name, default, from, |span| span.format().map(Value::Text))
 }
 
-/// Returns a span of time, or none, which is the default.
+/// Returns the declaration of a span of time that is absent by default.
 const fn optional_span() -> Param<Option<Span>> {
     let from = |value: &Value| Span::parse(value.text()).map(Some);
     let to = |span: &Option<Span>| span.as_ref().and_then(Span::format).map(Value::Text);
@@ -80,7 +79,7 @@ impl Params {
         Ok(params)
     }
 
-    /// Returns whether stalls have a length and a distance.
+    /// Checks that stalls have both a length and an interval, or neither.
     fn settle(&self, given: &Given) -> Result<(), WordError> {
         match (self.stall.is_zero(), &self.every) {
             (false, None) => Err(given.error("stall", "`stall` needs `every`, such as exp(10ms)")),
@@ -94,7 +93,7 @@ impl Params {
         self.grain == 0 && self.late.is_zero() && self.every.is_none()
     }
 
-    /// Says what is wrong with parameters that do not come from a text, if anything is: the key, and why.
+    /// Checks parameters that do not come from a text. An error has the key and the reason.
     ///
     /// # Errors
     /// Spans that cannot be drawn; stalls that leave no time to work.
@@ -122,7 +121,7 @@ impl Params {
     }
 }
 
-/// How stalls follow each other.
+/// The lengths and intervals of stalls.
 #[derive(Clone, Debug)]
 struct Stalls {
     length: Span,
@@ -143,19 +142,19 @@ impl Rhythm for Stalls {
     }
 }
 
-/// A late host at work.
+/// State of a late host.
 #[derive(Clone, Debug)]
 pub struct Host<P> {
     grain: Nanos,
     late: Span,
     draws: Stream,
     stalls: Option<Pauses<Stalls>>,
-    /// The wake-up asked for last, and when it fires.
+    /// The time for which a wake-up was requested last, and when the wake-up fires.
     armed: (Nanos, Nanos),
-    /// The receive ring: packets that came during a stall.
+    /// The receive ring: packets that arrived during a stall.
     rx: VecDeque<P>,
     room: usize,
-    /// When the host goes on, if something waits for the end of a stall.
+    /// When the stall ends, if work waits for its end; else [`NEVER`].
     resume: Nanos,
 }
 
@@ -178,8 +177,8 @@ impl<P> Host<P> {
         })
     }
 
-    /// Returns when the wake-up that a queue asks for at `asked` fires. A queue that asks for the
-    /// same again keeps its timer.
+    /// Returns when the wake-up fires that a queue requests for the time `asked`. A repeated
+    /// request for the same time keeps the timer.
     pub(crate) fn fires(&mut self, asked: Nanos) -> Nanos {
         if self.armed.0 != asked {
             let tick = match self.grain {
@@ -191,7 +190,7 @@ impl<P> Host<P> {
         self.armed.1
     }
 
-    /// Returns whether it stalls at `now`. If so, it goes on at the stall's end.
+    /// Returns whether the host stalls at `now`. If so, it resumes at the stall's end.
     pub(crate) fn is_stalled(&mut self, now: Nanos) -> bool {
         let end = self.stalls.as_mut().and_then(|stalls| stalls.ends(now));
         if let Some(end) = end {
@@ -200,17 +199,18 @@ impl<P> Host<P> {
         end.is_some()
     }
 
-    /// Returns the time at which it resumes, if any work waits.
+    /// Returns when the host resumes, if work waits for this; else [`NEVER`].
     pub(crate) fn resume(&self) -> Nanos {
         self.resume
     }
 
-    /// It goes on.
+    /// Notes that the host has resumed.
     pub(crate) fn resumed(&mut self) {
         self.resume = NEVER;
     }
 
-    /// Keeps a packet that came during a stall, or gives it back.
+    /// Puts a packet that arrived during a stall into the receive ring, or returns the packet if
+    /// the ring is full.
     pub(crate) fn keep(&mut self, packet: P) -> Result<(), P> {
         if self.rx.len() == self.room {
             return Err(packet);
@@ -224,7 +224,7 @@ impl<P> Host<P> {
         self.rx.pop_front()
     }
 
-    /// Packets in the receive ring.
+    /// Returns the packets in the receive ring.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &P> {
         self.rx.iter()
     }

@@ -4,7 +4,7 @@ use crate::params::{Chance, Impairments, Jitter, JitterDistribution, Loss, Reord
 use sojourn_random::{Key, Stream, normal};
 use sojourn_units::Nanos;
 
-/// The limits of values in netem's tables.
+/// Greatest absolute deviation in netem's tables, in units of the span.
 const CUT: f64 = 32_767.0 / 8_192.0;
 
 /// Returns a probability as a threshold for 32-bit draws: an event happens on draws up to it.
@@ -12,7 +12,8 @@ fn threshold(probability: f64) -> u32 {
     libm::round(probability * f64::from(u32::MAX)) as u32
 }
 
-/// Draws with netem's correlation: the mean of a fresh draw and the last result.
+/// Draws with netem's correlation: a result is the weighted mean of a fresh draw and the last
+/// result.
 #[derive(Clone, Debug)]
 struct Correlated {
     stream: Stream,
@@ -80,7 +81,7 @@ struct Gemodel {
     good_loss: u32,
 }
 
-/// The thresholds of the chain of four states, and the state, as netem numbers it.
+/// The thresholds of the chain of four states, which have netem's numbers.
 #[derive(Clone, Copy, Debug)]
 struct Chain {
     p13: u32,
@@ -91,8 +92,8 @@ struct Chain {
 }
 
 impl Chain {
-    /// Returns the state after one in which `draw` is drawn. As in netem, one draw decides between
-    /// two ways out: the second one begins where the first one's part ends.
+    /// Returns the state that follows `state` by `draw`. As in netem, one draw decides between two
+    /// transitions: the range of the second begins where that of the first ends.
     fn step(&self, state: u8, draw: u32) -> u8 {
         let within = |from: u32, size: u32| size > 0 && draw > from && draw - from <= size;
         match state {
@@ -108,8 +109,8 @@ impl Chain {
     }
 }
 
-/// The wire's memory. Each purpose has its own stream, so that turning one impairment on does not
-/// move another's.
+/// State of the wire's impairments. Each impairment has its own stream, so that a change of one
+/// does not change the draws of another.
 #[derive(Clone, Debug)]
 pub struct Impair {
     loss: Event,
@@ -128,19 +129,19 @@ pub struct Impair {
     jitter_draws: Correlated,
     /// Whether packets are marked instead of lost.
     pub ecn: bool,
-    /// Packets that may be on the wire.
+    /// Most packets on the wire; `None` for no limit.
     pub limit: Option<u32>,
     rate: Option<WireRate>,
-    /// When the transmitter on the wire has sent all it was given.
+    /// When the transmitter on the wire has sent all of its packets.
     free: Nanos,
 }
 
 /// How long a packet stays on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passage {
-    /// With this delay.
+    /// For this time.
     Delayed(Nanos),
-    /// At once, ahead of those in flight.
+    /// For no time: the packet overtakes those in flight.
     Overtaking,
 }
 
@@ -169,7 +170,7 @@ impl Impair {
         impair
     }
 
-    /// Changes what happens from now on; draws and memory go on.
+    /// Changes the impairments from now on; streams and states continue.
     pub fn set(&mut self, impairments: &Impairments) {
         self.gemodel = None;
         self.chain = None;
@@ -228,7 +229,7 @@ impl Impair {
         self.duplicate.happens()
     }
 
-    /// Returns the entropy for choosing a bit, if the packet is to be corrupted.
+    /// Returns a random number that chooses a bit, if the packet is to be corrupted.
     pub fn corrupts(&mut self) -> Option<u32> {
         self.corrupt.happens().then(|| self.bits.next_u32())
     }
@@ -243,8 +244,8 @@ impl Impair {
         Passage::Delayed(self.delay(delay))
     }
 
-    /// Returns when a packet of `bytes` that comes to the wire at `now` and takes `delay` arrives:
-    /// with a transmitter on the wire, behind all those before it.
+    /// Returns when a packet of `bytes` bytes arrives that enters the wire at `now` and is delayed
+    /// by `delay`. With a transmitter on the wire it also waits for all packets before it.
     pub fn arrival(&mut self, now: Nanos, delay: Nanos, bytes: u32) -> Nanos {
         let Some(rate) = self.rate else { return now + delay };
         self.free = self.free.max(now + delay) + rate.transmission_time(bytes);

@@ -3,8 +3,8 @@
 //! - offered = departed + dropped + queued,
 //! - departed + duplicated = delivered + lost + abandoned + on the line,
 //!
-//! in packets and in bytes. One side is counted event by event; the other side is found in the queue, the
-//! transmit ring and the delay line.
+//! in packets and in bytes. The ledger counts events; the packets queued and on the line are also
+//! counted in the queue, the transmit ring and the delay line.
 
 use crate::observer::{Event, Observer};
 use sojourn_measure::Count;
@@ -45,26 +45,26 @@ impl From<Backlog> for Count {
 /// difference of two copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// Came to the queue.
+    /// Packets that came to the queue.
     pub offered: Count,
-    /// Dropped by the queue, by reason.
+    /// Packets dropped by the queue, by reason.
     pub dropped: [Count; DropReason::ALL.len()],
-    /// Marked by the queue, or on the wire in place of a loss.
+    /// Packets marked by the queue, or on the wire in place of a loss.
     pub marked: Count,
-    /// Left the queue for the wire, or for the transmit ring.
+    /// Packets that left the queue for the wire or the transmit ring.
     pub departed: Count,
-    /// Given up by the transmitter, which found the shared medium busy too often.
+    /// Packets given up by the transmitter, which found the shared medium busy too often.
     pub abandoned: Count,
     /// Copies that the wire made.
     pub duplicated: Count,
-    /// Lost by the wire.
+    /// Packets lost by the wire.
     pub lost: Count,
-    /// Arrived at the far end.
+    /// Packets that arrived at the far end.
     pub delivered: Count,
 }
 
 impl Ledger {
-    /// Counts an event of `packet` and passes it to the observer: every counted event is passed.
+    /// Counts an event of `packet` and passes the event to the observer.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -94,12 +94,12 @@ impl Ledger {
         observer.on_event(at, packet, event);
     }
 
-    /// Drops for any reason.
+    /// Returns the packets dropped for any reason.
     pub fn drops(&self) -> Count {
         self.dropped.iter().copied().sum()
     }
 
-    /// Returns the packets that must be queued.
+    /// Returns the packets that must be in the queue.
     pub fn queued(&self) -> Count {
         self.offered - self.drops() - self.departed
     }

@@ -1,9 +1,9 @@
 //! One direction of a link as a state machine driven by time.
 //!
 //! A link is a queue, a transmitter and a delay line. [`Link::offer`] brings a packet,
-//! [`Link::advance`] runs what is due, [`Link::next_event`] says when to call next; an [`Observer`] receives the
-//! events. The simulator calls with virtual time, the wire with a real clock: the link does not
-//! know the difference.
+//! [`Link::advance`] runs what is due, [`Link::next_event`] says when to call next; an [`Observer`]
+//! receives the events. The simulator calls with virtual time, the wire program with a real clock;
+//! the link works the same with both.
 //!
 //! # Time
 //! Everything that is due up to a call's `now` happens first and at its own *theoretical* time, so
@@ -14,52 +14,49 @@
 //! 3. the transmitter asks the queue for the next packet,
 //! 4. offered packets arrive at the queue, in the order of the calls.
 //!
-//! So a packet that comes at the very moment at which a transmission ends finds the queue as it is
-//! after the next packet has left it.
+//! So a packet that comes at the very moment at which a transmission ends finds the queue without
+//! the packet whose transmission begins then.
 //!
-//! # Queue and transmitter
-//! A packet always passes through the discipline. If the transmitter is idle, the dequeue follows the
-//! enqueue at the same instant. When a transmission ends the transmitter asks the queue again; if
-//! nothing is queued this takes no event of its own, but is made up for at its own time before the
-//! next arrival (RED's idle time and `CoDel`'s state start from it). The same holds for periodic tasks.
-//! An uncongested link therefore costs one event a packet, a congested one two.
+//! # Queue and transmitter A packet always passes through the discipline. If the transmitter is
+//! idle, the dequeue follows the enqueue at the same instant. When a transmission ends the
+//! transmitter asks the queue again; if nothing is queued, this request needs no event: it is made
+//! before the next arrival, with the time at which it was due (RED's idle time and `CoDel`'s state
+//! start from this time). The same holds for periodic tasks. So an uncongested link needs one event
+//! per packet, a congested link two.
 //!
-//! # Closed form
-//! A FIFO with a constant rate and a wire that only delays has a closed form ([`Link::go_direct`]): a packet's arrival at the
-//! far end is known when the packet comes, or when it is announced before. The link's driver then needs no event for a
-//! departure, and has what happened recorded, each event at its theoretical time, when it wants to know.
+//! # Closed form A FIFO with a constant rate and a wire that only delays has a closed form
+//! ([`Link::go_direct`]): a packet's arrival at the far end is known when the packet comes, or when
+//! it is announced before. The link's caller then needs no event for a departure. It has the events
+//! recorded later, each at its theoretical time.
 //!
-//! # Ring and shared medium
-//! A device may take packets from the queue ahead of their transmission, into a *transmit ring*: they
-//! have left the queue, and no discipline sees them. Several links may transmit on one [`Medium`]: each
-//! asks it before it transmits, and tries again later when it is busy. A link with either is a
-//! [`Station`]. Without a ring the packet stays in the queue until the medium is free, and its sojourn
-//! time ends there; with one the packet waits outside the queue, as in ns-3. All that send on a medium
-//! must be driven in the order of time: of a caller that comes late each link's own times still hold,
-//! but not who comes first on the medium.
+//! # Ring and shared medium A device may take packets from the queue ahead of their transmission,
+//! into a *transmit ring*: they have left the queue, and no discipline sees them. Several links may
+//! transmit on one [`Medium`]: each senses the medium before it transmits, and tries again later if
+//! the medium is busy. A link with a ring or a shared medium is a [`Station`]. Without a ring the
+//! packet stays in the queue until the medium is free, and its sojourn time ends there; with a ring
+//! the packet waits outside the queue, as in ns-3. All links on a medium must be called in the
+//! order of time: after a late call the times of each link are still right, but the order of
+//! transmissions on the medium is not.
 //!
-//! # Late host
-//! A [`host`] may serve the queue late: its wake-ups come at ticks, later, or not during a stall. This is the
-//! host that is modelled, not a caller that comes late: it acts in the link's own time. Such a link is a
-//! [`Station`] too.
+//! # Late host A [`host`] may serve the queue late: its wake-ups come at ticks or later, and not
+//! during a stall. This is the host that is modelled, not a caller that comes late: it acts in the
+//! link's own time. Such a link is a [`Station`] too.
 //!
-//! # Trace
-//! Instead of a rate a transmitter may have a [`Trace`] of opportunities to send. Packets then wait in the
-//! queue for the next one, also where nothing is ahead of them; their time in the queue and on the wire
-//! end at opportunities.
+//! # Trace Instead of a rate a transmitter may have a [`Trace`] of opportunities to send. Packets
+//! then wait in the queue for the next opportunity, even if no packet is ahead of them. They leave
+//! the queue and end their transmission at opportunities.
 //!
-//! # Change
-//! [`Link::set_wire`] gives a link another rate or wire from a time on. A packet in transmission
-//! finishes at the old rate, and packets on the wire keep their arrival times; anything due at that
-//! very time, for example the begin of a transmission, finds the changed link.
+//! # Change [`Link::set_wire`] gives a link another rate or wire from a time on. A packet in
+//! transmission finishes at the old rate, and packets on the wire keep their arrival times;
+//! anything due at that very time, for example the beginning of a transmission, has the new rate
+//! and wire.
 //!
-//! # Wire
-//! Impairments happen on the wire, after the queue: a lost packet has used the link. They are decided
-//! when a packet's transmission starts, in the order of netem: duplication, loss, corruption, then
-//! the limit, and reordering, jitter or the wire's own rate. A copy is subject to everything but
-//! duplication. Packets on the wire never count as queued; those that find the limit reached when
-//! their transmission ends are lost. With slots, packets that are due arrive together in the next
-//! one.
+//! # Wire Impairments happen on the wire, after the queue: a lost packet has used the link. They
+//! are decided when a packet's transmission starts, in the order of netem: duplication, loss,
+//! corruption, then the limit, and reordering, jitter or the wire's own rate. A copy is subject to
+//! everything but duplication. Packets on the wire never count as queued; those that find the limit
+//! reached when their transmission ends are lost. With slots, packets that are due arrive together
+//! in the next slot.
 
 mod capacity;
 pub mod csma;

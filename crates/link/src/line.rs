@@ -92,12 +92,13 @@ impl<P> DelayLine<P> {
         self.head = self.first();
     }
 
-    /// The slots that packets arrive in, if they do.
+    /// Returns the slots in which packets arrive; `None` without slots.
     pub fn slots(&self) -> Option<&Slots> {
         self.slots.as_deref()
     }
 
-    /// With slots, a packet has come to the wire at `at`, where the next arrival is looked for.
+    /// With slots: notes that a packet enters the wire at `at`, when the next arrival is determined
+    /// again.
     pub fn entered(&mut self, at: Nanos) {
         if let Some(slots) = &mut self.slots {
             slots.look_at(at);
@@ -105,7 +106,7 @@ impl<P> DelayLine<P> {
         }
     }
 
-    /// When the first packet is due, were there no slots.
+    /// Returns when the first packet is due, regardless of slots; [`NEVER`] without packets.
     fn earliest(&self) -> Nanos {
         match &self.heap {
             Some(heap) => heap.packets.peek().map_or(NEVER, |Reverse(next)| next.at),
@@ -113,13 +114,13 @@ impl<P> DelayLine<P> {
         }
     }
 
-    /// When something happens next.
+    /// Returns the value of [`DelayLine::head`].
     fn first(&self) -> Nanos {
         let earliest = self.earliest();
         self.slots.as_ref().map_or(earliest, |slots| slots.next(earliest))
     }
 
-    /// Packets that are still on the wire at `at`, if none came to it.
+    /// Returns how many of the present packets are still on the wire at `at`.
     pub fn len_at(&self, at: Nanos) -> usize {
         match &self.heap {
             Some(heap) => heap.packets.iter().filter(|Reverse(packet)| packet.at > at).count(),
@@ -127,14 +128,15 @@ impl<P> DelayLine<P> {
         }
     }
 
-    /// When the next packet arrives, or [`NEVER`]; with slots, when to look for it.
+    /// Returns when the next packet arrives, or [`NEVER`]; with slots, when to call
+    /// [`DelayLine::pop`] next.
     #[inline]
     pub fn head(&self) -> Nanos {
         self.head
     }
 
-    /// Puts `packet` on the wire, to arrive at `at`, but behind its predecessors where the order is
-    /// kept (the delay may have been shortened since).
+    /// Puts `packet` on the wire, to arrive at `at`; if packets keep their order, not before the
+    /// packets ahead (the delay may have become shorter).
     #[inline]
     pub fn push(&mut self, at: Nanos, packet: P) {
         if self.heap.is_some() {
@@ -149,7 +151,7 @@ impl<P> DelayLine<P> {
         }
     }
 
-    // Apart, so that the usual case stays small enough to be inlined.
+    // A function of its own, so that the usual case stays small enough to be inlined.
     #[inline(never)]
     fn push_unordered(&mut self, at: Nanos, packet: P) {
         if let Some(heap) = &mut self.heap {
@@ -160,7 +162,8 @@ impl<P> DelayLine<P> {
         }
     }
 
-    /// Takes the packet that arrives at [`DelayLine::head`]; with slots there may be none.
+    /// Removes and returns the packet that arrives at [`DelayLine::head`]; with slots, no packet
+    /// may arrive then.
     #[inline]
     pub fn pop(&mut self, length: impl FnOnce(&P) -> u32) -> Option<P> {
         if self.heap.is_some() || self.slots.is_some() {
@@ -192,20 +195,22 @@ impl<P> DelayLine<P> {
         }
     }
 
-    /// Where the order is kept, the packet that came last but for `later` ones, with the time of its arrival.
+    /// Returns the packet before the last `later` packets, with its time of arrival. Only if
+    /// packets keep their order.
     #[inline]
     pub fn last_but(&self, later: usize) -> Option<(Nanos, &P)> {
         let index = self.ring.len().checked_sub(later + 1)?;
         self.ring.get(index).map(|(at, packet)| (*at, packet))
     }
 
-    /// The first of the `count` packets that came last, where the order is kept.
+    /// Returns the first of the last `count` packets. Only if packets keep their order.
     #[inline]
     pub fn behind(&self, count: usize) -> &P {
         &self.ring[self.ring.len() - count].1
     }
 
-    /// Takes the `count` packets that came last away, and returns them in their order. Where the order is kept.
+    /// Removes the last `count` packets, and returns them in their order. Only if packets keep
+    /// their order.
     pub fn cut(&mut self, count: usize) -> Vec<P> {
         let kept = self.ring.len() - count;
         let cut = self.ring.split_off(kept).into_iter().map(|(_, packet)| packet).collect();
@@ -214,12 +219,12 @@ impl<P> DelayLine<P> {
         cut
     }
 
-    /// Packets on the wire.
+    /// Returns the number of packets on the wire.
     pub fn len(&self) -> usize {
         self.heap.as_ref().map_or(self.ring.len(), |heap| heap.packets.len())
     }
 
-    /// The packets on the wire, in no particular order.
+    /// Returns the packets on the wire, in no particular order.
     pub fn packets(&self) -> impl Iterator<Item = &P> {
         let heap =
             self.heap.iter().flat_map(|heap| &heap.packets).map(|Reverse(next)| &next.packet);

@@ -11,7 +11,7 @@ use sojourn_units::quantity::{
 use sojourn_units::words::{Kind, Table, Text, Token, WordError};
 use sojourn_units::{Nanos, words};
 
-/// The words, for help; values may follow each other as netem's manual page says.
+/// The words, for help. The values after a word are those of netem's manual page.
 pub const TABLE: Table = Table {
     name: "netem",
     summary: "what the wire does to packets",
@@ -39,13 +39,13 @@ pub const TABLE: Table = Table {
     },
 };
 
-/// Packets that wait for the wire's own transmitter where nothing else is given, as in `tc`.
+/// Default of `limit` with `rate`, in packets, as in `tc`.
 const LIMIT: u32 = 1000;
 
 const RATE_NOTICE: &str = "netem's `rate` holds packets on the wire, where no queue discipline acts; \
                            for a bottleneck with a queue give the link's `rate`";
 
-/// Words of netem that mean something else here.
+/// Words that are allowed only after another word, and where to write them.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("state", "write the loss model after `loss`"),
     ("gemodel", "write the loss model after `loss`"),
@@ -57,7 +57,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
 pub struct Netem {
     /// Propagation delay.
     pub delay: Nanos,
-    /// The rest.
+    /// All other effects of the wire.
     pub impairments: Impairments,
 }
 
@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Says how `tc` takes a number without its unit.
+    /// Adds a notice of the unit in which `tc` reads a number without a unit.
     fn bare(&mut self, word: &str, value: &str, read: &str, takes: &str) {
         self.notices
             .push(format!("`{word} {value}` is read as {read}: without a unit `tc` takes {takes}"));
@@ -193,7 +193,8 @@ fn parse_percent(text: &str) -> Option<f64> {
     if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
         return None;
     }
-    // Two places are shifted in the text, not divided off: so every probability has a text.
+    // The decimal point is moved in the text, without a division, so that every probability has an
+    // exact text.
     format!("{number}e-2").parse().ok().filter(|&p: &f64| p <= 1.0)
 }
 
@@ -212,10 +213,10 @@ fn format_percent(probability: f64) -> String {
 
 impl Netem {
     /// Reads a description such as `delay 15ms 2ms 25% distribution normal loss 1%`; the leading
-    /// word `netem` may be there, and the command of `tc` that sets it or the line that it prints.
+    /// word `netem` is optional. A command of `tc` that sets netem, or the line that `tc` prints
+    /// for it, is read too.
     ///
-    /// # Errors
-    /// What is wrong with it, and where.
+    /// # Errors What is wrong with the text, and where.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         Self::read(text).map(|(netem, _)| netem)
     }
@@ -336,7 +337,7 @@ fn read_delay(netem: &mut Netem, reader: &mut Reader<'_>) -> Result<(), WordErro
         };
         jitter.distribution = distribution;
     }
-    // A variation of nothing is none, and must not cost a heap.
+    // A jitter of 0 is no jitter, and must not cause the use of a heap.
     netem.impairments.jitter = jitter.filter(|jitter| jitter.span > 0);
     Ok(())
 }
@@ -364,13 +365,13 @@ fn read_rate(reader: &mut Reader<'_>) -> Result<WireRate, WordError> {
     Ok(WireRate { rate, overhead, cell, cell_overhead })
 }
 
-/// `MIN [MAX]` or `distribution NAME DELAY JITTER`, then `[packets N] [bytes SIZE]`. Slots without any
-/// time between them are none, as in netem.
+/// `MIN [MAX]` or `distribution NAME DELAY JITTER`, then `[packets N] [bytes SIZE]`. Slots without
+/// time between them are no slots, as in netem.
 fn read_slot(reader: &mut Reader<'_>) -> Result<Option<Slot>, WordError> {
     let starts_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit() || c == '.');
     let mut slot = Slot { delay: 0, spread: 0, distribution: None, packets: None, bytes: None };
     if let Some(word) = reader.next_if(|word| word == "distribution") {
-        // `tc` prints no name: its pasted output has the uniform distribution of the manual page.
+        // `tc` does not print the distribution's name, so its pasted output lacks the name.
         if reader.tokens.first().is_some_and(|token| !starts_number(token.text)) {
             slot.distribution = Some(read_distribution(reader)?);
         } else {
@@ -471,8 +472,7 @@ fn unknown(token: Token<'_>) -> WordError {
 impl Params {
     /// Takes delay and impairments from a description in netem's words.
     ///
-    /// # Errors
-    /// See [`Netem::parse`]; nothing has changed then.
+    /// # Errors See [`Netem::parse`]; then the parameters are unchanged.
     pub fn set_netem(&mut self, text: &str) -> Result<(), WordError> {
         let Netem { delay, impairments } = Netem::parse(text)?;
         self.delay = delay;
@@ -643,7 +643,7 @@ mod tests {
         );
     }
 
-    /// As iproute2 7.2 takes and prints it.
+    /// Lines as iproute2 7.2 accepts and prints them.
     #[test]
     fn reads_lines_of_tc() {
         for (line, meant) in [
@@ -684,8 +684,8 @@ mod tests {
             ("loss 1% seed 9", "loss 1%", "`seed` has no effect"),
         ] {
             assert_eq!(parse(bare), parse(meant));
-            let told = Netem::warnings(bare);
-            assert!(told.iter().any(|told| told.starts_with(notice)), "{told:?}");
+            let notices = Netem::warnings(bare);
+            assert!(notices.iter().any(|text| text.starts_with(notice)), "{notices:?}");
         }
         assert!(Netem::warnings("rate 1mbit")[0].contains("the link's `rate`"));
         assert!(Netem::warnings("delay 15ms 0 loss 0").is_empty());

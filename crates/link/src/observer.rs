@@ -5,33 +5,35 @@ use sojourn_units::Nanos;
 
 /// Events of a packet on a link.
 ///
-/// Every packet offered ends in exactly one of `Dropped`, `Abandoned`, `Lost` and `Delivered`, and every
-/// copy that `Duplicated` announces in one of the last two.
+/// Every packet offered ends in exactly one of `Dropped`, `Abandoned`, `Lost` and `Delivered`, and
+/// every copy that `Duplicated` announces in `Lost` or `Delivered`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It comes to the queue. If the queue refuses it, `Dropped` follows with `queued` false.
+    /// The packet comes to the queue. If the queue refuses it, `Dropped` follows with `queued`
+    /// false.
     Offered,
-    /// The queue dropped it.
+    /// The queue dropped the packet.
     Dropped {
-        /// Why.
+        /// Reason of the drop.
         reason: DropReason,
-        /// Whether it had been queued; otherwise it was refused on arrival.
+        /// Whether the packet had been queued; otherwise it was refused on arrival.
         queued: bool,
     },
-    /// The queue set CE on it.
+    /// The queue, or the wire in place of a loss, set CE on the packet.
     Marked(MarkReason),
-    /// It left the queue, and its transmission starts, or it waits in the transmit ring for that; the time
-    /// since `Offered` is its sojourn time.
+    /// The packet left the queue, and its transmission starts, or it waits in the transmit ring for
+    /// its transmission; the time since `Offered` is its sojourn time.
     Departed,
-    /// The transmitter gave it up after it had departed: the shared medium was busy at every attempt.
+    /// The transmitter gave the departed packet up: the shared medium was busy at every attempt.
     Abandoned,
-    /// The wire will lose it.
+    /// The wire will lose the packet.
     Lost,
-    /// The wire carries a copy of it as well.
+    /// The wire carries a copy of the packet as well.
     Duplicated,
-    /// The wire flips a bit of it, which this number chooses ([`Corrupt::corrupt`] follows).
+    /// The wire flips a bit of the packet, which this number chooses ([`Corrupt::corrupt`]
+    /// follows).
     Corrupted(u32),
-    /// It is at the far end.
+    /// The packet arrives at the far end.
     Delivered,
 }
 
@@ -42,8 +44,8 @@ pub trait Observer<P> {
     /// `event` happens to `packet` at the theoretical time `at`.
     fn on_event(&mut self, at: Nanos, packet: &P, event: Event);
 
-    /// Returns the TCP header of `packet`, which is at or in the queue, if it has one that can be read.
-    /// Decisions of disciplines that look into packets depend on it.
+    /// Returns the TCP header of `packet`, which is at or in the queue, if it has one that can be
+    /// read. Decisions of disciplines that read TCP headers depend on it.
     fn tcp(&self, packet: &P) -> Option<TcpView>;
 
     /// Returns the protocol, ports and mark of `packet`, which arrives at the queue. Where filters send it

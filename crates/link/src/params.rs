@@ -9,10 +9,10 @@ use sojourn_units::{Nanos, Rate, SECOND, choices};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Rate of the transmitter; infinitely fast if it has neither this nor a `trace`.
+    /// Rate of the transmitter. Without `rate` and `trace` it is infinitely fast.
     #[serde(default)]
     pub rate: Option<Rate>,
-    /// Opportunities that the transmitter has instead of a rate; a rate has precedence.
+    /// Opportunities to send that the transmitter has instead of a rate; `rate` has precedence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
     /// Bytes that each packet occupies on the link beyond its own length (may be negative). They
@@ -32,7 +32,7 @@ pub struct Params {
     pub queue: sojourn_queue::Params,
 }
 
-/// No span of a link is longer: sums of two and a clock stay within 64 bits.
+/// Greatest time in a link's parameters: the sum of two such times and a clock fits 64 bits.
 pub const LONGEST: Nanos = Nanos::MAX / 8;
 
 /// The size of a packet on a link.
@@ -43,7 +43,7 @@ pub struct Framing {
 }
 
 impl Framing {
-    /// Bytes that a frame of `bytes` occupies.
+    /// Returns the bytes that a frame of `bytes` bytes occupies on the link.
     #[inline]
     pub fn occupied(self, bytes: u32) -> u32 {
         self.cells.occupied(bytes.saturating_add_signed(self.overhead))
@@ -51,15 +51,15 @@ impl Framing {
 }
 
 impl Params {
-    /// Sizes of its packets.
+    /// Returns how packets occupy the link.
     pub fn framing(&self) -> Framing {
         Framing { overhead: self.overhead, cells: self.cells }
     }
 
-    /// Says what is wrong with parameters that do not come from a text, if anything is.
+    /// Checks parameters that do not come from a text.
     ///
-    /// # Errors
-    /// A probability outside 0 to 1, a span that cannot be counted, a reordering that cannot be.
+    /// # Errors A probability outside 0 to 1, a time above the longest, a limit of 0, or a
+    /// reordering without a gap or with a kept order.
     pub fn check(&self) -> Result<(), String> {
         let i = &self.impairments;
         if self.delay > LONGEST || i.jitter.is_some_and(|jitter| jitter.span > LONGEST) {
@@ -112,41 +112,43 @@ impl Params {
 pub struct Impairments {
     /// Variation of the delay.
     pub jitter: Option<Jitter>,
-    /// Loss.
+    /// Loss of packets.
     pub loss: Loss,
-    /// A packet arrives twice.
+    /// Chance that a packet arrives twice.
     pub duplicate: Chance,
-    /// A packet arrives with one bit flipped.
+    /// Chance that a packet arrives with one bit flipped.
     pub corrupt: Chance,
-    /// A packet overtakes those in flight.
+    /// Packets that overtake those in flight.
     pub reorder: Option<Reorder>,
-    /// Jitter never changes the order: a packet waits for its predecessors. Netem has no such word.
+    /// Whether packets keep their order in spite of jitter, by waiting for their predecessors.
+    /// Netem has no such word.
     pub keep_order: bool,
-    /// A packet that would be lost by `loss` is marked instead, if it can be.
+    /// Whether an ECN-capable packet is marked instead of lost by `loss`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ecn: bool,
-    /// Packets that may be on the wire; those beyond are lost.
+    /// Most packets on the wire; further packets are lost. `None` for no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// A second transmitter, behind the delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<WireRate>,
-    /// Packets arrive in slots.
+    /// Slots in which packets arrive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slot: Option<Slot>,
 }
 
-/// A transmitter on the wire: a packet that the delay has let through waits for those before it, and
-/// then for its own transmission (`packet_time_ns` of `sch_netem.c`). No jitter reorders behind it.
+/// A transmitter on the wire: a packet that the delay has let through waits for those before it,
+/// and then for its own transmission (`packet_time_ns` of `sch_netem.c`). With it, jitter does not
+/// reorder packets.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WireRate {
-    /// Its rate.
+    /// Rate of this transmitter.
     pub rate: Rate,
     /// Bytes that each packet occupies beyond its own length (may be negative).
     #[serde(default)]
     pub overhead: i32,
-    /// Payload of a cell in bytes, if packets are carried in cells.
+    /// Payload of a cell in bytes; 0 if packets are not carried in cells.
     #[serde(default)]
     pub cell: u32,
     /// Bytes that each cell occupies beyond its payload (may be negative).
@@ -155,7 +157,7 @@ pub struct WireRate {
 }
 
 impl WireRate {
-    /// Time that a packet of `bytes` takes, rounded down as in the kernel.
+    /// Returns the transmission time of a packet of `bytes` bytes, rounded down as in the kernel.
     pub fn transmission_time(&self, bytes: u32) -> Nanos {
         let length = (i64::from(bytes) + i64::from(self.overhead)).max(0) as u64;
         let occupied = match u64::from(self.cell) {
@@ -175,18 +177,19 @@ impl WireRate {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Slot {
-    /// Time to the next slot: the least, or the mean of a distribution.
+    /// Time to the next slot: the shortest, or with a distribution the mean.
     pub delay: Nanos,
-    /// The largest variation, or the unit of the distribution.
+    /// Greatest time beyond `delay`, or the unit of the distribution.
     #[serde(default)]
     pub spread: Nanos,
     /// The distribution; without one, times are uniform between `delay` and `delay + spread`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distribution: Option<JitterDistribution>,
-    /// Packets of a slot.
+    /// Most packets in a slot; `None` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets: Option<u32>,
-    /// Bytes of a slot: the packet that uses the last of them is still in it.
+    /// Bytes of a slot, the last of which may be exceeded by the packet that uses them; `None` for
+    /// no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u32>,
 }
@@ -214,7 +217,7 @@ impl Impairments {
 pub struct Chance {
     /// Probability of the event.
     pub probability: f64,
-    /// Weight of the last draw in the next.
+    /// Weight of the last draw in the next, 0 to 1.
     #[serde(default)]
     pub correlation: f64,
 }
@@ -223,10 +226,10 @@ pub struct Chance {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "model", deny_unknown_fields)]
 pub enum Loss {
-    /// None is.
+    /// No packet is lost.
     #[default]
     None,
-    /// Each with the same probability.
+    /// Each packet is lost with the same probability.
     Random {
         /// Probability of a loss.
         probability: f64,
@@ -247,20 +250,20 @@ pub enum Loss {
         /// Probability of a loss in the good state, netem's 1-k.
         good_loss: f64,
     },
-    /// Salsano's chain of four states, a step a packet: 1 good, 2 good within a burst of losses, 3 a
-    /// loss within a burst, 4 a single loss, which returns to 1. The packet's fate is that of the
-    /// state after the step. The loss ratio in the long run is (p13/p31 + p14) x, where
+    /// Salsano's chain of four states, with one step per packet: 1 good, 2 good within a burst of
+    /// losses, 3 a loss within a burst, 4 a single loss, which returns to 1. The packet's fate is
+    /// that of the state after the step. The loss ratio in the long run is (p13/p31 + p14) x, where
     /// x = 1 / (1 + p13/p31 (1 + p32/p23) + p14).
     State {
-        /// Probability of a burst's beginning.
+        /// Probability that a burst of losses begins: state 1 to 3.
         p13: f64,
-        /// Probability of its end.
+        /// Probability that the burst ends: state 3 to 1.
         p31: f64,
-        /// Probability that packets pass within the burst.
+        /// Probability that packets pass within the burst: state 3 to 2.
         p32: f64,
-        /// Probability that losses go on.
+        /// Probability that the losses of the burst continue: state 2 to 3.
         p23: f64,
-        /// Probability of a single loss.
+        /// Probability of a single loss: state 1 to 4.
         p14: f64,
     },
 }
@@ -269,12 +272,12 @@ pub enum Loss {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Jitter {
-    /// Half-width of the uniform distribution, unit of the others.
+    /// Half-width of the uniform distribution, or unit of another distribution.
     pub span: Nanos,
     /// Weight of the last draw in the next, see [`Chance`].
     #[serde(default)]
     pub correlation: f64,
-    /// Its distribution.
+    /// Distribution of the variation.
     #[serde(default)]
     pub distribution: JitterDistribution,
 }
@@ -306,7 +309,7 @@ pub struct Reorder {
     /// Weight of the last draw in the next, see [`Chance`].
     #[serde(default)]
     pub correlation: f64,
-    /// Packets become candidates once `gap - 1` have gone with their delay since the last that
-    /// overtook; with 1, all are.
+    /// A packet is a candidate if at least `gap - 1` delayed packets have passed since the last
+    /// that overtook; with 1, every packet is.
     pub gap: u32,
 }

@@ -1,11 +1,11 @@
-//! Slots: packets that are due wait for the next one, as in netem (`netem_dequeue`).
+//! Slots: packets that are due wait for the next slot, as in netem (`netem_dequeue`).
 
 use crate::impair::deviation;
 use crate::params::Slot;
 use sojourn_random::Stream;
 use sojourn_units::{NEVER, Nanos};
 
-/// When the next slot is, and what is left of it.
+/// The time of the next slot, and the packets and bytes that it still admits.
 #[derive(Clone, Debug)]
 pub struct Slots {
     pub slot: Slot,
@@ -13,14 +13,15 @@ pub struct Slots {
     next: Nanos,
     packets: u32,
     bytes: i64,
-    /// When a packet comes to the wire that has not been looked at.
+    /// When a packet enters the wire, at which the next arrival is determined again; [`NEVER`]
+    /// without one.
     entered: Nanos,
-    /// When a packet has left, so that another one may.
+    /// When a packet has arrived, if another may follow at once; else [`NEVER`].
     left: Nanos,
 }
 
 impl Slots {
-    /// Slots, of which the first one is at `now`.
+    /// Returns slots, the first of which is at `now`.
     pub fn new(slot: Slot, draws: Stream, now: Nanos) -> Self {
         let (entered, left) = (NEVER, NEVER);
         let mut slots = Self { slot, draws, next: now, packets: 0, bytes: 0, entered, left };
@@ -33,12 +34,12 @@ impl Slots {
         self.bytes = self.slot.bytes.map_or(i64::MAX, i64::from);
     }
 
-    /// Looks for the next arrival at `at`, too.
+    /// Has the next arrival determined at `at` too.
     pub fn look_at(&mut self, at: Nanos) {
         self.entered = self.entered.min(at);
     }
 
-    /// When to look next, where the first packet is due at `earliest`.
+    /// Returns when the next arrival is determined, if the first packet is due at `earliest`.
     pub fn next(&self, earliest: Nanos) -> Nanos {
         if earliest == NEVER {
             return NEVER;
@@ -46,8 +47,8 @@ impl Slots {
         self.entered.min(self.left).min(earliest.max(self.next))
     }
 
-    /// Whether the packet that is due at `earliest` may arrive at `now`. A slot that has gone by without
-    /// it is over, and the next one is drawn.
+    /// Returns whether the packet that is due at `earliest` may arrive at `now`. A slot before
+    /// `earliest` is over, and the next slot is drawn.
     pub fn open(&mut self, now: Nanos, earliest: Nanos) -> bool {
         self.left = NEVER;
         if self.entered <= now {
@@ -59,7 +60,8 @@ impl Slots {
         earliest <= now && self.next <= now
     }
 
-    /// A packet of `bytes` has arrived at `now`; others may follow in this slot if there are `more`.
+    /// Counts a packet of `bytes` bytes that arrived at `now`. `more`: other packets are on the
+    /// wire and may follow.
     pub fn used(&mut self, now: Nanos, bytes: u32, more: bool) {
         self.packets -= 1;
         self.bytes -= i64::from(bytes);

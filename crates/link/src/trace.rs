@@ -2,9 +2,10 @@
 //!
 //! At each opportunity the transmitter may send a number of bytes at once: several small packets,
 //! or parts of a large one, whose rest waits for the next opportunity. Unused bytes are lost. A
-//! packet leaves the queue at the first opportunity with room for any of it, and is complete at the
-//! last one that it needs; a packet that arrives exactly at an opportunity is too late for it. The
-//! trace begins with the link and repeats: its last opportunity is the beginning of the next round.
+//! packet leaves the queue at the first opportunity with space for a part of it, and is complete at
+//! the last opportunity that it needs. A packet that comes exactly at an opportunity is too late
+//! for this opportunity. The trace begins with the link and repeats: its last opportunity is the
+//! beginning of the next round.
 //!
 //! # Source
 //! Mahimahi's `mm-link` and the traces it replays (Netravali et al., USENIX ATC 2015): milliseconds, one a
@@ -15,22 +16,22 @@ use serde::{Deserialize, Serialize};
 use sojourn_units::{MILLISECOND, Nanos, Rate, SECOND};
 use std::sync::Arc;
 
-/// Delivery opportunities, again and again.
+/// Delivery opportunities in rounds that repeat.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Text", into = "Text")]
 pub struct Trace {
-    /// Times after the beginning of a round, from above 0 to its end, and how many opportunities there
-    /// have been then.
+    /// Times after the beginning of a round, from above 0 to its end, with the number of
+    /// opportunities up to and at each time.
     steps: Arc<[(Nanos, u64)]>,
-    /// Bytes that each lets through.
+    /// Bytes of each opportunity.
     bytes: u32,
 }
 
-/// Its form in plans.
+/// The form of a [`Trace`] in plans.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
-    /// Milliseconds.
+    /// Times of the opportunities of a round, in milliseconds.
     opportunities: Vec<u32>,
     #[serde(default = "full_packet")]
     bytes: u32,
@@ -60,14 +61,13 @@ impl From<Trace> for Text {
 impl Trace {
     /// Bytes of an opportunity in Mahimahi's format.
     pub const BYTES: u32 = 1500;
-    /// A trace has at most so many opportunities.
+    /// Greatest number of opportunities of a trace.
     pub const LONGEST: usize = 1_000_000;
 
-    /// Returns a trace of opportunities at so many milliseconds, in their order, each for `bytes`
-    /// bytes. One at 0 belongs to the end of the round before.
+    /// Returns a trace with opportunities at these times in milliseconds, in ascending order, each
+    /// for `bytes` bytes. An opportunity at 0 belongs to the end of the round before.
     ///
-    /// # Errors
-    /// None at all, too many, out of order, all at 0, or opportunities for nothing.
+    /// # Errors No opportunity, too many of them, times out of order or all 0, or `bytes` of 0.
     pub fn new(opportunities: &[u32], bytes: u32) -> Result<Self, String> {
         let Some(&last) = opportunities.last() else {
             return Err("a trace needs an opportunity".to_owned());
@@ -98,13 +98,13 @@ impl Trace {
         Ok(Self { steps: steps.into(), bytes })
     }
 
-    /// Opportunities of a round.
+    /// Returns the number of opportunities of a round.
     #[expect(clippy::len_without_is_empty, reason = "there is always one")]
     pub fn len(&self) -> usize {
         self.steps[self.steps.len() - 1].1 as usize
     }
 
-    /// Length of a round.
+    /// Returns the length of a round.
     pub fn period(&self) -> Nanos {
         self.steps[self.steps.len() - 1].0
     }
@@ -116,7 +116,7 @@ impl Trace {
         Rate::new(u64::try_from(rate).unwrap_or(u64::MAX).max(1)).expect("above zero")
     }
 
-    /// Returns the first opportunity not before `at`, both since the trace began.
+    /// Returns the first opportunity not before `at`; both times count from the trace's beginning.
     fn next_from(&self, at: Nanos) -> Nanos {
         let last_moment = at.saturating_sub(1);
         let (round, since) = (last_moment / self.period(), last_moment % self.period());
@@ -125,7 +125,8 @@ impl Trace {
         (round.saturating_mul(self.period())).saturating_add(next)
     }
 
-    /// Bytes of all opportunities up to and at `until`, since the trace began.
+    /// Returns the bytes of all opportunities up to and at `until`, a time since the trace's
+    /// beginning.
     fn offered(&self, until: Nanos) -> u64 {
         let (rounds, since) = (until / self.period(), until % self.period());
         let next = self.steps.partition_point(|step| step.0 <= since);
@@ -138,18 +139,18 @@ impl Trace {
 #[derive(Clone, Debug)]
 pub struct Opportunities {
     trace: Trace,
-    /// When it began.
+    /// When the trace began.
     begin: Nanos,
     /// The opportunity that was used last, or that the packet begun last still needs.
     open: Nanos,
-    /// Bytes left of it.
+    /// Unused bytes of the opportunity `open`.
     room: u64,
-    /// Bytes of all packets begun.
+    /// Bytes of all packets whose transmission has begun.
     begun: u64,
 }
 
 impl Opportunities {
-    /// Returns those of a trace that begins at `now`.
+    /// Returns a transmitter that follows `trace` from `now` on.
     pub fn new(trace: Trace, now: Nanos) -> Self {
         Self { trace, begin: now, open: now, room: 0, begun: 0 }
     }
@@ -164,7 +165,7 @@ impl Opportunities {
         self.begin.saturating_add(self.trace.next_from(at - self.begin + 1))
     }
 
-    /// Returns whether a packet may begin at `at`, the transmitter having waited for this moment.
+    /// Returns whether a transmission may begin at `at`, for which the transmitter has waited.
     pub fn is_open(&mut self, at: Nanos) -> bool {
         if self.open != at {
             let since = at - self.begin;
@@ -182,7 +183,8 @@ impl Opportunities {
         self.room = self.trace.offered(since) - self.trace.offered(since - 1);
     }
 
-    /// Begins a packet of `bytes` at an opportunity that is open, and says when it is through.
+    /// Begins a transmission of `bytes` bytes at an open opportunity. Returns the opportunity at
+    /// which the transmission ends.
     pub fn transmit(&mut self, bytes: u32) -> Nanos {
         let mut left = u64::from(bytes);
         self.begun += left;
@@ -195,10 +197,10 @@ impl Opportunities {
     }
 
     /// Returns the bytes offered and used before `now`, the time of the last call or a later one.
-    /// Events at `now` itself are excluded, whether requested already or not.
+    /// Opportunities at `now` itself are excluded.
     pub fn capacity(&self, now: Nanos) -> Capacity {
         let offered = self.trace.offered((now - self.begin).saturating_sub(1));
-        // All that comes until the end of the packet in transmission is its own.
+        // All opportunities until the end of the packet in transmission are used by this packet.
         let coming = if now <= self.open {
             self.trace.offered(self.open - self.begin) - offered - self.room
         } else {

@@ -13,7 +13,7 @@
 //! which no control uses (the option's length includes them); the detection of middleboxes that
 //! clear the field or the option; a reduction of the window for a mark on a SYN; Linux's averages
 //! of the segments per acknowledgement. The option is on every segment whose header has space for
-//! two of its counters, so not beside a third SACK block.
+//! two of its counters, so not next to a third SACK block.
 
 use crate::segment::Flags;
 

@@ -179,7 +179,7 @@ impl Segment {
         self.has_marked_bytes.then_some(self.marked_bytes)
     }
 
-    /// Sets the AccECN option, if the header has space for two of its counters beside all other
+    /// Sets the AccECN option, if the header has space for two of its counters next to all other
     /// options (set these first).
     #[inline]
     pub fn set_marked_bytes(&mut self, bytes: u32) {
@@ -211,7 +211,7 @@ impl Segment {
         self.block_count > 0
     }
 
-    /// Returns how many SACK blocks the segment can have beside its timestamps (set these first).
+    /// Returns how many SACK blocks the segment can have next to its timestamps (set these first).
     #[inline]
     pub fn sack_room(&self) -> usize {
         if self.has_timestamps { MAX_BLOCKS - 1 } else { MAX_BLOCKS }

@@ -1,10 +1,12 @@
 //! A FIFO in closed form: when a packet comes, it is known when it arrives at the far end.
 //!
-//! A packet departs at the later of its arrival and the end of the transmission before it. So queue, transmitter and wire
-//! are one ring of packets, in order: those on the wire, those that are queued (the backlog says how many), and those
-//! that are announced, which come later. [`Link::book`] makes up for their events, each at its own time.
+//! A packet departs at the later of its arrival and the end of the transmission before it. So
+//! queue, transmitter and wire are one ring of packets, in order: those on the wire, those that are
+//! queued (the backlog says how many), and those that are announced, which come later.
+//! [`Link::book`] records their events, each at its own time.
 //!
-//! Only a FIFO that drops what does not fit, with a constant rate and a wire that only delays, can do so.
+//! Only a FIFO that drops arriving packets when it is full, with a constant rate and a wire that
+//! only delays, has a closed form.
 
 use super::Link;
 use crate::ledger::Backlog;
@@ -14,15 +16,16 @@ use sojourn_measure::Count;
 use sojourn_queue::{Discipline, DropReason, Packet, Unit};
 use sojourn_units::{NEVER, Nanos, Rate};
 
-/// A packet that knows when it comes to its link.
+/// A packet with the time at which it comes to its link.
 pub trait Stamped {
-    /// Returns when it comes to the link that it is on, or is announced to.
+    /// Returns when the packet comes to the link on which it is or to which it is announced.
     fn comes_at(&self) -> Nanos;
 }
 
 /// Observes a queue's length in addition to the events.
 pub trait Watch<P>: Observer<P> {
-    /// The queue has another length from `at` on. A packet that passes an idle link does not change it.
+    /// The queue's length is `backlog` from `at` on. Not called for a packet that passes an idle
+    /// link.
     fn on_backlog(&mut self, at: Nanos, backlog: Backlog);
 }
 
@@ -30,13 +33,13 @@ pub trait Watch<P>: Observer<P> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Direct {
     limit: Option<(Unit, u32)>,
-    /// When the transmissions of all packets that it has are over.
+    /// When the transmissions of all packets end, announced packets included.
     free: Nanos,
-    /// Packets that are announced.
+    /// Number of announced packets.
     announced: u32,
-    /// When the next event is to be booked, or [`NEVER`].
+    /// When the next event is to be recorded, or [`NEVER`].
     next: Nanos,
-    /// The last length asked for and its transmission time.
+    /// The length of the last computed transmission time, and this time.
     last: (u32, Nanos),
 }
 
@@ -61,8 +64,9 @@ impl Direct {
 }
 
 impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
-    /// Puts an empty link, whose queue is a FIFO with this limit, into closed form. Packets do not go through the queue then,
-    /// whose own counters stay as they are. Only the methods here may move packets until [`Link::leave_direct`].
+    /// Puts an empty link, whose queue is a FIFO with this limit, into closed form. Packets then do
+    /// not pass through the queue, and the queue's own counters do not change. Only the methods
+    /// here may move packets until [`Link::leave_direct`].
     pub fn go_direct(&mut self, limit: Option<(Unit, u32)>) {
         assert!(self.backlog.packets == 0 && self.line.len() == 0, "the link has packets");
         let free = if self.transmitting { self.due } else { 0 };
@@ -71,8 +75,8 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
         self.direct = Some(Direct { limit, free, announced: 0, next: NEVER, last: (u32::MAX, 0) });
     }
 
-    /// Has the link work event by event from `now` on, and forgets announced packets. Earlier events must have been
-    /// booked.
+    /// Makes the link work event by event from `now` on, and removes announced packets. Earlier
+    /// events must have been booked.
     pub fn leave_direct(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
         let Some(direct) = self.direct.take() else { return };
         self.set_clock(now);
@@ -99,7 +103,8 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
         arrives
     }
 
-    /// Announces a packet that comes later, and is sure to fit then. Returns when it arrives at the far end.
+    /// Announces a packet that comes later, when the queue is sure to have space for it. Returns
+    /// when the packet arrives at the far end.
     #[inline]
     pub fn announce(&mut self, packet: P) -> Nanos {
         let comes = packet.comes_at();
@@ -109,8 +114,8 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
         self.place(comes, packet)
     }
 
-    /// Brings a packet to the queue at `now`, after all that was due until then. Returns when it arrives at the far
-    /// end, if it fits.
+    /// Brings a packet to the queue at `now`, after all events due until then. Returns when the
+    /// packet arrives at the far end; `None` if the queue drops it.
     #[inline]
     pub fn bring(&mut self, now: Nanos, packet: P, observer: &mut impl Watch<P>) -> Option<Nanos> {
         self.book(now, observer);
@@ -148,13 +153,13 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
         self.last_transmission = (bytes, takes);
     }
 
-    /// Whether events up to and at `until` have not been booked.
+    /// Returns whether an event up to and at `until` has not been recorded.
     #[inline]
     pub fn is_behind(&mut self, until: Nanos) -> bool {
         self.direct().next <= until
     }
 
-    /// Makes up for arrivals at the queue and departures up to and at `until`.
+    /// Records the arrivals at the queue and the departures up to and at `until`.
     #[inline]
     pub fn book(&mut self, until: Nanos, observer: &mut impl Watch<P>) {
         if self.is_behind(until) {
@@ -201,7 +206,8 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
         }
     }
 
-    /// Takes the next packet that arrives at the far end up to and at `until`, for which [`Link::book`] has made up.
+    /// Removes and returns the next packet that arrives at the far end up to and at `until`.
+    /// [`Link::book`] must have recorded the events until then.
     #[inline]
     pub fn take(&mut self, until: Nanos, observer: &mut impl Watch<P>) -> Option<P> {
         let at = self.line.head();
@@ -213,8 +219,8 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
         Some(packet)
     }
 
-    /// Removes the packets that arrive up to and at `until`. They were handed over before, so observers do not hear of
-    /// their arrival.
+    /// Removes the packets that arrive up to and at `until`. The caller has handed them over
+    /// before, so no observer gets their arrival.
     #[inline]
     pub fn forget(&mut self, until: Nanos) {
         while self.line.head() <= until
@@ -226,7 +232,8 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
 }
 
 impl<P: Packet, Q> Link<P, Q> {
-    /// Returns the packets that are queued according to the ring, and those that are announced.
+    /// Returns the packets queued and the packets announced by the ring; `None` if the link is not
+    /// in closed form.
     pub(super) fn in_ring(&self, queued: u32) -> Option<(Count, Count)> {
         let direct = self.direct.as_ref()?;
         let mut counts = [Count::default(); 2];

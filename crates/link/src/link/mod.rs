@@ -20,7 +20,7 @@ use sojourn_queue::{
 use sojourn_random::{Key, Stream};
 use sojourn_units::{NEVER, Nanos, Rate};
 
-/// A stream as a discipline's source of draws.
+/// A random stream as a discipline's source of draws.
 #[derive(Clone, Debug)]
 pub struct StreamDraws(pub Stream);
 
@@ -44,46 +44,48 @@ impl Draws for StreamDraws {
 pub struct Link<P, Q = Queue<P>> {
     /// When the transmitter next asks the queue; `NEVER` if it is idle.
     due: Nanos,
-    /// A packet is being transmitted until `due`; otherwise the transmitter is idle, or waits for a
-    /// shaper until `due`.
+    /// Whether a packet is being transmitted until `due`; otherwise the transmitter is idle, or
+    /// waits for a shaper until `due`.
     transmitting: bool,
-    /// Time that all transmissions take, the one in progress to its end.
+    /// Time of all transmissions so far; one in progress counts to its end.
     busy: Nanos,
-    /// The queue's next periodic task.
+    /// When the queue's next periodic task runs, or `NEVER`.
     timer: Nanos,
     backlog: Backlog,
     line: DelayLine<P>,
     queue: Q,
     rate: Option<Rate>,
-    /// Of a link without a rate that follows a trace.
+    /// The opportunities of a link that follows a trace instead of a rate.
     trace: Option<Box<Opportunities>>,
     framing: Framing,
     delay: Nanos,
     /// The last length and its transmission time: most packets are as long as the one before.
     last_transmission: (u32, Nanos),
-    /// The same at the last change of the link: a transmission in progress ends as it began.
+    /// `last_transmission` before the last change of the link: a transmission in progress ends at
+    /// the old rate.
     before_change: (u32, Nanos),
     impair: Option<Box<Impair>>,
-    /// Of a link whose rate has changed.
+    /// The account of a link whose rate has changed.
     capacity: Option<Box<Account>>,
     draws: StreamDraws,
     ledger: Ledger,
-    /// Of a link in closed form.
+    /// State of a link in closed form.
     direct: Option<direct::Direct>,
-    /// The latest time at which something happened.
+    /// The time of the last call.
     clock: Nanos,
     key: Key,
 }
 
-/// The trace that the transmitter follows.
+/// Returns the trace that the transmitter follows; `None` if it has a rate.
 fn followed(params: &Params) -> Option<&Trace> {
     params.trace.as_ref().filter(|_| params.rate.is_none())
 }
 
-/// A length that no packet has.
+/// No transmission, by a length that no packet has.
 const NO_TRANSMISSION: (u32, Nanos) = (u32::MAX, 0);
 
-/// Bytes that are still to be sent of a `(length, duration)` that ends after `left`, rounded up.
+/// Returns the bytes still to be sent of a transmission `(length, duration)` that ends in `left`,
+/// rounded up.
 fn remainder((bytes, takes): (u32, Nanos), left: Nanos) -> u64 {
     if left == 0 {
         return 0;
@@ -91,7 +93,7 @@ fn remainder((bytes, takes): (u32, Nanos), left: Nanos) -> u64 {
     (u128::from(bytes) * u128::from(left)).div_ceil(u128::from(takes)) as u64
 }
 
-/// Gives a discipline's verdicts their time, and records them.
+/// Records a discipline's drops and marks with their time.
 struct Tap<'a, O: ?Sized> {
     at: Nanos,
     backlog: &'a mut Backlog,
@@ -125,17 +127,17 @@ impl<P: Packet, O: Observer<P> + ?Sized> Sink<P> for Tap<'_, O> {
 }
 
 impl<P: Packet + Clone + Corrupt> Link<P> {
-    /// A link, idle and empty at `now`; `key` is of the run's seed and the link's name.
+    /// Returns a link, idle and empty at `now`; `key` is made from the run's seed and the link's
+    /// name.
     pub fn new(params: &Params, key: Key, now: Nanos) -> Self {
         Self::with_queue(params.queue.build(now), params, key, now)
     }
 
-    /// Gives the link new parameters at `now`, after all that was due until then. A packet in
-    /// transmission ends as it began, and packets on the wire arrive when they were to.
+    /// Gives the link new parameters at `now`, after all events due until then. A packet in
+    /// transmission ends at the old rate, and packets on the wire keep their arrival times.
     ///
-    /// # Errors
-    /// If the queue is to become another discipline; nothing but the passage of time has happened
-    /// then.
+    /// # Errors If `params` has another discipline. Then only the events due until `now` have
+    /// happened.
     pub fn change(
         &mut self,
         now: Nanos,
@@ -162,7 +164,7 @@ impl<P: Packet + Clone + Corrupt> Link<P> {
 }
 
 impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
-    /// A link around a `queue` of one's own; `params.queue` is not looked at.
+    /// Returns a link with the given `queue`; `params.queue` is ignored.
     pub fn with_queue(queue: Q, params: &Params, key: Key, now: Nanos) -> Self {
         let mut link = Self {
             due: NEVER,
@@ -204,7 +206,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
                 let trace = followed(params).cloned();
                 self.trace = trace.map(|trace| Box::new(Opportunities::new(trace, now)));
                 if !self.transmitting && self.due != NEVER {
-                    // It may be waiting for an opportunity that is none any more.
+                    // The transmitter may wait for an opportunity of the old trace.
                     self.due = now;
                 }
             }
@@ -228,9 +230,9 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         }
     }
 
-    /// Changes rate, framing, delay and impairments from `now` on, after all that was due before; the
-    /// queue stays as it is. A packet in transmission ends as it began, and packets on the wire arrive
-    /// when they were to.
+    /// Changes rate, framing, delay and impairments from `now` on, after all events due before; the
+    /// queue is not changed. A packet in transmission ends at the old rate, and packets on the wire
+    /// keep their arrival times.
     ///
     /// # Panics
     /// If `now` is before an earlier call's.
@@ -246,14 +248,14 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         self.set(now, params);
     }
 
-    /// The last moment before `now`, unless something has happened at `now` already.
+    /// Returns the nanosecond before `now`; `None` if the last call was at `now`.
     fn before(&self, now: Nanos) -> Option<Nanos> {
         assert!(now >= self.clock, "time went back from {} to {now}", self.clock);
         now.checked_sub(1).filter(|before| *before >= self.clock)
     }
 
-    /// Brings `packet` to the queue at `now`, after everything that was due until then, and returns
-    /// the queue's notification of its host.
+    /// Brings `packet` to the queue at `now`, after all events due until then. Returns the queue's
+    /// return code to its host.
     ///
     /// # Panics
     /// If `now` is before an earlier call's.
@@ -280,21 +282,20 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         verdict
     }
 
-    /// Whether a packet that comes now finds an empty queue and a transmitter that is free and does not
-    /// wait for opportunities.
+    /// Returns whether the queue is empty, and the transmitter is free and does not follow a trace.
     #[inline]
     fn is_open(&self) -> bool {
         !self.transmitting && self.backlog.packets == 0 && self.rate.is_some()
     }
 
-    /// A packet comes to the queue.
+    /// Counts a packet that comes to the queue.
     #[inline]
     fn arrive(&mut self, now: Nanos, packet: &P, observer: &mut (impl Observer<P> + ?Sized)) {
         self.ledger.record(now, packet, Event::Offered, observer);
         self.backlog.add(packet.len());
     }
 
-    /// Runs everything that is due up to and at `now`, each at its theoretical time.
+    /// Runs all events due up to and at `now`, each at its theoretical time.
     ///
     /// # Panics
     /// If `now` is before an earlier call's.
@@ -341,8 +342,8 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     }
 
     /// Returns when [`Link::advance`] must be called next, if at all; every other call may change
-    /// it. Work that can be made up for later is no event: a request to an empty queue, a periodic
-    /// task.
+    /// it. Work that a later call can do with its own time is no event: a request to an empty
+    /// queue, a periodic task.
     #[inline]
     pub fn next_event(&self) -> Option<Nanos> {
         let departure = if self.backlog.packets > 0 { self.due } else { NEVER };
@@ -350,20 +351,20 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         (next != NEVER).then_some(next)
     }
 
-    /// When the next packet on the wire arrives at the far end, or [`NEVER`].
+    /// Returns when the next packet on the wire arrives at the far end, or [`NEVER`].
     #[inline]
     pub fn next_arrival(&self) -> Nanos {
         self.line.head()
     }
 
-    /// When the transmitter next asks for a packet that is queued, or [`NEVER`].
+    /// Returns when the transmitter next asks for a queued packet, or [`NEVER`].
     #[inline]
     pub fn next_departure(&self) -> Nanos {
         if self.backlog.packets > 0 { self.due } else { NEVER }
     }
 
-    /// The packet that came to a wire without impairments as the last but `later` ones, with the time of its arrival at
-    /// the far end.
+    /// Returns the packet before the last `later` packets on a wire without impairments, with its
+    /// time of arrival at the far end.
     #[inline]
     pub fn on_wire(&self, later: usize) -> Option<(Nanos, &P)> {
         self.line.last_but(later)
@@ -395,7 +396,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     ) -> R {
         let mut tap = Tap { at, backlog: &mut self.backlog, ledger: &mut self.ledger, observer };
         let result = call(&mut self.queue, &mut self.draws, &mut tap);
-        // Most disciplines have no periodic task; one that has it, has it always.
+        // Most disciplines have no periodic task; a discipline with one always has a time for it.
         if self.timer != NEVER {
             self.timer = self.queue.next_timer().unwrap_or(NEVER);
         }
@@ -403,7 +404,8 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         result
     }
 
-    /// Whether the trace, if there is one, lets the transmitter send at `at`; else it waits.
+    /// Returns whether the transmitter may send at `at`; with a trace only at an opportunity, else
+    /// it waits for the next.
     #[inline(never)]
     fn has_opportunity(&mut self, at: Nanos) -> bool {
         let Some(trace) = &mut self.trace else { return true };
@@ -442,14 +444,14 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         }
     }
 
-    /// A packet has left the queue.
+    /// Counts a packet that has left the queue.
     #[inline]
     fn depart(&mut self, at: Nanos, packet: &P, observer: &mut (impl Observer<P> + ?Sized)) {
         self.backlog.remove(packet.len());
         self.ledger.record(at, packet, Event::Departed, observer);
     }
 
-    /// Starts the transmission of `packet` and says how long it takes.
+    /// Starts the transmission of `packet`. Returns its duration.
     #[inline]
     fn transmit(
         &mut self,
@@ -538,7 +540,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         self.impair = Some(impair);
     }
 
-    /// Whether `packet` is lost; with `ecn` it is marked instead, if it can be.
+    /// Returns whether `packet` is lost. With `ecn` an ECN-capable packet is marked instead.
     fn loses(
         &mut self,
         impair: &mut Impair,
@@ -556,7 +558,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         true
     }
 
-    /// Whether no packet fits on the wire when the transmission in progress ends.
+    /// Returns whether the wire has its limit of packets when the transmission in progress ends.
     fn is_full(&self, impair: &Impair) -> bool {
         impair.limit.is_some_and(|limit| self.line.len_at(self.due) >= limit as usize)
     }
@@ -587,32 +589,33 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         self.line.entered(self.due);
     }
 
-    /// The queue, to look at. It is as of the last call's time.
+    /// Returns the queue, in its state at the last call's time.
     pub fn queue(&self) -> &Q {
         &self.queue
     }
 
-    /// Its length.
+    /// Returns the queue's length.
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
 
-    /// Packets on the wire, the one in transmission included.
+    /// Returns the number of packets on the wire, the one in transmission included.
     pub fn in_flight(&self) -> usize {
         self.line.len()
     }
 
-    /// Whether a packet is being transmitted at the last call's time.
+    /// Returns whether a packet is being transmitted at the last call's time.
     pub fn is_transmitting(&self) -> bool {
         self.transmitting
     }
 
-    /// Whether it has a rate or follows a trace, so that transmissions take time.
+    /// Returns whether the link has a rate or follows a trace, so that transmissions take time.
     pub fn is_timed(&self) -> bool {
         self.rate.is_some() || self.trace.is_some()
     }
 
-    /// The transmission in progress, or the last one: its length and how long it takes.
+    /// Returns the packet's length and the duration of the transmission in progress, or of the last
+    /// one.
     fn transmission(&self) -> (u32, Nanos) {
         if self.last_transmission == NO_TRANSMISSION {
             return self.before_change;
@@ -620,14 +623,16 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         self.last_transmission
     }
 
-    /// Bytes transmitted until `now`, which is not before the last call's time. A transmission in progress
-    /// counts in proportion to the part of its duration that has passed, rounded down.
+    /// Returns the bytes transmitted until `now`, which is not before the last call's time. A
+    /// transmission in progress counts in proportion to the part of its duration that has passed,
+    /// rounded down.
     pub fn transmitted(&self, now: Nanos) -> u64 {
         let left = if self.transmitting { self.due.saturating_sub(now) } else { 0 };
         self.ledger.departed.bytes - remainder(self.transmission(), left)
     }
 
-    /// How long the link has been transmitting until `now`, which is not before the last call's time.
+    /// Returns how long the link has been transmitting until `now`, which is not before the last
+    /// call's time.
     pub fn busy(&self, now: Nanos) -> Nanos {
         let left = if self.transmitting { self.due.saturating_sub(now) } else { 0 };
         self.busy - left
@@ -644,7 +649,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         self.trace.as_ref().map_or(timed, |trace| timed + trace.capacity(now))
     }
 
-    /// Returns the events since the link was made.
+    /// Returns the counts of events since the link's creation.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
@@ -656,8 +661,8 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         self.assert_conserved_with(Count::default(), Count::default());
     }
 
-    /// As [`Link::assert_conserved`], where the device holds some packets in its transmit `ring`, and some
-    /// that have come in its receive ring `rx`.
+    /// As [`Link::assert_conserved`], for a device with packets in its transmit ring (`ring`) and
+    /// in its receive ring (`rx`).
     fn assert_conserved_with(&self, ring: Count, rx: Count) {
         let queue = Count { packets: self.queue.packets() as u64, bytes: self.queue.bytes() } + rx;
         let (queue, announced) =

@@ -1,4 +1,4 @@
-//! A link whose transmitter has a ring before it, shares its medium with others, or whose host is late.
+//! A link with a transmit ring, a shared medium or a late host.
 
 use super::{Link, remainder};
 use crate::csma::{Backoff, Medium};
@@ -12,31 +12,34 @@ use sojourn_random::Key;
 use sojourn_units::{NEVER, Nanos};
 use std::collections::VecDeque;
 
-/// One direction of a link with a transmit ring, on a shared medium, with a late host, or several of these;
-/// see the [crate] for its rules. Each call takes the medium, always the same; `None` is one of its own.
+/// One direction of a link with a transmit ring, on a shared medium, with a late host, or several
+/// of these; see the [crate] for its rules. Each call gets the same medium; `None` means that the
+/// link does not share its medium.
 ///
-/// Observers are `dyn`: that keeps this code apart from [`Link`]'s, which pays for none of it.
+/// Observers are `dyn`: this code is compiled apart from that of [`Link`], which stays as fast
+/// without it.
 #[derive(Clone, Debug)]
 pub struct Station<P, Q = Queue<P>> {
     link: Link<P, Q>,
     /// Packets taken from the queue ahead of their transmission.
     ring: VecDeque<P>,
-    /// How many of them there may be.
+    /// Most packets in `ring`.
     room: usize,
-    /// When the queue, which shapes, lets the next packet into the ring.
+    /// When a queue that shapes is asked for the next packet of the ring; [`NEVER`] if it is not.
     refill: Nanos,
-    /// If it is late.
+    /// The host, if it is late.
     host: Option<Box<Host<P>>>,
     backoff: Backoff,
-    /// Until when the frame sent last occupies the medium.
+    /// When the frame sent last ceases to occupy the medium.
     until: Nanos,
-    /// When the transmission begun last ends or ended, its length and how long it takes.
+    /// End of the transmission begun last, with the packet's length and the transmission's
+    /// duration.
     transmission: (Nanos, (u32, Nanos)),
 }
 
 impl<P: Packet + Clone + Corrupt> Station<P> {
     /// Returns a station, idle and empty at `now`, whose device takes up to `ring` packets from the
-    /// queue ahead of their transmission; `key` is of the run's seed and the link's name.
+    /// queue ahead of their transmission; `key` is made from the run's seed and the link's name.
     pub fn new(params: &Params, ring: u32, key: Key, now: Nanos) -> Self {
         Self {
             link: Link::new(params, key, now),
@@ -50,7 +53,7 @@ impl<P: Packet + Clone + Corrupt> Station<P> {
         }
     }
 
-    /// Returns the station with a host that serves its queue so late.
+    /// Returns the station with a host that serves the queue as late as `params` says.
     #[must_use]
     pub fn with_host(mut self, params: &host::Params) -> Self {
         self.host = Host::new(params, self.link.key).map(Box::new);
@@ -59,9 +62,8 @@ impl<P: Packet + Clone + Corrupt> Station<P> {
 
     /// As [`Link::change`].
     ///
-    /// # Errors
-    /// If the queue is to become another discipline; nothing but the passage of time has happened
-    /// then.
+    /// # Errors If `params` has another discipline. Then only the events due until `now` have
+    /// happened.
     pub fn change(
         &mut self,
         now: Nanos,
@@ -107,12 +109,12 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         verdict
     }
 
-    /// Returns whether the host stalls.
+    /// Returns whether the host stalls at `at`.
     fn is_stalled(&mut self, at: Nanos) -> bool {
         self.host.as_mut().is_some_and(|host| host.is_stalled(at))
     }
 
-    /// Returns a packet comes during a stall: it waits in the receive ring.
+    /// Puts a packet that comes during a stall into the receive ring.
     fn hold(&mut self, at: Nanos, packet: P, observer: &mut dyn Observer<P>) -> Return {
         let refused = self.host.as_mut().and_then(|host| host.keep(packet).err());
         if let Some(packet) = refused {
@@ -123,7 +125,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         Return::Success
     }
 
-    /// A stall is over: the host takes what has come, and looks at its queue.
+    /// Ends a stall: the host takes the packets of the receive ring, and asks its queue.
     fn go_on(
         &mut self,
         at: Nanos,
@@ -147,7 +149,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         self.host.as_ref().map_or(NEVER, |host| host.resume())
     }
 
-    /// Returns when the host asks its queue again, which asked for `time`.
+    /// Returns when the host asks its queue again, if the queue requested `time`.
     fn wake(&mut self, time: Nanos, at: Nanos) -> Nanos {
         let fires = self.host.as_mut().map_or(time, |host| host.fires(time));
         fires.max(at + 1)
@@ -224,13 +226,13 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         self.link.run_timers(now);
     }
 
-    /// Returns whether the end of a transmission makes the host look at its queue. It does if the
-    /// device had no room; a shaper that waits for a late wake-up goes on waiting.
+    /// Returns whether the end of a transmission makes the host ask its queue. It does if the
+    /// device had no space; a shaper that waits for a late wake-up continues to wait.
     fn asks_after_transmission(&self, at: Nanos) -> bool {
         self.host.is_none() || self.refill == NEVER || self.refill <= at
     }
 
-    /// Something may have come that the device can take.
+    /// Lets the device take packets, after the queue may have become ready to give some.
     fn stir(&mut self, at: Nanos, medium: Option<&mut Medium>, observer: &mut dyn Observer<P>) {
         if self.link.transmitting || self.backoff.is_waiting() {
             self.fill(at, observer);
@@ -253,7 +255,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         next
     }
 
-    /// Takes packets into the ring while there is room.
+    /// Takes packets into the ring while it has space.
     fn fill(&mut self, at: Nanos, observer: &mut dyn Observer<P>) {
         self.refill = NEVER;
         if self.is_stalled(at) {
@@ -290,8 +292,8 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         }
     }
 
-    /// The transmitter is free: it sends the next packet, if there is one and the medium is free too. The
-    /// queue is asked for more if the host `asks`.
+    /// Lets the free transmitter send the next packet, if there is one and the medium is free. If
+    /// `asks`, the host asks the queue for packets.
     fn attempt(
         &mut self,
         at: Nanos,
@@ -356,13 +358,14 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         &self.link
     }
 
-    /// Packets on the wire, the one in transmission included, and those in the transmit ring.
+    /// Returns the number of packets on the wire, the one in transmission included, and in the
+    /// transmit ring.
     pub fn in_flight(&self) -> usize {
         self.link.in_flight() + self.ring.len()
     }
 
-    /// Returns how long its frames have been transmitted until `now`, which is not before the last
-    /// call's time; on a shared medium, how long they have occupied it.
+    /// Returns how long the station's frames have been transmitted until `now`, which is not before
+    /// the last call's time; on a shared medium, how long they have occupied it.
     pub fn busy(&self, now: Nanos) -> Nanos {
         self.link.busy - self.until.saturating_sub(now)
     }
@@ -373,7 +376,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         self.begun().bytes - remainder(transmission, end.saturating_sub(now))
     }
 
-    /// Packets whose transmission has begun.
+    /// Returns the packets whose transmission has begun.
     pub fn begun(&self) -> Count {
         let ledger = &self.link.ledger;
         ledger.departed - ledger.abandoned - self.in_ring()

@@ -2,8 +2,8 @@
 //!
 //! Source: RFC 9293, sections 3.8.6.2.1 and 3.7.4 (silly window syndrome at the sender, Nagle); the
 //! send buffer as memory after Linux's `tcp_sendmsg_locked` and `sk_stream_write_space`: each
-//! super-packet takes [`OVERHEAD`] bytes beside its payload, and a writer that found the buffer
-//! full writes again when a third of it is free.
+//! super-packet takes [`OVERHEAD`] bytes in addition to its payload, and a writer that found the
+//! buffer full writes again when a third of it is free.
 //! Invariants: no byte beyond the peer's window or the send buffer leaves; nothing is written after
 //! the end of the stream.
 
