@@ -1,4 +1,4 @@
-//! CAKE's ACK filter reads TCP headers through the observer, whatever transmits: a link, a transmit ring, a
+//! CAKE's ACK filter reads TCP headers through the observer, with a link, a transmit ring or a
 //! shared medium, with loss or without.
 
 use crate::common::{Frame, params};
@@ -7,13 +7,13 @@ use sojourn_queue::{DropReason, Headers, Sender, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, MILLISECOND, Nanos, SECOND};
 
-/// Counts acknowledgements of one connection: each frame acknowledges its number of segments.
+/// Counts of a connection's acknowledgements; a frame acknowledges as many segments as its number.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counts {
     filtered: u32,
     lost: u32,
     delivered: u32,
-    /// The last one that arrived.
+    /// Number of the last acknowledgement that arrived.
     last: u32,
 }
 
@@ -47,7 +47,8 @@ impl Observer<Frame> for Counts {
 
 const ACKS: u32 = 4000;
 
-/// Offers an acknowledgement each millisecond to `offer`, which has time for one in five.
+/// Offers an acknowledgement each millisecond to `offer`, whose link has the capacity for one in
+/// five.
 fn offer_all(mut offer: impl FnMut(Nanos, Frame)) {
     for number in 0..ACKS {
         let frame = Frame { flow: 1, ..Frame::new(number, 66) };
@@ -55,7 +56,7 @@ fn offer_all(mut offer: impl FnMut(Nanos, Frame)) {
     }
 }
 
-/// What becomes of the acknowledgements at a station; `medium` says whether it shares one.
+/// Returns the counts of acknowledgements at a station, on a shared medium or without one.
 fn at_station(ring: u32, mut medium: Option<Medium>, netem: &str, queue: &str) -> Counts {
     let mut station =
         Station::new(&params(100_000, netem, queue), ring, Key::new(3, "link"), EPOCH);

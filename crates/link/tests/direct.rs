@@ -1,4 +1,4 @@
-//! A link in closed form is the link that works event by event.
+//! A link in closed form has the same events as a link that works event by event.
 
 use crate::common::{Frame, Log, drain, link, params, run};
 use proptest::prelude::*;
@@ -21,9 +21,9 @@ struct Case {
     delay: u64,
     queue: String,
     frames: Vec<Frame>,
-    /// How many packets are announced before the first of them comes.
+    /// Number of packets that are announced before the first of them comes.
     ahead: usize,
-    /// After how many packets the link works event by event again.
+    /// Number of packets after which the link works event by event again.
     leaves: usize,
 }
 
@@ -143,7 +143,7 @@ proptest! {
             arrive(&mut link, frames[0].at - 1, &mut log);
             arrivals.extend(frames.iter().map(|frame| link.announce(frame.clone())));
         }
-        // The last chunk is taken back in part: what comes later is brought by events.
+        // Announced packets of the last chunk are removed; they come event by event.
         let now = case.frames[case.leaves.min(case.frames.len() - 1)].at;
         let last = case.frames.chunks(case.ahead).next_back().map_or(now, |frames| frames[0].at);
         let now = now.max(last);

@@ -1,4 +1,4 @@
-//! In which order, and at which times, a discipline is called.
+//! The order and the times of the calls of a discipline.
 
 use crate::common::{Frame, Log, params};
 use proptest::prelude::*;
@@ -17,7 +17,8 @@ enum Call {
     Timer(Nanos),
 }
 
-/// Tail drop that writes down its calls, with a periodic task and a least time between packets.
+/// A tail-drop queue that records its calls, with a periodic task and a minimum time between
+/// packets.
 struct Witness {
     queue: VecDeque<(Nanos, Frame)>,
     timer: Option<Nanos>,
@@ -116,7 +117,7 @@ fn an_idle_transmitter_asks_at_once_and_again_when_it_is_done() {
     let mut link = link(0, 0);
     let mut log = Log::default();
     link.offer(ms(1), Frame::new(0, 1000), &mut log);
-    // The queue was asked in vain at 2 ms; it shows before the next arrival at the latest.
+    // The empty queue was asked at 2 ms; this call is made before the next arrival at the latest.
     link.offer(ms(9), Frame::new(1, 1000), &mut log);
     assert_eq!(
         link.queue().calls,

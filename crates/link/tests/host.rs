@@ -8,9 +8,9 @@ use sojourn_units::{EPOCH, MICROSECOND, MILLISECOND, Nanos, SECOND};
 const GBIT: u64 = 1_000_000_000;
 /// A frame of full length.
 const LENGTH: u32 = 1514;
-/// Nanoseconds that one takes at 1 Gbit/s.
+/// Nanoseconds of a full frame at 1 Gbit/s.
 const SENDING: Nanos = 12_112;
-/// Bit/s of the shapers.
+/// Rate of the shapers in bit/s.
 const RATE: u64 = 900_000_000;
 
 fn late(queue: &str, ring: u32, host: &str) -> Station<Frame> {
@@ -27,7 +27,7 @@ fn tbf(burst: u64) -> String {
     format!("tbf rate {RATE}bit burst {burst} limit 1000000000")
 }
 
-/// Offers a backlog at once, and returns the times of departures since then.
+/// Offers `frames` frames at once. Returns their times of departure.
 fn backlog(station: &mut Station<Frame>, frames: u32) -> Vec<Nanos> {
     let mut log = Log::default();
     for number in 0..frames {
@@ -37,10 +37,10 @@ fn backlog(station: &mut Station<Frame>, frames: u32) -> Vec<Nanos> {
     log.departed().into_iter().map(|(_, at)| at - EPOCH).collect()
 }
 
-/// Bit/s at which a backlog leaves.
+/// Returns the rate in bit/s at which a backlog leaves.
 fn goodput(queue: &str, ring: u32, host: &str) -> f64 {
     let departures = backlog(&mut late(queue, ring, host), 20_000);
-    // Later than the bucket that was full at the beginning.
+    // The first 1000 frames are excluded, since the bucket was full at the beginning.
     let (first, last) = (departures[1000], departures[departures.len() - 1]);
     let bits = (departures.len() - 1001) as f64 * f64::from(LENGTH) * 8.0;
     bits * SECOND as f64 / (last - first) as f64
@@ -70,25 +70,27 @@ fn a_host_that_is_never_late_changes_nothing() {
     }
 }
 
-/// A shaper whose bucket holds what a tick brings loses nothing. What a smaller one loses depends on the
-/// device too: a ring takes the whole bucket at once, and nothing more comes before the next tick.
+/// A shaper whose bucket holds the tokens of a tick loses no capacity. The loss of a smaller bucket
+/// depends on the device too: a ring takes the packets of the whole bucket at once, and no further
+/// packet before the next tick.
 #[test]
 fn a_bucket_must_hold_what_a_tick_brings() {
-    // 112500 bytes a millisecond.
+    // The rate is 112500 bytes per millisecond.
     for ring in [0, 256] {
-        // To within the tick at which the backlog ends.
+        // The tolerance is the tick in which the backlog ends.
         near(goodput(&tbf(115_000), ring, "grain 1ms"), RATE as f64, 0.004);
     }
     near(goodput(&htb(115_000), 256, "grain 1ms"), RATE as f64, 0.004);
     let per_tick = (30_000 / LENGTH * LENGTH) as f64 / 112_500.0;
     near(goodput(&tbf(30_000), 256, "grain 1ms"), RATE as f64 * per_tick, 0.02);
-    // Without a ring the end of each transmission asks for more.
+    // Without a ring the queue is also asked at the end of each transmission.
     let asked = goodput(&tbf(30_000), 0, "grain 1ms") / RATE as f64;
     assert!((0.8..0.95).contains(&asked), "{asked}");
 }
 
-/// From a device whose ring takes a whole burst, a bucket of B bytes with packets of P sends B bytes in each
-/// P/r + L, if wake-ups are late by L: the rate r if B reaches P + r L, else B / (P + r L) of it.
+/// From a device whose ring takes a whole burst, a bucket of B bytes with packets of P bytes sends
+/// B bytes in each P/r + L, if wake-ups are late by L: at the rate r if B is at least P + r L, else
+/// at r B / (P + r L).
 #[test]
 fn late_wakeups_cost_what_does_not_fit_the_bucket() {
     let lost_per = |late: Nanos| RATE as f64 / 8.0 * late as f64 / SECOND as f64;
@@ -103,7 +105,7 @@ fn late_wakeups_cost_what_does_not_fit_the_bucket() {
     }
 }
 
-/// `htb` sends while its tokens are not below 0: a packet more than the bucket holds.
+/// `htb` sends while its tokens are not below 0, so one packet more than the bucket holds.
 #[test]
 fn htb_goes_below_zero_once_a_wakeup() {
     let late = 200.0 * 112.5; // bytes in 200 us
@@ -137,7 +139,7 @@ fn a_tick_brings_as_many_packets_as_in_linux() {
     }
 }
 
-/// Whatever wakes it late, a packet that comes makes the host look at its queue.
+/// A packet that comes makes the host ask its queue, even if wake-ups are late.
 #[test]
 fn an_arrival_makes_the_host_look_at_its_queue() {
     let mut station = late(&tbf(2000), 0, "grain 10ms");
@@ -147,7 +149,7 @@ fn an_arrival_makes_the_host_look_at_its_queue() {
         run(&mut station, at, &mut log);
         Drive::offer(&mut station, at, Frame::new(number, LENGTH), &mut log);
     }
-    // Each packet finds tokens for one, and no tick has passed.
+    // There are tokens for each packet when it comes, and no tick has passed.
     assert!(log.departed().len() > 590, "{}", log.departed().len());
 }
 
@@ -161,7 +163,7 @@ fn during_a_stall_the_device_empties_its_ring_and_arrivals_wait() {
             Drive::offer(station, at, Frame::new(n, LENGTH), &mut log);
         });
     };
-    // One is sent and three are in the ring when the stall begins.
+    // When the stall begins, one packet is being sent and three are in the ring.
     let stall = EPOCH + 10 * MILLISECOND;
     offer(&mut station, stall - MICROSECOND, 0..6);
     offer(&mut station, stall, 6..14);
@@ -170,7 +172,7 @@ fn during_a_stall_the_device_empties_its_ring_and_arrivals_wait() {
     let departed: Vec<_> = log.departed();
     let at_once = departed.iter().filter(|(_, at)| *at < stall).count();
     assert_eq!(at_once, 4);
-    // Those in the ring are sent during the stall, the others after it.
+    // The packets in the ring are sent during the stall, the others after it.
     let delivered = log.delivered();
     assert_eq!(delivered[3].1, stall - MICROSECOND + 4 * SENDING);
     assert!(departed[4..].iter().all(|(_, at)| *at >= stall + MILLISECOND), "{departed:?}");
@@ -179,18 +181,20 @@ fn during_a_stall_the_device_empties_its_ring_and_arrivals_wait() {
     assert_eq!(dropped, [(11, stall), (12, stall), (13, stall)]);
 }
 
-/// A line of 1 Gbit/s behind 900 Mbit/s makes good what a stall has cost, if the bucket holds it.
+/// After a stall, a shaper of 900 Mbit/s on a line of 1 Gbit/s sends the delayed packets, as far as
+/// its bucket has tokens.
 #[test]
 fn a_stall_costs_what_does_not_fit_the_bucket() {
     let host = "stall 1ms every 20ms";
     near(goodput(&htb(115_000), 256, host), RATE as f64, 0.002);
     let small = goodput(&htb(15_000), 256, host);
-    // Of each 20 ms, 112.5 kB less the bucket are lost, or up to a packet more.
+    // In each 20 ms, tokens for 112.5 kB less the bucket are lost, and up to one packet more.
     near(small, RATE as f64 * (1.0 - (112.5 - 15.0) / 2250.0), 0.005);
 }
 
 proptest! {
-    /// A packet that has waited leaves at a tick, or right behind another one; no error adds up.
+    /// A packet that has waited leaves at a tick, or right after another packet. Delays do not
+    /// accumulate.
     #[test]
     fn wakeups_come_at_ticks(
         grain in prop::sample::select(vec![100 * MICROSECOND, MILLISECOND, 4 * MILLISECOND]),
@@ -206,7 +210,8 @@ proptest! {
             let follows = pair[1] - pair[0] <= SENDING;
             prop_assert!(pair[1] % grain == 0 || follows, "{:?} of {}", pair, grain);
         }
-        // What the bucket held, and then the rate: at most a tick late, whatever number of ticks it was.
+        // Packets leave by the bucket's tokens, then at the rate, at most a tick late after any
+        // number of ticks.
         let bytes = u64::from(frames) * u64::from(LENGTH);
         let due = bytes.saturating_sub(depth) * 8 * SECOND / RATE;
         let line = bytes * 8 * SECOND / GBIT;

@@ -1,4 +1,4 @@
-//! What the wire does to packets, against its formulas.
+//! The wire's effects on packets, compared with formulas.
 
 use crate::common::{Frame, Log, drain, link, params};
 use sojourn_link::Event;
@@ -58,7 +58,7 @@ fn gilbert_elliott_has_its_stationary_ratio_and_bursts() {
     let widened = margin(expected, n) * ((2.0 - p - r) / (p + r)).sqrt();
     assert!((ratio - expected).abs() < widened, "{ratio} for {expected} +- {widened}");
 
-    // The simple Gilbert model loses whole visits to the bad state: bursts of mean length 1/r.
+    // The simple Gilbert model loses all packets in the bad state: bursts of mean length 1/r.
     let losses = lost(&send("loss gemodel 1% 20%", 6, n));
     let bursts = 1 + losses.windows(2).filter(|w| w[1] != w[0] + 1).count();
     let mean = losses.len() as f64 / bursts as f64;
@@ -70,8 +70,8 @@ fn correlated_loss_comes_in_bursts_and_is_rarer_as_netems() {
     let n = 200_000;
     let losses = lost(&send("loss 10% 50%", 7, n));
     let ratio = losses.len() as f64 / f64::from(n);
-    // With weight 1/2 the draw is a Bernoulli-like convolution, uniform only if the last result were
-    // independent: far less mass near zero.
+    // With weight 1/2 a draw is the mean of two variables and not uniform: values near 0 are much
+    // rarer.
     assert!(ratio < 0.05, "{ratio}");
     let after_loss = losses.windows(2).filter(|w| w[1] == w[0] + 1).count() as f64;
     assert!(after_loss / losses.len() as f64 > 2.0 * ratio);
@@ -84,7 +84,7 @@ fn duplicates_arrive_twice() {
     let copies = log.times(|what| *what == Event::Duplicated).len();
     assert!((copies as f64 / f64::from(n) - 0.02).abs() < margin(0.02, n));
     assert_eq!(log.delivered().len(), n as usize + copies);
-    // Of a packet that is duplicated and lost, one arrives.
+    // Of a packet that is both duplicated and lost, one copy arrives.
     let log = send("duplicate 100% loss 100%", 8, 100);
     assert_eq!((log.delivered().len(), lost(&log).len()), (100, 100));
 }
@@ -184,12 +184,13 @@ fn reordered_packets_overtake_by_the_gap() {
 fn one_purpose_does_not_disturb_another() {
     let n = 5_000;
     let plain = lost(&send("loss 5%", 11, n));
-    // The queue's draws, jitter, corruption and reordering leave the losses as they are.
+    // The queue's draws, jitter, corruption and reordering do not change the losses.
     assert_eq!(plain, lost(&send("delay 20ms 5ms loss 5% corrupt 10% reorder 10%", 11, n)));
     assert_eq!(plain, lost(&send_through("loss 5%", "pie", 11, n)));
     assert_ne!(plain, lost(&send("loss 5%", 12, n)));
     assert_eq!(send("delay 20ms 5ms loss 5%", 11, n).0, send("delay 20ms 5ms loss 5%", 11, n).0);
-    // More loss loses what less loss lost: runs that differ in it are paired.
+    // A higher loss ratio loses all packets that the lower one loses, so runs with different ratios
+    // are paired.
     let more = lost(&send("loss 6%", 11, n));
     assert!(plain.iter().all(|number| more.contains(number)));
 }
@@ -215,11 +216,13 @@ fn the_four_states_have_their_stationary_ratio_and_bursts() {
     let expected = good * (p13 / p31 + p14);
     let losses = lost(&send("loss state 2% 25% 10% 50% 1%", 5, n));
     let ratio = losses.len() as f64 / f64::from(n);
-    // Bursts last 1/p31 losses: their number, not the packets', narrows the interval.
+    // Bursts have 1/p31 losses on average, so the number of bursts, not of packets, gives the
+    // interval.
     let widened = margin(expected, n) * (2.0f64 / p31).sqrt();
     assert!((ratio - expected).abs() < widened, "{ratio} for {expected} +- {widened}");
 
-    // Two states: bursts of mean length 1/p31. Only single losses: never two together.
+    // With p13 and p31 only, bursts have a mean length of 1/p31. With p14 only, no two losses
+    // follow each other.
     let losses = lost(&send("loss state 1% 20%", 6, n));
     let bursts = 1 + losses.windows(2).filter(|w| w[1] != w[0] + 1).count();
     let mean = losses.len() as f64 / bursts as f64;
@@ -317,14 +320,15 @@ fn jitter_before_a_rate_does_not_reorder() {
 
 #[test]
 fn packets_beyond_the_limit_are_lost() {
-    // Ten on the wire for 10 ms, then ten more.
+    // The limit is reached twice: each packet is on the wire for 10 ms, and 20 packets come at 1 ms
+    // intervals.
     let log = send("delay 10ms limit 5", 1, 20);
     assert_eq!(lost(&log), [5, 6, 7, 8, 9, 15, 16, 17, 18, 19]);
     // A bottleneck of 100 packets a second that holds three packets.
     let log = send("rate 80kbit limit 3", 1, 30);
     let arrived: Vec<_> = log.delivered().iter().map(|(number, _)| *number).collect();
     assert_eq!(arrived, [0, 1, 2, 10, 20]);
-    // Where the link has a rate of its own, the wire is looked at when the transmission ends.
+    // If the link has a rate of its own, the limit is checked when the transmission ends.
     let mut log = Log::default();
     let mut link = link(&params(8_000_000, "delay 3ms limit 3", "pfifo limit 100"), 1);
     for number in 0..20 {
@@ -334,27 +338,27 @@ fn packets_beyond_the_limit_are_lost() {
     assert!(lost(&log).is_empty());
 }
 
-/// `netem_dequeue` and `get_slot_next`, run by hand: packets come each millisecond. The one at 1 ms finds
-/// that the slot of 0 ms is over, and the next one is 10 ms from then.
+/// `netem_dequeue` and `get_slot_next`, computed by hand. Packets come each millisecond. At the
+/// packet of 1 ms the slot of 0 ms is over, and the next slot is 10 ms later.
 #[test]
 fn packets_gather_for_their_slot() {
     const MS: Nanos = MILLISECOND;
     let slots = |netem: &str| -> Vec<(u32, Nanos)> {
         arrivals(netem, MS, &[100; 25]).iter().map(|(n, at)| (*n, at / MS)).collect()
     };
-    // The first packet finds the slot that is open from the beginning.
+    // The first packet arrives in the first slot, which is open from the beginning.
     let open = slots("slot 10ms packets 1");
     assert_eq!(open[..4], [(0, 0), (1, 10), (2, 20), (3, 30)]);
     let five = slots("slot 10ms packets 5");
     let times: Vec<Nanos> = five.iter().map(|(_, at)| *at).collect();
     assert_eq!(times[..7], [0, 11, 11, 11, 11, 11, 21]);
     assert_eq!(five.iter().map(|(n, _)| *n).collect::<Vec<_>>(), (0..25).collect::<Vec<_>>());
-    // 250 bytes let three packets of 100 through: the last of them uses the rest.
+    // A slot of 250 bytes admits three packets of 100 bytes: the third uses the last bytes.
     let bytes = slots("slot 10ms bytes 250");
     assert_eq!(bytes[0], (0, 0));
     let times: Vec<_> = bytes[1..7].iter().map(|(_, at)| *at).collect();
     assert_eq!(times, [11, 11, 11, 21, 21, 21]);
-    // Nothing is lost or left, whatever the times between slots are.
+    // No packet is lost or remains, for any times between slots.
     for netem in [
         "slot 1ms 30ms",
         "delay 5ms 3ms slot 2ms 4ms packets 2",

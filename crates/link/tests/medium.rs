@@ -1,4 +1,4 @@
-//! Stations on one shared medium: who sends when, how much it carries, who is given up.
+//! Stations on one shared medium: times of transmissions, carried frames, and frames given up.
 
 use crate::common::{Frame, params};
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ const GBIT: u64 = 1_000_000_000;
 /// A frame with 1400 B of TCP payload: IP and TCP headers with timestamps, Ethernet header.
 const LENGTH: u32 = 1400 + 52 + 14;
 
-/// Stations, and what each of them did, in order.
+/// Stations on a medium, with the events of each in order.
 struct Bus {
     stations: Vec<Station<Frame>>,
     medium: Medium,
@@ -88,7 +88,7 @@ impl Bus {
         self.stations.iter().for_each(Station::assert_conserved);
     }
 
-    /// Keeps `backlog` frames at every station for a while, refilled every millisecond.
+    /// Keeps `backlog` frames at every station for `length`, refilled every millisecond.
     fn saturate(&mut self, backlog: u32, length: Nanos) {
         let mut number = 0;
         for step in 0..length / MILLISECOND {
@@ -113,8 +113,9 @@ fn wire(netem: &str) -> Params {
     params(2 * GBIT, netem, "pfifo limit 1000")
 }
 
-/// What ns-3 3.37 carries with everyone's device queue full, five runs of 10 s: stations, then frames,
-/// backoffs and frames given up a second. Its frames are 4 B longer, by the FCS.
+/// Results of ns-3 3.37 with all device queues full, from five runs of 10 s: number of stations,
+/// then frames carried, backoffs and frames given up per second. Its frames are 4 B longer, by the
+/// FCS.
 const NS3: [(usize, f64, f64, f64); 4] = [
     (1, 744.7, 7940.0, 0.0),
     (2, 827.8, 10_601.0, 0.0),
@@ -153,7 +154,7 @@ fn frames_follow_each_other_and_arrive_after_transmission_and_propagation() {
     let mut sent: Vec<(Nanos, u32)> = bus.logs.iter().flat_map(|l| l.departed.clone()).collect();
     sent.sort_unstable();
     assert!(sent.len() > 5000);
-    // Each begins when the one before has arrived.
+    // Each transmission begins after the frame before has arrived.
     assert!(sent.windows(2).all(|w| w[1].0 > w[0].0 + takes + 100 * MICROSECOND));
     for log in &bus.logs {
         let arrivals: Vec<_> =
@@ -171,10 +172,11 @@ fn a_station_alone_waits_for_the_frame_before_and_the_gap() {
         bus.offer(0, EPOCH, Frame::new(number, 1000));
     }
     bus.run(EPOCH + SECOND);
-    // 800 us a frame; then 12 bytes' gap, 9.6 us, which is longer than the frame's propagation.
+    // A frame takes 800 us; then comes the gap of 12 bytes, 9.6 us, which is longer than the
+    // propagation.
     let starts: Vec<_> = bus.logs[0].departed.iter().map(|(at, _)| at - EPOCH).collect();
     assert_eq!(starts, [0, 809_600, 1_619_200]);
-    // With a propagation of 100 us the next attempt fails, and one follows every slot.
+    // With a propagation delay of 100 us the next attempt fails, and another follows in every slot.
     let mut bus = Bus::new(1, &params(10_000_000, "delay 100us", "pfifo limit 9"), access, 1);
     for number in 0..2 {
         bus.offer(0, EPOCH, Frame::new(number, 1000));
@@ -210,7 +212,7 @@ fn a_frame_is_given_up_after_its_last_attempt() {
             station.begun() + station.link().ledger().abandoned,
             station.link().ledger().departed
         );
-        // Forty backoffs of at most 999 slots, the first ten far shorter.
+        // There are forty backoffs of at most 999 slots; the first ten are far shorter.
         for &(at, number) in &log.abandoned {
             let before =
                 log.departed.iter().rev().find(|(_, n)| *n < number).map_or(EPOCH, |d| d.0);
@@ -218,7 +220,7 @@ fn a_frame_is_given_up_after_its_last_attempt() {
             assert!(at - began < 34 * MILLISECOND, "{}", at - began);
         }
     }
-    // Without any retry, whoever finds it busy gives up at once.
+    // Without retries, a station that finds the medium busy gives its frame up at once.
     let access = csma::Params { retries: 0, ..access };
     let mut bus = Bus::new(2, &wire("delay 1ms"), access, 5);
     bus.offer(0, EPOCH, Frame::new(0, LENGTH));
@@ -235,7 +237,8 @@ fn a_ring_waits_outside_the_queue() {
         bus.offer(0, EPOCH, Frame::new(number, LENGTH));
     }
     bus.offer(1, EPOCH, Frame::new(200, LENGTH));
-    // One is sent and a hundred are in the ring; the other station's has left its queue, too.
+    // One frame is being sent and a hundred are in the ring; the other station's frame has left its
+    // queue too.
     assert_eq!(bus.stations[0].link().backlog().packets, 49);
     assert_eq!(bus.stations[1].link().backlog().packets, 0);
     assert_eq!((bus.stations[1].in_flight(), bus.logs[1].departed.len()), (1, 1));
@@ -253,7 +256,7 @@ struct Case {
     ring: u32,
     access: csma::Params,
     seed: u64,
-    /// Gap to the arrival before, station, length.
+    /// Arrivals: time since the arrival before, station, length in bytes.
     arrivals: Vec<(Nanos, usize, u32)>,
 }
 
@@ -312,8 +315,8 @@ impl Case {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Every frame ends somewhere, and nothing is left behind: no station waits for ever. (That two
-    /// transmissions never overlap the medium asserts itself.)
+    /// Every frame is delivered, dropped or given up, and no station waits for ever. (The medium
+    /// itself asserts that two transmissions never overlap.)
     #[test]
     fn nothing_is_lost_and_nothing_waits_for_ever(case in cases()) {
         let bus = case.run();

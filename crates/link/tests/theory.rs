@@ -15,13 +15,13 @@ const PACKETS: u32 = 40_000;
 /// Student's t for 23 degrees of freedom, 99.9 %.
 const T: f64 = 3.768;
 
-/// Times of arrival and departure of each packet, and what was seen on the way.
+/// Times of arrival of the packets, and statistics of the system.
 #[derive(Default)]
 struct Station {
     arrivals: Vec<Nanos>,
-    /// From arrival to the end of service.
+    /// Sum of the times from arrival to the end of service.
     stay: f64,
-    /// From arrival to the start of service.
+    /// Sum of the times from arrival to the start of service.
     wait: f64,
     served: u64,
     refused: u64,
@@ -80,7 +80,7 @@ impl Observer<Frame> for Station {
     }
 }
 
-/// One run with Poisson arrivals at `load` and the given lengths.
+/// Runs Poisson arrivals at `load` with lengths from `service`.
 fn run(seed: u64, load: f64, service: Distribution, limit: u32, beyond: f64) -> Station {
     let key = Key::new(seed, "theory");
     let (mut gaps, mut lengths) = (key.stream("gap"), key.stream("length"));
@@ -128,7 +128,7 @@ fn m_m_1() {
             let s = run(seed, load, EXPONENTIAL, 1_000_000, stay);
             s.stays_beyond as f64 / s.served as f64
         });
-        // Poisson arrivals see time averages: the system is idle for 1 - rho of them.
+        // Poisson arrivals see time averages: a share of 1 - rho finds the system idle.
         check("idle", 1.0 - load, |seed| {
             let s = run(seed, load, EXPONENTIAL, 1_000_000, 0.0);
             s.found_idle as f64 / f64::from(PACKETS)
@@ -172,7 +172,7 @@ fn m_m_1_k() {
             let power = |n: i32| libm::pow(load, f64::from(n));
             (1.0 - load) * power(k) / (1.0 - power(k + 1))
         };
-        // One of the K is in service.
+        // One of the K packets is in service.
         check("loss", expected, |seed| {
             let s = run(seed, load, EXPONENTIAL, k as u32 - 1, 0.0);
             s.refused as f64 / f64::from(PACKETS)

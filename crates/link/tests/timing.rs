@@ -1,4 +1,4 @@
-//! When things happen: theoretical times, ties, late callers, rate, order, change.
+//! The times of events: theoretical times, ties, late callers, rates, order, changes.
 
 use crate::common::{Drive, Frame, Log, SHAPER, all_queues, drain, link, params, run, station};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use sojourn_queue::{DropReason, Ecn, Return};
 use sojourn_units::{EPOCH, MICROSECOND, MILLISECOND, Nanos, Rate, SECOND};
 
 const MBIT: u64 = 1_000_000;
-/// Time on the link of a full frame at 10 Mbit/s.
+/// Transmission time of a full frame at 10 Mbit/s.
 const FULL: Nanos = 1_211_200;
 
 #[test]
@@ -143,7 +143,8 @@ fn a_change_of_rate_takes_effect_with_the_next_transmission() {
     );
 }
 
-/// Ten full frames at once over a link of 10 Mbit/s that has ten times the rate from `at` on.
+/// Returns the arrivals of ten full frames, offered at once to a link of 10 Mbit/s with ten times
+/// this rate from `at` on.
 fn ends_with_a_change(at: Nanos, ring: u32) -> Vec<Nanos> {
     let slow = params(10 * MBIT, "delay 1ms", "pfifo limit 100");
     let fast = params(100 * MBIT, "delay 1ms", "pfifo limit 100");
@@ -288,8 +289,8 @@ fn jitter_may_begin_and_end_while_packets_are_on_the_wire() {
     assert!(arrivals.windows(2).any(|w| w[0].0 > w[1].0));
 }
 
-/// A shaper slower than its link: packets leave at its pace, whatever wakes the link meanwhile, and the
-/// link rests between them.
+/// With a shaper slower than its link, packets leave at the shaper's rate, regardless of calls
+/// meanwhile, and the link is idle between them.
 #[test]
 fn a_shaper_holds_packets_back() {
     let mut log = Log::default();
@@ -300,7 +301,7 @@ fn a_shaper_holds_packets_back() {
     drain(&mut link, &mut log);
     let departed = log.departed();
     assert_eq!(departed.len(), 1000);
-    // 1500 bytes take 2/3 ms at 18 Mbit/s; the shaper's pace is rounded to 34 bits.
+    // 1500 bytes take 2/3 ms at 18 Mbit/s; the shaper rounds its rate to 34 bits.
     for (place, (_, at)) in departed.iter().enumerate() {
         let due = EPOCH + place as Nanos * 2 * MILLISECOND / 3;
         assert!(at.abs_diff(due) <= 1 + place as Nanos, "{place}: {at}, due {due}");
@@ -329,7 +330,7 @@ fn a_ring_takes_packets_out_of_the_queue_ahead_of_time() {
     let verdicts: Vec<_> = (0..5)
         .map(|number| station.offer(EPOCH, Frame::new(number, 1514), None, &mut log))
         .collect();
-    // One is sent, two wait in the ring, one in the queue; for the fifth there is no room.
+    // One packet is being sent, two wait in the ring and one in the queue; the fifth is dropped.
     assert_eq!(verdicts[4], Return::Drop);
     assert!(verdicts[..4].iter().all(|verdict| *verdict == Return::Success));
     assert_eq!((station.link().backlog().packets, station.in_flight()), (1, 3));
@@ -359,7 +360,7 @@ fn a_transmission_counts_in_proportion_to_its_progress() {
         let now = EPOCH + step * FULL / 10;
         link.advance(now, &mut log);
         with_ring.advance(now, None, &mut log);
-        // The second frame begins at the rate before, and ends so.
+        // The second frame begins and ends at the old rate.
         if step == 15 {
             link.set_wire(now, &slower, &mut log);
             with_ring.set_wire(now, &slower, None, &mut log);
@@ -414,7 +415,7 @@ struct Case {
     ring: Option<u32>,
     queue: String,
     seed: u64,
-    /// Gap to the arrival before, length, ECN-capable.
+    /// Arrivals: time since the arrival before, length in bytes, whether ECN-capable.
     arrivals: Vec<(Nanos, u32, bool)>,
     /// How late `advance` is called after each arrival, if at all.
     wakes: Vec<Option<Nanos>>,
@@ -472,7 +473,7 @@ impl Case {
         })
     }
 
-    /// Every event at its time.
+    /// Runs every event at its time.
     fn punctual(&self) -> Log {
         let mut log = Log::default();
         let mut link = self.link();
@@ -485,7 +486,7 @@ impl Case {
         log
     }
 
-    /// Wakes come when they come, as on a loaded machine.
+    /// Calls `advance` late, as on a loaded machine.
     fn late(&self) -> Log {
         let mut log = Log::default();
         let mut link = self.link();
@@ -499,7 +500,8 @@ impl Case {
             }
             link.assert_conserved();
         }
-        // All have arrived within 45 s; a discipline with a timer would be asked for hours otherwise.
+        // All packets arrive within 45 s. Without this call the timers of a discipline would run
+        // for hours of virtual time.
         link.advance(EPOCH + 60 * SECOND, &mut log);
         drain(link.as_mut(), &mut log);
         log
@@ -533,8 +535,8 @@ proptest! {
         prop_assert_eq!(case.arrivals.len() + count(|w| *w == Event::Duplicated), ends);
     }
 
-    /// No window carries more than the rate allows and one frame, and the link never idles while
-    /// a packet waits (unless the discipline is a shaper).
+    /// No interval carries more than the rate allows plus one frame, and the link is never idle
+    /// while a packet waits (unless the discipline shapes).
     #[test]
     fn the_rate_holds_and_work_is_conserved(mut case in cases()) {
         case.ring = None;

@@ -1,5 +1,5 @@
-//! Links that follow a trace of delivery opportunities, against the replay of such traces written down
-//! plainly: at each opportunity, in order, what is queued is cut into it.
+//! Links that follow a trace of delivery opportunities, compared with a plain replay: each
+//! opportunity carries queued bytes, in order.
 
 use crate::common::{Frame, Log, drain, params, run};
 use proptest::prelude::*;
@@ -21,7 +21,8 @@ fn trace(opportunities: &[u32]) -> Trace {
     Trace::new(opportunities, 1500).unwrap()
 }
 
-/// When packets, offered at these times after the start, leave the queue and are through.
+/// Returns when packets, offered at these times after the start, leave the queue and end their
+/// transmission.
 fn offer(trace: &Trace, packets: &[(Nanos, u32)]) -> (Vec<Nanos>, Vec<Nanos>) {
     let mut log = Log::default();
     let mut link = link(trace, "pfifo limit 10000");
@@ -38,7 +39,8 @@ fn offer(trace: &Trace, packets: &[(Nanos, u32)]) -> (Vec<Nanos>, Vec<Nanos>) {
 
 #[test]
 fn an_opportunity_is_for_small_packets_or_a_part_of_a_large_one() {
-    // 1000 and 500 fill the first; 4000 needs two and two thirds, whose rest takes the last.
+    // 1000 and 500 bytes fill the first opportunity; 4000 bytes need two and two thirds, whose rest
+    // the last packets use.
     let packets = [(0, 1000), (0, 500), (0, 4000), (0, 500), (0, 1)];
     let (left, through) = offer(&trace(&[2, 4, 6, 8, 10]), &packets);
     assert_eq!(left, [2, 2, 4, 8, 10].map(|ms| ms * MS));
@@ -49,7 +51,7 @@ fn an_opportunity_is_for_small_packets_or_a_part_of_a_large_one() {
 fn what_is_not_used_is_lost() {
     let packets = [(0, 100), (2 * MS, 1500), (3 * MS, 1500), (21 * MS, 60)];
     let (left, _) = offer(&trace(&[2, 4, 10]), &packets);
-    // That of 2 ms comes too late for it; from 10 ms the trace begins again.
+    // The packet of 2 ms comes too late for its opportunity; at 10 ms the trace begins again.
     assert_eq!(left, [2, 4, 10, 22].map(|ms| ms * MS));
 }
 
@@ -123,7 +125,8 @@ fn a_link_may_begin_and_cease_to_follow_a_trace() {
     for number in 0..8 {
         link.offer(EPOCH, Frame::new(number, 1500), &mut log);
     }
-    // Within the third packet, and later while waiting for an opportunity.
+    // The changes come during the third packet, and later while the transmitter waits for an
+    // opportunity.
     run(&mut link, EPOCH + 5 * MS / 2, &mut log);
     link.set_wire(EPOCH + 5 * MS / 2, &followed, &mut log);
     run(&mut link, EPOCH + 25 * MS, &mut log);
@@ -137,7 +140,7 @@ fn a_link_may_begin_and_cease_to_follow_a_trace() {
     assert!(capacity.used <= capacity.offered);
 }
 
-/// The replay in plain words. Arrivals at the time of an opportunity come after it.
+/// A plain replay of a trace. Arrivals at the time of an opportunity come after it.
 fn replay(opportunities: &[u32], packets: &[(Nanos, u32)]) -> (Vec<Nanos>, Vec<Nanos>) {
     let (mut left, mut through) = (Vec::new(), Vec::new());
     let mut in_transit = 0;

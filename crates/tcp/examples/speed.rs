@@ -1,7 +1,8 @@
-//! Nanoseconds a delivered segment costs, sender and receiver together.
+//! Measures the nanoseconds per delivered segment, sender and receiver together.
 //!
-//! `cargo run --release -p sojourn-tcp --example speed [SEGMENTS [NAME]]`; on a busy machine count
-//! instructions instead: `valgrind --tool=none` or `callgrind` on the binary, two sizes apart.
+//! `cargo run --release -p sojourn-tcp --example speed [SEGMENTS [NAME]]`; on a busy machine
+//! compare the instructions of two runs with different `SEGMENTS` instead, counted by `valgrind
+//! --tool=callgrind`.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -14,8 +15,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Nanoseconds this process has run: on Linux user time (in ticks of 10 ms), which neighbours do not
-/// lengthen much.
+/// Returns the nanoseconds that this process has run: on Linux its user time, in ticks of 10 ms,
+/// which other processes hardly change.
 fn clock(since: Instant) -> u64 {
     std::fs::read_to_string("/proc/self/stat")
         .ok()
@@ -23,7 +24,7 @@ fn clock(since: Instant) -> u64 {
         .map_or_else(|| since.elapsed().as_nanos() as u64, |ticks| ticks * 10_000_000)
 }
 
-/// A segment takes this long at the bottleneck.
+/// Transmission time of a segment at the bottleneck.
 const GAP: Nanos = 12_112;
 
 struct Run {
@@ -40,7 +41,8 @@ fn drain(end: &mut Connection, now: Nanos, out: &mut VecDeque<(Nanos, Segment)>,
     }
 }
 
-/// `loss`: one in so many data segments; the queue holds `limit` segments.
+/// Runs a transfer of `segments` segments. One of `loss` data segments is lost; the queue holds
+/// `limit` segments.
 fn run(text: &str, delay: Nanos, limit: u64, loss: u64, segments: u64) -> Run {
     let params = Arc::new(Params::parse(text).unwrap());
     let mut now = EPOCH;

@@ -5,7 +5,7 @@
 //! Idea: sequence numbers are 64 bits wide and start at 0 with the SYN, so byte `i` of the stream
 //! has number `i + 1` and nothing wraps; the window is in bytes, already scaled. SACK blocks are
 //! kept relative to the acknowledgement, so that a segment stays small and is copied, not shared.
-//! Invariants: at most four SACK blocks, three beside timestamps; [`Segment::wire_len`] is the
+//! Invariants: at most four SACK blocks, three next to timestamps; [`Segment::wire_len`] is the
 //! length of the segment as an Ethernet frame with IPv4 and without FCS.
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What whole connections do over a link with a queue.
+//! The behaviour of whole connections over a link with a queue.
 
 use crate::pipe::{Fate, Pipe};
 use sojourn_tcp::Phase;
@@ -6,7 +6,7 @@ use sojourn_units::{MILLISECOND, Nanos, SECOND};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Goodput in bit/s over `span`, after `warm`.
+/// Returns the goodput in bit/s over `span`, after a warm-up of `warm`.
 fn goodput(pipe: &mut Pipe, warm: Nanos, span: Nanos) -> f64 {
     pipe.run(warm);
     let before = pipe.ends[1].bytes_delivered();
@@ -14,7 +14,7 @@ fn goodput(pipe: &mut Pipe, warm: Nanos, span: Nanos) -> f64 {
     (pipe.ends[1].bytes_delivered() - before) as f64 * 8e9 / span as f64
 }
 
-/// A full frame is 1514 bytes and carries 1448.
+/// Share of payload in a full frame: 1448 of 1514 bytes.
 const FULL: f64 = 1448.0 / 1514.0;
 
 #[test]
@@ -25,13 +25,14 @@ fn every_control_fills_a_link() {
         pipe.ends[0].write_unlimited();
         let share = goodput(&mut pipe, 5 * SECOND, 30 * SECOND) / (20e6 * FULL);
         println!("{text}: {share:.3}");
-        // What a hole held back may come all at once: a queue more.
+        // A filled hole may deliver up to a queue of data at once.
         assert!(share > least && share < 1.002, "{text}: {share}");
     }
 }
 
-/// Classic `HyStart` leaves while the queue builds. `HyStart++` sees it only in the first ACKs of the
-/// next round, and then still grows by a quarter a round: it needs a queue that holds a round.
+/// Classic `HyStart` ends slow start while the queue grows. `HyStart++` detects the queue only in
+/// the first ACKs of the next round, and then still grows by a quarter per round, so it needs a
+/// queue for the data of a round.
 #[test]
 fn hystart_leaves_slow_start_before_the_queue_overflows() {
     let dropped = |words: &str, limit: usize| {
@@ -49,17 +50,17 @@ fn hystart_leaves_slow_start_before_the_queue_overflows() {
 
 #[test]
 fn the_receive_window_follows_the_rate() {
-    // 100 Mbit/s and 100 ms: 1.25 MB in flight, twenty times the first window.
+    // 100 Mbit/s and 100 ms need 1.25 MB in flight, twenty times the initial receive window.
     let mut pipe = Pipe::simple("cubic", "100mbit", 50 * MILLISECOND, 1000);
     pipe.ends[0].write_unlimited();
     let share = goodput(&mut pipe, 4 * SECOND, 4 * SECOND) / (100e6 * FULL);
     assert!(share > 0.98, "{share}");
-    // Without scaling it cannot pass 65535 bytes a round trip.
+    // Without window scaling at most 65535 bytes arrive per round-trip time.
     let mut pipe = Pipe::simple("cubic window_scaling off", "100mbit", 50 * MILLISECOND, 1000);
     pipe.ends[0].write_unlimited();
     let rate = goodput(&mut pipe, 4 * SECOND, 4 * SECOND);
     assert!(rate <= 65_535.0 * 80.0 && rate > 0.9 * 65_535.0 * 80.0, "{rate}");
-    // A fixed window is that window a round trip.
+    // With a fixed window, one window arrives per round-trip time.
     let mut pipe = Pipe::simple(
         "cubic memory payload autotune off rwnd 144800b",
         "100mbit",
@@ -69,7 +70,7 @@ fn the_receive_window_follows_the_rate() {
     pipe.ends[0].write_unlimited();
     let rate = goodput(&mut pipe, 4 * SECOND, 4 * SECOND);
     assert!((rate / (144_800.0 * 80.0) - 1.0).abs() < 0.03, "{rate}");
-    // As memory it is the share of payload in a frame: 160/256 of 1448 in 2304 bytes.
+    // In memory, the window is the share of payload in a frame, 1448 of 2304 bytes or 160/256.
     let words = "cubic memory truesize autotune off rwnd 230400b frame_memory 2304b";
     let mut pipe = Pipe::simple(words, "100mbit", 50 * MILLISECOND, 1000);
     pipe.ends[0].write_unlimited();
@@ -90,7 +91,7 @@ fn delayed_acks_halve_the_acks() {
     assert!(each > 0.98 && (0.48..0.56).contains(&second) && (0.23..0.33).contains(&fourth));
 }
 
-/// How many data segments leave together with the one before, as a share of all.
+/// Returns the share of data segments that leave at the same time as the segment before.
 fn together(words: &str, rate: &str) -> f64 {
     let text = format!("reno {words} autotune off rwnd 100kb");
     let mut pipe = Pipe::simple(&text, rate, 50 * MILLISECOND, 1000);
@@ -108,8 +109,8 @@ fn together(words: &str, rate: &str) -> f64 {
     count as f64 / total as f64
 }
 
-/// Pacing spreads a window over the round trip: no two data segments of a paced sender leave
-/// together once there is a round-trip time, or two by two in super-packets.
+/// Pacing spreads a window over the round-trip time: once this is known, data segments leave one by
+/// one, or two by two in super-packets.
 #[test]
 fn pacing_spreads() {
     assert!(together("pacing off tso off", "1gbit") > 0.4);
@@ -117,7 +118,8 @@ fn pacing_spreads() {
     assert!((0.45..0.55).contains(&together("pacing on", "1gbit")));
 }
 
-/// A super-packet holds about a millisecond at 1.2 times the window's rate, and is waited for as long.
+/// A super-packet has about a millisecond of data at 1.2 times cwnd per round-trip time, and the
+/// sender waits as long to fill it.
 #[test]
 fn super_packets_hold_a_millisecond() {
     let burst = |words: &str, rate: &str, window: &str| {
@@ -136,15 +138,15 @@ fn super_packets_hold_a_millisecond() {
         let (_, bursts, segments) = *runs.borrow();
         segments as f64 / bursts as f64
     };
-    // 100 Mbit/s times 1.2 for 2^-10 s are ten segments.
+    // 1.2 times 100 Mbit/s for 2^-10 s is ten segments.
     let (off, on) = (burst("tso off", "100mbit", "2mb"), burst("", "100mbit", "2mb"));
     assert!(off < 2.6 && (6.0..11.0).contains(&on), "{off} {on}");
-    // At 10 Mbit/s acknowledgements are more than a millisecond apart: nothing waits.
+    // At 10 Mbit/s acknowledgements are more than a millisecond apart, so the sender does not wait.
     let (off, on) = (burst("tso off", "10mbit", "200kb"), burst("", "10mbit", "200kb"));
     assert!((on - off).abs() < 0.1, "{off} {on}");
 }
 
-/// A burst of losses in a large window is repaired without a timeout, in about a round trip.
+/// A burst of losses in a large window is repaired without a timeout, in a few round-trip times.
 #[test]
 fn a_large_window_recovers() {
     for words in ["", "rack off", "profile rfc"] {
@@ -157,7 +159,7 @@ fn a_large_window_recovers() {
         let mut data = 0u64;
         pipe.paths[0].fate = Box::new(move |_, segment| {
             data += u64::from(segment.len > 0);
-            // One in seven of 3000, well within slow start.
+            // One in seven of 3000 segments is lost, early in slow start.
             if (5_000..8_000).contains(&data) && data.is_multiple_of(7) {
                 Fate::Drop
             } else {
@@ -177,8 +179,8 @@ fn a_large_window_recovers() {
     }
 }
 
-/// Reordering of less than a quarter of a round trip costs RACK (and undo) nothing for long, while
-/// counting duplicates keeps halving the window.
+/// Reordering by less than a quarter of a round-trip time hardly slows down RACK with undo, while
+/// the counting of duplicate ACKs halves cwnd again and again.
 #[test]
 fn rack_bears_reordering() {
     let rate = |words: &str| {
@@ -196,7 +198,7 @@ fn rack_bears_reordering() {
     assert!(rack > 0.95 && counted < 0.8 * rack);
 }
 
-/// Two connections both ways: data in both directions shares segments with acknowledgements.
+/// Data flows in both directions of a connection, so data segments carry acknowledgements.
 #[test]
 fn both_directions_at_once() {
     let mut pipe = Pipe::simple("cubic", "10mbit", 10 * MILLISECOND, 50);

@@ -1,4 +1,4 @@
-//! What must hold under any loss, duplication and reordering.
+//! Properties that hold under any loss, duplication and reordering.
 
 use crate::pipe::{Draws, Fate, Pipe};
 use proptest::prelude::*;
@@ -65,7 +65,7 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
-    /// Every byte arrives once and in order, both ends close, and neither ever waits for nothing.
+    /// Every byte arrives once and in order, and both ends finish and close.
     #[test]
     fn all_arrives_and_all_ends(
         text in words(),
@@ -119,7 +119,7 @@ proptest! {
         prop_assert!(trace() == trace());
     }
 
-    /// A closed window opens again, even if the news of it is lost.
+    /// A closed window opens again, even if the acknowledgement that announces it is lost.
     #[test]
     fn a_closed_window_opens(
         text in words(),

@@ -6,15 +6,15 @@
 use crate::pipe::{Draws, Fate, Pipe};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
-/// Which segments are lost.
+/// The data segments that are lost.
 #[derive(Clone, Copy)]
 enum Losses {
-    /// Every `1/p`-th, and one of that number at the beginning (if not 0).
+    /// Every `1/p`-th segment, and the segment with this number (0 for none).
     Periodic(u64),
     Random,
 }
 
-/// Mean window in segments: delivered in a round-trip time.
+/// Returns the mean window in segments: the segments delivered in a round-trip time.
 fn window(text: &str, rtt: Nanos, period: u64, losses: Losses, seconds: u64) -> f64 {
     let mut pipe = Pipe::simple(text, "", rtt / 2, 0);
     let mut draws = Draws(20_260_101);
@@ -44,8 +44,8 @@ fn near(found: f64, expected: f64, tolerance: f64, what: &str) {
 
 const EACH: &str = "delack_timeout 0";
 
-/// The formula has no round of recovery, in which the window is halved and does not grow: one round
-/// of W/2 + 1.
+/// The formula omits the round of recovery, in which the window does not grow: one of W/2 + 1
+/// rounds.
 #[test]
 fn reno_follows_mathis() {
     for (period, tolerance) in [(200, 0.13), (1000, 0.06), (5000, 0.03)] {
@@ -56,7 +56,7 @@ fn reno_follows_mathis() {
     }
 }
 
-/// Without byte counting, one ACK for two segments halves the slope: b = 2.
+/// Without byte counting, one ACK for two segments halves the growth: b = 2.
 #[test]
 fn reno_with_delayed_acks_and_ack_counting() {
     let expected = (0.75 * 1000.0f64).sqrt();
@@ -65,7 +65,7 @@ fn reno_with_delayed_acks_and_ack_counting() {
     near(found, expected, 0.08, "reno, b = 2, every 1000th lost");
 }
 
-/// PFTK with its timeouts, which random losses cause; RFC 5348's form, T0 = the RTO.
+/// PFTK's formula in RFC 5348's form, with T0 = RTO: random losses cause timeouts.
 #[test]
 fn reno_follows_pftk_under_random_loss() {
     for (period, tolerance) in [(50u64, 0.25), (200, 0.20), (1000, 0.20)] {
@@ -83,9 +83,9 @@ fn reno_follows_pftk_under_random_loss() {
 }
 
 /// RFC 9438, section 5: the cubic region (long round trip, rare loss). The model behind the formula
-/// has neither fast convergence nor the Reno-friendly region. Under strictly periodic loss the
-/// plateau makes every window near the formula's almost a fixed point, so where it settles depends
-/// on how it came there: hence the tolerance. (`control` tests the function itself, to a segment.)
+/// has neither fast convergence nor the Reno-friendly region. Under strictly periodic loss every
+/// window near that of the formula is almost a fixed point, because of the plateau; the final
+/// window depends on the beginning. This is the reason for the tolerance.
 #[test]
 fn cubic_follows_its_response_function() {
     for (rtt, period) in [(100, 10_000u64), (200, 10_000), (100, 30_000)] {
@@ -98,7 +98,7 @@ fn cubic_follows_its_response_function() {
     }
 }
 
-/// RFC 9438, section 4.3: with a short round trip, Reno's window.
+/// RFC 9438, section 4.3: with a short round-trip time, CUBIC has Reno's window.
 #[test]
 fn cubic_is_reno_friendly() {
     let expected = (1.5 * 1000.0f64).sqrt();
@@ -107,7 +107,8 @@ fn cubic_is_reno_friendly() {
     near(found, expected, 0.12, "cubic in the Reno-friendly region");
 }
 
-/// Goodput over 10 Mbit/s and 40 ms under random loss, and the share of what was sent that was lost.
+/// Returns the goodput in bit/s at 10 Mbit/s and 40 ms under random loss, and the lost share of the
+/// sent segments.
 fn over_loss(words: &str, loss: f64, limit: usize) -> (f64, f64) {
     let mut pipe = Pipe::simple(words, "10mbit", 20 * MILLISECOND, limit);
     let mut draws = Draws(5);
@@ -123,7 +124,7 @@ fn over_loss(words: &str, loss: f64, limit: usize) -> (f64, f64) {
     (rate, share)
 }
 
-/// BBR does not take random loss for congestion: it fills a 10 Mbit/s link at 2 %.
+/// BBR does not respond to random loss: it fills a 10 Mbit/s link at 2 % loss.
 #[test]
 fn bbr_ignores_random_loss() {
     let (rate, _) = over_loss("bbr", 0.02, 100);
@@ -131,8 +132,8 @@ fn bbr_ignores_random_loss() {
     near(rate, expected, 0.08, "bbr at 2 % loss, bit/s");
 }
 
-/// BBR version 3 bears less than its threshold of 2 %, gives way above it, and loses little where the
-/// buffer is a quarter of the bandwidth-delay product, in which version 1 loses much.
+/// BBR version 3 keeps its rate at losses below its threshold of 2 % and lowers it above. With a
+/// buffer of a quarter of the bandwidth-delay product it loses little, while version 1 loses much.
 #[test]
 fn bbr3_bears_loss_below_its_threshold() {
     let full = 10e6 * 1448.0 / 1514.0;
@@ -161,13 +162,14 @@ fn dctcp_holds_the_queue_at_the_threshold() {
     let rate = (pipe.ends[1].bytes_delivered() - before) as f64 * 8.0 / 3.0;
     near(rate, 100e6 * 1448.0 / 1514.0, 0.03, "dctcp, bit/s");
     assert!(pipe.paths[0].marked > 0 && pipe.paths[0].dropped < 100);
-    // 2 ms and at most twice the threshold of 10 frames of 121 us.
+    // SRTT is 2 ms of propagation, plus at most twice the threshold of 10 frames of 121 us.
     assert!(most < 2 * MILLISECOND + 20 * 121_120, "srtt {most}");
 }
 
-/// Prague under random marks: with x marks a round, a window is reduced by x/2W every 1 + 1/x rounds (one
-/// for the round in which it is not again, 1/x until the next mark) and grows by one segment a round, so x
-/// = 1 + sqrt 3 and the window is x/p; 2/p if marks came evenly.
+/// Prague under random marks: with x marks per round, the window W is reduced by a share of x/2W
+/// every 1 + 1/x rounds (one round without a further reduction, then 1/x rounds until the next
+/// mark) and grows by one segment per round. So x = 1 + sqrt 3, and W is x/p; with evenly spaced
+/// marks it would be 2/p.
 #[test]
 fn prague_follows_its_marks() {
     for period in [20u64, 50, 200] {

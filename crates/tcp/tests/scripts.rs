@@ -1,4 +1,4 @@
-//! Segment by segment: runs `tests/scripts/*.pkt` against one end of a connection.
+//! Runs the scripts `tests/scripts/*.pkt` against one end of a connection, segment by segment.
 //!
 //! A script is a list of lines, each a time and an action; `#` starts a comment.
 //!
@@ -65,7 +65,7 @@ fn letters(text: &str) -> Result<Flags, String> {
 }
 
 #[allow(clippy::struct_excessive_bools, reason = "each says whether a word was written")]
-/// A segment as written, and which of its parts were written.
+/// A segment as written in a script, and the parts that the script names.
 struct Written {
     segment: Segment,
     ack: bool,
@@ -243,7 +243,7 @@ impl Script {
         Ok(())
     }
 
-    /// Options of the peer's SYN: all there are, unless taken away.
+    /// Returns the options of the peer's SYN: all, less those that the line excludes.
     fn peer(&self, words: &[&str]) -> Result<(Segment, Nanos), String> {
         let mut options =
             SynOptions { mss: self.params.mss as u16, sack_permitted: true, window_scale: Some(8) };
@@ -338,7 +338,7 @@ impl Script {
                 return complain(name);
             }
         }
-        // Pushes are compared where the line has one.
+        // PSH is compared only if the line has it.
         if want.flags.has(Flags::PSH) && !got.flags.has(Flags::PSH) {
             return complain("PSH");
         }

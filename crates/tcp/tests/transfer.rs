@@ -1,4 +1,4 @@
-//! Whole transfers through a pipe.
+//! Whole transfers between two ends.
 
 use crate::pipe::{Draws, Fate, Pipe};
 use sojourn_tcp::State;

@@ -1,4 +1,4 @@
-//! A packet, a recorder, and ways to drive a link.
+//! A packet, a recorder of events, and functions that drive a link.
 #![allow(dead_code)]
 
 use sojourn_link::{Cells, Corrupt, Event, Impairments, Link, Observer, Params, Station};
@@ -12,7 +12,7 @@ pub struct Frame {
     pub bytes: u32,
     pub flow: u32,
     pub ecn: Ecn,
-    /// When it comes, if its link is to know.
+    /// When the packet comes to a link in closed form.
     pub at: Nanos,
 }
 
@@ -56,7 +56,7 @@ impl Corrupt for Frame {
     fn corrupt(&mut self, _: u32) {}
 }
 
-/// Everything that happened, in order: time, packet, what.
+/// The events in order: time, packet's number, event.
 #[derive(Default)]
 pub struct Log(pub Vec<(Nanos, u32, Event)>);
 
@@ -88,7 +88,8 @@ impl Observer<Frame> for Log {
     }
 }
 
-/// A link's parameters from text: rate in bit/s (0: none), netem's words, tc's words.
+/// Returns a link's parameters from a rate in bit/s (0 for none), words of netem, and a queue's
+/// words.
 pub fn params(rate: u64, netem: &str, queue: &str) -> Params {
     let rate = Rate::new(rate);
     let device = Device { rate, ..Device::default() };
@@ -110,7 +111,7 @@ pub fn link(params: &Params, seed: u64) -> Link<Frame> {
     Link::new(params, Key::new(seed, "link"), EPOCH)
 }
 
-/// What a link and a station with a medium of its own have in common.
+/// The common calls of a link and of a station on its own medium.
 pub trait Drive {
     fn offer(&mut self, now: Nanos, frame: Frame, log: &mut Log) -> Return;
     fn advance(&mut self, now: Nanos, log: &mut Log);
@@ -159,16 +160,16 @@ pub fn run(link: &mut (impl Drive + ?Sized), until: Nanos, log: &mut Log) {
     }
 }
 
-/// Runs every event there is.
+/// Runs all events.
 pub fn drain(link: &mut (impl Drive + ?Sized), log: &mut Log) {
     run(link, Nanos::MAX - 1, log);
     link.assert_conserved();
 }
 
-/// A description of every discipline that can be had by its name and a small limit.
-/// A queue that holds packets back.
+/// A queue that shapes.
 pub const SHAPER: &str = "cake bandwidth 6mbit rtt 10ms memlimit 40kb";
 
+/// Returns a description of every discipline, with a small limit if it has a limit, and [`SHAPER`].
 pub fn all_queues() -> Vec<String> {
     sojourn_queue::tables()
         .iter()

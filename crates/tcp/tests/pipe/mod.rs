@@ -1,4 +1,5 @@
-//! Two connections and a pipe each way: rate, delay, a drop-tail queue, and a fate for each packet.
+//! Two ends of a connection and a path in each direction, with a rate, a delay, a drop-tail queue,
+//! and a fate for each packet.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use sojourn_tcp::{Connection, Flags, Params, Role, Segment};
@@ -12,24 +13,24 @@ pub enum Fate {
     Deliver,
     Drop,
     Duplicate,
-    /// It arrives that much later, and others overtake it.
+    /// The packet arrives later by this time, and others overtake it.
     Late(Nanos),
-    /// It arrives marked, if it is ECN-capable; else it is dropped.
+    /// The packet arrives marked if it is ECN-capable, else it is dropped.
     Mark,
 }
 
-/// Decides on a packet by its number and what it is.
+/// Returns the fate of a packet, from its number on the path (from 1) and the segment.
 pub type Judge = Box<dyn FnMut(u64, &Segment) -> Fate>;
-/// Sees each segment that leaves.
+/// Gets each segment that leaves: time, end, segment.
 pub type Log = Box<dyn FnMut(Nanos, usize, &Segment)>;
 
-/// One direction.
+/// The path in one direction.
 pub struct Path {
     pub rate: Option<Rate>,
     pub delay: Nanos,
-    /// Packets that may wait.
+    /// Most packets that wait for the transmitter.
     pub limit: usize,
-    /// ECN-capable packets are marked if so many wait.
+    /// Number of waiting packets above which ECN-capable packets are marked.
     pub mark_above: usize,
     leaving: VecDeque<Nanos>,
     pub sent: u64,
@@ -54,7 +55,7 @@ impl Path {
     }
 }
 
-/// Both ends; 0 is the active one.
+/// Both ends of a connection, and the paths between them.
 pub struct Pipe {
     pub now: Nanos,
     pub ends: [Connection; 2],
@@ -76,7 +77,8 @@ impl Pipe {
         Self { now, ends, paths, arrivals: BTreeMap::new(), numbers: 0, log: None }
     }
 
-    /// The same parameters at both ends, the same rate and delay both ways.
+    /// Returns a pipe with the same parameters at both ends, and the same rate and delay in both
+    /// directions.
     pub fn simple(text: &str, rate: &str, delay: Nanos, limit: usize) -> Self {
         let params = Arc::new(Params::parse(text).unwrap());
         let rate = (!rate.is_empty()).then(|| sojourn_units::quantity::parse_rate(rate).unwrap());
@@ -86,14 +88,14 @@ impl Pipe {
         )
     }
 
-    /// An end without its scoreboard.
+    /// Returns the debugging text of an end without its scoreboard.
     pub fn show(&self, end: usize) -> String {
         let text = format!("{:?}", self.ends[end]);
         let ring = text.find("board:").unwrap()..text.find("window: Window").unwrap();
         format!("{}{}", &text[..ring.start], &text[ring.end..])
     }
 
-    /// Lets an end run its timers and send what it has.
+    /// Lets an end run its due timers and send its segments.
     pub fn drain(&mut self, end: usize) {
         for _ in 0..4 {
             let mut count = 0;
@@ -157,7 +159,7 @@ impl Pipe {
         }
     }
 
-    /// The time of the next event.
+    /// Returns the time of the next event.
     pub fn next(&self) -> Option<Nanos> {
         let arrival = self.arrivals.keys().next().map(|k| k.0);
         let timers = self.ends.iter().filter_map(Connection::deadline).min();
@@ -167,7 +169,7 @@ impl Pipe {
         }
     }
 
-    /// One event; false if there is none.
+    /// Runs the next event. Returns false if there is none.
     pub fn step(&mut self) -> bool {
         let Some(at) = self.next() else {
             return false;
@@ -199,7 +201,7 @@ impl Pipe {
         self.now = until;
     }
 
-    /// Runs until `done` or for `span` at most; whether it was done.
+    /// Runs until `done` returns true, for `span` at most. Returns whether it did.
     pub fn run_until(&mut self, span: Nanos, done: impl Fn(&Self) -> bool) -> bool {
         let until = self.now + span;
         self.drain(0);
@@ -217,7 +219,7 @@ impl Pipe {
     }
 }
 
-/// A small generator for scripted randomness in tests (`SplitMix64`).
+/// A small generator of random numbers with a seed (`SplitMix64`).
 pub struct Draws(pub u64);
 
 impl Draws {
