@@ -114,7 +114,7 @@ impl<P> DelayLine<P> {
         }
     }
 
-    /// Returns the value of [`DelayLine::head`].
+    /// Computes the value of [`DelayLine::head`].
     fn first(&self) -> Nanos {
         let earliest = self.earliest();
         self.slots.as_ref().map_or(earliest, |slots| slots.next(earliest))

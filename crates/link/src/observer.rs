@@ -44,16 +44,16 @@ pub trait Observer<P> {
     /// `event` happens to `packet` at the theoretical time `at`.
     fn on_event(&mut self, at: Nanos, packet: &P, event: Event);
 
-    /// Returns the TCP header of `packet`, which is at or in the queue, if it has one that can be
-    /// read. Decisions of disciplines that read TCP headers depend on it.
+    /// Returns the TCP header of `packet`, which arrives at the queue or is in it; `None` without a
+    /// readable header. Decisions of disciplines that read TCP headers depend on it.
     fn tcp(&self, packet: &P) -> Option<TcpView>;
 
-    /// Returns the protocol, ports and mark of `packet`, which arrives at the queue. Where filters send it
-    /// depends on them.
+    /// Returns the protocol, ports and mark of `packet`, which arrives at the queue. Filters choose
+    /// the packet's class by them.
     fn headers(&self, packet: &P) -> Headers;
 
-    /// Returns what the host that sends `packet` knows of it, if the link's queue is that host's. `fq`'s
-    /// decisions depend on it.
+    /// Returns the sending host's data on `packet`, if the link's queue is on this host. Decisions
+    /// of `fq` depend on these data.
     fn sender(&self, packet: &P) -> Sender;
 }
 

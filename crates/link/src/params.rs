@@ -188,8 +188,8 @@ pub struct Slot {
     /// Most packets in a slot; `None` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets: Option<u32>,
-    /// Bytes of a slot, the last of which may be exceeded by the packet that uses them; `None` for
-    /// no limit.
+    /// Bytes of a slot; the packet that exceeds them still arrives in the slot. `None` for no
+    /// limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u32>,
 }
@@ -237,8 +237,8 @@ pub enum Loss {
         #[serde(default)]
         correlation: f64,
     },
-    /// Gilbert-Elliott: a good and a bad state, each with its loss probability. The packet's fate is
-    /// that of the state before the transition it causes. The loss ratio in the long run is
+    /// Gilbert-Elliott: a good and a bad state, each with its loss probability. Whether a packet is
+    /// lost depends on the state before the packet's transition. The loss ratio in the long run is
     /// (p (1-h) + r (1-k)) / (p + r).
     Gemodel {
         /// Probability of going from good to bad, per packet.
@@ -251,9 +251,9 @@ pub enum Loss {
         good_loss: f64,
     },
     /// Salsano's chain of four states, with one step per packet: 1 good, 2 good within a burst of
-    /// losses, 3 a loss within a burst, 4 a single loss, which returns to 1. The packet's fate is
-    /// that of the state after the step. The loss ratio in the long run is (p13/p31 + p14) x, where
-    /// x = 1 / (1 + p13/p31 (1 + p32/p23) + p14).
+    /// losses, 3 a loss within a burst, 4 a single loss, which returns to 1. A packet is lost if
+    /// the state after its step is 3 or 4. The loss ratio in the long run is (p13/p31 + p14) x,
+    /// where x = 1 / (1 + p13/p31 (1 + p32/p23) + p14).
     State {
         /// Probability that a burst of losses begins: state 1 to 3.
         p13: f64,

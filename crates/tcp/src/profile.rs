@@ -103,7 +103,7 @@ pub const RFC: Profile = Profile {
         dsack: true,                            // RFC 2883
         timestamps: true,                       // RFC 7323
         window_scaling: true,                   // RFC 7323
-        ecn: Ecn::Off,                          // RFC 3168 leaves it to the host
+        ecn: Ecn::Off,                          // RFC 3168 leaves ECN to the host
         ecn_fallback: false,                    // RFC 3168 allows either
         recovery: Recovery::Rfc6675,            // RFC 6675
         rack: false,                            // RFC 8985 is optional
@@ -127,12 +127,12 @@ pub const RFC: Profile = Profile {
         idle_restart: IdleRestart::Rfc5681,     // RFC 5681, section 4.1
         memory: Memory::Payload,                // memory is not modelled
         frame_memory: 2304,                     // without effect
-        receive_window: MAX_WINDOW,             // RFC 7323's greatest: never the limit
+        receive_window: MAX_WINDOW,             // RFC 7323's greatest window, so never the limit
         autotune: false,                        // not in the RFCs
-        send_buffer: MAX_WINDOW,                // never the limit
+        send_buffer: MAX_WINDOW,                // so large that it never limits
         blocking: false,
         hz: 0,                   // without ticks
-        time_wait: 240 * SECOND, // RFC 9293: 2 MSL of two minutes
+        time_wait: 240 * SECOND, // RFC 9293: twice the MSL of two minutes
     },
 };
 
@@ -215,12 +215,12 @@ pub const SACK_2001: Profile = Profile {
         window_scaling: true,                   // RFC 1323
         ecn: Ecn::Off,                          // off by default
         ecn_fallback: false,                    // without effect: ECN is off
-        recovery: Recovery::Rfc6675, // its forerunner is the pipe of ns-2's Sack1 and Linux 2.4
+        recovery: Recovery::Rfc6675, // RFC 6675's forerunner, the pipe of ns-2's Sack1 and Linux 2.4
         rack: false,                 // later
         frto: false,                 // later
         undo: false,                 // Linux 2.4 had it with timestamps or D-SACK only
         limited_transmit: false,     // RFC 3042 is of January 2001
-        rto_rule: RtoRule::Linux,    // tcp_rtt_estimator is older
+        rto_rule: RtoRule::Linux,    // tcp_rtt_estimator is older than 2001
         min_rto: 200 * MILLISECOND,  // TCP_RTO_MIN
         initial_rto: 3 * SECOND,     // RFC 2988, TCP_TIMEOUT_INIT then
         max_rto: 120 * SECOND,       // TCP_RTO_MAX
@@ -230,7 +230,7 @@ pub const SACK_2001: Profile = Profile {
         delayed_ack_timeout: 200 * MILLISECOND, // TCP_DELACK_MAX
         ack_rule: AckRule::Rfc5681,  // RFC 2581: every segment beyond a hole
         quick_ack: false,            // left out: the study's figures do not depend on it
-        nagle: false,                // bulk and Web servers
+        nagle: false,                // off in bulk and Web servers
         pacing: Pacing::Off,         // later
         pacing_credit: false,        // none
         tso: false,                  // later

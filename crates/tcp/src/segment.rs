@@ -105,7 +105,7 @@ pub struct Segment {
     pub ack: u64,
     /// Payload in bytes.
     pub len: u32,
-    /// Bytes that the receiver takes beyond `ack`.
+    /// Receive window: bytes that the segment's sender accepts beyond `ack`.
     pub window: u32,
     blocks: [(i32, i32); MAX_BLOCKS],
     timestamps: Timestamps,

@@ -75,8 +75,8 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
         self.direct = Some(Direct { limit, free, announced: 0, next: NEVER, last: (u32::MAX, 0) });
     }
 
-    /// Makes the link work event by event from `now` on, and removes announced packets. Earlier
-    /// events must have been booked.
+    /// Makes the link work event by event from `now` on, and removes announced packets.
+    /// [`Link::book`] must have recorded earlier events.
     pub fn leave_direct(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
         let Some(direct) = self.direct.take() else { return };
         self.set_clock(now);

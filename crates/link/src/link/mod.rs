@@ -639,7 +639,8 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     }
 
     /// Returns the transmitter's capacity and use until `now`, which is not before the last call's
-    /// time. On a shared medium it has no meaning: other stations use some of it.
+    /// time. On a shared medium the values have no meaning, since other stations use a part of the
+    /// capacity.
     pub fn capacity(&self, now: Nanos) -> Capacity {
         let busy = self.busy(now);
         let timed = self.capacity.as_ref().map_or_else(

@@ -27,8 +27,8 @@ const REPAIR: u8 = 4;
 /// The segment was retransmitted at least once.
 const REPEATED: u8 = 8;
 
-/// Number of acknowledged segments above an outstanding segment from which that counts as lost (RFC
-/// 6675's `DupThresh`).
+/// Number of acknowledged segments above an outstanding segment with which this segment counts as
+/// lost (RFC 6675's `DupThresh`).
 pub const DUP_THRESH: u64 = 3;
 
 /// One outstanding segment.
@@ -152,7 +152,7 @@ pub struct Tally {
 /// Data for rate samples.
 #[derive(Clone, Debug, Default)]
 struct Samples {
-    /// One for each entry of the ring.
+    /// Snapshots, one for each entry of the ring.
     snapshots: Vec<Snapshot>,
     /// Segments taken for lost and not yet reported.
     losses: Vec<Loss>,

@@ -13,7 +13,7 @@ struct Before {
     una: u64,
     pipe: u64,
     phase: Phase,
-    /// Bytes outstanding, delivered or not.
+    /// Sequence numbers sent and not acknowledged cumulatively.
     flight: u64,
 }
 

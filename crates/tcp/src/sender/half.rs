@@ -1,7 +1,8 @@
 //! The sending half of an end, which many ends never use: a receiver of data writes none.
 //!
 //! Idea: until the application writes or closes, the half keeps only the peer's window and the
-//! handshake's results. The first write creates the [`Sender`] from these.
+//! handshake's results. The first write, or an acknowledgement that needs a sender, creates the
+//! [`Sender`] from these.
 //! Invariant: a quiet half has sent no data and no FIN. Its methods return what a sender created
 //! together with the connection would return, so the time of the sender's creation changes no
 //! result.
@@ -35,7 +36,7 @@ impl From<&Rtt> for RoundTrip {
     }
 }
 
-/// A sending half before the application's first write.
+/// A sending half without a sender.
 #[derive(Clone, Debug)]
 pub(crate) struct Quiet {
     space: SendSpace,
@@ -53,9 +54,9 @@ pub(crate) struct Quiet {
 /// The sending half of a connection's end.
 #[derive(Clone, Debug)]
 pub(crate) enum Half {
-    /// Nothing has been written.
+    /// There is no sender yet.
     Quiet(Box<Quiet>),
-    /// Data or a FIN has been written.
+    /// There is a sender.
     Sending(Box<Sender>),
 }
 
@@ -84,7 +85,7 @@ impl Half {
         }))
     }
 
-    /// Returns the sender; `None` before the first write.
+    /// Returns the sender; `None` if there is none yet.
     #[inline]
     pub(crate) fn sender(&self) -> Option<&Sender> {
         match self {
@@ -93,7 +94,7 @@ impl Half {
         }
     }
 
-    /// Returns the sender for a change; `None` before the first write.
+    /// Returns the sender for a change; `None` if there is none yet.
     #[inline]
     pub(crate) fn sender_mut(&mut self) -> Option<&mut Sender> {
         match self {

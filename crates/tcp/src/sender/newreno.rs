@@ -30,9 +30,9 @@ impl DuplicateAcks {
         self.bytes
     }
 
-    /// SND.UNA moved by `acked` bytes, `delivered` of them newly delivered by the scoreboard.
-    /// Returns the bytes that no duplicate ACK had reported: the first segment filled the hole, and
-    /// duplicate ACKs had reported the other segments.
+    /// SND.UNA moved by `acked` bytes, of which the scoreboard counts `delivered` as newly
+    /// delivered. Returns the bytes that no duplicate ACK had reported: the first segment filled
+    /// the hole, and duplicate ACKs had reported the other segments.
     pub(crate) fn on_advance(&mut self, acked: u64, delivered: u64, mss: u64) -> u64 {
         let counted = self.bytes.min(acked.saturating_sub(mss));
         self.bytes -= counted;

@@ -4,7 +4,7 @@
 //! `tcp_cwnd_reduction`, which uses cwnd at the beginning instead of the flight. Idea: one segment
 //! leaves for each `1/beta` delivered segments, so that cwnd reaches ssthresh at the end of the
 //! round. If less than ssthresh is in flight, an acknowledgement lets as much leave as was
-//! delivered, plus one segment if it is safe.
+//! delivered, plus one segment if the acknowledgement is safe.
 //! Invariant: the first retransmission always leaves.
 
 use crate::rare::Initial;

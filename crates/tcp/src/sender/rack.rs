@@ -1,8 +1,9 @@
 //! RACK: losses by time.
 //!
-//! Source: RFC 8985, section 6. Idea: a segment is lost if a segment sent after it was delivered,
-//! and the reordering window has passed since. This window starts as a quarter of the least
-//! round-trip time and grows with each round in which a retransmission proved unnecessary.
+//! Source: RFC 8985, section 6. Idea: a segment is lost if a segment sent later was delivered, and
+//! its own departure is longer ago than the newest round-trip time plus the reordering window. This
+//! window starts as a quarter of the least round-trip time and grows with each round in which a
+//! retransmission proved unnecessary.
 //! Invariant: the departure of the newest delivered segment never decreases.
 
 use crate::receiver::NEVER;

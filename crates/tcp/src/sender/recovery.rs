@@ -4,7 +4,8 @@
 //! 3168 section 6.1.2 (reduction on ECN); the phases are Linux's `tcp_ca_state`.
 //! Idea: a congestion event sets ssthresh. Without PRR cwnd follows at once, and data leaves when
 //! enough of the flight has been delivered; with PRR cwnd follows over one round.
-//! Invariant: outside of [`Phase::Open`] the phase ends when SND.UNA reaches the recovery point.
+//! Invariant: outside of [`Phase::Open`] the phase ends when SND.UNA reaches the recovery point
+//! (with whole segments, [`Phase::Reduced`] ends beyond it), or earlier by an undo.
 
 use super::prr::Prr;
 use crate::params::Recovery as Method;

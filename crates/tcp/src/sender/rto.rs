@@ -49,7 +49,8 @@ impl RetransmissionTimer {
         self.at = rtt.later(now, rtt.backed_off(self.backoff));
     }
 
-    /// RFC 8985, section 7.3: a tail loss probe is due; the timer expires a whole timeout later.
+    /// RFC 8985, section 7.3: a tail loss probe is due; the timer expires a whole timeout from now,
+    /// or later.
     pub(crate) fn postpone(&mut self, now: Nanos, rtt: &Rtt) {
         self.at = self.at.max(rtt.later(now, rtt.backed_off(self.backoff)));
     }

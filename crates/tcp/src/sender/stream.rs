@@ -37,7 +37,8 @@ pub(crate) struct Stream {
     fin: bool,
     /// Whether the FIN has left.
     fin_sent: bool,
-    /// Size of the send buffer in bytes: of unacknowledged payload, or of memory with `memory`.
+    /// Size of the send buffer in bytes: of unacknowledged payload, or of memory if `memory` is
+    /// set.
     buffer: u64,
     nagle: bool,
     memory: Option<SendMemory>,

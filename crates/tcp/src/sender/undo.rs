@@ -10,7 +10,7 @@
 use crate::rare::Initial;
 use sojourn_congestion::Window;
 
-/// The saved window and the proof so far.
+/// The saved window, and the state of the retransmissions since.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Undo {
     /// SND.UNA at the reduction; 0 if there is nothing to undo.
