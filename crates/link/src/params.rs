@@ -283,8 +283,8 @@ pub struct Jitter {
 }
 
 choices! {
-    /// The distributions that iproute2 ships for netem, as the formulas behind its tables; values beyond
-    /// 4 units are cut there, as in the tables.
+    /// The distributions that iproute2 has for netem, by the formulas of its tables. Values are
+    /// limited to 4 units, as in the tables.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum JitterDistribution {

@@ -21,19 +21,19 @@ choices! {
         NewReno = "newreno",
         /// The scoreboard and pipe of RFC 6675; cwnd falls to ssthresh at once.
         Rfc6675 = "rfc6675",
-        /// The same scoreboard; cwnd falls by proportional rate reduction (RFC 6937).
+        /// The scoreboard of RFC 6675; cwnd falls by proportional rate reduction (RFC 6937).
         Prr = "prr",
     }
 }
 
 choices! {
-    /// How the retransmission timeout follows from the round-trip times.
+    /// How the retransmission timeout is computed from round-trip times.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum RtoRule {
-        /// SRTT + 4 RTTVAR, and not below the minimum (RFC 6298).
+        /// SRTT + 4 RTTVAR, the sum at least the minimum (RFC 6298).
         Rfc6298 = "rfc6298",
-        /// SRTT plus a variance that itself is not below the minimum (Linux).
+        /// SRTT plus a deviation, the deviation at least the minimum (Linux).
         Linux = "linux",
     }
 }
@@ -43,15 +43,16 @@ choices! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum AckRule {
-        /// Every `delack` full segments, and all data beyond a hole; sixteen more after each.
+        /// Every `delack` full segments, and all data beyond a hole or filling one. With
+        /// `quick_ack`, up to sixteen segments after data beyond a hole too.
         #[default]
         Quick = "quick",
         /// Every `delack` full segments, and all data beyond a hole or filling one (RFC 5681).
         Rfc5681 = "rfc5681",
-        /// More than `delack` - 1 full segments, and what fills the last hole. Beyond a hole three
-        /// segments are; the further ones are acknowledged together, after a millisecond or a third
-        /// of the round-trip time (Linux's compression of SACKs). After the first mark two more; with
-        /// an exact echo, each change of marks.
+        /// More than `delack` - 1 full segments, and data that fills the last hole. Of the segments
+        /// beyond a hole the first three; the others are acknowledged together, after a third of
+        /// the round-trip time but at most a millisecond (Linux's compression of SACKs). The first
+        /// marked segment and the next one; with an exact echo, each change of marks.
         Linux = "linux",
     }
 }
@@ -61,12 +62,13 @@ choices! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Memory {
-        /// Payload.
+        /// Bytes of payload.
         #[default]
         Payload = "payload",
-        /// The memory that packets occupy (Linux's truesize). A writer that found the send buffer full
-        /// goes on when a third of it is free; the receive window starts at half of 128 KiB and
-        /// grows by two segments with each that arrives, as far as the buffer allows.
+        /// Bytes of memory that packets occupy (Linux's truesize). A writer that found the send
+        /// buffer full writes again when a third of it is free. The receive window starts at half
+        /// of the buffer (of 128 KiB with `autotune`) and grows by two segments with each full
+        /// segment that arrives, as far as the buffer allows.
         Truesize = "truesize",
     }
 }
@@ -76,17 +78,19 @@ choices! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Ecn {
-        /// Not asked for, not accepted.
+        /// ECN is neither requested nor accepted.
         Off = "off",
-        /// RFC 3168: the receiver echoes until the sender has answered.
+        /// RFC 3168: the receiver echoes a mark until the sender responds with CWR.
         Classic = "classic",
-        /// RFC 8257: the receiver echoes each mark, and each change at once; all packets are ECT(0).
+        /// RFC 8257: the receiver echoes each mark, and acknowledges each change of marks at once;
+        /// all packets are ECT(0).
         Accurate = "accurate",
-        /// The same echo; data asks for L4S by ECT(1) (RFC 9331), bare acknowledgements are not
-        /// ECN-capable.
+        /// The echo of RFC 8257; data asks for L4S by ECT(1) (RFC 9331), bare acknowledgements are
+        /// not ECN-capable.
         L4s = "l4s",
-        /// RFC 9768 (AccECN): the receiver counts marked packets and bytes. All packets are ECT(0), or
-        /// ECT(1) if the control asks for L4S. A peer that has only RFC 3168's gets that.
+        /// RFC 9768 (AccECN): the receiver counts marked packets and bytes. All packets are ECT(0),
+        /// or ECT(1) if the control asks for L4S. With a peer that has only RFC 3168's ECN, that is
+        /// used.
         Accecn = "accecn",
     }
 }
@@ -164,23 +168,24 @@ choices! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Pacing {
-        /// If the congestion control asks for it.
+        /// If the congestion control has a pacing rate, or the host's queue paces.
         Auto = "auto",
         /// Never.
         Off = "off",
-        /// Always: twice cwnd/srtt in slow start, 1.2 times after.
+        /// Always: at the control's pacing rate, else at 1.2 times cwnd per round-trip time, or
+        /// twice cwnd in early slow start.
         On = "on",
     }
 }
 
 choices! {
-    /// Treatment of cwnd after silence.
+    /// Change of cwnd after a silence of the sender.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum IdleRestart {
-        /// Nothing.
+        /// cwnd does not change.
         Off = "off",
-        /// Back to the initial window after one RTO (RFC 5681, section 4.1).
+        /// At most the initial window after more than one RTO (RFC 5681, section 4.1).
         Rfc5681 = "rfc5681",
         /// Halved for each RTO of silence, down to the initial window (RFC 2861, Linux).
         Decay = "decay",

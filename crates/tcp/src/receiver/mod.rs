@@ -28,7 +28,8 @@ pub(crate) use sojourn_units::NEVER;
 const MAX_DELAY: Nanos = 200 * MILLISECOND;
 /// Most segments that quick ACKs acknowledge singly (`TCP_MAX_QUICKACKS`).
 const MAX_QUICK: u32 = 16;
-/// Segments that are acknowledged singly after the first mark, and after a retransmission without ECT.
+/// Segments that are acknowledged singly from the first marked segment on, or from a retransmission
+/// without ECT on.
 const ECN_QUICK: u32 = 2;
 /// Segments beyond a hole that are acknowledged at once (`TCP_FASTRETRANS_THRESH`).
 const DUPLICATES: u8 = 3;
