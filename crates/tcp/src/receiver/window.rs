@@ -49,7 +49,8 @@ impl Receiver {
         memory.window(memory.size.saturating_sub(held)).min(self.max_space)
     }
 
-    /// Returns the bytes of payload for which the receive buffer has space.
+    /// Returns the bytes of payload for which the receive buffer has space; with `memory truesize`,
+    /// at most the window opened so far.
     #[inline]
     pub(super) fn free(&self) -> u64 {
         match &self.memory {
