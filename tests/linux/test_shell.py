@@ -83,3 +83,21 @@ def test_a_host_that_is_not_there_is_answered_with_those_that_are() -> None:
     result = sojourn("linux", "shell", HOME, "--host", "hme")
     assert result.status == 2
     assert "no host `hme`; existing hosts: home, isp" in result.err
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_late_reader_gets_all_output() -> None:
+    """The guest ends while most of its output is still in the console's pipe."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "sojourn.cli", "linux", "shell", HOME],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pipesize=4096,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"seq 20000\nexit\n")
+        process.stdin.close()
+        time.sleep(2)
+        shown = process.stdout.read().replace(b"\r", b"")
+    assert b"\n".join(b"%d" % n for n in range(1, 20001)) in shown

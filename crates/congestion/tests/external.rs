@@ -88,7 +88,7 @@ fn breaches_of_the_contract_are_reported_once_and_undone() {
         (|window, _| window.ssthresh = 1999, ack(1000), "at least two segments (2000)"),
         (|window, _| window.mss = 1, ack(1000), "only the transport may set the segment size"),
         (|window, _| window.cwnd += 1, Ack { cwnd_limited: false, ..ack(9) }, "RFC 7661"),
-        (|window, _| window.cwnd -= 1, Ack { in_recovery: true, ..ack(9) }, "losses are repaired"),
+        (|window, _| window.cwnd -= 1, Ack { in_recovery: true, ..ack(9) }, "recovers from losses"),
     ];
     for (change, ack, expected) in cases {
         let (mut control, mut window, faults) = started(change, 5000);

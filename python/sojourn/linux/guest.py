@@ -6,7 +6,6 @@ import itertools
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -43,8 +42,6 @@ COMMAND_LINE = (
 """Command line of the kernel. It is equal in all runs, because the kernel's random numbers depend
 on it.
 """
-CONSOLE = tuple("con0=fd:0" if word.startswith("con0=") else word for word in COMMAND_LINE)
-"""Command line of a kernel whose console is a socket, its standard input."""
 SHOWN = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc")
 """Folders of this machine that the user's programs in a guest can read."""
 READ = ("/proc", "/usr", "/lib", "/lib64")
@@ -62,6 +59,29 @@ def init() -> Path:
 def last_words(said: str) -> str:
     """Returns the end of a kernel's messages, or `nothing`."""
     return said[-SAID:].strip() or "nothing"
+
+
+@dataclass(frozen=True)
+class Console:
+    """A guest's first terminal as two file descriptors.
+
+    A real terminal is not used, because the kernel sometimes loses input from a terminal.
+    """
+
+    input: int
+    """Read end of the terminal's input."""
+    output: int
+    """Write end of a pipe for the terminal's output.
+
+    The kernel writes byte by byte, and drops its last output at the end of the guest if it cannot
+    write. A socket is full after some hundred writes, a pipe after as many bytes as it holds.
+    """
+
+    def words(self) -> tuple[str, ...]:
+        """Returns the kernel's command line."""
+        own = f"con0=fd:0,fd:{self.output}"
+        words = (own if word.startswith("con0=") else word for word in COMMAND_LINE)
+        return (*words, "loglevel=1")
 
 
 @dataclass(frozen=True)
@@ -106,13 +126,12 @@ class Guest:
         self,
         files: Mapping[str, bytes],
         read: tuple[str, ...] = (),
-        console: socket.socket | None = None,
+        console: Console | None = None,
     ) -> None:
         """Starts the guest with these files in its root.
 
-        `read` lists further folders of this machine that the guest can read. `console` is a stream
-        socket for the guest's first terminal. A real terminal is not used, because the kernel
-        sometimes loses input from a terminal.
+        `read` lists further folders of this machine that the guest can read. `console` is the
+        guest's first terminal.
         """
         for name in FOLDERS:
             (self.folder / name).mkdir()
@@ -134,7 +153,7 @@ class Guest:
             str(init()), "confine", "--cpu", str(_processor()),
             "--write", str(self.folder), "--write", "/dev/null", *allowed,
             "--", str(self.kernel.program("linux")), f"mem={self.memory}M",
-            *((*CONSOLE, "loglevel=1") if console else COMMAND_LINE),
+            *(console.words() if console else COMMAND_LINE),
         ]  # fmt: skip
         own = str(self.folder / "tmp")
         with (self.folder / "said").open("wb") as said:
@@ -142,7 +161,8 @@ class Guest:
                 command,
                 cwd=self.folder,
                 env={"HOME": own, "TMPDIR": own, "SOJOURN_SEED": str(self.seed)},
-                stdin=subprocess.DEVNULL if console is None else console.fileno(),
+                stdin=subprocess.DEVNULL if console is None else console.input,
+                pass_fds=() if console is None else (console.output,),
                 stdout=said,
                 stderr=said,
                 start_new_session=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import select
@@ -15,10 +16,12 @@ from contextlib import contextmanager, suppress
 
 from sojourn.lab.errors import LabError
 from sojourn.linux.engine import LinuxEngine
-from sojourn.linux.guest import SHOWN, Guest
+from sojourn.linux.guest import SHOWN, Console, Guest
 
 CHUNK = 1 << 16
 """Maximum number of bytes that are copied at once."""
+PIPE = 1 << 20
+"""Requested capacity of the pipe for the console's output, in bytes."""
 END_OF_INPUT = b"\x04"
 """Ctrl-D, which a shell at a terminal reads as the end of its input."""
 
@@ -43,30 +46,34 @@ def shell(engine: LinuxEngine, plan_json: str, seed: int, name: str | None = Non
     job["shell"] = {"host": nodes.index(name or names[0]), "rows": rows, "columns": columns}
     job["folders"], job["programs"] = list(SHOWN), []
     job["plan"]["observe"] |= {"series_interval": 0}
-    here, there = socket.socketpair()
-    with here, Guest(engine.kernel, seed) as guest:
-        with there:
-            guest.start({"job.json": json.dumps(job).encode()}, SHOWN, there)
-        _relay(here)
+    keys, typed = socket.socketpair()
+    printed, output = os.pipe()
+    with typed, os.fdopen(printed, "rb", 0), Guest(engine.kernel, seed) as guest:
+        with keys, os.fdopen(output, "wb", 0):
+            with suppress(PermissionError):  # the limit of the user's pipes
+                fcntl.fcntl(output, fcntl.F_SETPIPE_SZ, PIPE)
+            console = Console(keys.fileno(), output)
+            guest.start({"job.json": json.dumps(job).encode()}, SHOWN, console)
+        _relay(typed, printed)
         if error := json.loads(guest.end())["error"]:
             raise LabError(error)
 
 
-def _relay(console: socket.socket) -> None:
-    """Copies bytes between the standard streams and a console until the console is closed."""
+def _relay(console: socket.socket, printed: int) -> None:
+    """Copies standard input to a console and the console's output until the guest closes it."""
     # The guest loses input until its console is open. The shell's prompt shows that it is open.
-    shown = console.recv(CHUNK)
-    sources: list[socket.socket | int] = [console, sys.stdin.fileno()]
-    # `recv` raises an error if the guest closes the console with unread input.
-    with _raw(), suppress(ConnectionResetError):
+    shown = os.read(printed, CHUNK)
+    sources = [printed, sys.stdin.fileno()]
+    with _raw():
         _show(shown)
         while shown:
             ready, _, _ = select.select(sources, [], [])
-            if console in ready:
-                _show(shown := console.recv(CHUNK))
+            if printed in ready:
+                _show(shown := os.read(printed, CHUNK))
             if sys.stdin.fileno() in ready:
                 typed = os.read(sys.stdin.fileno(), CHUNK)
-                with suppress(BrokenPipeError):
+                # The guest may have ended already; its last output is still to be read.
+                with suppress(BrokenPipeError, ConnectionResetError):
                     console.sendall(typed or END_OF_INPUT)
                 if not typed:
                     sources.remove(sys.stdin.fileno())
