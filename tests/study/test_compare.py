@@ -238,7 +238,7 @@ def test_the_bottleneck_may_be_named() -> None:
 def test_seeds_that_change_nothing_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "all seeds" not in run().answer().lower()
     monkeypatch.setattr("tests.study.fakes._noise", lambda text, seed: 0.1)
-    assert "All seeds gave the same result because nothing in it is random" in run().answer()
+    assert "All seeds gave the same result because nothing random affects it" in run().answer()
 
 
 def test_queues_are_checked() -> None:

@@ -95,7 +95,7 @@ impl Needs {
     }
 }
 
-/// Maximum period in nanoseconds. It prevents overflow of sums of times.
+/// Maximum of periods and spans in nanoseconds. It prevents overflow of sums of times.
 pub(crate) const LONGEST: Nanos = 3600 * SECOND;
 
 /// Time between two readings; with 0, readings are taken at each choice.

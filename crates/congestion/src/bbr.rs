@@ -626,7 +626,7 @@ impl Bbr {
             let rate = u128::from(window.cwnd) * u128::from(SECOND) / u128::from(ack.srtt);
             self.pacing = gained(u64::try_from(rate).unwrap_or(u64::MAX), HIGH_GAIN);
         }
-        // One percent below the bandwidth, so that the queue drains on average.
+        // One percent below bandwidth times gain, so that the queue drains on average.
         let rate = gained(self.used_bandwidth(), self.pacing_gain) / 100 * 99;
         if rate > 0 && (self.full || rate > self.pacing) {
             self.pacing = rate;

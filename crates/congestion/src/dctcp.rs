@@ -94,7 +94,7 @@ impl Dctcp {
     fn update(&mut self, share: u64, ack: &Ack) {
         let shift = self.params.shift.min(10);
         let part = self.alpha >> shift;
-        // An alpha of which the gain leaves no part falls to 0 at once, as in Linux.
+        // If alpha times the gain rounds to 0, all of alpha is subtracted, as in Linux.
         let decay = if part == 0 { self.alpha } else { part };
         self.alpha = (self.alpha - decay + share).min(ONE);
         self.acked = 0;

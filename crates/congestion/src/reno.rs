@@ -69,8 +69,9 @@ pub(super) fn increase(window: &mut Window, counted: &mut u64, acked: u64) {
     }
 }
 
-/// Returns half of the flight in bytes, at least two segments. It is rounded down to whole
-/// segments, as in stacks that count bytes: the rest could not carry a segment.
+/// Returns half of the flight, or of cwnd if it is smaller, in bytes, at least two segments. It is
+/// rounded down to whole segments, as in stacks that count bytes: the rest could not carry a
+/// segment.
 #[inline]
 pub(super) fn half(window: &Window, flight: u64) -> u64 {
     let half = flight.min(window.cwnd) / 2;

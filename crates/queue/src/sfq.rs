@@ -514,8 +514,8 @@ impl<P: Packet> Sfq<P> {
         Some(slot)
     }
 
-    /// Marks the packet at the head (with `headdrop`) or the arriving one. Returns false if neither
-    /// can be marked.
+    /// Marks the packet at the head (only with `headdrop`) or, if that is impossible, the arriving
+    /// one. Returns false if neither can be marked.
     fn mark(&mut self, slot: u32, packet: &mut P, is_hard: bool, sink: &mut impl Sink<P>) -> bool {
         let reason = if is_hard { MarkReason::Forced } else { MarkReason::Early };
         let counters = &mut self.counters;

@@ -676,8 +676,8 @@ pub fn read(table: &Table, tokens: &[Token<'_>], end: usize) -> Result<Given, Wo
     Ok(given)
 }
 
-/// Returns the text from `first` to the end of `rest`, with the original white space between the
-/// words, and its byte range.
+/// Returns the text from `first` to the end of `rest`, with a space for each byte of white space
+/// between the words, and its byte range.
 pub fn untouched(first: Token<'_>, rest: &[Token<'_>]) -> (String, Range<usize>) {
     let (mut text, mut end) = (first.text.to_owned(), first.range().end);
     for token in rest {

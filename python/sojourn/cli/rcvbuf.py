@@ -94,8 +94,8 @@ def rcvbuf(
         typer.Option(
             "--all",
             help="Watch every UDP socket of this machine, including containers, without "
-            f"changes, and export metrics (at {METRICS}, unless --metrics sets another "
-            "address).",
+            f"changes. Without --watch and --json, also export metrics (at {METRICS}, unless "
+            "--metrics sets another address).",
         ),
     ] = False,
     policy: Annotated[

@@ -335,7 +335,7 @@ _TAKES = {
     "named": "a name, see below",
     "list": "names joined by +, see below",
     "rest": "a description, up to the end of the text",
-    "numbers": "whole numbers, one after another",
+    "numbers": "whole numbers, separated by spaces",
 }
 """Description of the values that a parameter takes, by its kind."""
 

@@ -316,7 +316,7 @@ def _follows(origin: Path, known: frozenset[Path]) -> bool:
 
 
 BOTTLENECKS = "bottlenecks"
-"""Common name of several studied links if no template names them."""
+"""Common name of several bottleneck links if `bottleneck` lists more than one name."""
 
 AUTO_SERIES = 100_000_000
 """Shortest automatic interval of time series, in ns."""

@@ -388,7 +388,7 @@ def claims(
 def parts(j: Judgement) -> dict[str, Finding]:
     """Returns the worst quantity of each part of a conjunction, with its simultaneous interval.
 
-    Returns nothing for a claim without several parts.
+    The mapping is empty for a claim without several parts.
     """
     found: dict[str, list[Finding]] = {}
     for finding in j.simultaneous:

@@ -147,7 +147,7 @@ def _alike(c: Comparison) -> str:
     text = "All seeds gave the same result"
     if len(c.alike) < len(c.choices):
         text = f"With {listed([names[q] for q in c.alike])} all seeds gave the same result"
-    text += " because nothing in it is random. The confidence interval is meaningless."
+    text += " because nothing random affects it. The confidence interval is meaningless."
     if store_of(c.by, c.table.metrics) is not None:
         return text
     spread = 'such as `start = "uniform 0s 1s"`'

@@ -27,7 +27,7 @@ from sojourn.tune.search_trials import Trial, load, propose, save
 FURTHER = 1_000_000
 """Number before the first of the seeds that decide between the finalists."""
 PRUNE_AFTER = 8
-"""Number of complete trials that must exist before a trial is stopped for its objective."""
+"""Number of complete and feasible trials before which no trial is stopped for its objective."""
 
 
 @dataclass(frozen=True)

@@ -580,7 +580,7 @@ impl Bbr3 {
         if self.mode == Mode::Startup && self.is_full {
             self.mode = Mode::Drain;
             self.drain_round = self.round;
-            // Slow start does not return.
+            // With this ssthresh, `Window::in_slow_start` is false after Startup.
             window.ssthresh = window.floor();
         }
     }

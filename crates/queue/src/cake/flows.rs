@@ -161,7 +161,7 @@ pub struct Tin<P> {
     pub lists: Lists,
     /// Backlog of the tin, in bytes.
     pub backlog: u64,
-    /// Bytes that the tin may still send in this turn, without a shaper.
+    /// Bytes that the tin may still send in this turn; used only without a shaper.
     pub deficit: i32,
     /// Number of queues in the state `Sparse` or `SparseWait`.
     pub sparse: u16,

@@ -52,7 +52,7 @@ pub enum Stage {
     Idle,
     /// The request is on its way, and queues are read when `advance` is called next.
     Reading,
-    /// The controller chooses when `advance` is called next.
+    /// The controller chooses a server at the next call of `advance`.
     Deciding,
     /// The answer is on its way to the switch.
     Installing,

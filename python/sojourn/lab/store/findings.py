@@ -107,7 +107,7 @@ def _requests(prefix: str, rows: Sequence[Sequence[Any]]) -> list[Column]:
     counts = Counter(OUTCOMES[row[6]] for row in rows)
     columns = [_whole(f"{prefix}.requests", len(rows))]
     columns += [_whole(f"{prefix}.{name}", counts[name]) for name in OUTCOMES.values()]
-    # Every row is an ended request, so a request without a known outcome counts as pending.
+    # Every row is an ended request with one of these outcomes, so none is pending.
     columns.append(_whole(f"{prefix}.pending", len(rows) - sum(counts.values())))
     stats = summarize(_times(rows)).stats
     named = {

@@ -33,7 +33,7 @@ METRICS = {
 
 @dataclass(frozen=True)
 class Source:
-    """A published table: a cell's values by metric and mechanism."""
+    """A published table: values by metric and mechanism in one cell of the study."""
 
     name: str
     cell: Mapping[str, str | float]

@@ -42,7 +42,7 @@ def _remarks(outcome: Outcome) -> list[str]:
 def _notes(outcome: Outcome) -> list[str]:
     """Returns the verdicts on the paper's own points, and the result on the two explanations."""
     listed = [
-        f"{name}: on the paper's own points {found.text}"
+        f"{name}: with the paper's own values the claim {found.text}"
         for name, found in outcome.support.items()
         if found.holds is not None
     ]

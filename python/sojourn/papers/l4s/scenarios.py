@@ -172,8 +172,8 @@ def shared(queue: str, rival: str, duration: float, warmup: float) -> Scenario:
     return network(FIFTY, S6_QUEUES[queue], groups, duration, warmup)
 
 
-# Parameters from the notebooks of arXiv 2407.00464 and 2411.10952: 100 Mbit/s, 10 ms, and buffers
-# of two bandwidth-delay products.
+# Parameters from the notebooks of arXiv 2407.00464 and 2411.10952: 100 Mbit/s, 10 ms base RTT, and
+# buffers of two bandwidth-delay products.
 
 HUNDRED = 100_000_000
 TWO_BDP = 167

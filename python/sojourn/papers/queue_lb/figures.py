@@ -269,7 +269,7 @@ def simulated(outcome: Outcome) -> Drawn:
     )
     found["spacings"] = (
         spacings(outcome),
-        "Time between two starts",
+        "Gain by the time between two clients' starts",
         "10 UDP clients, unequal ports. An iperf lasts 14 times the time between two starts.",
     )
     found["ages"] = (
