@@ -216,7 +216,7 @@ class Tables(Described):
     def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
         section = self.arguments[0]
         rows = [(code(t["name"]), t["summary"], t["source"]) for t in engine[section]]
-        built = table(("name", "what", "source"), rows, (15, 50, 35))
+        built = table(("name", "description", "source"), rows, (15, 50, 35))
         if "to" not in self.options:
             return [built]
         pages = self.pages(section)

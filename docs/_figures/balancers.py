@@ -98,8 +98,8 @@ def draw(name: str) -> tuple[Figure, str]:
         figure.legend(handles, names, loc="outside upper center", ncols=2)
     caption = (
         f"`{name}` before four servers, two ports of 20 and two of 40 Mbit/s (weights 1, 1, 2, "
-        "2): 2000 transfers of 50 kB on the mean, heavy-tailed, begin within 12 s. Above: the "
-        "queues of the four ports. Below: all policies with their defaults, five seeds, 95 % "
-        "intervals. Where rates are known, or flows alike, the order is another."
+        "2): 2000 transfers begin within 12 s; their sizes are heavy-tailed with a mean of 50 kB. "
+        "Top: queues of the four ports. Bottom: all policies with their defaults, five seeds, "
+        "95 % intervals. With known rates or equal flows the ranking differs."
     )
     return figure, caption

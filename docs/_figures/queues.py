@@ -174,12 +174,11 @@ def _caption(name: str, run: Any, state: bool, clipped: bool) -> str:
             "which does not respond."
         )
     return (
-        f"`{TEXTS[name]}` before {60 if name == 'dualpi2' else 10} Mbit/s, 20 ms each way. "
-        f"{traffic} Above: how long the packet "
-        "that left last had waited, every 20 ms"
-        + ("" if name == "pfifo" else ", before a thin line for tail drop")
-        + (" (what is above the panel is the flood, in a queue of its own)" if clipped else "")
-        + f". In the middle: what the uploads and {other} get."
-        + (" Below: what the discipline goes by." if state else "")
+        f"`{TEXTS[name]}` at a link of {60 if name == 'dualpi2' else 10} Mbit/s, 20 ms each way. "
+        f"{traffic} Top: sojourn time of the last packet that left, every 20 ms"
+        + ("" if name == "pfifo" else "; the thin line is tail drop")
+        + ("; values above the panel are the flood's, in its own queue" if clipped else "")
+        + f". Middle: goodput of the uploads and of {other}."
+        + (" Bottom: the variable that controls the discipline." if state else "")
         + f" The call's mean opinion score over the 40 s: {mos:.1f}."
     )

@@ -79,7 +79,7 @@ def draw(name: str) -> tuple[Figure, str]:
         figure.align_ylabels()
     caption = (
         f"One flow of `{name}` over 20 Mbit/s and 20 ms each way, behind "
-        f"`{QUEUES[name]}`; from 20 s to 45 s a second one. Above: the windows; in the middle: "
-        "goodput; below: how long the packet that left last had waited in the queue."
+        f"`{QUEUES[name]}`; from 20 s to 45 s a second flow. Top: windows. Middle: goodput. "
+        "Bottom: sojourn time of the last packet that left the queue."
     )
     return figure, caption

@@ -112,8 +112,8 @@ def draw(name: str) -> tuple[Figure, str]:
         handles, names = whole.get_legend_handles_labels()
         figure.legend(handles, names, loc="outside upper center", ncols=1)
     caption = (
-        f"What `{name}` puts on a line of 10 Mbit/s, 10 ms each way, seed 1: a minute, and one "
-        "second of it."
+        f"Traffic of `{name}` on a line of 10 Mbit/s, 10 ms each way, seed 1: one minute, and "
+        "one second of it."
     )
     if name == "replay":
         caption += " The capture is one of eight Web sessions, 40 s long."
@@ -142,7 +142,7 @@ def _round_trips() -> tuple[Figure, str]:
         handles, names = axes.get_legend_handles_labels()
         figure.legend(handles, names, loc="outside upper center", ncols=3)
     caption = (
-        "What `responsiveness direction download` finds on a line of 10 Mbit/s, 10 ms each way, "
+        "Results of `responsiveness direction download` on a line of 10 Mbit/s, 10 ms each way, "
         "with four queues, seed 1. `bfifo` holds 200 ms."
     )
     return figure, caption
@@ -173,7 +173,7 @@ def _call() -> tuple[Figure, str]:
         axes.set_xlim(0, 610)
         style.legend_above(figure, axes)
     caption = (
-        "How a call sounds over a line with a given delay and random loss: simulated calls of "
+        "Quality of a call over a line with a given delay and random loss: simulated calls of "
         "30 s, seed 1."
     )
     return figure, caption
