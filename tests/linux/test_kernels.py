@@ -219,7 +219,7 @@ def test_a_kernel_of_unknown_source_is_not_packed(place: Path, tmp_path: Path, r
     with pytest.raises(LabError, match="must be built from a pinned source"):
         recipe.stage(kernels.find("a"), tmp_path)
     kernel(place, "b", static=False)
-    with pytest.raises(LabError, match="needs libraries"):
+    with pytest.raises(LabError, match="must be linked statically"):
         recipe.stage(kernels.find("b"), tmp_path)
 
 

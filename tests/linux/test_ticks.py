@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 # A shell in a guest whose timers have the grain of 1/HZ.
 SHELL = f"""
 from sojourn.linux import guest
-guest.CONSOLE = (*guest.CONSOLE, "highres=off")
+guest.COMMAND_LINE = (*guest.COMMAND_LINE, "highres=off")
 from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.shell import shell
 from sojourn.scenario import Scenario

@@ -184,7 +184,7 @@ def test_compare_policies_of_a_balancer(tmp_path: Path) -> None:
     vary = {"balancers.lb.policy": ["round-robin", "iqlb", "least-connections"]}
     with pytest.raises(StudyError, match=r"is a metric of balancers, such as lb\.misplaced"):
         compare(servers, [], 2, "lbb.misplaced", vary=vary)
-    with pytest.raises(StudyError, match="the bottleneck here is servers"):
+    with pytest.raises(StudyError, match="bottleneck of this scenario is `servers`, with 4 links"):
         compare(servers, [], 2, "server1.utilisation_jain", vary=vary)
     found = compare(servers, [], 3, "utilisation_jain", "", out=tmp_path, vary=vary)
     assert found.better == "higher"

@@ -176,11 +176,11 @@ def sensible(
 
 def _several(metric: str, bottleneck: Mapping[str, Any]) -> None:
     """Raises `QuestionError` unless the bottleneck has several links, which the metric compares."""
-    here = bottleneck["name"]
-    if len(bottleneck["links"]) < 2 or metric not in (base(metric), f"{here}.{base(metric)}"):
+    here, count = bottleneck["name"], len(bottleneck["links"])
+    if count < 2 or metric not in (base(metric), f"{here}.{base(metric)}"):
         raise QuestionError(
-            f"{metric}: this metric compares the links of a bottleneck of several links, such as "
-            f'bottleneck = "servers"; the bottleneck is {here}'
+            f"{metric}: {base(metric)} compares the links of a bottleneck that has several; the "
+            f"bottleneck of this scenario is `{here}`, with {count} link{'s' if count > 1 else ''}"
         )
 
 
