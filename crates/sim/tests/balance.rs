@@ -539,7 +539,10 @@ fn plans_that_do_not_fit_are_refused() {
     refused(|plan| plan.balancers[0].servers.clear(), "balancers[0].servers");
     refused(|plan| plan.balancers[0].servers[1].weight = 0, "balancers[0].servers[1].weight");
     refused(|plan| plan.balancers[0].servers[1].port = 99, "there is no link 99");
-    refused(|plan| plan.balancers[0].name = "server0".into(), "`server0` is already the name of a link");
+    refused(
+        |plan| plan.balancers[0].name = "server0".into(),
+        "`server0` is already the name of a link",
+    );
     refused(|plan| plan.groups[0].app = app("web"), "must contain the balancer's first server");
     let says = "groups[0].balancer: `responsiveness` cannot use a balancer";
     refused(|plan| plan.groups[0].app = app("responsiveness"), says);
