@@ -59,7 +59,8 @@ fn gap(value: &Value) -> Result<u32, String> {
 impl Params {
     /// Reads a description such as `csma slot 1us retries 1000`.
     ///
-    /// # Errors Where and why the text cannot be read.
+    /// # Errors
+    /// Where and why the text cannot be read.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         let (_, given) = words::describe("way to share a medium", &[&TABLE], text)?;
         let mut params = Self::default();

@@ -216,7 +216,8 @@ impl Netem {
     /// word `netem` is optional. A command of `tc` that sets netem, or the line that `tc` prints
     /// for it, is read too.
     ///
-    /// # Errors What is wrong with the text, and where.
+    /// # Errors
+    /// What is wrong with the text, and where.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         Self::read(text).map(|(netem, _)| netem)
     }
@@ -472,7 +473,8 @@ fn unknown(token: Token<'_>) -> WordError {
 impl Params {
     /// Takes delay and impairments from a description in netem's words.
     ///
-    /// # Errors See [`Netem::parse`]; then the parameters are unchanged.
+    /// # Errors
+    /// See [`Netem::parse`]; then the parameters are unchanged.
     pub fn set_netem(&mut self, text: &str) -> Result<(), WordError> {
         let Netem { delay, impairments } = Netem::parse(text)?;
         self.delay = delay;

@@ -58,7 +58,8 @@ impl Params {
 
     /// Checks parameters that do not come from a text.
     ///
-    /// # Errors A probability outside 0 to 1, a time above the longest, a limit of 0, or a
+    /// # Errors
+    /// A probability outside 0 to 1, a time above the longest, a limit of 0, or a
     /// reordering without a gap or with a kept order.
     pub fn check(&self) -> Result<(), String> {
         let i = &self.impairments;

@@ -67,7 +67,8 @@ impl Trace {
     /// Returns a trace with opportunities at these times in milliseconds, in ascending order, each
     /// for `bytes` bytes. An opportunity at 0 belongs to the end of the round before.
     ///
-    /// # Errors No opportunity, too many of them, times out of order or all 0, or `bytes` of 0.
+    /// # Errors
+    /// No opportunity, too many of them, times out of order or all 0, or `bytes` of 0.
     pub fn new(opportunities: &[u32], bytes: u32) -> Result<Self, String> {
         let Some(&last) = opportunities.last() else {
             return Err("a trace needs an opportunity".to_owned());

@@ -150,6 +150,7 @@ fn a_host_s_own_queue_lies_at_a_host() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn each_mistake_is_named_with_its_place() {
     each_is_refused(&[
         (

@@ -66,7 +66,7 @@ fn small_counts_have_exact_roots() {
     }
 }
 
-/// Since Linux 7.3 BLUE draws only for packets that CoDel's part does not drop; a marked packet
+/// Since Linux 7.3 BLUE draws only for packets that `CoDel`'s part does not drop; a marked packet
 /// counts as not dropped.
 #[test]
 fn blue_draws_for_what_is_not_dropped_already() {

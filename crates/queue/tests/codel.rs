@@ -1,4 +1,4 @@
-//! Tests of CoDel against its paper and RFC 8289.
+//! Tests of `codel` against its paper and RFC 8289.
 
 use crate::common::{Bench, Frame};
 use sojourn_queue::{Device, Ecn, MarkReason, Params, View};

@@ -318,7 +318,7 @@ fn limits(params: &Params) -> (u64, u64, u64) {
     (packets, bytes, memory)
 }
 
-/// Packets with an equal value must keep their order: the flow and, for DualPI2, whether the packet
+/// Packets with an equal value must keep their order: the flow and, for `dualpi2`, whether the packet
 /// enters the L queue.
 type Order = (u32, bool);
 

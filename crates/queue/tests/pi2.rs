@@ -223,8 +223,8 @@ fn means(seen: &[(f64, f64)]) -> (f64, f64) {
     (sum.0 / seen.len() as f64, sum.1 / seen.len() as f64)
 }
 
-/// Under an unresponsive load of r times the link's rate, p' approaches the value whose square is 1
-/// - 1/r, and the delay approaches the target. Drops of `dualpi2`, on departure, have an immediate
+/// Under an unresponsive load of r times the link's rate, p' approaches the value whose square
+/// is 1 - 1/r, and the delay approaches the target. Drops of `dualpi2`, on departure, have an immediate
 /// effect. Drops of `pi2`, on arrival, affect the delay of the oldest packet one queueing delay
 /// later, so that above twice the link's rate the probability oscillates.
 #[test]

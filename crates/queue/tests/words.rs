@@ -490,7 +490,7 @@ fn red_options_follow_iproute2() {
     assert_eq!(o.max_p_in_force(), (u32::MAX >> 15) * 20_000);
 }
 
-/// Limits of iproute2's arithmetic for CHOKe; recorded results are tested with the vectors. Plog is
+/// Limits of iproute2's arithmetic for `choke`; recorded results are tested with the vectors. Plog is
 /// computed for a ramp in bytes although the thresholds are packets, so that probability 1, which
 /// overflows, becomes very small.
 #[test]

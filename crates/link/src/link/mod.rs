@@ -136,7 +136,8 @@ impl<P: Packet + Clone + Corrupt> Link<P> {
     /// Gives the link new parameters at `now`, after all events due until then. A packet in
     /// transmission ends at the old rate, and packets on the wire keep their arrival times.
     ///
-    /// # Errors If `params` has another discipline. Then only the events due until `now` have
+    /// # Errors
+    /// If `params` has another discipline. Then only the events due until `now` have
     /// happened.
     pub fn change(
         &mut self,

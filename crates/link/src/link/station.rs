@@ -62,7 +62,8 @@ impl<P: Packet + Clone + Corrupt> Station<P> {
 
     /// As [`Link::change`].
     ///
-    /// # Errors If `params` has another discipline. Then only the events due until `now` have
+    /// # Errors
+    /// If `params` has another discipline. Then only the events due until `now` have
     /// happened.
     pub fn change(
         &mut self,

@@ -11,10 +11,12 @@ setup = prepare(plan_json, seed)    # raises NotPossible or MissingProgram
 `hosts` are the plan's nodes by number. Node `n` has the address 10.0.0.0 + `n` + 1. Flow `f` uses
 the port 20000 + `f`.
 
-| application | programs | |---|---| | `bulk` | iperf3, a server and a client for each flow | |
-`web` | nginx at the servers, libcurl (pycurl) at the clients; the engine's model of users | |
-`transfer` | Sojourn's endpoints | | `cbr`, `voip`, `packets`, `replay`, `client`, over UDP or TCP |
-Sojourn's endpoints |
+| application | programs |
+|---|---|
+| `bulk` | iperf3, a server and a client for each flow |
+| `web` | nginx at the servers, libcurl (pycurl) at the clients; the engine's model of users |
+| `transfer` | Sojourn's endpoints |
+| `cbr`, `voip`, `packets`, `replay`, `client`, over UDP or TCP | Sojourn's endpoints |
 
 Each host runs one endpoint, a process that sends and receives real packets. It has the same code as
 the simulator's hosts (`crates/endpoint`).
