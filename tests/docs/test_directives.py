@@ -58,15 +58,21 @@ def test_every_page_of_a_queue_has_one_live_figure() -> None:
         assert len(figures) == (path.stem != "index"), path.stem
 
 
+def live(built: Built, text: str, *data: str) -> str:
+    """Returns the page of `text`, whose only live figure has these data attributes."""
+    page, complaints = built(text)
+    assert not complaints
+    [tag] = re.findall(r"<div[^>]*sojourn-live[^>]*>", page)
+    for attribute in data:
+        assert f"data-{attribute}" in tag
+    return page
+
+
 COMPONENT = "```{component} queue fq_codel\n:against: codel\n```"
 
 
 def test_a_queue_discipline_has_a_live_figure(built: Built) -> None:
-    page, complaints = built(COMPONENT)
-    assert not complaints
-    [tag] = re.findall(r"<div[^>]*sojourn-live[^>]*>", page)
-    for data in ('scenario="home"', 'queue="fq_codel"', 'against="codel"'):
-        assert f"data-{data}" in tag
+    page = live(built, COMPONENT, 'scenario="home"', 'queue="fq_codel"', 'against="codel"')
     assert "drop_batch" in page
 
 
@@ -74,11 +80,8 @@ HOME = "```{live} home\n:queue: fq_codel\n:against: pfifo limit 1000p\n```"
 
 
 def test_a_page_has_the_element_that_the_script_looks_for(built: Built) -> None:
-    page, complaints = built(HOME)
-    assert not complaints
-    [tag] = re.findall(r"<div[^>]*sojourn-live[^>]*>", page)
-    for data in ('scenario="home"', 'queue="fq_codel"', 'against="pfifo limit 1000p"'):
-        assert f"data-{data}" in tag
+    against = 'against="pfifo limit 1000p"'
+    page = live(built, HOME, 'scenario="home"', 'queue="fq_codel"', against)
     assert 'href="guides/play.html"' in page
 
 
