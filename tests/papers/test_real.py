@@ -138,7 +138,7 @@ def test_a_small_real_part(tmp_path: Path) -> None:
     assert len(data["violations"]) == len(outcome.violations)
     page = show(outcome)[0].read_text()
     assert "Verdicts of simulated and real runs" in page
-    assert re.search(r"Verdicts are on the real runs", page)
+    assert re.search(r"verdicts are from the real\s+runs", page)
     # The next time nothing is run again.
     again = PAPER.run(tmp_path, True, size=LOW, engine=WireEngine())
     pd.testing.assert_frame_equal(again.frame("bulk"), outcome.frame("bulk"))

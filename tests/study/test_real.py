@@ -199,5 +199,5 @@ def test_compare_policies_of_a_balancer(tmp_path: Path) -> None:
 
 
 def test_evenness_is_of_several_links(home: Scenario) -> None:
-    with pytest.raises(StudyError, match="a bottleneck of several links"):
+    with pytest.raises(StudyError, match="compares the links of a bottleneck that has several"):
         compare(home, ["codel", "pie"], 2, by="utilisation_jain")

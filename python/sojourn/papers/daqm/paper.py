@@ -255,7 +255,7 @@ def _real_remarks(outcome: Outcome) -> list[str]:
             f"{parts.REAL_CLIENTS} clients instead of the thesis' 100, load {parts.OVERLOAD:g}, "
             f"{size.runs} runs of {size.seconds:g} s after a warm-up of {size.warmup:g} s, "
             f"{size.seeds} seeds. TCP is the kernel's Reno. The same scenarios were simulated with "
-            "the same seeds. The verdicts depend on the runs on Linux."
+            "the same seeds. The verdicts are from the runs on Linux."
         ),
         (
             "The findings as published cannot be tested on Linux: no kernel has a bus that a frame "

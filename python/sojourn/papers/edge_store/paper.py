@@ -110,7 +110,7 @@ def _real_remarks(outcome: Outcome) -> list[str]:
             f"namespace; the wire emulates the links. Each cell has {seeds[REAL]} clusters, with "
             f"{size.writes} writes after a warm-up, and {seeds[SIMULATED]} simulated runs. Real "
             "and simulated runs have the same tokens, keys and order of coordinators. The verdicts "
-            "depend on the real runs."
+            "are from the real runs."
         ),
     ]
 

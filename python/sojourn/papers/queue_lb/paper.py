@@ -119,7 +119,7 @@ def _real_remarks(outcome: Outcome) -> list[str]:
         ),
         (
             f"{size.runs} runs, {size.seeds} seeds, iperfs of {size.seconds:g} s. The same runs "
-            "were simulated. The verdicts depend on the real runs. TCP is CUBIC in real and "
+            "were simulated. The verdicts are from the real runs. TCP is CUBIC in real and "
             "simulated runs."
         ),
         *outcome.notes,

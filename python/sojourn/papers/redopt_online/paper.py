@@ -35,7 +35,7 @@ def _real_remarks(outcome: Outcome) -> list[str]:
         " ".join(_ABOUT.split()),
         (
             f"Real TCP ({size.tcp}) on Linux {outcome.about['kernel']}; the wire implements every "
-            f"queue. Phases last {size.phase:g} s; {size.seeds} seeds. The verdicts depend on the "
+            f"queue. Phases last {size.phase:g} s; {size.seeds} seeds. The verdicts are from the "
             "real runs."
         ),
         *outcome.notes,

@@ -102,7 +102,7 @@ def _real_remarks(outcome: Outcome) -> list[str]:
         (
             f"Real runs of {size.seconds:g} s without warm-up, {size.seeds} seeds, between two "
             "network namespaces, one after the other. The same servers were simulated with the "
-            "same seeds. The verdicts depend on the real runs."
+            "same seeds. The verdicts are from the real runs."
         ),
         *_readings(outcome),
         " ".join(_HANDLER.split()),

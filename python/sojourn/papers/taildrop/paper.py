@@ -114,7 +114,7 @@ def _real_remarks(outcome: Outcome) -> list[str]:
             f"{who} on Linux {about['kernel']}, engine {about['engine']}: "
             f"{size.runs} runs of {size.bulk:g} s, {size.bulk_seeds} seeds; the first "
             f"{size.bulk_warmup:g} s are warm-up, and flows start within {size.starts:g} s. The "
-            "same scenarios were simulated with the same seeds. The verdicts depend on the real "
+            "same scenarios were simulated with the same seeds. The verdicts are from the real "
             "runs."
         ),
         (
