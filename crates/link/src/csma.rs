@@ -36,13 +36,13 @@ params! {
             1..=SECOND => Ok(()),
             _ => Err("must be above 0, up to 1s"),
         }),
-        /// A backoff is at least one slot and shorter than this many, or one.
+        /// A backoff is at least one slot, and shorter than this number of slots if that is above 1.
         max_slots as "maxslots": u32 = integer(1, 1 << 20, "1000"),
-        /// Attempts after which the bound on the backoff, 2^attempts - 1 slots, grows no more.
+        /// Number of attempts after which the bound of the backoff, 2^attempts - 1 slots, stays the same.
         ceiling: u32 = integer(1, 20, "10"),
-        /// Backoffs of one frame before it is given up.
+        /// Number of backoffs after which a frame is given up.
         retries: u32 = integer(0, u32::MAX as u64, "1000"),
-        /// Bytes whose transmission time a station waits after a frame of its own.
+        /// Gap after a station's own frame: the transmission time of this number of bytes.
         gap: u32 = Param::word(Kind::Size, "12", gap, |bytes| Some(Value::Integer((*bytes).into()))),
     }
 }

@@ -35,20 +35,20 @@ params! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Grain of its timers: a wake-up comes at the next multiple of this. 0 means
+        /// Grain of the host's timers: a wake-up comes at the next multiple of this time. 0 means
         /// high-resolution timers; without them Linux has 1/HZ: 10ms, 4ms or 1ms.
         grain: Nanos = time("0").check(|grain| match grain {
             0..=SECOND => Ok(()),
             _ => Err("must be at most 1s"),
         }),
-        /// A wake-up comes so much later: a time, a distribution such as exp(200us), or measured(FILE).
+        /// Additional delay of a wake-up: a time, a distribution such as exp(200us), or measured(FILE).
         late: Span = span("0"),
         /// Length of a stall, during which the host does nothing: a time, a distribution, or measured(FILE).
         /// Needs `every`.
         stall: Span = span("0"),
-        /// From the start of a stall to the start of the next.
+        /// Time from the start of a stall to the start of the next: as for `stall`.
         every: Option<Span> = optional_span(),
-        /// Packets that its receive ring holds during a stall; those beyond are dropped.
+        /// Most packets in the receive ring during a stall; further packets are dropped.
         rx: u32 = integer(1, 1_000_000, "1000"),
     }
 }

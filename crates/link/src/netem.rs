@@ -27,13 +27,13 @@ pub const TABLE: Table = Table {
         "reorder", Kind::Name, "0%",
             "PERCENT [CORRELATION]: packets that skip the delay and overtake; needs a delay.";
         "gap", Kind::Integer { min: 1, max: u32::MAX as u64 }, "1",
-            "Only every so many packets is a candidate for reordering.";
-        "ecn", Kind::Flag, "", "Packets that `loss` would take are marked instead, if they can be.";
+            "One packet in this number is a candidate for reordering.";
+        "ecn", Kind::Flag, "", "ECN-capable packets are marked instead of lost by `loss`.";
         "keeporder", Kind::Flag, "", "Variation of the delay never reorders (not in netem).";
         "rate", Kind::Rate, "",
-            "RATE [PACKETOVERHEAD [CELLSIZE [CELLOVERHEAD]]]: a transmitter on the wire, behind delay and queue; packets wait there for those before them, up to `limit`, which is 1000 then.";
+            "RATE [PACKETOVERHEAD [CELLSIZE [CELLOVERHEAD]]]: a transmitter on the wire, behind delay and queue; packets wait there for the packets before them, up to `limit`, by default 1000 packets.";
         "limit", Kind::Integer { min: 1, max: u32::MAX as u64 }, "",
-            "Packets that may be on the wire; those beyond are lost there. No limit by default, except with `rate`.";
+            "Most packets on the wire; further packets are lost. No limit by default; 1000 with `rate`.";
         "slot", Kind::Name, "",
             "MIN [MAX], or distribution NAME DELAY JITTER; [packets N] [bytes SIZE]: packets that are due wait for the next slot and arrive together.";
     },

@@ -211,14 +211,14 @@ params! {
         initial_window as "iw": u32 = integer(1, 65_535, "10"), // TCP_INIT_CWND, RFC 6928
         /// Selective acknowledgements (RFC 2018).
         sack: bool = on_off("on"), // net.ipv4.tcp_sack = 1
-        /// Duplicates are reported (RFC 2883).
+        /// D-SACK blocks for segments that arrive twice (RFC 2883).
         dsack: bool = on_off("on"), // net.ipv4.tcp_dsack = 1
         /// Timestamps (RFC 7323).
         timestamps: bool = on_off("on"), // net.ipv4.tcp_timestamps = 1
         /// Receive windows above 65535 bytes (RFC 7323).
         window_scaling: bool = on_off("on"), // net.ipv4.tcp_window_scaling = 1
-        /// Explicit congestion notification: RFC 3168, RFC 8257's exact echo, that with ECT(1)
-        /// on data, or RFC 9768's counters (AccECN).
+        /// Explicit congestion notification: RFC 3168, RFC 8257's exact echo, RFC 8257's echo with
+        /// ECT(1) on data, or RFC 9768's counters (AccECN).
         ecn: Ecn = choice("off"), // net.ipv4.tcp_ecn = 2: accepted, never asked for
         /// A SYN that is sent again does not ask for ECN (RFC 3168, section 6.1.1.1).
         #[serde(default)]
@@ -229,33 +229,33 @@ params! {
         rack: bool = on_off("on"), // net.ipv4.tcp_recovery = 1, tcp_early_retrans = 3
         /// Detection of spurious timeouts (RFC 5682).
         frto: bool = on_off("on"), // net.ipv4.tcp_frto = 2
-        /// Take back a reduction that timestamps or D-SACK prove a mistake.
+        /// A reduction that timestamps or D-SACK prove unnecessary is taken back.
         undo: bool = on_off("on"), // tcp_try_undo_recovery
         /// New segments on the first two duplicate ACKs (RFC 3042).
         limited_transmit: bool = on_off("on"), // Linux: SACKed segments leave the flight at once
         /// How the retransmission timeout is computed.
         rto_rule as "rto": RtoRule = choice("linux"), // tcp_rtt_estimator
-        /// Least retransmission timeout.
+        /// Shortest retransmission timeout.
         min_rto: Nanos = time("200ms"), // TCP_RTO_MIN
-        /// Retransmission timeout before the first sample.
+        /// Retransmission timeout before the first round-trip time is measured.
         initial_rto: Nanos = time("1s"), // TCP_TIMEOUT_INIT, RFC 6298
-        /// Greatest retransmission timeout.
+        /// Longest retransmission timeout.
         max_rto: Nanos = time("120s"), // TCP_RTO_MAX
-        /// How often a SYN is sent again.
+        /// How often a SYN is sent again before the connection is given up.
         syn_retries: u32 = integer(0, 255, "6"), // net.ipv4.tcp_syn_retries
-        /// How often data is sent again without an answer.
+        /// How often data is sent again without an answer before the connection is given up.
         retries: u32 = integer(0, 255, "15"), // net.ipv4.tcp_retries2
-        /// Full segments for which one ACK is sent.
+        /// Number of full segments for which one ACK is sent.
         delayed_ack as "delack": u32 = integer(1, 64, "2"), // more than one full segment: ACK at once
-        /// How long an ACK may be delayed; 0 for not at all.
+        /// Longest delay of an ACK; 0 for no delay.
         delayed_ack_timeout as "delack_timeout": Nanos = time("40ms"), // TCP_DELACK_MIN, TCP_ATO_MIN
         /// Which data is acknowledged at once, above all beyond a hole: RFC 5681's; Linux's, which
         /// compresses SACKs; or every segment, and sixteen more after it.
         #[serde(default)]
         ack_rule: AckRule = choice("linux"), // __tcp_ack_snd_check
-        /// The first ACKs, and those after silence or old data, are not delayed.
+        /// The ACKs at the start, after a silence and after duplicate data are not delayed.
         quick_ack: bool = on_off("on"), // TCP_MAX_QUICKACKS 16
-        /// Small segments wait for the acknowledgement of others (RFC 896).
+        /// A small segment waits until all sent data is acknowledged (RFC 896).
         nagle: bool = on_off("off"), // on in the kernel, off in most bulk and interactive programs
         /// Whether segments are spread over the round-trip time.
         pacing: Pacing = choice("auto"), // only BBR paces without the fq queue discipline
@@ -265,7 +265,7 @@ params! {
         /// Segments leave in super-packets of about a millisecond at the present rate, two at
         /// least; the sender waits up to a millisecond to fill one.
         tso: bool = on_off("on"), // tcp_tso_autosize, tcp_tso_should_defer
-        /// What becomes of cwnd after silence.
+        /// Change of cwnd after a silence of the sender.
         idle_restart: IdleRestart = choice("decay"), // net.ipv4.tcp_slow_start_after_idle = 1
         /// What `rwnd` and `sndbuf` count: payload, or the memory that packets occupy.
         #[serde(default)]
@@ -274,17 +274,17 @@ params! {
         /// give each frame half a page, 4352 over virtual links without offloads.
         #[serde(default = "frame_memory")]
         frame_memory: Bytes = size("2304b").above_zero(), // SKB_TRUESIZE
-        /// Greatest receive window, or the memory that it has.
+        /// Greatest receive window in bytes; with `memory truesize`, the greatest receive buffer in memory.
         receive_window as "rwnd": Bytes = size("32mb"), // net.ipv4.tcp_rmem[2]
         /// The receive window starts at 64 kB and follows the rate.
         autotune: bool = on_off("on"), // net.ipv4.tcp_moderate_rcvbuf = 1
-        /// Greatest amount of data written and not yet acknowledged, or the memory that it has.
+        /// Most data written and not yet acknowledged; with `memory truesize`, the memory of this data.
         send_buffer as "sndbuf": Bytes = size("4mb"), // net.ipv4.tcp_wmem[2]
         /// A packet source whose write finds no room in the send buffer waits and catches up; off:
         /// the write is refused.
         blocking: bool = on_off("off"),
-        /// Ticks per second of the clock by which timers run, 0 for one without ticks. A timer fires at
-        /// the first tick after the time asked for.
+        /// Ticks per second of the clock by which timers run; 0 for a clock without ticks. A timer fires
+        /// at the first tick after its time.
         #[serde(default)]
         hz: u32 = integer(0, 1000, "1000"), // CONFIG_HZ
         /// How long the closing side stays in TIME-WAIT.
