@@ -1,0 +1,409 @@
+"""The model of a scenario: its tables and keys, with types, defaults and documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from sojourn.scenario import limits
+from sojourn.scenario.models.common import (
+    MOST_WEIGHT,
+    Flag,
+    FlowCount,
+    LinkNames,
+    Mark,
+    Names,
+    Part,
+    Port,
+    Services,
+    Text,
+    Weights,
+    whole,
+)
+from sojourn.scenario.models.links import (
+    DEFAULT_QUEUE,
+    TEMPLATES,
+    BothDirections,
+    Change,
+    ChangedDirection,
+    Direction,
+    Dumbbell,
+    Lan,
+    Link,
+    LinkKeys,
+    Mesh,
+    MeshBetween,
+    MeshClients,
+    Pairs,
+    Ports,
+    Side,
+    SideDirection,
+    Star,
+    Topology,
+)
+from sojourn.scenario.models.store import (
+    REQUESTS,
+    WORKLOADS,
+    Fault,
+    Store,
+    StoreService,
+)
+from sojourn.scenario.words import (
+    App,
+    CommandLine,
+    Described,
+    Dscp,
+    Folder,
+    Interface,
+    Name,
+    Policy,
+    Queue,
+    QueueName,
+    Series,
+    Size,
+    Start,
+    Tcp,
+    Time,
+    text_of,
+)
+
+__all__ = [
+    "DEFAULT_QUEUE",
+    "MOST_WEIGHT",
+    "REQUESTS",
+    "TEMPLATES",
+    "WORKLOADS",
+    "Balancer",
+    "BothDirections",
+    "Change",
+    "ChangedDirection",
+    "Deploy",
+    "DeployFormat",
+    "Direction",
+    "Dumbbell",
+    "Fault",
+    "Flow",
+    "Lan",
+    "Link",
+    "LinkKeys",
+    "Mesh",
+    "MeshBetween",
+    "MeshClients",
+    "Model",
+    "Observe",
+    "Pairs",
+    "Part",
+    "Ports",
+    "Question",
+    "ServerFault",
+    "Side",
+    "SideDirection",
+    "Star",
+    "Store",
+    "StoreService",
+    "Topology",
+]
+
+
+class ServerFault(Part):
+    """An outage of a server: for a time, its links lose every packet."""
+
+    server: Name = Field(description="Name of one of the balancer's servers.")
+    at: Time = Field(description="Time at which the outage begins.")
+    until: Time | None = Field(None, description="Time at which the outage ends; never by default.")
+
+
+class Balancer(Part):
+    """A balancer: each flow to its name goes to one of its servers.
+
+    At a flow's first packet, the switch asks its controller for a server. The policy observes the
+    links that lead to the servers, with their queues and counters. Elements of a list are assigned
+    to the servers in turn.
+    """
+
+    servers: Names = Field(
+        description="The servers: names of hosts, or a template's name for several hosts."
+    )
+    policy: Policy = Field(
+        description="Policy that selects a server for each flow (`sojourn list balancer`)."
+    )
+    weights: Weights = Field(
+        [1], description="Weights of the servers, for policies that use weights."
+    )
+    delay: Time = Field(
+        "1ms", description="One-way delay between the switch and the controller, in each direction."
+    )
+    decision: Time = Field("0s", description="Time that the controller takes for a decision.")
+    service: Services | None = Field(
+        None,
+        description=(
+            "Time for which a server works on a received transfer, one transfer at a time; the "
+            "transfer ends when this work ends. Zero by default."
+        ),
+    )
+    faults: list[ServerFault] = Field(
+        [], description="Outages of servers.", max_length=limits.FAULTS
+    )
+    health_every: Time = Field("1s", description="Time between two probes of a server.")
+    misses: Annotated[int, *whole(1, limits.MISSES, "misses")] = Field(
+        3, description="Consecutive unanswered probes after which a server counts as down."
+    )
+
+
+class Flow(Part):
+    """Flows of one kind, which form a group in the results."""
+
+    name: Name | None = Field(
+        None, description="Name of the group in results; the application's first word by default."
+    )
+    from_: Names = Field(
+        alias="from",
+        description="Sending host or hosts. Flow i uses the i-th host of a list, and after the "
+        "last host the first again.",
+    )
+    to: Names = Field(
+        description="Receiving host or hosts, assigned to the flows as in `from`; or one "
+        "balancer. For `web`, the balancer is in `from`."
+    )
+    app: App = Field(
+        description="Application, which determines the data that is sent (`sojourn list app`)."
+    )
+    client: CommandLine | None = Field(
+        None,
+        description=(
+            "Command line that the host `from` runs from `start` to `stop`; only for `command`. "
+            "`{from}` and `{to}` are replaced by the hosts' addresses, `{port}` by the flow's "
+            "own port, `{number}` by the flow's number, `{seed}` by the run's seed, "
+            "`{duration}` by the flow's length in seconds. Write `{{` for a single brace."
+        ),
+    )
+    server: CommandLine | None = Field(
+        None,
+        description=(
+            "Command line that the host `to` starts before the run; only for `command`. If it "
+            "contains `{port}`, the run begins once a process listens on this port."
+        ),
+    )
+    folder: Folder | None = Field(
+        None,
+        description="Working folder of the programs of `client` and `server`; the "
+        "scenario's folder by default.",
+    )
+    tcp: Tcp | None = Field(
+        None,
+        description=(
+            "TCP of the flow: congestion control or profile, then options. With this key, an "
+            "application that sends packets on a schedule sends them over TCP."
+        ),
+    )
+    udp: Flag | None = Field(
+        None,
+        description="Whether the flow uses UDP. By default true for applications that send "
+        "packets on a schedule, otherwise false.",
+    )
+    count: FlowCount = Field(
+        1, description="Number of flows; for Web traffic, number of concurrent sessions."
+    )
+    start: Start = Field(
+        "0s",
+        description="Start of the flows: a time, a distribution of times, or a regular interval.",
+    )
+    stop: Time | None = Field(
+        None, description="Time at which the flows stop offering data; never by default."
+    )
+    dscp: Dscp = Field(0, description="Differentiated services code point of the flows' packets.")
+    source_port: Port | None = Field(
+        None,
+        description=(
+            "Port at `from`, which filters can match: source port of packets from `from`, "
+            "destination port of the opposite packets. Web servers are at `from`."
+        ),
+    )
+    destination_port: Port | None = Field(
+        None,
+        description=(
+            "Port at `to`, which filters can match. If neither port is set, the server's port "
+            "is 20000 plus the flow's number."
+        ),
+    )
+    mark: Mark = Field(
+        0,
+        description="Firewall mark (fwmark) of the flows' packets in both directions; 0 for none.",
+    )
+
+
+class Observe(Part):
+    """Results that a run records in addition to its metrics."""
+
+    series: Series = Field(
+        "auto",
+        description="Interval of time series; `0s` for no series, `auto` for an interval with "
+        "at most 1000 samples in a run.",
+    )
+    per_flow: Flag = Field(
+        False, description="Whether to record histograms for each flow as well as for each group."
+    )
+    monitor: Flag = Field(
+        False,
+        description=(
+            "Whether to record cumulative counts of each flow in both directions, at every "
+            "sample of the time series, with the queue that changed last."
+        ),
+    )
+    capture: LinkNames | None = Field(
+        None,
+        description="Links (`uplink`, `uplink.reverse`) whose packets are written to pcap files.",
+    )
+    snaplen: Size = Field("128b", description="Bytes recorded of each captured frame.")
+    trace_hash: Flag = Field(
+        True,
+        description="Whether to compute a hash of all packet events, by which a repeated "
+        "run is proved identical.",
+    )
+
+
+def _amount(value: object) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return text_of(value, "a share or an amount", "5%")
+
+
+class Question(Part):
+    """The question of the scenario; options of commands take precedence over it."""
+
+    text: Text | None = Field(
+        None,
+        description=(
+            "The question in the words of the scenario's users, such as `Why does my call "
+            "stutter?`. `sojourn play` shows it."
+        ),
+    )
+    by: Text | None = Field(
+        None,
+        description=(
+            "Metric that ranks the choices, such as `calls.mos` (`sojourn list metric`). By "
+            "default the metric that matters to the interactive group with the worst value (see "
+            "the guide to comparing)."
+        ),
+    )
+    subject_to: Text | None = Field(
+        None,
+        description=(
+            "Conditions that a choice must meet, such as `goodput >= 95% of best and loss <= "
+            "1%`; an empty text for none. By default goodput >= 95% of best; for a store, "
+            "acknowledged >= 99% of best."
+        ),
+    )
+    queues: list[Queue] = Field(
+        [],
+        description="Queues that `sojourn compare` compares by default.",
+        max_length=limits.GROUPS,
+    )
+    smallest: (
+        Annotated[
+            str,
+            BeforeValidator(_amount),
+            WithJsonSchema({"type": ["string", "number"], "examples": ["5%", "2ms", 0.1]}),
+        ]
+        | None
+    ) = Field(
+        None,
+        description=(
+            "Smallest difference of interest in the metric `by`: a share of its value (`5%`) or "
+            "an amount in its unit (`2ms`). By default as registered for the metric (`sojourn "
+            "explain METRIC`)."
+        ),
+    )
+
+
+DeployFormat = Literal["tc", "sqm", "networkd"]
+"""Output formats of the deployment steps."""
+
+
+class Deploy(Part):
+    """Where the bottleneck's queue is deployed: machine, interface and format."""
+
+    machine: Name | None = Field(
+        None,
+        description=(
+            "Node of the scenario that is your machine, at one end of the bottleneck. If this "
+            "node receives, its incoming traffic is shaped. By default the sender."
+        ),
+    )
+    interface: Interface | None = Field(
+        None,
+        description="Interface of your machine to the line, as `ip link` lists it; eth0 "
+        "by default.",
+    )
+    format: DeployFormat = Field(
+        "tc",
+        description=(
+            "Format of the steps: commands of `tc`, settings of OpenWrt's SQM, or files of "
+            "systemd-networkd."
+        ),
+    )
+
+
+class Model(Part):
+    """A scenario: a network, its traffic, and the length of a run."""
+
+    name: Text = Field("", description="Title of the scenario, in a few words.")
+    description: Text = Field("", description="Purpose of the scenario.")
+    duration: Time = Field(description="Length of a run.")
+    warmup: Time = Field("0s", description="Initial part of a run that measurements exclude.")
+    bottleneck: LinkNames | None = Field(
+        None,
+        description=(
+            "Link whose queue is studied, or several links together, as a list or as a "
+            "template's name for several links. `NAME.reverse` is the other direction of a "
+            "link. By default the first link with a `queue`; with a `lan` all its links; with a "
+            "queue for `clients` or `servers` of a star all their ports."
+        ),
+    )
+    topology: Topology | None = Field(None, description="A template that creates hosts and links.")
+    links: dict[Name, Link] = Field(
+        default_factory=dict, description="Links by name.", max_length=limits.LINKS // 2
+    )
+    queues: dict[QueueName, Described] = Field(
+        default_factory=dict,
+        description=(
+            "Queues with names of your own: a key `queue` may be such a name, and tables and "
+            "figures show the name."
+        ),
+        max_length=limits.GROUPS,
+    )
+    balancers: dict[Name, Balancer] = Field(
+        default_factory=dict, description="Balancers by name.", max_length=limits.BALANCERS
+    )
+    switch: Literal["openvswitch"] = Field(
+        "openvswitch",
+        description="Switch that balanced flows pass in real runs (`sojourn lab run`).",
+    )
+    flows: list[Flow] = Field(
+        default_factory=list,
+        description="Traffic, a table for each kind of flow; required unless there is a store.",
+        max_length=limits.GROUPS,
+    )
+    store: Store | None = Field(None, description="A replicated store and its clients.")
+    observe: Observe = Field(
+        Observe(), description="Time series, captures and other records of a run."
+    )
+    question: Question = Field(
+        Question(),
+        description="Question of the scenario: deciding metric, conditions, and queues to compare.",
+    )
+    deploy: Deploy = Field(
+        Deploy(), description="Where the queue is deployed: machine, interface and format."
+    )
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Self:
+        """Returns the model of plain data.
+
+        A queue in the data may be a name in `[queues]`.
+        """
+        queues = data.get("queues")
+        named = frozenset(queues) if isinstance(queues, Mapping) else frozenset()
+        return cls.model_validate(data, context=named)

@@ -1,0 +1,271 @@
+"""Tables of a replicated store, of its service times and of its faults."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from sojourn import _core
+from sojourn.scenario import limits
+from sojourn.scenario.models.common import (
+    Flag,
+    Names,
+    Part,
+    named,
+    one_of,
+    whole,
+)
+from sojourn.scenario.words import (
+    Name,
+    Patience,
+    Service,
+    Size,
+    Tcp,
+    Time,
+    complaint,
+    shown,
+)
+
+REQUESTS = _core.names("request")
+
+WORKLOADS: dict[str, tuple[dict[str, float], str]] = {
+    name: (dict(zip(REQUESTS, shares, strict=True)), keys)
+    for name, shares, keys in _core.workloads()
+}
+"""Named workloads of YCSB: share of each kind of request, and distribution of the keys."""
+
+
+def _workload(value: object) -> object:
+    if not isinstance(value, dict):
+        return named(value, "a workload", list(WORKLOADS))
+    for name, share in value.items():
+        if name not in REQUESTS:
+            raise complaint(
+                f"unknown kind of request {shown(name)}",
+                found=str(name),
+                allowed=REQUESTS,
+                nearest=_core.nearest(str(name), REQUESTS),
+            )
+        if isinstance(share, bool) or not isinstance(share, int | float):
+            raise complaint(f"must be a share from 0 to 1; found {shown(share)}")
+    return value
+
+
+def _replication(value: object) -> object:
+    if isinstance(value, dict):
+        counts = value.values()
+        if counts and all(
+            isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in counts
+        ):
+            return value
+        raise complaint("needs a number of replicas for each data centre, such as { dc1 = 3 }")
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= limits.REPLICAS:
+        return value
+    raise complaint(
+        f"needs a number of replicas, such as 3, or one for each data centre; found {shown(value)}",
+        found=shown(value),
+        allowed=[f"1..{limits.REPLICAS}"],
+    )
+
+
+Replication = Annotated[
+    int | dict[str, int],
+    BeforeValidator(_replication),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1, "maximum": limits.REPLICAS},
+                {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
+            ]
+        }
+    ),
+]
+Workload = Annotated[
+    str | dict[str, float],
+    BeforeValidator(_workload),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": list(WORKLOADS)},
+                {
+                    "type": "object",
+                    "properties": {
+                        name: {"type": "number", "description": f"Share of `{name}` requests."}
+                        for name in REQUESTS
+                    },
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+]
+Consistency = Annotated[str, *one_of("a consistency level", _core.names("consistency"))]
+Coordinator = Annotated[str, *one_of("a coordinator policy", _core.names("coordinator"))]
+Keys = Annotated[str, *one_of("a choice of keys", _core.names("keys"))]
+Requests = Annotated[int, *whole(1, limits.REQUESTS, "requests")]
+Warmup = Annotated[int, *whole(0, limits.REQUESTS, "requests")]
+Outstanding = Annotated[int, *whole(0, limits.OUTSTANDING, "requests")]
+Tokens = Annotated[int, *whole(1, 1024, "tokens")]
+Records = Annotated[int, *whole(0, limits.RECORDS, "records")]
+Scan = Annotated[int, *whole(1, limits.SCAN, "records")]
+Threads = Annotated[int, *whole(1, 1024, "threads")]
+Waiting = Annotated[int, *whole(0, limits.WAITING, "requests")]
+
+
+class StoreService(Part):
+    """Service times of the nodes of a simulated store.
+
+    The defaults are approximately those of small Cassandra nodes on one machine, with links without
+    delay and loss.
+    """
+
+    coordinate: Service = Field(
+        "exp(1200us)", description="Time that a coordinator works on a request."
+    )
+    write: Service = Field("exp(600us)", description="Time that a replica works on a write.")
+    read: Service = Field(
+        "exp(800us)", description="Time that a replica works on a read, for each record."
+    )
+    threads: Threads = Field(32, description="Number of requests that a node serves concurrently.")
+    queue: Waiting = Field(
+        1024, description="Largest number of requests that wait at a node; further requests fail."
+    )
+
+
+class Fault(Part):
+    """A fault of a store: a node crashes, or some hosts cannot reach the others."""
+
+    crash: Name | None = Field(
+        None, description="Node that stops at `at` and starts again at `until`."
+    )
+    partition: Names | None = Field(
+        None, description="Hosts of the store that can reach only each other."
+    )
+    at: Time = Field(description="Time at which the fault begins.")
+    until: Time | None = Field(None, description="Time at which the fault ends; never by default.")
+
+
+class Store(Part):
+    """A replicated store of the kind of Cassandra, and its clients."""
+
+    name: Name = Field("store", description="Name of the store in results.")
+    nodes: Names = Field(description="Nodes of the store, in the order of the ring.")
+    clients: Names = Field(description="Hosts of the store's clients.")
+    data_centres: dict[Name, Names] = Field(
+        default_factory=dict,
+        description="Nodes and clients of each data centre; by default all are in `dc1`.",
+    )
+    racks: dict[Name, Names] = Field(
+        default_factory=dict,
+        description="Nodes of each rack; by default all nodes of a data centre are in one rack.",
+    )
+    replication: Replication = Field(
+        3,
+        description=(
+            "Replication factor. A number places replicas on the next nodes of the ring "
+            "(`SimpleStrategy`); a table with a number for each data centre also considers "
+            "racks (`NetworkTopologyStrategy`)."
+        ),
+    )
+    tokens: Tokens = Field(
+        1,
+        description="Number of tokens of a node. A single token is placed evenly on the ring, "
+        "several are placed at random.",
+    )
+    consistency: Consistency = Field("quorum", description="Consistency level of reads and writes.")
+    write_consistency: Consistency | None = Field(
+        None, description="Consistency level of writes, if it differs from `consistency`."
+    )
+    read_consistency: Consistency | None = Field(
+        None, description="Consistency level of reads, if it differs from `consistency`."
+    )
+    coordinator: Coordinator = Field(
+        "round-robin", description="Policy by which a client selects a coordinator."
+    )
+    tcp: Tcp = Field(
+        "cubic",
+        description="TCP of all hosts of the store: congestion control or profile, then options.",
+    )
+    workload: Workload = Field(
+        "insert",
+        description=(
+            "Kinds of requests: the name of a workload, or a table with the shares of `read`, "
+            "`update`, `insert`, `scan` and `modify` (a read, then a write of the same record), "
+            "which add up to 1."
+        ),
+    )
+    records: Records | None = Field(
+        None,
+        description="Number of records in the store when the run begins; 10000 by default, 0 if "
+        "the workload only inserts.",
+    )
+    keys: Keys | None = Field(
+        None,
+        description="Distribution of the requested keys: uniform, zipfian or latest. By default "
+        "as YCSB defines the workload.",
+    )
+    value: Size = Field("200b", description="Size of a record.")
+    scan: Scan = Field(100, description="Number of records of the longest scan.")
+    requests: Requests | None = Field(
+        None,
+        description="Number of requests of all clients together. By default the clients "
+        "send until the run's end.",
+    )
+    warmup: Warmup = Field(
+        0, description="Number of requests at the beginning that are not measured."
+    )
+    start: Time = Field("0s", description="Time at which the clients begin to send.")
+    every: Service | None = Field(
+        None,
+        description=(
+            "Interval between the requests of a client, which then does not wait for answers "
+            "(an open loop). Latency is measured from the scheduled time of the request."
+        ),
+    )
+    think: Time = Field(
+        "0s",
+        description="Pause of a client between an answer and its next request; not "
+        "allowed with `every`.",
+    )
+    outstanding: Outstanding | None = Field(
+        None,
+        description=(
+            "Largest number of unanswered requests of a client: by default 1, or without a "
+            "limit (0) with `every`."
+        ),
+    )
+    service: StoreService = Field(
+        StoreService(), description="Service times of the simulated nodes."
+    )
+    write_timeout: Time = Field(
+        "2s", description="Time after which a coordinator gives up waiting for replicas in a write."
+    )
+    read_timeout: Time = Field(
+        "5s", description="Time after which a coordinator gives up waiting for replicas in a read."
+    )
+    client_timeout: Time = Field(
+        "10s", description="Time after which a client gives up waiting for a request's answer."
+    )
+    speculative: Patience = Field(
+        "none",
+        description="Time after which a coordinator asks another replica for the data "
+        "of a read; `none` for never.",
+    )
+    read_repair: Flag = Field(
+        True, description="Whether a read updates replicas whose record is out of date."
+    )
+    hints: Flag = Field(
+        True,
+        description="Whether coordinators store writes for replicas that are down, and deliver "
+        "them later (hinted handoff).",
+    )
+    detect: Time = Field(
+        "10s", description="Time after a crash at which all nodes know that the node is down."
+    )
+    recover: Time = Field(
+        "1s", description="Time after a restart at which all nodes know that the node is up."
+    )
+    faults: list[Fault] = Field(
+        [], description="Faults of the store: crashes and partitions.", max_length=limits.FAULTS
+    )
