@@ -28,9 +28,12 @@ fn loss(fates: Fates) -> f64 {
 
 /// Returns the mean utilisation of links in `span` over their `transmitters`: the share of time in
 /// which a transmitter was busy or, if its rate changes, the share of its capacity that was used.
-/// `works` is the work of each link in `span`. The result is not a finite number if `transmitters`
-/// is 0, the value for links of which one has no rate limit.
+/// `works` is the work of each link in `span`. The result is NaN if `transmitters` is 0, the value
+/// for links of which one has no rate limit.
 pub fn utilisation(works: &[Work], transmitters: u64, span: Nanos) -> f64 {
+    if transmitters == 0 {
+        return f64::NAN;
+    }
     let busy = works.iter().filter(|work| work.capacity.is_none()).map(|work| work.busy).sum();
     let used: f64 = works.iter().filter_map(|work| work.capacity).map(Capacity::share).sum();
     share(busy, transmitters * span) + used / transmitters as f64
@@ -92,4 +95,17 @@ pub fn append(
     row.real("backlog_mean", probe.bytes.mean(now));
     row.real("backlog_sd", probe.bytes.deviation(now));
     row.integer("backlog_max", probe.bytes.greatest());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_utilisation_of_links_without_a_rate_limit_is_missing() {
+        let used = Capacity { used: 1, offered: 2 };
+        let works = [Work { capacity: Some(used), ..Work::default() }, Work::default()];
+        assert!(utilisation(&works, 0, 1).is_nan());
+        assert_eq!(utilisation(&works, 2, 1), 0.25);
+    }
 }
