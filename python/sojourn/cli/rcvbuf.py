@@ -94,8 +94,8 @@ def rcvbuf(
         typer.Option(
             "--all",
             help="Watch every UDP socket of this machine, including containers, without "
-            f"changes. Without --watch and --json, also export metrics (at {METRICS}, unless "
-            "--metrics sets another address).",
+            f"changes. Unless --watch or --json is set, also export metrics (at {METRICS}, or at "
+            "the address of --metrics).",
         ),
     ] = False,
     policy: Annotated[

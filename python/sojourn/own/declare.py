@@ -94,8 +94,9 @@ class Family:
     init: tuple[str, ...] = ("params", "draws")
     """Arguments of `__init__`, without `self`."""
     beside: str = ""
-    """Kind of the engine's words that may follow the parameters of a policy, such as `tcp`; empty
-    for none.
+    """Kind of built-in words, such as the kind `tcp`, that may follow a policy's parameters.
+
+    Empty for none.
     """
     elsewhere: str = ""
     """Error message where policies of the family are not supported; empty if there is no such case.

@@ -35,7 +35,7 @@ class Deployment:
     queue: str
     """The queue in `tc`'s words; for a queue with classes, its description in the scenario."""
     machine: str | None
-    """Node of the scenario that is configured; None if there are several."""
+    """Node of the scenario that gets the queue; None if several nodes send into the bottleneck."""
     interface: str
     direction: str
     """`egress` if the machine sends into the bottleneck, `ingress` if the machine receives from it.

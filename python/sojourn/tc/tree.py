@@ -123,7 +123,7 @@ class _Builder:
         if root.kind == "cake_mq":
             self.note(
                 root.place,
-                "`cake_mq` is read as `cake`: a single transmit queue gets the whole rate",
+                "`cake_mq` is read as one `cake` with the whole rate, on a single transmit queue",
             )
         head = self._head(root, at_root=True)
         self._parts = [Part(head, root.place)]

@@ -22,7 +22,8 @@ from sojourn.tune.redopt import (
     redopt,
 )
 
-#: Factor of the average queue in the state of `red`, which is a fixed-point number.
+#: Factor of the average queue in the state of `red` with a `weight`; the average is a fixed-point
+#: number.
 _FRACTION = 1 << 24
 #: Maximum distance of the mean average queue from the middle, as a share of the middle.
 MEAN_WITHIN = 0.10

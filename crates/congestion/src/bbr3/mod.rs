@@ -580,7 +580,8 @@ impl Bbr3 {
         if self.mode == Mode::Startup && self.is_full {
             self.mode = Mode::Drain;
             self.drain_round = self.round;
-            // With this ssthresh, `Window::in_slow_start` is false after Startup.
+            // With this ssthresh, `Window::in_slow_start` is false after Startup, except between a
+            // timeout and the next ACK, and after an undo that restores Startup's ssthresh.
             window.ssthresh = window.floor();
         }
     }

@@ -43,7 +43,7 @@ const FRAMING: &[Word] = words! {
         "Cells of the line: none, ATM (53 bytes carry 48), or PTM (65 bytes carry 64).";
     "line", Kind::OneOf { of: LINE_WORDS }, "",
         "Overhead, mpu and cells of a known kind of line; `raw`, the default, uses the frame's length.";
-    "ether-vlan", Kind::Flag, "", "Adds 4 bytes of overhead for a VLAN tag.";
+    "ether-vlan", Kind::Flag, "", "Adds 4 bytes to the overhead for a VLAN tag; alone, it means `overhead 4`.";
 };
 
 const WITHOUT_EFFECT: &[Word] = words! {

@@ -431,8 +431,9 @@ impl Receiver {
         if self.paused {
             self.unread += bytes;
         } else {
-            // An ACK that is already due leaves before the application reads. The ACK of a second
-            // segment does so only if the announced window does not become smaller.
+            // With `memory truesize`, an ACK that is due at once leaves before the application
+            // reads. So does the delayed ACK of every second segment, unless the announced window
+            // would shrink.
             self.queued = bytes;
             let at_once = self.ack_now || self.quick > 0;
             if !at_once && self.offer() < self.offered {

@@ -65,7 +65,7 @@ class Size:
 
 FULL = Size(phase=120, seeds=10, proof=200)
 QUICK = Size(phase=80, seeds=6, proof=100)
-#: Real runs have one change of the number of flows. Only the claims about each number of flows
+#: Real runs have one change of the number of flows. Only the claims `follows` and `goodput`
 #: are judged.
 REAL_FULL = Size(
     phase=80, seeds=5, proof=200, courses=((16, 64),), tcp=taildrop.REAL_TCP,
