@@ -1,8 +1,8 @@
-"""`{component} SECTION NAME ...`: a component's figures, its words, and its presets.
+"""`{component} SECTION NAME ...`: the figures, words and presets of components.
 
 The engine describes words and presets; `make figures` writes the figures. A queue discipline also
 has a live figure (`:live: QUEUE`, `:against: QUEUE`: the queues side by side, by default the first
-name with default parameters). For a TCP, the words that every TCP has are left out. Each component
+name with default parameters). The words that every TCP has are omitted. Each component
 has exactly one page with this directive (tests/docs).
 """
 

@@ -45,7 +45,7 @@ FIGURES = files.SCRIPTS[:-1]
 
 @cache
 def playground() -> dict[str, bytes]:
-    """Returns its files by name; none without the engine for browsers."""
+    """Returns the playground's files by name; empty without the engine for browsers."""
     try:
         return files.page(catalogue(docs="../index.html"))
     except ModuleMissing:
@@ -67,7 +67,7 @@ class Live(nodes.General, nodes.Element):
 
 
 class LiveDirective(SphinxDirective):
-    """Makes the figure, and refuses unknown scenarios and queues."""
+    """Returns the figure; warns about an unknown scenario or queue."""
 
     required_arguments = 1
     option_spec: ClassVar = {
@@ -106,12 +106,12 @@ class LiveDirective(SphinxDirective):
         return [(key, text) for key, text in self.options.items() if key != "file"]
 
     def still(self, name: str) -> nodes.paragraph:
-        """Returns the replacement of the figure where it does not run."""
+        """Returns the text that replaces the figure in pages without scripts."""
         queues = [f"`{text}`" for _, text in self._sides()]
         behind = f" behind {' and behind '.join(queues)}" if queues else ""
         link = guide("`sojourn play`", self.env.docname)
         return nodes.paragraph(
-            "", "", *inline(f"The scenario `{name}`{behind}: "), link, nodes.Text(" shows it live.")
+            "", "", *inline(f"The scenario `{name}`{behind}: "), link, nodes.Text(" runs it.")
         )
 
 
@@ -141,7 +141,7 @@ def _nothing(_translator: Any, _node: Live) -> None:
 def load(
     app: Sphinx, _name: str, _template: str, context: dict[str, Any], page: nodes.document | None
 ) -> None:
-    """Adds the scripts to a page with a live figure."""
+    """Adds the scripts to a page that has a live figure."""
     if not app.config.live or page is None or not any(page.findall(Live)):
         return
 

@@ -9,8 +9,8 @@ from sphinx.util.docutils import SphinxRole
 MEANING = {
     "verified": "checked against a public source",
     "derived": "computed here from verified numbers",
-    "from memory": "textbook or recalled: no source was at hand",
-    "reconstructed": "our own choice, because the original could not be found",
+    "from memory": "from a textbook or from memory, without a source at hand",
+    "reconstructed": "chosen by this project, because the original was not found",
 }
 
 
@@ -19,7 +19,7 @@ class Mark(nodes.Inline, nodes.TextElement):
 
 
 class MarkRole(SphinxRole):
-    """Makes the label, and refuses an unknown kind."""
+    """Returns the label; raises an error for an unknown kind."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         kind = self.text.strip()

@@ -32,14 +32,14 @@ def figures(name: str, column: dict[str, Any] | None) -> str:
 
 
 def done(column: dict[str, Any] | None) -> str:
-    """Returns the work of a program: packets, drops, goodput."""
+    """Returns the packets, drops and goodput of a program's run."""
     if column is None:
         return "–"
     return f"{column['packets']:,}; {column['drops']:,}; {column['goodput_bps'] / 1e6:,.1f}"
 
 
 def conditions(columns: list[dict[str, Any]]) -> str:
-    """Returns the date, machine and load of the figures."""
+    """Returns a sentence with the date of the measurement, the machine and its load."""
     dates = sorted({column["date"] for column in columns})
     loads = sorted({float(column["load"].split()[0]) for column in columns})
     where = "; ".join(sorted({column["processor"] for column in columns}))
@@ -49,10 +49,10 @@ def conditions(columns: list[dict[str, Any]]) -> str:
 
 
 class Peers(SphinxDirective):
-    """The recorded figures."""
+    """Tables of the recorded speeds and of the work of each program."""
 
     def run(self) -> list[nodes.Node]:
-        """Makes the tables."""
+        """Returns the tables."""
         self.env.note_dependency(str(RECORDED))
         found: dict[str, dict[str, dict[str, Any]]] = json.loads(RECORDED.read_text())
         names = list(dict.fromkeys(name for columns in found.values() for name in columns))

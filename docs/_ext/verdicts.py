@@ -1,4 +1,4 @@
-"""Published studies: their findings with the verdicts on them.
+"""Directives for the recorded findings of published studies and their verdicts.
 
 `{verdicts} NAME`   a table of all findings, from the study's record, which
                     `docs/studies/record.py` writes from a study's results
@@ -26,7 +26,7 @@ FOLDER = "studies"
 def columns(
     claims: list[dict[str, Any]],
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]], tuple[int, ...]]:
-    """Returns heads, rows and widths; with the verdicts on real runs, if any."""
+    """Returns heads, rows and column widths; a column for real runs if the record has any."""
     there = {k: head for k, head in COLUMNS.items() if any(k in claim for claim in claims)}
     rows = [
         (
@@ -51,7 +51,7 @@ class Recorded(SphinxDirective):
 
 class Verdicts(Recorded):
     required_arguments = 1
-    has_content = True  # what is shown as long as nothing is recorded
+    has_content = True  # text of a page without a record
 
     def run(self) -> list[nodes.Node]:
         name = self.arguments[0]
@@ -96,7 +96,7 @@ class Figures(Recorded):
             drawn = Path(self.env.srcdir) / uri.lstrip("/")
             if not drawn.exists():
                 continue
-            # Drawn twice as fine as it is shown.
+            # The image has twice the resolution at which it is shown.
             width = f"{imagesize.get(drawn)[0] // 2}px"
             image = nodes.image(uri=uri, alt=caption.replace("`", ""), width=width)
             figures.append(nodes.figure("", image, nodes.caption("", "", *inline(caption))))

@@ -1,4 +1,4 @@
-"""Tables made from the engine's own description of itself, `sojourn._core.describe()`.
+"""Tables from the engine's description of its components, `sojourn._core.describe()`.
 
 `{words} SECTION NAME`   the words that a component understands, with its summary and source
                          (`:bare:`: words only; section `class`: those of a class of a queue
@@ -87,7 +87,7 @@ def inline(text: str) -> list[nodes.Node]:
 
 
 class Cell(nodes.entry):
-    """A cell that knows the head of its column: narrow pages show it in front of the text."""
+    """A cell with the head of its column, which narrow pages show before the text."""
 
 
 def _visit_cell(translator: Any, node: Cell) -> None:
@@ -129,7 +129,7 @@ def table(
 
 
 def link_first(built: nodes.table, pages: Mapping[str, str], docname: str) -> None:
-    """Makes names in the first column links to their pages, where they have one."""
+    """Links the names in the first column to their pages, if a page exists."""
     for row in built.findall(nodes.row):
         for name in list(row[0].findall(nodes.literal)):
             if name.astext() in pages:
@@ -246,7 +246,7 @@ def _components(page: Path, section: str) -> list[str]:
 
 
 class Profiles(Described):
-    """One column a profile, one row a parameter."""
+    """Table of TCP profiles: a column for each profile, a row for each parameter."""
 
     def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
         profiles = engine["profiles"]
@@ -293,7 +293,7 @@ def section(directive: SphinxDirective, title: str, text: str = "") -> nodes.sec
 
 
 class Metrics(Described):
-    """Sections of metrics, one a line: `KIND: TITLE | TEXT`, the text in Markdown, optional.
+    """Sections of metrics. A line of the body is `KIND: TITLE | TEXT`; the text is optional Markdown.
 
     Each metric is a target, `metric-NAME`, for links.
     """
@@ -347,7 +347,7 @@ def example(schema: dict[str, Any]) -> str:
 
 
 class Keys(Described):
-    """Tables of keys, one a line: `MODEL: TEXT`, the text above the table in Markdown, optional."""
+    """Tables of keys. A line of the body is `MODEL: TEXT`, with optional Markdown above the table."""
 
     optional_arguments = 1
     has_content = True
@@ -490,7 +490,7 @@ class Commands(Described):
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.add_node(Cell, html=(_visit_cell, _depart_cell))  # elsewhere as any other cell
+    app.add_node(Cell, html=(_visit_cell, _depart_cell))
     app.add_directive("words", Words)
     app.add_directive("tables", Tables)
     app.add_directive("profiles", Profiles)
