@@ -293,7 +293,7 @@ def section(directive: SphinxDirective, title: str, text: str = "") -> nodes.sec
 
 
 class Metrics(Described):
-    """Sections of metrics. A line of the body is `KIND: TITLE | TEXT`; the text is optional Markdown.
+    """Sections of metrics. A body line is `KIND: TITLE | TEXT`, where TEXT is optional Markdown.
 
     Each metric is a target, `metric-NAME`, for links.
     """
@@ -347,7 +347,7 @@ def example(schema: dict[str, Any]) -> str:
 
 
 class Keys(Described):
-    """Tables of keys. A line of the body is `MODEL: TEXT`, with optional Markdown above the table."""
+    """Tables of keys. A body line is `MODEL: TEXT`, with optional Markdown above the table."""
 
     optional_arguments = 1
     has_content = True
