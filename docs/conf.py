@@ -36,17 +36,17 @@ default_role = "code"
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3
-# Notebooks are stored with what they show; the tests execute them.
+# Notebooks are stored with their outputs; the tests execute them.
 nb_execution_mode = "off"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 
-# Curly quotes, but no dashes made of hyphens: options are written with two.
+# Make quotation marks curly, but keep two hyphens, with which options begin.
 smartquotes_action = "q"
 
-# `make man`: from the definitions of the commands, as the page of the reference is.
+# `make man` makes this page from the definitions of the commands, like the page of the reference.
 man_pages = [("reference/commands", "sojourn", "a laboratory for queues", author, 1)]
 
 html_theme = "furo"
@@ -60,7 +60,7 @@ html_theme_options = {"navigation_with_keys": True}
 pygments_style = "tango"
 pygments_dark_style = "github-dark"
 
-# `make links`. The anchors of these are made by scripts.
+# `make links` does not check the anchors of these pages, since scripts create them.
 linkcheck_anchors_ignore_for_url = [r"https://github\.com/"]
 linkcheck_timeout = 20
 
@@ -72,5 +72,5 @@ def setup(app):
     app.add_source_parser(MystParser)
 
 
-# Attributes of several classes are called `bytes`, as the type in annotations is.
+# Several classes have an attribute `bytes`, so references to the type `bytes` are ambiguous.
 suppress_warnings = ["ref.python"]

@@ -8,8 +8,8 @@ import json
 from sojourn import _core
 
 SECOND, MS = 10**9, 10**6
-CHARGED = 768  # bytes of memory for a message of 442
-burst = round(8e6 / 8 / 442 * CHARGED)  # bytes a second of each device, as they are charged
+CHARGED = 768  # bytes of memory for a message of 442 bytes
+burst = round(8e6 / 8 / 442 * CHARGED)  # charged bytes per second of each device
 daemon = round(80e6 / 8 / 442 * CHARGED)
 
 rates = [(at * SECOND + ms * MS, r) for at in range(30) for ms, r in ((0, burst), (40, 0))]

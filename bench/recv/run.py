@@ -48,7 +48,8 @@ def ours(name: str, policy: str, kernel: int = 4 * MB) -> Peer:
     return Peer(f"ours, {name}", "ours", (f"policy={policy}", f"kernel={kernel}"))
 
 
-#: UDT and SRT with 64 MB can use 128 MB: their own buffer and the kernel's. A tenth is 12.8 MB.
+#: UDT and SRT with 64 MB can use 128 MB: their own buffer and the kernel's.
+#: The policy `static 12 MB` has less than a tenth of this.
 PEERS = (
     Peer("UDT, default", "udt"),
     Peer("UDT, 64 MB", "udt", (f"buffer={64 * MB}",), (f"buffer={64 * MB}",)),

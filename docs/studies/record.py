@@ -29,7 +29,7 @@ import small
 
 DOCS = Path(__file__).resolve().parents[1]
 
-# The figures that the page shows, of those that the study draws.
+# Figures of each study that its page shows.
 FIGURES = {
     "taildrop": ("bulk", "web"),
     "daqm": (
@@ -174,7 +174,8 @@ def steadiness(name: str, results: Path, full: dict[str, str]) -> dict[str, Any]
     for number, shift in enumerate(steady.shifts(), 1):
         print(f"{name}: quick run {number} of {steady.TIMES}", flush=True)
         with stages() as stage:
-            # Not as quick: that would take the verdicts from claims that are known as unsteady.
+            # `size` gives the quick runs. `quick=True` would remove the verdicts on claims that
+            # quick runs cannot judge.
             made = study.run(
                 results / "steady" / name / str(number), stage=stage, size=study.quick, shift=shift
             )

@@ -22,7 +22,7 @@ rate = "100mbit"
 netem = "delay 25ms"
 queue = "pfifo limit 10000p"
 """
-# Findings, written down before the first run: the metric, the cells, the region with its margin.
+# The findings were written before the first run, with their metric, cells and region.
 CLAIMS = [
     Ratio(
         id="root",

@@ -120,7 +120,7 @@ impl Policy for Maglev {
                 spent: 0,
             })
             .collect();
-        // Sorted by identifier, so that the table does not depend on the order of the servers.
+        // Sort by identifier, so that the table does not depend on the order of the servers.
         claimants.sort_by_key(|c| (servers.id(usize::from(c.server)), c.server));
         let Some(heaviest) = claimants.iter().map(|c| c.weight).max() else { return };
         let mut free = size;

@@ -82,8 +82,8 @@ impl Policy for PowerOfD {
         let picked = servers
             .least_of(self.looked.iter().copied(), packets, draws)
             .or_else(|| servers.least(packets, draws));
-        // The sort is stable, so among servers with equal queues the drawn ones come first, in
-        // random order.
+        // The sort is stable: among servers with equal queues, the newly drawn ones, in random
+        // order, precede the remembered ones.
         self.looked.sort_by_key(|&i| packets(i).unwrap_or(u64::MAX));
         self.remembered.clear();
         self.remembered.extend(self.looked.iter().take(self.params.memory as usize));

@@ -545,7 +545,7 @@ impl Bbr {
     fn enter_probe_bw(&mut self, now: Nanos) {
         self.mode = Mode::ProbeBw;
         if self.is_linux() {
-            // Linux draws a new first phase each time that the phase begins.
+            // Linux draws a new first phase of the gain cycle whenever ProbeBW begins.
             let draw = next_draw(&mut self.draw) as usize;
             self.first_phase = FIRST_PHASES[draw % FIRST_PHASES.len()];
         }
@@ -626,7 +626,7 @@ impl Bbr {
             let rate = u128::from(window.cwnd) * u128::from(SECOND) / u128::from(ack.srtt);
             self.pacing = gained(u64::try_from(rate).unwrap_or(u64::MAX), HIGH_GAIN);
         }
-        // One percent below bandwidth times gain, so that the queue drains on average.
+        // The rate is one percent below bandwidth times gain, so that the queue drains on average.
         let rate = gained(self.used_bandwidth(), self.pacing_gain) / 100 * 99;
         if rate > 0 && (self.full || rate > self.pacing) {
             self.pacing = rate;

@@ -52,8 +52,8 @@ impl Detector {
             self.mean = rtt;
             return;
         }
-        // The mean's gain is 1/(2 w^1.5) for a window of w segments; the deviation's gain is half
-        // of it.
+        // If ssthresh is w segments, the mean's gain is about 1/(2 w^1.5), and the deviation's gain
+        // half as large.
         let segments = (window.ssthresh / window.mss).max(1).ilog2();
         let shift = (segments + segments / 2 + 1).min(SCALE);
         let error = rtt - self.mean;
@@ -89,7 +89,7 @@ impl Detector {
 fn lg(x: u64) -> i64 {
     let x = x.max(1);
     let whole = x.ilog2();
-    // The mantissa, between 2^31 and 2^32. Each squaring gives the next bit of the logarithm.
+    // The mantissa is between 2^31 and 2^32. Each squaring gives the next bit of the logarithm.
     let mut mantissa = if whole > 31 { x >> (whole - 31) } else { x << (31 - whole) };
     let mut result = i64::from(whole);
     for _ in 0..ONE.ilog2() {

@@ -194,7 +194,7 @@ impl Real {
         }
         let elapsed = ack.now.saturating_sub(self.epoch);
         let segments = acked.min(MAX_WINDOW) as f64 / mss;
-        // Target of the window one round trip from now, section 4.2.
+        // Section 4.2: the target is the window of the cubic function one round trip from now.
         let ahead = if self.is_linux() { ack.min_rtt } else { ack.srtt };
         let target = self.w_cubic(elapsed.saturating_add(ahead)).clamp(cwnd, 1.5 * cwnd);
         let mut grown = (target - cwnd) / cwnd * segments;
@@ -203,7 +203,7 @@ impl Real {
         }
         if self.params.reno_friendly {
             let beta = self.params.beta;
-            // Section 4.3: once the estimate exceeds the window at the last reduction, it grows
+            // Section 4.3: once the estimate reaches the window before the last reduction, it grows
             // with Reno's slope.
             let passed = self.w_est >= self.cwnd_prior && !self.is_linux();
             let alpha = if passed { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };

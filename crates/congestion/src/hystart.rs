@@ -233,7 +233,8 @@ impl HyStart {
         }
         if ack.now.saturating_sub(rounds.last_ack) <= TRAIN_GAP {
             rounds.last_ack = ack.now;
-            // Without pacing, the path is full when a train of ACKs lasts half a round trip.
+            // Linux's rule for senders without pacing: the path is full when a train of ACKs lasts
+            // half a round trip.
             let full = ack.min_rtt.saturating_add(cushion) / 2;
             if ack.now.saturating_sub(rounds.start) > full {
                 window.ssthresh = window.cwnd;

@@ -175,8 +175,8 @@ impl Prague {
         let scale = if srtt == 0 || srtt >= target {
             ONE
         } else {
-            // A round trip is the fraction srtt/target of a round, so the window grows by this
-            // fraction of a segment.
+            // A round of `target` has target/srtt round trips. The window grows by (srtt/target)^2
+            // of a segment per round trip, and therefore by srtt/target of a segment per round.
             (u128::from(srtt) * u128::from(srtt) * u128::from(ONE)
                 / (u128::from(target) * u128::from(target))) as u64
         };

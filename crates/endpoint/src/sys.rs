@@ -49,8 +49,8 @@ pub struct TcpInfo {
 
 /// Returns the state of a connection (`TCP_INFO`).
 pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
-    // `struct tcp_info` as 32-bit words, up to the word whose first half is `tcpi_total_rto`. The
-    // constants below are indices of these words.
+    // `WORDS` is the length of `struct tcp_info` in 32-bit words, up to the word whose first half
+    // is `tcpi_total_rto`. The other constants are indices of words.
     const WORDS: usize = 61;
     const RECEIVED: usize = 32;
     const TIMEOUTS: usize = 60;

@@ -198,7 +198,7 @@ fn loopback() -> Outcome<()> {
 /// Disables the offloads of a device that merge packets (segmentation and receive offloads), and
 /// the checksum offloads.
 pub fn plain_packets(device: &str) -> Outcome<()> {
-    // In this order: ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_SSG, ETHTOOL_STXCSUM,
+    // The commands are ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_SSG, ETHTOOL_STXCSUM and
     // ETHTOOL_SRXCSUM.
     for command in [0x1f, 0x24, 0x2c, 0x19, 0x17, 0x15] {
         let mut data = Ethtool { command, value: 0 };

@@ -255,8 +255,8 @@ fn identity(frame: &[u8; SEEN]) -> Option<(u64, u32)> {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
     };
-    // Total length and identification, protocol, and addresses; then 16 bytes of the payload
-    // without UDP's checksum.
+    // The hash covers total length, identification, protocol and addresses, and the first 16 bytes
+    // after the IP header, without UDP's checksum.
     add(&ip[2..6]);
     add(&ip[9..10]);
     add(&ip[12..20]);

@@ -151,7 +151,7 @@ impl<P> DelayLine<P> {
         }
     }
 
-    // A function of its own, so that the usual case stays small enough to be inlined.
+    // This function is separate from `push`, so that `push` stays small enough to be inlined.
     #[inline(never)]
     fn push_unordered(&mut self, at: Nanos, packet: P) {
         if let Some(heap) = &mut self.heap {

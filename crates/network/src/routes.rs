@@ -107,7 +107,7 @@ impl Routes {
             if node != goal
                 && let Some(medium) = (node as usize).checked_sub(self.media.len())
             {
-                // The first station whose distance is that of the medium.
+                // Continue at the first station that has the distance of the medium.
                 node = *self.stations[medium]
                     .iter()
                     .find(|&&station| distance[station as usize] == nearer)

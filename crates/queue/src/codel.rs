@@ -264,7 +264,8 @@ impl State {
         }
         let ok_to_drop = self.ok_to_drop(constants, counters, now, head.as_ref(), source.backlog());
         if self.dropping {
-            // Leave dropping state as soon as the sojourn time is below target.
+            // Leave dropping state as soon as the sojourn time is below target or the backlog is at
+            // most one MTU.
             if ok_to_drop {
                 head = self.continue_dropping(constants, counters, now, head, source, sink);
             } else {
@@ -319,7 +320,7 @@ impl State {
             if self.ok_to_drop(constants, counters, now, head.as_ref(), source.backlog()) {
                 self.drop_next = self.control_law(self.drop_next, constants);
             } else {
-                // The delay is below target: leave dropping state.
+                // There is no standing queue: leave dropping state.
                 self.dropping = false;
             }
         }
@@ -342,8 +343,9 @@ impl State {
             self.ok_to_drop(constants, counters, now, head.as_ref(), source.backlog());
         }
         self.dropping = true;
-        // If the last dropping state ended less than 16 intervals ago, resume at its drop rate.
-        // Otherwise start at one drop per interval.
+        // If the next drop of the last dropping state was due less than 16 intervals ago, and its
+        // count has grown by more than 1, resume at its drop rate. Otherwise start at one drop per
+        // interval.
         let delta = self.count.wrapping_sub(self.lastcount);
         let since = now.wrapping_sub(self.drop_next);
         if delta > 1 && after(constants.interval.wrapping_mul(16), since) {

@@ -67,8 +67,8 @@ impl<Q: Discipline<P>, P: Packet> View for Peek<Q, P> {
 
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         let Some((at, _)) = self.held else { return self.inner.enqueued_at(n) };
-        // The held packet left its internal queue first, and may have arrived after packets of
-        // other internal queues.
+        // The held packet has left its internal queue, but packets of other internal queues may
+        // have arrived before it.
         let (mut before, mut most) = (0, self.inner.packets());
         while before < most {
             let middle = usize::midpoint(before, most);

@@ -97,8 +97,8 @@ pub(crate) fn fraction_text(p: f64, reads: impl Fn(f64) -> bool) -> String {
     for digits in 1..=12 {
         let scale = 10u64.pow(digits);
         let below = (p * scale as f64) as u64;
-        // A reader that rounds reads the nearer of the two back; a reader that truncates reads the
-        // upper one.
+        // Of the two neighbours of `p`, a reader that rounds needs the nearer one, and a reader
+        // that truncates the upper one.
         for numerator in [below, below + 1] {
             let text = format!("0.{numerator:0width$}", width = digits as usize);
             if numerator < scale && text.parse().is_ok_and(&reads) {

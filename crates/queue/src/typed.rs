@@ -220,7 +220,8 @@ fn as_typed(words: &mut Vec<(String, Range<usize>)>) -> Option<String> {
                 replace(words, at + 1, |value| value.strip_suffix('p'));
             }
             ("dualpi2", "alpha" | "beta") => {
-                // `tc` prints six decimal places of a multiple of 1/256: round to the nearest one.
+                // `tc` prints six decimal places of a multiple of 1/256: round to the nearest
+                // multiple.
                 if let Ok(gain) = value.parse::<f64>() {
                     words[at + 1].0 = (libm::round(gain * 256.0) / 256.0).to_string();
                 }

@@ -138,7 +138,8 @@ impl Diag {
         socket.bind_auto()?;
         socket.connect(&NetlinkAddr::new(0, 0))?;
         let mut diag = Self { socket, sequence: 0, buffer: vec![0; MESSAGE] };
-        // Without the module `udp_diag` the socket opens, but the kernel does not answer: test it.
+        // Without the module `udp_diag` the socket opens, but the kernel does not answer. A query
+        // tests this.
         diag.read(Families { v4: true, v6: false }, Some(1), &mut Vec::new())?;
         Ok(diag)
     }

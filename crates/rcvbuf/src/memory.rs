@@ -118,7 +118,7 @@ impl Places {
             let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
             let path = path.trim_start_matches('/');
             if controllers.is_empty() {
-                // Control groups of version 2, alone or together with version 1.
+                // Version 2 is mounted at the root, or in `unified` beside version 1.
                 for root in [self.cgroup.clone(), self.cgroup.join("unified")] {
                     climb(&root, path, version2, &mut found);
                 }

@@ -11,7 +11,7 @@ impl Ranges {
     /// Adds a number. Returns false if the number is already in a range, or is too old to be
     /// stored.
     pub(crate) fn insert(&mut self, n: u64) -> bool {
-        // The newest range whose first number is at most n + 1.
+        // `i` is the newest range whose first number is at most n + 1.
         let i = self.0.iter().position(|&(first, _)| n.saturating_add(1) >= first);
         let Some(i) = i else {
             if self.0.len() == RANGES {

@@ -313,7 +313,8 @@ impl<'a> Engine<'a> {
     fn take_arrivals(&mut self) {
         let mut taken = 0;
         while let Some(packet) = self.world.net.next_arrival(&mut taken) {
-            // Without delay and rate, hosts could answer each other endlessly at this instant.
+            // Over links with neither delay nor rate, hosts could answer each other endlessly at
+            // this instant.
             self.instant += 1;
             if self.instant > self.instant_limit {
                 return;

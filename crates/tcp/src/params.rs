@@ -179,7 +179,7 @@ choices! {
 }
 
 choices! {
-    /// Change of cwnd after a silence of the sender.
+    /// Change of cwnd after an idle time of the sender.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum IdleRestart {
@@ -219,7 +219,7 @@ params! {
         window_scaling: bool = on_off("on"), // net.ipv4.tcp_window_scaling = 1
         /// Explicit congestion notification: RFC 3168, RFC 8257's exact echo, RFC 8257's echo with
         /// ECT(1) on data, or RFC 9768's counters (AccECN).
-        ecn: Ecn = choice("off"), // net.ipv4.tcp_ecn = 2: accepted, never asked for
+        ecn: Ecn = choice("off"), // net.ipv4.tcp_ecn = 2: accepted, not requested
         /// A SYN that is sent again does not ask for ECN (RFC 3168, section 6.1.1.1).
         #[serde(default)]
         ecn_fallback: bool = on_off("on"), // net.ipv4.tcp_ecn_fallback = 1
@@ -249,11 +249,11 @@ params! {
         delayed_ack as "delack": u32 = integer(1, 64, "2"), // more than one full segment: ACK at once
         /// Longest delay of an ACK; 0 for no delay.
         delayed_ack_timeout as "delack_timeout": Nanos = time("40ms"), // TCP_DELACK_MIN, TCP_ATO_MIN
-        /// Which data is acknowledged at once, above all beyond a hole: RFC 5681's; Linux's, which
-        /// compresses SACKs; or every segment, and sixteen more after it.
+        /// Which data is acknowledged at once, by one of three rules: RFC 5681's; Linux's, with
+        /// compressed SACKs; or RFC 5681's with up to sixteen segments after data beyond a hole.
         #[serde(default)]
         ack_rule: AckRule = choice("linux"), // __tcp_ack_snd_check
-        /// The ACKs at the start, after a silence and after duplicate data are not delayed.
+        /// The ACKs at the start, after an idle time and after duplicate data are not delayed.
         quick_ack: bool = on_off("on"), // TCP_MAX_QUICKACKS 16
         /// A small segment waits until all sent data is acknowledged (RFC 896).
         nagle: bool = on_off("off"), // on in the kernel, off in most bulk and interactive programs
@@ -265,7 +265,7 @@ params! {
         /// Segments leave in super-packets of about a millisecond at the present rate, two at
         /// least; the sender waits up to a millisecond to fill one.
         tso: bool = on_off("on"), // tcp_tso_autosize, tcp_tso_should_defer
-        /// Change of cwnd after a silence of the sender.
+        /// Change of cwnd after an idle time of the sender.
         idle_restart: IdleRestart = choice("decay"), // net.ipv4.tcp_slow_start_after_idle = 1
         /// What `rwnd` and `sndbuf` count: payload, or the memory that packets occupy.
         #[serde(default)]
@@ -280,8 +280,8 @@ params! {
         autotune: bool = on_off("on"), // net.ipv4.tcp_moderate_rcvbuf = 1
         /// Most data written and not yet acknowledged; with `memory truesize`, the memory of this data.
         send_buffer as "sndbuf": Bytes = size("4mb"), // net.ipv4.tcp_wmem[2]
-        /// A packet source whose write finds no room in the send buffer waits and catches up; off:
-        /// the write is refused.
+        /// A packet source waits if the send buffer has no space for a write, and catches up later.
+        /// If off, the write is refused.
         blocking: bool = on_off("off"),
         /// Ticks per second of the clock by which timers run; 0 for a clock without ticks. A timer fires
         /// at the first tick after its time.

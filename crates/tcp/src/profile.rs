@@ -71,15 +71,15 @@ pub const LINUX_6: Profile = Profile {
     adapt: |_| {},
     make: || Params {
         slow_start: hystart::Params {
-            count: hystart::Count::Bytes, // as it was modelled
+            count: hystart::Count::Bytes, // as in the earlier model
             ..Params::default().slow_start
         },
-        ecn_fallback: false,      // as it was modelled
-        memory: Memory::Payload,  // as it was modelled
+        ecn_fallback: false,      // as in the earlier model
+        memory: Memory::Payload,  // as in the earlier model
         receive_window: 3 << 20,  // half of net.ipv4.tcp_rmem[2], 6 MB
-        pacing_credit: false,     // as it was modelled
-        ack_rule: AckRule::Quick, // as it was modelled
-        hz: 0,                    // as it was modelled
+        pacing_credit: false,     // as in the earlier model
+        ack_rule: AckRule::Quick, // as in the earlier model
+        hz: 0,                    // as in the earlier model
         ..Params::default()
     },
 };
@@ -123,7 +123,7 @@ pub const RFC: Profile = Profile {
         nagle: true,                            // RFC 1122, 4.2.3.4
         pacing: Pacing::Off,                    // not in the RFCs
         pacing_credit: false,                   // none
-        tso: false,                             // the RFCs know no super-packets
+        tso: false,                             // not in the RFCs
         idle_restart: IdleRestart::Rfc5681,     // RFC 5681, section 4.1
         memory: Memory::Payload,                // memory is not modelled
         frame_memory: 2304,                     // without effect
@@ -176,7 +176,7 @@ pub const NS3_3_37: Profile = Profile {
         retries: 6,                 // TcpSocket::DataRetries
         delayed_ack: 2,             // TcpSocket::DelAckCount
         delayed_ack_timeout: 200 * MILLISECOND, // TcpSocket::DelAckTimeout
-        ack_rule: AckRule::Rfc5681, // every segment beyond a hole
+        ack_rule: AckRule::Rfc5681, // an ACK for every segment beyond a hole
         quick_ack: false,           // none
         nagle: false,               // TcpSocket::TcpNoDelay
         pacing: Pacing::Auto,       // TcpSocketState::EnablePacing is off
@@ -228,7 +228,7 @@ pub const SACK_2001: Profile = Profile {
         retries: 15,                 // TCP_RETR2
         delayed_ack: 2,              // RFC 1122
         delayed_ack_timeout: 200 * MILLISECOND, // TCP_DELACK_MAX
-        ack_rule: AckRule::Rfc5681,  // RFC 2581: every segment beyond a hole
+        ack_rule: AckRule::Rfc5681,  // RFC 2581: an ACK for every segment beyond a hole
         quick_ack: false,            // left out: the study's figures do not depend on it
         nagle: false,                // off in bulk and Web servers
         pacing: Pacing::Off,         // later
@@ -280,7 +280,7 @@ pub const NS2_WEB: Profile = Profile {
         retries: 255,                   // the one-way TCP does not give up
         delayed_ack: 1,                 // Agent/TCPSink
         delayed_ack_timeout: 0,         // Agent/TCPSink
-        ack_rule: AckRule::Rfc5681,     // every segment beyond a hole
+        ack_rule: AckRule::Rfc5681,     // an ACK for every segment beyond a hole
         quick_ack: false,               // none
         nagle: false,                   // none
         pacing: Pacing::Off,            // none

@@ -90,7 +90,7 @@ impl Ranges {
     /// range that now holds `start..end`.
     pub fn insert(&mut self, start: u64, end: u64, mut gap: impl FnMut(u64, u64)) -> Range {
         debug_assert!(start < end);
-        // Usually the numbers arrive in order: after the last range, or extending it.
+        // Usually the numbers arrive in order: they follow the last range or extend it.
         let low = match self.list.back_mut() {
             Some(last) if last.1 < start => {
                 gap(start, end);

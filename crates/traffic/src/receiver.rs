@@ -118,8 +118,8 @@ impl Stretch {
     #[inline]
     fn hear(&mut self, seq: u64, in_time: bool) {
         if seq < self.next {
-            // An earlier packet that was counted as lost: the jitter buffer plays it at its
-            // position. The limit excludes packets from before the end of the warm-up.
+            // A packet that arrives out of order was counted as lost, but the jitter buffer plays
+            // it at its position. The limit excludes packets from before the end of the warm-up.
             self.heard = (self.heard + u64::from(in_time)).min(self.expected);
             return;
         }

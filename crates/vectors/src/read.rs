@@ -289,8 +289,8 @@ impl Recorded {
             other => {
                 let recorded = other.map_or("no draw".to_owned(), |(w, _)| format!("a draw `{w}`"));
                 self.fail("draw", recorded, format!("a draw `{width}`"));
-                // All ones ends the loop in `draw_below`, so that a recording with too few draws
-                // cannot cause an endless loop.
+                // A draw with all bits set ends the loop in `draw_below`, so that a recording with
+                // too few draws cannot cause an endless loop.
                 u64::MAX
             }
         }

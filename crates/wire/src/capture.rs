@@ -138,7 +138,7 @@ impl Block {
         self.u32(BYTE_ORDER);
         self.u16(1);
         self.u16(0);
-        // The value -1: the section's length is not given.
+        // The value -1 means that the section's length is not given.
         self.0.extend([0xff; 8]);
         self.option(APPLICATION, concat!("sojourn ", env!("CARGO_PKG_VERSION")).as_bytes());
         self.end_of_options();
@@ -491,8 +491,8 @@ fn write_all(mut outlets: Vec<Outlet>) -> Vec<Written> {
     loop {
         let (mut idle, mut over) = (true, true);
         for ((_, outlet, file), (_, result)) in outlets.iter_mut().zip(&mut results) {
-            // Checked before the fill level: after the sender has gone, an empty ring buffer stays
-            // empty.
+            // Check this before the fill level: after the sender has gone, an empty ring buffer
+            // stays empty.
             let abandoned = outlet.is_abandoned();
             let waiting = outlet.slots().min(PORTION);
             over &= abandoned && waiting == 0;

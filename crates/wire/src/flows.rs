@@ -295,8 +295,7 @@ impl Flows {
                         let back = nodes == (flow.nodes.1, flow.nodes.0) && nodes != flow.nodes;
                         (back, back || nodes == flow.nodes)
                     }
-                    // The other node is the client: its data go to the switch, or come from it in
-                    // Web traffic.
+                    // The client sends the flow's data, except in Web traffic.
                     (false, true) => ((nodes.0 == flow.client()) == flow.pages, true),
                     (true, _) => ((nodes.1 == flow.client()) != flow.pages, true),
                 };
@@ -362,7 +361,8 @@ impl Flows {
         let flow = &mut self.all[id as usize];
         if flow.start == Nanos::MAX {
             flow.start = now;
-            // Each transfer counts as a flow, and begins with its connection.
+            // In a group of transfers, each transfer counts as a flow that begins with its
+            // connection.
             if !self.transfers[flow.group as usize] {
                 self.groups[flow.group as usize].begin(now);
             }

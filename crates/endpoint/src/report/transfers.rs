@@ -8,8 +8,8 @@ use sojourn_units::EPOCH;
 /// of the receiver.
 pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
     let mut transfers: Vec<Transfer> = Vec::new();
-    // Numbers of the transfers whose connection was opened, in this order. The receiver numbers the
-    // connections that it accepts, so the number of a connection is an index into this list.
+    // Numbers of the transfers in the order in which their connections were opened. The receiver
+    // numbers accepted connections, so the number of a connection is an index into this list.
     let mut connected: Vec<usize> = Vec::new();
     for event in out {
         let number = transfers.len().saturating_sub(1);
@@ -49,7 +49,7 @@ pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
             }
             continue;
         }
-        // `number` is the total of one connection, which starts at 0.
+        // `event.number` counts the bytes of one connection, from 0.
         let before = if last.0 == event.length { last.1 } else { 0 };
         last = (event.length, event.number);
         delivered += if warm { event.number - before } else { 0 };

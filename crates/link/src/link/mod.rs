@@ -510,7 +510,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
                 self.impair = Some(impair);
                 return;
             }
-            // Of a packet that is both duplicated and lost, netem carries one.
+            // Of a packet that is both duplicated and lost, netem carries one copy.
             (true, Some(copy)) => {
                 self.lose(at, &copy, observer);
                 None

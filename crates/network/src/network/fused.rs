@@ -76,7 +76,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
                 self.book(now - 1, id, role);
                 continue;
             }
-            // One call for each arrival, as with events: a discipline's state is as of its last
+            // As with events, each arrival has a call, since a discipline's state is as of its last
             // call.
             while let at = self.hops[id as usize].port.link().next_arrival()
                 && at < now

@@ -101,7 +101,7 @@ impl Params {
             wait: false,
             adaptation: Adaptation::Off,
             ramp: Ramp::Steep,
-            // RED uses it only for the timer of `adaptive`.
+            // RED uses `hz` only for the timer of `adaptive`.
             hz: 1000,
         }
     }

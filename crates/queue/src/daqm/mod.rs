@@ -141,7 +141,7 @@ impl<P: Packet> Daqm<P> {
     fn is_due(&self, now: Nanos) -> bool {
         let start = if self.has(Quirk::Absolute) { EPOCH } else { self.created_at };
         // The published code measures, and discards, only the packets after the packet to send, so
-        // it needs one more.
+        // it needs one more packet.
         let spare = usize::from(self.has(Quirk::Behind) || self.has(Quirk::Discards));
         now.saturating_sub(start) > self.params.target
             && self.fifo.len() > VALUES + spare

@@ -80,8 +80,8 @@ impl ClassParams for Bucket {
         if !given.has("rate") {
             return Err(given.error("", "a class of `htb` needs `rate`, such as `rate 10mbit`"));
         }
-        // `tc` computes the default as the bytes of one tick of the kernel's clock, which is 1 ns,
-        // plus a frame.
+        // `tc`'s default is a frame plus the bytes that are sent in one tick (1 ns) of the kernel's
+        // clock.
         let usual = |rate: Rate| FRAME.saturating_add((rate.bits() / 8 / SECOND) as u32);
         if !BURST.iter().any(|word| given.has(word.name)) {
             self.burst = usual(self.rate);
@@ -206,7 +206,7 @@ impl Classful for Params {
             }
         }
         let tree = &self.tree;
-        // The discipline's own name as the target sends packets past all classes.
+        // A filter whose target is the discipline itself sends packets past all classes.
         tree.check(given, |id| id == 0 || tree.class(id).is_some() && tree.is_leaf(id))
     }
 }

@@ -71,8 +71,8 @@ impl Filter {
                 if shift != 0 {
                     return avg >> shift;
                 }
-                // The table has 0 for the first idle times, in which the average falls by less than
-                // half: it is interpolated linearly, down to one half.
+                // For short idle times, in which the average falls by less than half, the table has
+                // 0. The average then falls linearly with the idle time, down to one half.
                 let less = avg.wrapping_mul(micros) >> scell_log;
                 if less < avg >> 1 { avg - less } else { avg >> 1 }
             }

@@ -57,8 +57,8 @@ impl Params {
             self.min = min.unwrap_or(self.min);
         }
         self.set_averaging(given, fresh)?;
-        // `tc` does not know the link and assumes 10mbit. A discipline without `tc` uses the rate
-        // of the link.
+        // `tc` does not know the link and assumes 10mbit. A discipline that the kernel lacks uses
+        // the rate of the link.
         if let Some(rate) = device.rate
             && fresh
             && !given.has("bandwidth")

@@ -206,8 +206,8 @@ impl App for Web {
         let (g, start) = (flow.group as usize, flow.start);
         let client = planned.pair.1 as u32;
         let own = group.servers(planned.pair.1);
-        // Behind a balancer, the session draws servers as without one, and the balancer replaces
-        // them.
+        // Behind a balancer, the session draws servers as without a balancer. The balancer replaces
+        // the drawn servers.
         let begins = planned.begins(world.plan.duration);
         let session = Session::new(params, planned.key, own.len() as u32, begins);
         let mut all = world.servers(g);

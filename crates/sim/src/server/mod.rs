@@ -341,7 +341,7 @@ impl<'a> Server<'a> {
         let Load::Open { rates, burst, .. } = &self.params.load else { return None };
         let rate = rates.iter().rev().find(|r| r.0 <= self.now).map_or(0, |r| r.1);
         if rate == 0 {
-            // A rate of 0: the next burst is after the next change of the rate.
+            // At a rate of 0, the next burst is after the next change of the rate.
             let next = rates.iter().find(|r| r.0 > self.now).map_or(self.params.duration, |r| r.0);
             return Some(next - self.now.min(next) + 1);
         }
@@ -469,7 +469,8 @@ impl<'a> Server<'a> {
         if let Some((acknowledged, back)) = closed
             && s.taken >= Some(serial)
         {
-            // A repetition of an accepted message: acknowledged again if it has been acknowledged.
+            // A repetition of an accepted message is acknowledged if the message has been
+            // acknowledged.
             if acknowledged == Acknowledged::Enqueued || s.taken > Some(serial) || s.processed {
                 self.at(self.now + back, What::Acknowledge { slot, serial });
             }

@@ -195,8 +195,8 @@ impl Connections {
             Transport::Tcp(params) => Some(Arc::new(params.clone())),
             Transport::Udp => None,
         });
-        // Groups whose flows have one connection at a time: the maximum number of connections is
-        // known, so the tables get their final capacity at once.
+        // If flows have one connection at a time, the maximum number of connections is known. The
+        // tables get this capacity at once.
         let several = |app: &App| matches!(app, App::Web(_) | App::Responsiveness(_));
         let single = plan.groups.iter().filter(|g| is_tcp(g) && !several(&g.app));
         let pairs: usize = single.map(|g| g.count as usize).sum();

@@ -418,8 +418,8 @@ impl Receiver {
             beyond.held.pop_first();
         }
         beyond.forget(self.nxt);
-        // RFC 5681, section 4.2: a filled hole is acknowledged at once. Linux: only the last hole;
-        // else `acknowledge` decides.
+        // RFC 5681, section 4.2: an ACK is due at once when a hole is filled. In Linux this holds
+        // only for the last hole; otherwise `acknowledge` decides.
         self.ack_now |= self.params.ack_rule != AckRule::Linux || !self.is_holding();
     }
 
@@ -617,8 +617,8 @@ impl Receiver {
         self.unread = self.unread.saturating_sub(bytes);
         let announced = self.edge.saturating_sub(self.nxt);
         let free = self.free();
-        // After RFC 1122, 4.2.3.3: the window opens by half the buffer or two full segments, the
-        // smaller of them.
+        // RFC 1122, 4.2.3.3: announce a window that opens by half the buffer or by two full
+        // segments, whichever is smaller.
         if free >= announced + (self.space / 2).min(2 * self.full) && announced < 2 * self.full {
             self.ack_now = true;
         }

@@ -89,8 +89,8 @@ impl Receiver {
             self.grow_memory(read);
             self.tune_space = read;
         } else if read > self.tune_space {
-            // Space for a sender that doubles its rate, and more if the rate grew since the last
-            // round.
+            // The window has space for a sender that doubles its rate, and more if the rate grew
+            // since the last round.
             let mut window = 2 * read + 16 * self.full;
             let growth = u128::from(window) * u128::from(read - self.tune_space)
                 / u128::from(self.tune_space.max(1));

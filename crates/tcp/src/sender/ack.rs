@@ -155,7 +155,7 @@ impl Sender {
             self.space.una = ack;
             self.board.on_ack(ack, tally);
         }
-        // RFC 5681, section 2; with SACK, RFC 6675, section 2.
+        // Duplicate ACKs are defined in RFC 5681, section 2, and with SACK in RFC 6675, section 2.
         let same_window = segment.window == self.space.window && !segment.has_sack();
         let dup = acked == 0
             && segment.is_pure_ack()

@@ -52,7 +52,7 @@ impl Prr {
         let (delivered, pipe) = (delivered.div_ceil(unit), pipe.div_ceil(unit));
         let (ssthresh, segment) = (window.ssthresh / unit, window.mss / unit);
         if unit > 1 && delivered == 0 {
-            // Linux: cwnd stays without a delivery.
+            // Linux leaves cwnd unchanged if nothing was delivered.
             return;
         }
         self.delivered += delivered;
