@@ -85,7 +85,7 @@ class Size:
 
 
 FULL = Size(
-    seconds=60, seeds=30, readings=tuple(READINGS),
+    seconds=60, seeds=10, readings=tuple(READINGS),
     reading_networks=tuple(network.name for network in NETWORKS), reading_seconds=20,
     reading_seeds=8, reading_rounds=2, sweep=120, sweep_seeds=10,
 )  # fmt: skip
