@@ -60,8 +60,8 @@ impl AppParams for Params {
     }
 
     fn longest_payload(&self) -> u32 {
-        // Random numbers have 53 bits: larger values, with a probability below 2^-53, are never
-        // drawn.
+        // A draw is at least 2^-53, so values that are exceeded with a probability of 2^-54 are
+        // never drawn.
         let longest = self.size.length.exceeded_with(f64::EPSILON / 4.0);
         let longest = longest.min(f64::from(2 * MAX_PAYLOAD));
         self.size.counts.payload(libm::ceil(longest) as u32).max(1)
