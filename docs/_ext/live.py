@@ -37,7 +37,7 @@ GUIDE = "/guides/play"
 FOLDER = "playground"
 """Folder of the site with the files that `sojourn play` serves; the figures use its scripts."""
 AGAINST = "pfifo limit 1000p"
-"""Queue beside `:queue:` in a live figure without `:against:`."""
+"""Queue that a live figure without `:against:` compares with `:queue:`."""
 STYLE = "live.css"
 FIGURES = files.SCRIPTS[:-1]
 """Scripts of the page; the last one runs the playground."""

@@ -43,12 +43,12 @@ def own_programs(plan: Mapping[str, Any]) -> list[OwnProgram]:
 
 
 def store_in(plan: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns the store of a plan; `None` if there is none."""
+    """Returns the store of a plan; `None` if it has none."""
     return next((app for app in plan.get("apps", ()) if app["kind"] == "store"), None)
 
 
 def the_store(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the store of a plan; raises `ValueError` if there is none."""
+    """Returns the store of a plan; raises `ValueError` if it has none."""
     found = store_in(plan)
     if found is None:
         raise ValueError("the plan has no store")

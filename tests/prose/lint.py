@@ -1,7 +1,7 @@
 """A linter of prose: the rules of `rules.toml` on passages.
 
 `python -m tests.prose.lint [PATH ...]` lists each breach with its place. Without paths it checks
-the files that `rules.toml` lists as rewritten. It skips quoted text and code inside backquotes.
+all files. It skips quoted text, code in backquotes, and the messages of files that quote papers.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Breach:
 
 
 def read(path: Path = HERE / "rules.toml") -> tuple[list[Rule], list[str]]:
-    """Returns the rules, and the patterns of paths whose texts meet them."""
+    """Returns the rules, and the patterns of the paths whose messages quote papers."""
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     rules = [
         Rule(
@@ -66,7 +66,7 @@ def read(path: Path = HERE / "rules.toml") -> tuple[list[Rule], list[str]]:
         )
         for row in content["rule"]
     ]
-    return rules, content["rewritten"]
+    return rules, content["quoting"]
 
 
 def breaches(found: Iterable[Passage], rules: Sequence[Rule]) -> Iterator[Breach]:
@@ -78,15 +78,25 @@ def breaches(found: Iterable[Passage], rules: Sequence[Rule]) -> Iterator[Breach
                 yield Breach(passage, rule, match[0].strip())
 
 
+def _matches(path: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatch(path, pattern) for pattern in patterns)
+
+
+def everywhere() -> list[Breach]:
+    """Returns the breaches in all files, without the messages of files that quote papers."""
+    rules, quoting = read()
+    read_by_people = (
+        passage
+        for passage in passages(ROOT)
+        if passage.kind != "message" or not _matches(passage.path, quoting)
+    )
+    return list(breaches(read_by_people, rules))
+
+
 def main(arguments: Sequence[str]) -> int:
     """Lists the breaches in files whose paths match a pattern; returns 1 if there are any."""
-    rules, rewritten = read()
-    patterns = list(arguments) or rewritten
-    listed = [
-        breach
-        for breach in breaches(passages(ROOT), rules)
-        if any(fnmatch.fnmatch(breach.passage.path, pattern) for pattern in patterns)
-    ]
+    patterns = list(arguments) or ["*"]
+    listed = [breach for breach in everywhere() if _matches(breach.passage.path, patterns)]
     for breach in listed:
         print(breach)
     return 1 if listed else 0

@@ -1,4 +1,4 @@
-"""The linter and the draws on texts made for them, and the linter on the rewritten files."""
+"""The linter and the draws on texts made for them, and the linter on all files."""
 
 from __future__ import annotations
 
@@ -15,18 +15,11 @@ def everything() -> list[Passage]:
     return list(passages(lint.ROOT))
 
 
-def test_rewritten_files_meet_the_rules(everything: list[Passage]) -> None:
-    rules, rewritten = lint.read()
-    listed = [
-        passage
-        for passage in everything
-        if any(fnmatch.fnmatch(passage.path, name) for name in rewritten)
-    ]
-    assert listed
-    assert [str(breach) for breach in lint.breaches(listed, rules)] == []
+def test_all_files_meet_the_rules() -> None:
+    assert [str(breach) for breach in lint.everywhere()] == []
 
 
-def test_each_pattern_of_rewritten_files_has_a_file(everything: list[Passage]) -> None:
+def test_each_pattern_of_quoting_files_has_a_file(everything: list[Passage]) -> None:
     paths = {passage.path for passage in everything}
     unused = [name for name in lint.read()[1] if not fnmatch.filter(paths, name)]
     assert unused == []
@@ -100,6 +93,17 @@ def test_passages_of_rust() -> None:
         ("comment", 6, "A short plain comment."),
         ("message", 7, "a message with words // in it"),
         ("message", 7, "raw text with words"),
+    ]
+
+
+def test_a_comment_at_the_end_of_a_line_is_separate_from_the_next_documentation() -> None:
+    source = (
+        "struct S {\n    a: u8, // source of the first field\n    /// Documents the second field.\n"
+        "    b: u8,\n}\n"
+    )
+    assert [(p.kind, p.line, p.text) for p in of_file("a.rs", source)] == [
+        ("comment", 2, "source of the first field"),
+        ("docstring", 3, "Documents the second field."),
     ]
 
 

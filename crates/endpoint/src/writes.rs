@@ -203,7 +203,7 @@ impl Receiver {
         &self.listener
     }
 
-    /// Accepts the connection if there is none yet, and receives data from it.
+    /// Accepts a connection if none is open yet, and receives data from it.
     pub fn ready(&mut self, world: &mut World, token: u64) -> io::Result<()> {
         if self.connection.is_none() {
             let Some(socket) = net::accept(&self.listener)? else { return Ok(()) };

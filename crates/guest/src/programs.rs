@@ -162,7 +162,7 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// Returns the time of the next start or stop of a program; `None` if there is none. `start` is
+    /// Returns the time of the next start or stop of a program; `None` without one. `start` is
     /// the time of the run's start.
     fn due(&self, start: Nanos) -> Option<Nanos> {
         let programs = self.job.programs.iter().zip(&self.running);

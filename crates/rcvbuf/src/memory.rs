@@ -118,7 +118,7 @@ impl Places {
             let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
             let path = path.trim_start_matches('/');
             if controllers.is_empty() {
-                // Version 2 is mounted at the root, or in `unified` beside version 1.
+                // Version 2 is mounted at the root, or in `unified` next to version 1.
                 for root in [self.cgroup.clone(), self.cgroup.join("unified")] {
                     climb(&root, path, version2, &mut found);
                 }
@@ -131,7 +131,7 @@ impl Places {
 }
 
 /// Appends a group and all groups above it, as far as they have a limit. In a container, the
-/// container's own group is the root, whatever its path is.
+/// container's own group is the root, regardless of its path.
 fn climb(root: &Path, path: &str, read: fn(&Path) -> Option<Group>, found: &mut Vec<Group>) {
     let mut here = root.join(path);
     while here.starts_with(root) {

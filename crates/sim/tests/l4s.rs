@@ -1,4 +1,4 @@
-//! L4S end to end: Prague beside other congestion controls over `dualpi2`, `pi2` and other queues.
+//! L4S end to end: Prague with other congestion controls over `dualpi2`, `pi2` and other queues.
 
 use crate::common::*;
 use sojourn_plan::Transport;

@@ -33,7 +33,7 @@ pub(crate) fn field(flags: Flags) -> u64 {
         | u64::from(flags.has(Flags::ECE))
 }
 
-/// Returns the flags that stand for an ACE field of 0 to 7.
+/// Returns the flags that encode an ACE field of 0 to 7.
 #[inline]
 pub(crate) fn flags(field: u64) -> Flags {
     let bit = |at: u64, flag| if field >> at & 1 == 1 { flag } else { Flags::NONE };

@@ -34,7 +34,7 @@ STAB = ("mtu", "mpu", "tsize", "overhead", "linklayer")
 
 
 def begins(word: str, *whole: str) -> str | None:
-    """Returns the first word in `whole` that the word `word` abbreviates; None if there is none."""
+    """Returns the first word in `whole` that the word `word` abbreviates; None without a match."""
     return next((one for one in whole if word and one.startswith(word)), None)
 
 

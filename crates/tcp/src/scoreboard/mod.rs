@@ -117,7 +117,7 @@ pub struct Loss {
     pub snapshot: Snapshot,
 }
 
-/// What one acknowledgement newly reports.
+/// Deliveries that one acknowledgement newly reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     /// Bytes newly acknowledged, cumulatively or selectively.

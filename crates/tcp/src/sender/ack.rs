@@ -17,7 +17,7 @@ struct Before {
     flight: u64,
 }
 
-/// What an acknowledgement newly reports.
+/// Data that an acknowledgement newly reports.
 #[derive(Clone, Copy)]
 struct News {
     /// Bytes newly acknowledged cumulatively.

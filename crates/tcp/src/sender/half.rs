@@ -85,7 +85,7 @@ impl Half {
         }))
     }
 
-    /// Returns the sender; `None` if there is none yet.
+    /// Returns the sender; `None` before data is sent.
     #[inline]
     pub(crate) fn sender(&self) -> Option<&Sender> {
         match self {
@@ -94,7 +94,7 @@ impl Half {
         }
     }
 
-    /// Returns the sender for a change; `None` if there is none yet.
+    /// Returns the sender for a change; `None` before data is sent.
     #[inline]
     pub(crate) fn sender_mut(&mut self) -> Option<&mut Sender> {
         match self {
@@ -103,7 +103,7 @@ impl Half {
         }
     }
 
-    /// Returns the sender, which is created if there is none.
+    /// Returns the sender, which the first call creates.
     #[inline]
     pub(crate) fn wake(&mut self, params: &Params) -> &mut Sender {
         if let Self::Quiet(quiet) = self {

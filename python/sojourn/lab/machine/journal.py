@@ -140,7 +140,7 @@ class Journal:
             os.close(folder)
 
     def write(self, entries: dict[str, Entry]) -> None:
-        """Saves the entries durably; removes the file if there are none."""
+        """Saves the entries durably; removes the file if `entries` is empty."""
         if not entries:
             self.path.unlink(missing_ok=True)
             return

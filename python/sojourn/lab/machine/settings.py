@@ -87,7 +87,7 @@ class Exactly:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What happened to a setting that a laboratory had changed."""
+    """Outcome of putting back a setting that a laboratory had changed."""
 
     name: str
     action: Literal["restored", "left", "in use", "removed"]

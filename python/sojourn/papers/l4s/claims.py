@@ -304,7 +304,7 @@ PARTIAL = (
         id="2407-some-scenarios",
         text='arXiv 2407.00464, abstract: "TCP Prague, has less favorable throughput or fairness '
         'properties than TCP Cubic or BBR in some coexistence scenarios"',
-        published="0.4 of 96 Mbit/s in a FIFO with ECN beside CUBIC without; 88 of 95 in CoDel",
+        published="0.4 of 96 Mbit/s in a FIFO with ECN next to CUBIC without; 88 of 95 in CoDel",
         claims=(
             _in_cell("partial_share", _met("FIFO+ECN", "CUBIC"), _LITTLE),
             _in_cell("partial_share", _met("CoDel", "CUBIC"), _MUCH),
@@ -314,7 +314,7 @@ PARTIAL = (
         id="2411-harm",
         text='arXiv 2411.10952, abstract: "it cannot be assured that it will not harm or be harmed '
         'by another flow sharing the bottleneck link"',
-        published="88 of 95 Mbit/s beside CUBIC in CoDel; 9 of 94 beside BBRv1 in PIE that drops",
+        published="88 of 95 Mbit/s next to CUBIC in CoDel; 9 of 94 next to BBRv1 in PIE that drops",
         claims=(
             _in_cell("partial_share", _met("CoDel", "CUBIC, ECN"), _MUCH),
             _in_cell("partial_share", _met("PIE, drops", "BBRv1"), _LITTLE),
@@ -324,7 +324,7 @@ PARTIAL = (
         name="2411-bbr3",
         text='arXiv 2411.10952, abstract: "the approach of BBRv3 [...] does not solve the '
         'coexistence problem"',
-        published="4 of 94 Mbit/s beside BBRv3 in DualPI2; 20 of 94 in CoDel that drops",
+        published="4 of 94 Mbit/s next to BBRv3 in DualPI2; 20 of 94 in CoDel that drops",
         metric="partial_share",
         cells=(_met("DualPI2", "BBRv3, ECN"), _met("CoDel, drops", "BBRv3, ECN")),
         region=Region(high=1 / 3),

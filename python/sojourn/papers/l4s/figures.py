@@ -157,12 +157,12 @@ def drawn(outcome: Outcome) -> Drawn:
         ),
         "rtt": (
             _fair(outcome),
-            "Prague beside CUBIC at 50 Mbit/s, by round-trip times in ms",
+            "Prague with CUBIC at 50 Mbit/s, by round-trip times in ms",
             f"Scenario 1 of heistp/l4s-tests; diamonds are the values published there. {seeds}.",
         ),
         "rfc3168": (
             _rfc3168(outcome),
-            "Prague beside others in one queue with an RFC 3168 AQM",
+            "Prague with others in one queue with an RFC 3168 AQM",
             f"Scenario 6 of heistp/l4s-tests; diamonds are the values published there. {seeds}.",
         ),
         "partial": (

@@ -350,7 +350,7 @@ _MORE = "With more than 15 clients RRDA's throughput is higher than the static b
 _SMALL = "A static buffer of 100 KB gives maximum throughput with 10 clients, not with 35"
 _HOLDS: Verdict = "holds"
 _NOT: Verdict = "does not hold"
-_HUNDRED = f"{_CPU}; besides, this claim counted a measured factor of 115 as a factor of 10"
+_HUNDRED = f"{_CPU}; in addition, this claim counted a measured factor of 115 as a factor of 10"
 _ONE = "impossible in this reading, because 100 KB hold only one message of 64 KiB"
 
 #: The verdicts of withdrawn claims are from quick runs: 60 s, seeds 1 to 5.
