@@ -247,7 +247,7 @@ def _file(block: Block, folder: Path) -> None:
     if target.suffix != ".toml":
         return
     data = tomllib.loads(text)
-    if "flows" in data:
+    if "flows" in data and "study" not in data:
         import sojourn
 
         sojourn.Scenario.load(target).plan()
