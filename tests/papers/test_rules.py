@@ -219,7 +219,7 @@ def test_own_table_readings_and_withdrawn_claims_stand_on_the_page(tmp_path: Pat
 
 def test_readings_are_counted_and_never_called_confirmed() -> None:
     assert tried({"a": "holds", "b": "does not hold", "c": "cannot be told"}) == (
-        "holds in 1 of 3 readings tried (a): at least one reading gives it"
+        "holds in 1 of 3 readings tried (a): at least one reading gives the finding"
     )
     assert tried({"a, b": "holds", "c": "holds", "d": "cannot be told"}).count("; ") == 1
     assert tried({"a": "does not hold", "b": "does not hold"}) == "holds in 0 of 2 readings tried"

@@ -79,7 +79,7 @@ def test_the_rule_is_settled_before_the_first_run(tmp_path: Path) -> None:
             PAPER.run(tmp_path, rule=rule)
     PAPER.run(tmp_path, rule=parse("utilisation ± 10%", 40))
     PAPER.run(tmp_path / "plain")
-    with pytest.raises(ResultsError, match="was begun with a number of seeds"):
+    with pytest.raises(ResultsError, match="was begun with a fixed number of seeds"):
         PAPER.run(tmp_path / "plain", rule=parse("utilisation ± 10%", 40))
 
 

@@ -231,8 +231,8 @@ class Bench:
         if self.rule is not None and not self._stopped:
             names = ", ".join(one.metric for one in self.rule.precisions)
             raise StudyError(
-                f"--until: no part of the paper `{self.paper.name}` has {names}; name a metric of "
-                "its runs"
+                f"--until: no part of the paper `{self.paper.name}` has {names}; name a metric "
+                "that the runs of a part have"
             )
         alpha = ALPHA if self.rule is None else ALPHA * MISSED
         for name, column in self._columns.items():
@@ -302,10 +302,10 @@ def begun_alike(folder: Path, rule: Until | None) -> None:
         return
     before = until.of_question(there.question)
     if before != rule:
-        texts = "with a number of seeds" if before is None else f"with --until {before}"
+        texts = "with a fixed number of seeds" if before is None else f"with --until {before}"
         raise ResultsError(
             folder,
-            f"was begun {texts}, and all of its runs must use this rule; choose another folder "
+            f"was begun {texts}, and all runs of a folder must use one rule; choose another folder "
             "with --out",
         )
 

@@ -133,7 +133,7 @@ class WallClock:
         return cls(min(cells.values()), cells.total(), len(runs), (min(loads), max(loads)))
 
     def __str__(self) -> str:
-        few = f": fewer than {FEWEST}, which is weak evidence" if self.fewest < FEWEST else ""
+        few = f" (fewer than {FEWEST} are weak evidence)" if self.fewest < FEWEST else ""
         low, high = self.load
         return (
             f"wall clock: {self.valid} of {self.runs} runs valid, at least {self.fewest} for each "

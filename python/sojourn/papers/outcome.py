@@ -245,7 +245,7 @@ def tried(readings: Mapping[str, str]) -> str:
     `readings` has the verdicts by reading.
     """
     some = 0 < list(readings.values()).count("holds") < len(readings)
-    return count(readings, "readings tried") + ": at least one reading gives it" * some
+    return count(readings, "readings tried") + ": at least one reading gives the finding" * some
 
 
 def count(verdicts: Mapping[str, str], of: str) -> str:

@@ -141,7 +141,9 @@ def footnotes() -> list[str]:
     notes = ["Linux: in virtual time. time: CPU time of the simulated runs."]
     fingerprint = _core.fingerprint()
     other = [one["study"] for one in listed() if one["engine"] not in (None, fingerprint)]
-    return [*notes, f"Made by a different engine: {', '.join(other)}."] if other else notes
+    if not other:
+        return notes
+    return [*notes, f"Made by another version of the engine: {', '.join(other)}."]
 
 
 def calibrated() -> float:

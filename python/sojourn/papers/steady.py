@@ -22,8 +22,8 @@ CONTRADICTIONS = 1
 """Maximum number of quick runs whose verdict on a claim contradicts the full verdict."""
 _JUDGED = ("holds", "does not hold")
 NOT_JUDGED = (
-    "not judged by --quick: quick runs with other seeds contradict the full verdict or each "
-    "other, or are mostly undecided"
+    "not judged by --quick: quick runs with other seeds contradict the whole study's verdict or "
+    "each other, or are mostly undecided"
 )
 """Note on a claim that quick runs cannot judge, in place of a verdict."""
 

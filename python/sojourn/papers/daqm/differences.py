@@ -112,9 +112,9 @@ def averaging(outcome: Outcome) -> pd.DataFrame:
     bus = _http(outcome.frame("published", "estimates"))
     columns = {
         "loss as published": "plr",
-        "with zeros": "plr_with_zeros",
-        "counted once": "loss",
-        "of it discarded by measuring": "discarded",
+        "loss with zeros": "plr_with_zeros",
+        "loss counted once": "loss",
+        "discarded by measuring": "discarded",
         "queue as published": "queue",
         "queue with zeros": "queue_with_zeros",
         "sojourn (ms) as published": "sojourn",
@@ -134,7 +134,7 @@ def quirks(outcome: Outcome) -> pd.DataFrame:
     columns = {
         "loss as published": "plr",
         "loss counted once": "loss",
-        "of it discarded": "discarded",
+        "discarded by measuring": "discarded",
         "queue as published": "queue",
         "sojourn (ms) as published": "sojourn",
         "delay (ms) as published": "delay",
@@ -168,17 +168,17 @@ def messages(outcome: Outcome) -> list[str]:
         ),
         (
             f"As published, measuring discards {_share(_mean(bus, C1, 'discarded'))} of the "
-            "packets that clients send through dAQM_c1. The published loss of "
-            f"{_share(_mean(bus, C1, 'plr'))} does not contain them; if each packet is counted "
-            f"once, dAQM_c1 loses {_share(_mean(bus, C1, 'loss'))}. With correct measuring on the "
-            "same bus, dAQM_c1's sojourn time is "
+            "packets that clients send through dAQM_c1. The loss by the published definition, "
+            f"{_share(_mean(bus, C1, 'plr'))}, does not contain them; if each packet is counted "
+            f"once, dAQM_c1 loses {_share(_mean(bus, C1, 'loss'))}. On the same bus without the "
+            "quirks of the published code, dAQM_c1's simulated sojourn time is "
             f"{_quirk(outcome, C1, 'none', 'sojourn'):.0f} ms instead of "
             f"{_quirk(outcome, C1, 'all', 'sojourn'):.0f} ms."
         ),
         (
             "The published code samples queues by the clock of its host, whose speed relative to "
             "simulated time is unknown but decisive. If 10 ms of the host's clock are 1 s of "
-            "simulated time, dAQM_c1's sojourn time is "
+            "simulated time, dAQM_c1's simulated sojourn time is "
             f"{_quirk(outcome, C1, 'all, wall-period 1s', 'sojourn'):.0f} ms and its queue "
             f"{_quirk(outcome, C1, 'all, wall-period 1s', 'queue'):.1f} packets (the thesis: 46 ms "
             "and 10.0 packets)."
@@ -209,8 +209,8 @@ def messages(outcome: Outcome) -> list[str]:
     most = max(_mean(meant, m, DELIVERED) for m in EIGHT)
     shares = ", ".join(f"{m} {_share(_mean(meant, m, DELIVERED) / most)}" for m in CONFIGURATIONS)
     said.append(
-        "dAQM's short queues and sojourn times cost throughput. At this load, the share of the "
-        f"best mechanism's throughput is: {shares}."
+        "dAQM's short queues and sojourn times cost throughput. At this load, the throughput of "
+        f"each dAQM, as a share of the best mechanism's, is: {shares}."
     )
     return said
 

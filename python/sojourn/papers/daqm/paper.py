@@ -13,38 +13,42 @@ from sojourn.papers.paper import Beside, Drawn, Paper, Real, Titled, estimate
 
 _BASIS = """\
 The verdicts are from the runs as published: with one CSMA bus, dAQM with the quirks of its code,
-the published averaging and the thesis' lengths. The claims are also judged in other readings. As
-meant: the switch of the text, with ports of the servers slower than the clients' traffic, correct
-dAQM, and losses counted once. As published with the traffic of the text. As meant with measured
-instead of constant intervals. As described, with the switch of the text as it is, no port is
-congested, so no claim can be judged."""
+the published averaging and the thesis' durations. The claims are also judged in four other
+readings. The reading "as meant" has the switch of the text, with servers' ports that are slower
+than the clients' traffic, correct dAQM, and losses counted once. "Measured intervals" is as meant,
+with measured instead of constant intervals. "Traffic of the text" is as published, with the traffic
+that the text describes. "Slow host clock" is as published, with a host's clock that is 100 times
+slower. As described, with the switch of the text unchanged, no port is congested, so no claim can
+be judged."""
 
 _MARKS = """\
-The behaviour of the published code is known from the follow-up's code, whose results agree with the
-thesis' tables to all printed digits. The bus and the monitor are modelled after ns-3's code. The
-published code samples queue lengths by the clock of its host, which is assumed to be as fast as
-simulated time.
+The behaviour of the published code is known from the code of the follow-up paper, whose results
+agree with the thesis' tables to all printed digits. The bus and the monitor are modelled after
+ns-3's code. The published code samples queue lengths by the clock of its host. The runs as
+published assume that this clock is as fast as simulated time.
 """
 
 
 def _remarks(outcome: Outcome) -> list[str]:
     """Returns the remarks that precede the verdicts on the page."""
     size = outcome.size
-    long, published_long = (f"{size.long:g} s", "61 s") if size.long else ("not run", "not run")
+    long, published_long = (
+        (f"last {size.long:g} s", "last 61 s") if size.long else ("are not run", "are not run")
+    )
     return [
         *outcome.notes,
         " ".join(_BASIS.split()),
         " ".join(_MARKS.split()),
         (
-            f"As published: short flows 11 s, long flows {published_long}, {size.seeds} seeds. As "
-            f"meant: short flows {size.short:g} s, long flows {long}, after a warm-up of "
-            f"{size.warmup:g} s, {size.meant_seeds} seeds. Other readings have "
-            f"{size.other_seeds} seeds."
+            f"As published, short flows last 11 s, long flows {published_long}, and each cell has "
+            f"{size.seeds} seeds. As meant, after a warm-up of {size.warmup:g} s, short flows last "
+            f"{size.short:g} s, long flows {long}, and each cell has {size.meant_seeds} seeds. "
+            f"Other readings have {size.other_seeds} seeds."
         ),
         (
-            f"The claims were changed and added on {claims.FROZEN} with earlier results known, and "
-            f"fixed before these runs, whose seeds ({claims.FIRST_SEED} and greater) no earlier "
-            "run used."
+            f"Some claims were changed or added on {claims.FROZEN} with earlier results known. All "
+            f"claims were fixed before these runs, whose seeds ({claims.FIRST_SEED} and greater) "
+            "no earlier run used."
         ),
     ]
 
@@ -251,11 +255,12 @@ def _real_remarks(outcome: Outcome) -> list[str]:
     about, size = outcome.about, outcome.size
     return [
         (
-            f"Linux {about['kernel']}, engine {about['engine']}: HTTP as meant, "
-            f"{parts.REAL_CLIENTS} clients instead of the thesis' 100, load {parts.OVERLOAD:g}, "
-            f"{size.runs} runs of {size.seconds:g} s after a warm-up of {size.warmup:g} s, "
-            f"{size.seeds} seeds. TCP is the kernel's Reno. The same scenarios were simulated with "
-            "the same seeds. The verdicts are from the runs on Linux."
+            f"Linux {about['kernel']} with the engine {about['engine']} made {size.runs} runs of "
+            f"{size.seconds:g} s after a warm-up of {size.warmup:g} s, with {size.seeds} seeds. "
+            f"Their scenarios are HTTP as meant at load {parts.OVERLOAD:g}, with "
+            f"{parts.REAL_CLIENTS} clients instead of the thesis' 100. TCP is the kernel's Reno. "
+            "The same scenarios were simulated with the same seeds. The verdicts are from the runs "
+            "on Linux."
         ),
         (
             "The findings as published cannot be tested on Linux: no kernel has a bus that a frame "

@@ -417,7 +417,7 @@ def _at(claim: Claim, delay: int) -> Claim:
         case Least() | MeanIn() | PracticallyEqual():
             return replace(claim, text=text, cell={**claim.cell, "delay": delay}, each=None)
         case _:
-            raise TypeError(f"the claim {claim.id} compares delays; it cannot be limited to one")
+            raise TypeError(f"the claim {claim.id} compares delays and cannot be limited to one")
 
 
 _REAL = ("rf2-worst-high", "rf2-similar", "rf2-excess-figure-2", "rf5-best-high", "rf1-best-low",

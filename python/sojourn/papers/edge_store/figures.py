@@ -126,7 +126,7 @@ def _clusters(outcome: Outcome) -> Figure:
             _lines(axes, part, "nodes", {n: f"{n} nodes" for n in NODES})
             axes.set_xlabel(_DELAY)
             axes.set_title(f"{loss} loss")
-        panels[0].set_ylabel("Difference from the mean of sizes (ms)")
+        panels[0].set_ylabel("Difference from the mean over sizes (ms)")
         style.legend_above(figure, panels[0], 3)
     return figure
 
@@ -205,9 +205,9 @@ def all_figures(outcome: Outcome) -> Drawn:
             _explanations(outcome),
             "Two explanations of the latency",
             (
-                f"Simulated latency in five nodes at {study.WHERE[0]} loss and {study.WHERE[1]} "
-                "ms, for three consistency levels and RF2 to RF5. Left: over phi. Right: over the "
-                "prediction of the order-statistics model."
+                f"Simulated latency in five nodes at {study.WHERE[0]} loss and a delay of "
+                f"{study.WHERE[1]} ms, for three consistency levels and RF2 to RF5. Left: over "
+                "phi. Right: over the prediction of the order-statistics model."
             ),
         ),
     }
@@ -273,5 +273,5 @@ def real_figures(outcome: Outcome) -> Drawn:
         axes.set_ylabel(_LATENCY)
         axes.set_ylim(bottom=0)
         style.legend_above(figure, axes, 3)
-    caption = "Means with 95 % intervals over runs; the paper has one run."
+    caption = "Means with 95 % intervals over runs; the paper has one run of each cell."
     return {"cells": (figure, "Mean latency of writes", caption)}

@@ -16,10 +16,10 @@ ROOM = 0.15
 
 _RIG = """\
 The paper's testbed is simulated. Every two nodes are connected by links with a delay of L ms and a
-loss of p in each direction; the client is 10 ms away without loss. It sends writes one after the
-other at QUORUM, to the coordinators in turn, over persistent connections of Linux's TCP. Service
-times were fitted to real nodes without delay and loss; no other number was fitted. Each claim is
-first judged on the paper's own points, which have no repetitions."""
+loss of p in each direction; the client is 10 ms away without loss. The client sends writes one
+after the other at QUORUM, to the coordinators in turn, over persistent connections of Linux's TCP.
+Service times were fitted to real nodes whose links had neither delay nor loss; no other number was
+fitted. Each claim is first judged on the paper's own points, which have no repetitions."""
 
 
 def _remarks(outcome: Outcome) -> list[str]:
@@ -106,11 +106,11 @@ def _real_remarks(outcome: Outcome) -> list[str]:
     size, seeds = outcome.size, {n: len(c.tables["grid"].seeds) for n, c in outcome.columns.items()}
     return [
         (
-            f"Real nodes ({programs}) on Linux {outcome.about['kernel']}, each in a network "
-            f"namespace; the wire emulates the links. Each cell has {seeds[REAL]} clusters, with "
-            f"{size.writes} writes after a warm-up, and {seeds[SIMULATED]} simulated runs. Real "
-            "and simulated runs have the same tokens, keys and order of coordinators. The verdicts "
-            "are from the real runs."
+            f"Real nodes ({programs}) run on Linux {outcome.about['kernel']}, each in its own "
+            f"network namespace; the wire emulates the links. Each cell has {seeds[REAL]} real "
+            f"clusters, each with {size.writes} writes after a warm-up, and {seeds[SIMULATED]} "
+            "simulated runs. Real and simulated runs have the same tokens, keys and order of "
+            "coordinators. The verdicts are from the real runs."
         ),
     ]
 
@@ -151,7 +151,7 @@ PAPER = Paper(
         notes=_real_notes,
         figures=figures.real_figures,
         facts=_real_facts,
-        no_linux="Cassandra computes for most of a request's time, in which virtual time stands "
-        "still",
+        no_linux="Cassandra computes for most of a request's time, and virtual time stands still "
+        "during computation",
     ),
 )

@@ -324,9 +324,10 @@ def answer(outcome: Outcome) -> list[str]:
     worst = table.to_dict("records")[int(error.to_numpy().argmax())]
     return [
         (
-            f"RF2's excess at high loss and {WHERE[1]} ms is {whole:.0f} ms. With a minimum "
-            f"timeout of 20 ms {left['min_rto 20ms']:.0f} % of the excess remain, with 32 writes "
-            f"at a time {left['32 at a time']:.0f} %. phi is the same in all three cases."
+            f"At high loss and a delay of {WHERE[1]} ms, RF2's latency exceeds the mean of RF3 to "
+            f"RF5 by {whole:.0f} ms. With a minimum timeout of 20 ms, "
+            f"{left['min_rto 20ms']:.0f} % of this excess remain; with 32 writes at a time, "
+            f"{left['32 at a time']:.0f} %. phi is the same in all three cases."
         ),
         (
             f"Over {len(table)} cells of consistency levels and replication factors, the "

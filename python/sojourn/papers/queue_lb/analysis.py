@@ -186,7 +186,7 @@ def gains(frame: pd.DataFrame, who: str) -> pd.DataFrame:
                     "d_z": effect.estimate,
                     "d_z from": effect.low,
                     "d_z to": effect.high,
-                    "seeds to see 5 %": str(
+                    "seeds to detect 5 %": str(
                         (b.size >= LEAST and seeds_for_power(0.05 * float(b.mean()), spread)) or "-"
                     ),
                 }
@@ -232,7 +232,7 @@ def why(frame: pd.DataFrame) -> str:
         "TCP fills both ports with any placement: the utilisation is "
         f"{percent(used['random'])} with random and {percent(used['IQLB'])} with IQLB (including "
         "idle times before the second start and between rounds), so little can be gained. UDP "
-        f"loses {percent(lost['random'])} with random and {percent(lost['IQLB'])} with IQLB. Its "
+        f"loses {percent(lost['random'])} with random and {percent(lost['IQLB'])} with IQLB. UDP's "
         "throughput depends on whether the placement overloads a port."
     )
 

@@ -176,7 +176,7 @@ def ages(outcome: Outcome) -> Figure:
                         linestyle=style.line(i), linewidth=0.9,
                     )  # fmt: skip
             style.logarithmic(axes, "x")
-            axes.set_xlabel("Period (s); left: each choice")
+            axes.set_xlabel("Period (s); leftmost: at each choice")
             axes.set_ylabel(label)
             if "FCT" in column:
                 style.logarithmic(axes, "y")
@@ -277,8 +277,9 @@ def simulated(outcome: Outcome) -> Drawn:
         "Age of information",
         (
             "Heavy-tailed transfers that begin at random times, with 70 % load on four ports of "
-            "40 Mbit/s. JSQ's wide line lies under IQLB's: if all queues have the same limit and "
-            "any queue is below the threshold, the shortest is, so both choose the same server."
+            "40 Mbit/s. JSQ's wide line lies under IQLB's: if all queues have the same limit, and "
+            "any queue is below the threshold, the shortest queue is below it too, so both "
+            "policies choose the same server."
         ),
     )
     return found

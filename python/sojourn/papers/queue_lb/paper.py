@@ -34,7 +34,8 @@ def _remarks(outcome: Outcome) -> list[str]:
         for name in size.readings
     ]
     judged = (
-        "as many rounds as the paper has values of a client (12, 6 or 8, 5)"
+        "as many rounds in a run as the paper has values of a client (12 with 4 clients, 6 or 8 "
+        "with 10, and 5 with 20)"
         if size.rounds is None
         else f"{size.rounds} round in a run; claims on the paper's ANOVA, which has 5 to 12 "
         "rounds, are not judged"
@@ -48,7 +49,7 @@ def _remarks(outcome: Outcome) -> list[str]:
             f"judged on runs with seeds from {claims.FIRST_SEED} on, which no earlier run used."
         ),
         " ".join(_STATISTICS.split()),
-        f"Simulated: iperfs of {size.seconds:g} s, {size.seeds} seeds, {judged}.",
+        f"Simulated runs have iperfs of {size.seconds:g} s, {size.seeds} seeds, and {judged}.",
         *outcome.notes,
         "Contradictions in the paper: " + " ".join(published.CONTRADICTIONS),
     ]
@@ -113,14 +114,14 @@ def _real_remarks(outcome: Outcome) -> list[str]:
     return [
         (
             f"Open vSwitch {about['switch']['version']} and the controller of `sojourn lb serve` "
-            f"between real hosts ({programs or 'our own programs'}) on Linux {about['kernel']}. "
-            "The wire emulates the links; its queues are the bottlenecks, and policies use their "
-            "backlogs."
+            f"run between real hosts ({programs or 'our own programs'}) on Linux "
+            f"{about['kernel']}. The wire emulates the links; the queues of the wire are the "
+            "bottlenecks, and policies use the backlogs of these queues."
         ),
         (
-            f"{size.runs} runs, {size.seeds} seeds, iperfs of {size.seconds:g} s. The same runs "
-            "were simulated. The verdicts are from the real runs. TCP is CUBIC in real and "
-            "simulated runs."
+            f"{size.runs} real runs with {size.seeds} seeds have iperfs of {size.seconds:g} s. The "
+            "same runs were simulated. The verdicts are from the real runs. TCP is CUBIC in real "
+            "and simulated runs."
         ),
         *outcome.notes,
     ]

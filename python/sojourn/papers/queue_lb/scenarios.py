@@ -153,7 +153,7 @@ READINGS = {
     ),
     "together": Reading(
         words="iperfs of 10 s that all start within 5 s, so that the total throughput hardly grows "
-        "with the number of clients; this study had these starts until 2026-11-23",
+        "with the number of clients; the main reading had these starts until 2026-11-23",
         seconds=10,
         together=True,
     ),
@@ -164,7 +164,7 @@ READINGS = {
         sizes=True,
     ),
     "moved": Reading(
-        words="only UDP, IQLB and QTM select a server for running flows again every second",
+        words="only UDP; every second, IQLB and QTM select a server again for running flows",
         transports=("UDP",),
         moved=True,
     ),

@@ -10,10 +10,10 @@ from sojourn.papers.redopt_online import claims, figures, study
 
 _ABOUT = """\
 Our own study, which extends the tail-drop paper. Every second, REDopt on-line estimates the number
-of TCP flows from its losses and uses the parameters of REDopt's model for this number. Its settings
-are the link's rate, a mean round-trip time and the share of unresponsive traffic. The parameters of
-REDopt set by hand are verified by simulation for each number of flows. REDstd and tail drop have
-the largest buffer of REDopt set by hand."""
+of TCP flows from its losses and uses the parameters of REDopt's model for this number. The user of
+REDopt on-line sets the link's rate, a mean round-trip time and the share of unresponsive traffic.
+The parameters of REDopt set for a number of flows are verified by simulation. REDstd and tail drop
+have the largest buffer of these parameters."""
 
 
 def _remarks(outcome: Outcome) -> list[str]:
@@ -21,10 +21,10 @@ def _remarks(outcome: Outcome) -> list[str]:
     return [
         " ".join(_ABOUT.split()),
         (
-            f"Each course has three phases of {size.phase:g} s and is run with {size.seeds} seeds. "
-            "Claims concern the second half of a phase; *soon* is from 20 to 40 s after a change "
-            f"of the number of flows. The claims were fixed on {claims.FROZEN}. The first seed is "
-            f"{claims.FIRST_SEED}."
+            f"Each run has three phases of {size.phase:g} s with different numbers of flows. Each "
+            f"sequence of numbers is run with {size.seeds} seeds. Claims concern the second half "
+            "of a phase; `soon` is from 20 to 40 s after a change of the number of flows. The "
+            f"claims were fixed on {claims.FROZEN}. The first seed is {claims.FIRST_SEED}."
         ),
     ]
 
@@ -34,9 +34,9 @@ def _real_remarks(outcome: Outcome) -> list[str]:
     return [
         " ".join(_ABOUT.split()),
         (
-            f"Real TCP ({size.tcp}) on Linux {outcome.about['kernel']}; the wire implements every "
-            f"queue. Phases last {size.phase:g} s; {size.seeds} seeds. The verdicts are from the "
-            "real runs."
+            f"Real TCP ({size.tcp}) runs on Linux {outcome.about['kernel']}; the wire implements "
+            f"every queue. Phases last {size.phase:g} s, and there are {size.seeds} seeds. The "
+            "verdicts are from the real runs."
         ),
         *outcome.notes,
     ]

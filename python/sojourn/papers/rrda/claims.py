@@ -337,10 +337,13 @@ CLAIMS: tuple[Claim, ...] = (*made(), *memory(), *average())
 
 
 _CPU = (
-    "judged with all the CPU, with which 35 clients have equal throughputs in figure 7 but a "
-    f"higher one with RRDA in figure 8; now judged with {CLIENTS_CPU:.0%} of the CPU"
+    "judged with all the CPU, with which figures 7 and 8 contradict each other at 35 clients "
+    "(equal throughputs in figure 7, a higher throughput with RRDA in figure 8); now judged with "
+    f"{CLIENTS_CPU:.0%} of the CPU"
 )
-_SET = "the finding determined a number of this reading, or follows from one that did"
+_SET = (
+    "a number of this reading was chosen to give this finding, or a finding that implies this one"
+)
 _FEW = "With up to 15 clients the static buffer discards hardly any messages"
 _RISES = "Beyond 15 clients the share of messages that the static buffer discards rises rapidly"
 _TENTH = "With 20 to 35 clients RRDA discards messages ten times less often than the static buffer"

@@ -25,12 +25,12 @@ of clients have {CLIENTS_CPU:.0%} of the CPU, because with all of it figures 7 a
 other at 35 clients."""
 
 _HANDLER = """\
-The handler processes 37.5 MB/s. It uses a processor for two fifths of this time and sleeps for the
-rest. Less CPU is a quota on this processor time, in periods of 100 ms; the other threads are not
-limited. Clients are threads of one process. Each sends at most 100 Mbit/s, or its share of 1
-Gbit/s, in datagrams of 1452 bytes, by stop-and-wait, with the project's congestion control. A
-message whose first fragment does not fit into the buffer counts as discarded each time that it is
-sent. RRDA reads the use of this machine's memory."""
+The handler processes 37.5 MB/s. It computes for two fifths of its time and sleeps for the rest.
+Less CPU is a quota on its computing time, in periods of 100 ms; the other threads are not limited.
+Clients are threads of one process. Each sends at most 100 Mbit/s, or its share of 1 Gbit/s, in
+datagrams of 1452 bytes, by stop-and-wait, with the project's congestion control. A message whose
+first fragment does not fit into the buffer counts as discarded each time that it is sent. RRDA
+reads the use of this machine's memory."""
 
 
 def _readings(outcome: Outcome) -> list[str]:
@@ -49,7 +49,7 @@ def _remarks(outcome: Outcome) -> list[str]:
             f"judged on runs with seeds from {claims.FIRST_SEED} on, which no earlier run used."
         ),
         (
-            f"Simulated: runs of {size.seconds:g} s without warm-up, {size.seeds} seeds. The "
+            f"Simulated runs last {size.seconds:g} s without warm-up, with {size.seeds} seeds. The "
             f"comparison of policies has {size.grid_seeds} seeds and runs of {size.grid:g} s, a "
             "twelfth of which is warm-up."
         ),
@@ -100,9 +100,9 @@ def _real_remarks(outcome: Outcome) -> list[str]:
     size = outcome.size
     return [
         (
-            f"Real runs of {size.seconds:g} s without warm-up, {size.seeds} seeds, between two "
-            "network namespaces, one after the other. The same servers were simulated with the "
-            "same seeds. The verdicts are from the real runs."
+            f"Real runs last {size.seconds:g} s without warm-up, with {size.seeds} seeds. They are "
+            "made one after the other, between two network namespaces. The same servers were "
+            "simulated with the same seeds. The verdicts are from the real runs."
         ),
         *_readings(outcome),
         " ".join(_HANDLER.split()),

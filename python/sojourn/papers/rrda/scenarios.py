@@ -79,8 +79,8 @@ READINGS = {
         buffer; a handler of constant speed; less CPU is a quota in periods of 20 ms. A client
         sends at 10 Mbit/s, a rate that the paper mentions. With all the CPU the handler is faster
         than 35 such clients (the paper's equal throughputs at 4.26 GHz), and with half of it faster
-        than 15 (from more clients on, the paper's static buffer is exhausted). This reading was
-        added after results were known""",
+        than 15 (more clients exhaust the paper's static buffer). This reading was added after
+        results were known""",
         period=20 * MILLISECOND,
         **_DATAGRAM,
     ),

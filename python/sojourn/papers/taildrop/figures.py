@@ -16,8 +16,8 @@ from sojourn.show.multipanel import Losses, Over, panels
 from sojourn.study import Table
 
 _CAPTION = (
-    "As the paper's figure {0}. In place of panel (a), the table of REDopt's parameters, it has "
-    "goodput, which the paper describes in words. 95 % intervals over seeds. The paper's own "
+    "As the paper's figure {0}, but panel (a) shows goodput, which the paper describes in words, "
+    "instead of the table of REDopt's parameters. 95 % intervals over seeds. The paper's own "
     "points are missing, because the available copy of the paper lacks them."
 )
 

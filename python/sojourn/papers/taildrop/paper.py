@@ -14,10 +14,10 @@ from sojourn.stats import Judgement
 _REDOPT = """\
 REDopt is a reconstruction, because the formulas of its authors are not available. Its drop
 probability is the inverse of the PFTK formula; the width of its ramp and its weight are our own
-choice. The paper states that the weight is smaller than REDstd's. In the main reading it is at most
-half of REDstd's weight, in others at most a fifth to a fiftieth. The buffers of all mechanisms
-follow from REDopt. The available copy of the paper lacks the table of Web distributions, so
-Feldmann's first set is used. The fifth Web load is our own choice."""
+choice. The paper states that the weight is smaller than REDstd's. In the main reading the weight is
+at most half of REDstd's weight, in other readings at most a fifth to a fiftieth. The buffers of all
+mechanisms follow from REDopt. The available copy of the paper lacks the table of Web distributions,
+so Feldmann's first set is used. The fifth Web load is our own choice."""
 
 _FRAMING = """\
 Bulk traffic has Ethernet framing and Linux's timestamps, because figure 2 labels the bottleneck as
@@ -44,8 +44,8 @@ def _remarks(outcome: Outcome) -> list[str]:
         " ".join(_FRAMING.split()),
         " ".join(_SPACING.split()),
         (
-            "The claims were changed and added with earlier results known, and fixed before these "
-            f"runs, whose seeds ({FIRST_SEED} and greater) no earlier run used."
+            "Some claims were changed or added with earlier results known. All claims were fixed "
+            f"before these runs, whose seeds ({FIRST_SEED} and greater) no earlier run used."
         ),
         (
             f"The claims were also judged in {len(VARIANTS)} other readings ({tried}). If a claim "
@@ -111,8 +111,8 @@ def _real_remarks(outcome: Outcome) -> list[str]:
     who = f"Real programs ({programs})" if programs else "Endpoints in virtual time"
     return [
         (
-            f"{who} on Linux {about['kernel']}, engine {about['engine']}: "
-            f"{size.runs} runs of {size.bulk:g} s, {size.bulk_seeds} seeds; the first "
+            f"{who} on Linux {about['kernel']} with the engine {about['engine']} made {size.runs} "
+            f"runs of {size.bulk:g} s, with {size.bulk_seeds} seeds. The first "
             f"{size.bulk_warmup:g} s are warm-up, and flows start within {size.starts:g} s. The "
             "same scenarios were simulated with the same seeds. The verdicts are from the real "
             "runs."

@@ -595,5 +595,5 @@ def reason(outcome: Outcome, judgement: Judgement) -> str:
         return "No alternative reading was judged."
     holding = [f"{v.name} ({v.text})" for v, verdict in looks.items() if verdict == "holds"]
     if holding:
-        return f"It holds in the reading {' and in the reading '.join(holding)}."
-    return "It holds in no alternative reading."
+        return f"The finding holds in the reading {' and in the reading '.join(holding)}."
+    return "The finding holds in no alternative reading."
