@@ -134,8 +134,9 @@ def show(advice: Advice, asked: Asked, name: str) -> None:
     also = [c for c in choices if c.best and c is not take]
     if also:
         typer.echo(
-            f"Not significantly slower in the {asked.by} with {asked.seeds} seeds: "
-            f"{'; '.join(map(str, also))}. {take} stores the fewest copies of these choices."
+            f"Not significantly slower in the {asked.by} than the fastest choice, with "
+            f"{asked.seeds} seeds: {take}; {'; '.join(map(str, also))}. {take} stores the fewest "
+            "copies of these choices."
         )
     slower = [c for c in choices if not c.best]
     if slower:

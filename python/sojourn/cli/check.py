@@ -75,8 +75,8 @@ def show(policy: str, outcome: Outcome) -> None:
 def show_failure(policy: str, failure: Failure, schedules: int) -> None:
     """Prints the shortened schedule that breaks the contract, and the broken rule."""
     typer.echo(
-        f"{policy} breaks its contract in schedule number {schedules} of {failure.found_with} "
-        f"steps, shortened to {len(failure.steps)}:\n"
+        f"{policy} breaks its contract in schedule number {schedules}, which has "
+        f"{failure.found_with} steps and was shortened to {len(failure.steps)}:\n"
     )
     for step in failure.steps:
         typer.echo(f"  {step}")

@@ -46,7 +46,7 @@ def run(
             "--engine",
             metavar="NAME",
             help=f"Engine of the run: {engines.help_text(engines.LABORATORY)}. The kernel's links "
-            "are htb, its queue disciplines and netem, as far as available.",
+            "consist of htb, the kernel's queue disciplines and netem.",
         ),
     ] = engines.WIRE,
     journal: Annotated[

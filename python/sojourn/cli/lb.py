@@ -90,8 +90,8 @@ class Affinity:
         Literal["none", "client", "client-port"],
         typer.Option(
             "--affinity",
-            help="Send all flows of a client, or all flows of a client to one port, to the same "
-            "server.",
+            help="Flows that must have the same server: all flows of a client (client), or its "
+            "flows to the same port (client-port).",
         ),
     ] = "none"
     affinity_time: Annotated[

@@ -136,9 +136,9 @@ class FromTc:
         typer.Option(
             "--device",
             metavar="NAME[,NAME]",
-            help="Device in --tc whose queue is put on the bottleneck; required if there are "
-            "several. A second device is for the bottleneck's other direction. NAME:2 is "
-            "the second transmit queue of a device.",
+            help="Device in --tc whose queue is put on the bottleneck; required if --tc has "
+            "several devices. A second device is for the bottleneck's other direction. NAME:2 "
+            "is the second transmit queue of a device.",
         ),
     ] = None
     var: Annotated[
@@ -409,7 +409,7 @@ class Chosen:
         except NotPossible as error:
             if others := engines.able(listed):
                 options = " or ".join(f"`--engine {name}`" for name in others)
-                error.add_note(f"{options} can run it")
+                error.add_note(f"{options} can run this scenario")
             raise
 
 

@@ -84,8 +84,8 @@ def paper(
     if engine is not None and study.real is not None and asked not in study.real.engines:
         able = " or ".join(["sim", *study.real.engines])
         exits.fail(
-            f"the study `{name}` runs only with --engine {able}: {asked} cannot run or measure "
-            "some of its findings",
+            f"the study `{name}` runs only with --engine {able}: {asked} cannot run some of its "
+            "scenarios, or cannot measure some of its findings",
             as_json=as_json,
         )
     if engine is not None and rule is not None:

@@ -117,8 +117,9 @@ def rcvbuf(
             metavar="SHARE",
             min=0.001,
             max=1.0,
-            help="Limit on the total size of all receive buffers, as a share of available "
-            "memory, of the server's control group and of the kernel's UDP limit.",
+            help="Limit on the total size of all receive buffers, as a share of the least of: "
+            "available memory, available memory of the server's control group, and the kernel's "
+            "UDP limit.",
         ),
     ] = 0.25,
     sockets: Annotated[

@@ -32,7 +32,7 @@ def report(
             "--by",
             metavar="METRIC",
             help="Deciding metric of a comparison, or first metric of a study's report. By "
-            "default the metric of the results.",
+            "default the metric stored with the results.",
         ),
     ] = None,
     subject_to: Annotated[

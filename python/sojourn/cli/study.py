@@ -190,8 +190,8 @@ def contrast(
             "--baseline",
             metavar="LEVEL",
             help="Level with which the others are compared, such as codel. By default the first "
-            "level of the factor; without --factor, of the queue or else of the first "
-            "factor.",
+            "level of the factor. Without --factor, the factor is the queue if it varies, "
+            "otherwise the first factor.",
         ),
     ] = None,
     metrics: Metrics = None,

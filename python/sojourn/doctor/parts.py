@@ -55,13 +55,13 @@ def datapaths(root: Path = Path("/")) -> str:
     """Returns a description of the available datapaths of Open vSwitch."""
     match modules.where("openvswitch", root):
         case "here" if modules.modular(root):
-            return "user space; the kernel's is loaded"
+            return "user space; the kernel's datapath is loaded"
         case "on disk":
-            return "user space; the kernel's is a module, loaded when it is first used"
+            return "user space; the kernel's datapath is a module, loaded at its first use"
         case "unknown":
-            return "user space; the kernel's cannot be detected from here"
+            return "user space; the kernel's datapath cannot be detected from here"
         case _:
-            return "user space; this kernel has no datapath, but it is not required"
+            return "user space; this kernel has no datapath, but none is required"
 
 
 def cassandra() -> list[Finding]:

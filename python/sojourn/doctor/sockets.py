@@ -71,7 +71,7 @@ def _sizes(root: Path) -> Finding:
         most = int((root / "proc/sys/net/core/rmem_max").read_text(encoding="ascii"))
     except (OSError, ValueError):
         return Finding(name, "no", "no CAP_NET_ADMIN", CAPABILITIES, needed=False)
-    text = f"to {2 * most:,} bytes (twice net.core.rmem_max): no CAP_NET_ADMIN"
+    text = f"up to {2 * most:,} bytes (twice net.core.rmem_max): no CAP_NET_ADMIN"
     return Finding(name, "no", text, f"{CAPABILITIES}; or sudo sysctl net.core.rmem_max=8388608",
                    needed=False)  # fmt: skip
 

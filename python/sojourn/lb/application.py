@@ -316,7 +316,7 @@ class LoadBalancer(OSKenApp):
             for flow in again:
                 self._install(flow)
             if again:
-                LOG.info("the switch had no rules: rewrote %d flows", len(again))
+                LOG.info("the switch had no rules: wrote the rules of %d flows again", len(again))
         else:
             for flow in again:
                 self._ended(flow)

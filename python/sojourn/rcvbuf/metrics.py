@@ -84,7 +84,7 @@ def families(snapshot: dict[str, Any]) -> Iterator[Metric]:
         ("softnet_drops", "Packets dropped by full backlogs of CPUs, before any socket."),
         ("device_drops", "Packets dropped by network devices, before any socket."),
         ("looks", "Samples of all sockets."),
-        ("late", "Samples that were later than due by more than the interval."),
+        ("late", "Samples that were late by more than the time between two samples."),
     ):
         yield CounterMetricFamily(PREFIX + name, text, value=snapshot[name])
     yield CounterMetricFamily(

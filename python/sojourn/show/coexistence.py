@@ -233,7 +233,7 @@ def _title(
     texts = (
         "In each cell: the mean share, and the median delays in addition to propagation, rival "
         f"| {name}. {HARM}: the rival does more harm to {name} than {name} does to itself (Ware "
-        "et al. 2019), by a tenth of its solo goodput."
+        f"et al. 2019), by more than a tenth of the goodput of {name} alone."
     )
     for at, line in enumerate((bars, texts)):
         put(0.2, height - 0.42 + 0.2 * at, line, 8, look.faint)

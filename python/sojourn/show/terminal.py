@@ -480,8 +480,9 @@ def confidence(judgements: Sequence[Judgement]) -> str:
     span = low if low == high else f"{low} to {high}"
     return (
         f"In brackets: intervals over seeds of {span} % confidence. They are Holm-corrected, so "
-        "that all claims together err with at most 5 %, and Bonferroni-corrected among the "
-        "quantities of a claim unless it holds, because then all of them must be inside."
+        "that all claims together err with a probability of at most 5 %. Among the quantities of "
+        "a claim they are Bonferroni-corrected, unless the claim holds: then all quantities must "
+        "be inside."
     )
 
 

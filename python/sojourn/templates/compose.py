@@ -70,7 +70,7 @@ ACTIVITIES = {
         "the Web",
         (
             Flows(
-                "web", "web preset pareto-2", "ten people on the Web; pages come from `from`",
+                "web", "web preset pareto-2", "ten people on the Web; `from` sends the pages",
                 count=10, start="uniform 0s 5s",
             ),
         ),

@@ -255,7 +255,7 @@ def advise(
     kept = _kept(asked, metrics)
     if not kept:
         raise AdviceError(
-            "all levels that meet the other requirements have reads that miss a write just "
+            "at every level that meets the other requirements, a read misses a write just "
             f"acknowledged with a probability above {asked.stale:g}"
         )
     choices = _ranked(nodes, asked, [listed[i] for i in kept], [metrics[i] for i in kept])

@@ -85,7 +85,7 @@ class Found:
         lines = [f"{self.winner.queue} ({tried})."]
         entry = self.proof.entry(self.winner.queue)
         if not entry.feasible:
-            lines.append(f"On fresh seeds it misses the condition ({entry.reason}).")
+            lines.append(f"On new seeds this queue misses the condition ({entry.reason}).")
         lines += [v.sentence for v in self.verdicts]
         if edges := self.space.edges(self.winner.values):
             lines.append(

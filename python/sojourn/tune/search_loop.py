@@ -187,7 +187,7 @@ class Search:
         each = [self._checks(queue, [seed]) for seed in self.first]
         for checks in zip(*each, strict=True):
             if not any(c.met for c in checks):
-                return f"does not meet {checks[0].condition} with each of the first seeds"
+                return f"meets {checks[0].condition} with none of the first seeds"
         others = [
             t.early
             for t in self.trials

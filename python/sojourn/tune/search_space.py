@@ -205,7 +205,7 @@ def _read(text: str, words: Mapping[str, dict[str, Any]], base: str) -> list[Var
         named = [w for w in words.values() if fnmatchcase(w["name"], name)]
         named = [w for w in named if (w["kind"] in _NUMBERS if rest else _around(w))]
         if not named:
-            raise StudyError(f"`{name}`: no word of {_kind(base)} with a number has this name")
+            raise StudyError(f"`{name}`: no word of {_kind(base)} with a number matches")
     else:
         named = [_known(name, words)]
     return [_range(w, rest.strip(), text) for w in named]
@@ -222,7 +222,7 @@ def _known(name: str, words: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
 def _choice(text: str, words: Mapping[str, dict[str, Any]]) -> Choice:
     texts = tuple(" ".join(part.split()) for part in text.split("|"))
     if len(set(texts)) < len(texts):
-        raise StudyError(f"`{text}`: a text is listed twice")
+        raise StudyError(f"`{text}`: an alternative is listed twice")
     offs = {w["off"] for w in words.values() if w.get("off")}
     choice = Choice(texts)
     for word in choice.words:
