@@ -267,7 +267,7 @@ params! {
         tso: bool = on_off("on"), // tcp_tso_autosize, tcp_tso_should_defer
         /// Change of cwnd after an idle time of the sender.
         idle_restart: IdleRestart = choice("decay"), // net.ipv4.tcp_slow_start_after_idle = 1
-        /// What `rwnd` and `sndbuf` count: payload, or the memory that packets occupy.
+        /// Quantity that `rwnd` and `sndbuf` count: payload, or the memory that packets occupy.
         #[serde(default)]
         memory: Memory = choice("truesize"), // sk_wmem_queued, sk_rmem_alloc
         /// Memory of a full segment that was received, with `memory truesize`: 2304 bytes where drivers
