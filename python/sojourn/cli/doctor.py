@@ -151,6 +151,6 @@ def rows(finding: Finding, names: int, width: int) -> list[object]:
     why = textwrap.wrap(finding.why, room, break_on_hyphens=False)
     made += [Text(" " * indent + line, "dim") for line in why]
     if finding.remedy:
-        # Not wrapped, so that the user can copy it.
+        # The remedy is not wrapped, so that the user can copy it.
         made.append(Text.assemble(" " * indent, (f"→ {finding.remedy}", "cyan")))
     return made

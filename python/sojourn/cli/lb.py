@@ -24,8 +24,6 @@ def register(app: typer.Typer) -> None:
         help="Balance flows over servers on an OpenFlow 1.3 switch.", no_args_is_help=True
     )
     family.command("serve")(serve)
-    # The callback makes this a family of commands, although it has only one.
-    family.callback()(lambda: None)
     app.add_typer(family, name="lb")
 
 

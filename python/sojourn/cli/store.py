@@ -147,7 +147,7 @@ def measure(
         certificate=None if certificate is None else str(certificate),
         rate=rate,
     )  # fmt: skip
-    # A termination signal first raises KeyboardInterrupt, so that the keyspace is dropped.
+    # SIGTERM raises KeyboardInterrupt, as Ctrl-C does, so that the keyspace is dropped.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with bars.waiting("measuring the store", scenario.plan()["duration"] / 1e9):
         columns, about = ask(scenario.plan_json, seed, running, output.note)

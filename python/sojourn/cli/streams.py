@@ -21,7 +21,7 @@ def prepare() -> object:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:
-            # `open` takes the lowest free number, which is the stream's.
+            # `open` takes the lowest free descriptor, which is that of the missing stream.
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
         elif isinstance(stream, io.TextIOWrapper) and mode == "w":
             stream.reconfigure(errors="backslashreplace")
@@ -47,7 +47,7 @@ def unread() -> bool:
         AttributeError,
         OSError,
         ValueError,
-    ):  # no `poll` on this system, or standard output is no file
+    ):  # the system has no `poll`, or standard output is no file
         return False
 
 

@@ -101,7 +101,7 @@ def serve(
                 raise OSError(server.failure)
             if left != 0:
                 over.wait(0.1)
-        # Time for the last client to receive its confirmation.
+        # The last client needs time to receive its confirmation.
         over.wait(0.5)
 
 

@@ -91,7 +91,7 @@ def fetch(
             half.replace(path)
             return
     except OSError as error:
-        error.filename = error.filename or str(path.parent)  # the error of a full disk has no name
+        error.filename = error.filename or str(path.parent)  # a full disk's error names no file
         raise
     raise LabError("; ".join(reasons))
 

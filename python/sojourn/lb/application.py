@@ -407,7 +407,7 @@ class LoadBalancer(OSKenApp):
     ) -> None:
         key = Key(seen.protocol, seen.source, *seen.ports)
         flow = self.flows.get(key)
-        # A client may reuse the ports of a flow whose rules have expired for a new connection.
+        # For a new connection, a client may reuse the ports of a flow whose rules have expired.
         if flow is not None and not flow.installed and seen.opens:
             self.flows.forget(key)
             flow = None

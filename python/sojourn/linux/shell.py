@@ -50,7 +50,7 @@ def shell(engine: LinuxEngine, plan_json: str, seed: int, name: str | None = Non
     printed, output = os.pipe()
     with typed, os.fdopen(printed, "rb", 0), Guest(engine.kernel, seed) as guest:
         with keys, os.fdopen(output, "wb", 0):
-            with suppress(PermissionError):  # the limit of the user's pipes
+            with suppress(PermissionError):  # the user's pipes may be at their limit
                 fcntl.fcntl(output, fcntl.F_SETPIPE_SZ, PIPE)
             console = Console(keys.fileno(), output)
             guest.start({"job.json": json.dumps(job).encode()}, SHOWN, console)

@@ -114,7 +114,7 @@ def _transport(context: Context, at: Path, flow: Flow) -> Json:
         context.complain((*at, "udp"), "a flow cannot use both TCP and UDP: remove `tcp` or `udp`")
     udp = flow.udp
     if commands.is_command(flow.app):
-        udp = False  # the problem is already reported
+        udp = False  # `check_keys` reports `udp` with a command
     if udp is None:
         udp = is_own(flow.app) or _core.app_carriers(flow.app)[0] == "udp"
     if udp and flow.tcp is None:

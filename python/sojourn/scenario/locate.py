@@ -49,7 +49,7 @@ class _Scanner:
         self.row = 0
 
     def line_column(self, at: int) -> tuple[int, int]:
-        # Positions mostly grow during a scan, so the search begins at the last line.
+        # Positions mostly grow during a scan, so the search begins at the line found last.
         while self.row + 1 < len(self.starts) and self.starts[self.row + 1] <= at:
             self.row += 1
         while self.row > 0 and self.starts[self.row] > at:

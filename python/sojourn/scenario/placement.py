@@ -157,7 +157,7 @@ def place(scenario: Scenario, interface: str | None, machine: str | None) -> Pla
     cells = link["params"].get("cells", NO_CELLS)
     params = link["params"]["queue"]
     if not is_own(scenario.queue):
-        # Parsed again with the shaper's rate, because defaults of RED depend on the rate.
+        # The queue is parsed with the shaper's rate, because defaults of RED depend on the rate.
         params = json.loads(_core.parse_queue(scenario.queue, 1514, 1000, rate))
     overhead = link["params"]["overhead"]
     own = _core.queue_rate(json.dumps(params))

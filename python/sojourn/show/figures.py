@@ -194,7 +194,7 @@ def cdf(
         most = max(d.quantile(0.999) for d in there.values())
         axes.set_xlim(0, max(scale.apply(most) * 1.03, 1e-9))
         if style.wide(high):
-            # The axis begins far enough below the smallest tail to show all curves.
+            # The axis begins far below the smallest 99th percentile, to show all curves.
             axes.set_xlim(scale.apply(min(h for h in high if h > 0)) / 30, scale.apply(most) * 1.2)
             style.logarithmic(axes, "x")
         if tail:

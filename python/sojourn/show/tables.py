@@ -51,7 +51,7 @@ def fitting(
     if max((len(str(row.get(columns[-1], ""))) for row in rows), default=0) > READABLE:
         view.columns[-1].min_width = READABLE
     for name, column in zip(columns, view.columns, strict=True):
-        # A column with single words cannot be narrower, so other columns are narrowed first.
+        # A column of single words is not wrapped, so other columns are narrowed first.
         column.no_wrap = all(" " not in str(row.get(name, "")) for row in (*rows, {name: name}))
     measured = Measurement.get(console, console.options.update(width=10_000), view)
     return view if measured.minimum <= console.width else _blocks(rows, columns, title)

@@ -183,7 +183,7 @@ class Search:
         value = self._mean(queue, self.first)
         if value is None:
             return f"{self.objective} was not measured"
-        # The trial is stopped only if the condition is not met with any of the seeds.
+        # The trial is stopped only if a condition fails with each of the seeds.
         each = [self._checks(queue, [seed]) for seed in self.first]
         for checks in zip(*each, strict=True):
             if not any(c.met for c in checks):
@@ -223,7 +223,7 @@ class Search:
             return sign * _number(self._mean(trial.queue, both))
 
         still = [t for t in finalists if all(c.met for c in self._checks(t.queue, both))]
-        # If no finalist meets the conditions, the verification of the best one reports it.
+        # If no finalist meets the conditions, the verification of the best one reports this.
         return min(still or finalists, key=worth, default=None)
 
     # Runs of trials, and their values of the objective and of the conditions.

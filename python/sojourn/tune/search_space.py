@@ -151,8 +151,8 @@ class Space:
                 seen.add(word)
         space = cls(base, _without(base, seen, words), tuple(variables), None)
         start = _start(base, variables, words)
-        # A word such as `preset` sets other words. The table's defaults are then not the queue's
-        # values, and there is no start.
+        # A word such as `preset` sets other words. The defaults in the table of words are then not
+        # the queue's values, and there is no start.
         true = start is not None and _parsed(space.queue(start), read) == _parsed(base, read)
         return replace(space, start=start) if true else space
 

@@ -265,8 +265,8 @@ def verified(
             kappa *= max(1.15, min(2.0, trial.oscillation / DEVIATION_BELOW))
             kappa = min(kappa, LARGEST_KAPPA)
         model = redopt(link, kappa, largest_weight)
-        # The measured average had the drop probability max_p * share. The middle has it if max_p is
-        # 2 * share times as large.
+        # The measured average had the drop probability max_p * share. The middle has the same
+        # probability if max_p is 2 * share times as large.
         share = (trial.average - parameters.minimum) / trial.width
         needed = 2 * parameters.max_p * min(max(share, 0.05), 1.5)
         correction *= (needed / parameters.max_p) ** 0.8

@@ -506,7 +506,7 @@ def outcome_of(error: Exception | None) -> Outcome:
         return "acknowledged"
     if isinstance(error, Unavailable):
         return "unavailable"
-    # The outcome is also unknown if the connection broke, so it counts as a timeout.
+    # A broken connection counts as a timeout, because the outcome is unknown in both cases.
     if isinstance(error, (Timeout, OperationTimedOut)) or "Shutdown" in type(error).__name__:
         return "timed_out"
     return "error"

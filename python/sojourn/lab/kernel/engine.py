@@ -207,4 +207,3 @@ SYSCTLS = {
     "net.ipv4.conf.default.send_redirects": 0,
 }
 """Settings of every host: no IPv6, forwarding, and no check of the reverse path."""
-"""Sysctls of every host."""

@@ -52,7 +52,7 @@ DISCIPLINES = {
     "fq_codel": Counted(("early",), {"overflow": _LIMIT}),
     "pie": Counted(("early",), {"overflow": ("overlimit",)}),
     "fq_pie": Counted(("early",), {"overflow": ("overlimit",)}),
-    # `early` of both includes drops above the threshold.
+    # The kernel's counter `early` of `red` and `choke` includes drops above the upper threshold.
     "red": Counted(("early", "forced"), {"overflow": ("pdrop",)}),
     "choke": Counted(("early", "forced"), {"overflow": ("pdrop",)}),
     "sfb": Counted(

@@ -225,7 +225,7 @@ class Journal:
 
     def _read(self, folder: int) -> dict[str, Entry]:
         """Returns the entries; none after a reboot, which resets all settings."""
-        self.path.with_suffix(".new").unlink(missing_ok=True)  # of a killed run
+        self.path.with_suffix(".new").unlink(missing_ok=True)  # a killed run may have left it
         try:
             fd = os.open(FILE, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
         except FileNotFoundError:

@@ -611,7 +611,7 @@ _IDLE = (
 _NOT: Verdict = "does not hold"
 _OPEN: Verdict = "cannot be told"
 
-#: The verdicts of withdrawn claims are from quick runs as meant: 3 s, seeds 1 to 6.
+#: The verdicts of withdrawn claims are from quick runs in reading *as meant*: 3 s, seeds 1 to 6.
 WITHDRAWN = tuple(
     Withdrawn(id=name, text=text, date=FROZEN, verdict=verdict, reason=reason)
     for name, text, verdict, reason in (

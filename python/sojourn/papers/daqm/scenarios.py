@@ -65,7 +65,7 @@ DUTY = {
     "pareto-gaps": 1.0,
     "weibull-gaps": 1.0,
 }
-#: Traffic models of the published code; `AS_WRITTEN` has the model of the text in place of each.
+#: Traffic models of the published code; `AS_WRITTEN` has the text's model if it differs.
 MODELS = ("cbr", "vbr", "poisson-onoff", "pareto-onoff", "weibull-onoff")
 AS_WRITTEN = {
     "poisson-onoff": "poisson-packets",

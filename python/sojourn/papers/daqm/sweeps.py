@@ -231,7 +231,8 @@ def loads(t: Terms) -> tuple[Claim, ...]:
         s.ratio(t.delay, COBALT, C3, better(48), 14, ftp),
         s.ratio(t.delay, C3, RED, better(50), 14, ftp),
     )
-    if t.figures:  # as published only: on the switch the port's rate would depend on the load
+    # Only in the reading *as published*: on the switch the port's rate would depend on the load.
+    if t.figures:
         s.add(
             "load-peaks", "FTP: the queues and sojourn times of dAQM_c1 and dAQM_c2 are longer at "
             "5 and 10 % of the full load than at the full load",
@@ -260,7 +261,8 @@ def payloads(t: Terms) -> tuple[Claim, ...]:
     small: Cell = {"flow": "http", "payload": _SMALL}
     http: Cell = {"flow": "http", "payload": _LARGE}
     ftp: Cell = {"flow": "ftp", "payload": _LARGE}
-    if t.figures:  # as published only: on the switch the ports' rates grow with the packets
+    # Only in the reading *as published*: on the switch the ports' rates grow with the packets.
+    if t.figures:
         s.add(
             "size-falls", "Queue, sojourn time, loss and delay are lower with packets of 1400 B "
             "than of 50 B, and throughput is higher",

@@ -116,7 +116,7 @@ def _clusters(outcome: Outcome) -> Figure:
         figure = style.figure(2 * style.COLUMN, 2.6)
         frame = outcome.frame("grid")
         frame = frame[frame["rf"] == 3]
-        # The differences are drawn, because lines of the latencies would overlap.
+        # Differences from the mean are drawn, because lines of the latencies would overlap.
         common = frame.groupby(["loss", "delay", "seed"])["latency"].transform("mean")
         frame = frame.assign(latency=frame["latency"] - common)
         losses = list(LOSSES)
@@ -148,8 +148,8 @@ def _explanations(outcome: Outcome) -> Figure:
                     label=str(level).upper(),
                 )
                 for _, row in part.iterrows():
-                    # Labels would overlap: points of QUORUM are close, and RF2's is the same as at
-                    # ALL.
+                    # Labels would overlap: QUORUM's points are close to each other, and its point
+                    # of RF2 equals that of ALL.
                     below = level == "quorum" and row["rf"] < 4
                     right = below or level == "one"
                     axes.annotate(

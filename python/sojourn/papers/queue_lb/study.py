@@ -97,7 +97,7 @@ QUICK = Size(
     sweep=20, sweep_seeds=3,
 )  # fmt: skip
 REAL_FULL = Size(seconds=18, seeds=8, policies=tuple(PAPER), rounds=2)
-#: Real runs take about a quarter of an hour.
+#: The quick real runs take about a quarter of an hour together.
 REAL_QUICK = Size(
     seconds=18, seeds=2, networks=("unequal",), clients=(4,), rounds=1, policies=tuple(PAPER)
 )
@@ -119,7 +119,7 @@ METRICS = (
     *("utilisation", "loss", "udp_loss", "goodput", "udp_goodput", "sojourn_*", "queue_mean"),
     *("backlog_mean", "lb.*", "transfers.fct_*", "transfers.finished", "transfers.unfinished"),
 )
-#: Metrics of a run in the table on which claims are judged, with throughput and fairness.
+#: Metrics, besides throughput and fairness, in the table on which claims are judged.
 _MEASURED = (
     *("utilisation", "loss", "sojourn_mean", "sojourn_p99", "lb.misplaced", "lb.decision_mean"),
     *("lb.choices_repeated", "lb.excess_wait_mean", "lb.age_mean"),

@@ -206,8 +206,8 @@ _HANDLER = 7_500_000
 
 #: Rates of the client in the scenarios of figures 4 and 5: pairs of time in ns and rate in bytes
 #: per second from then on. The paper's third scenario has spikes in the 1st and 8th epoch of
-#: `WINDOW`, of unstated cause and size. Here a spike exceeds the handler's rate by half or twice
-#: the usual difference below it.
+#: `WINDOW`, of unstated cause and size. Here the rate of a spike exceeds the handler's rate by
+#: half or twice the difference of the handler's and the usual rate.
 RATES = {
     "constant 10 Mbit/s": [(0, _LOW)],
     "10 to 100 Mbit/s": [(0, _LOW), (2 * SECOND, _HIGH)],

@@ -27,7 +27,7 @@ DUMMYNET, NS2 = "", "wait"
 
 #: Divisors of REDstd's weight that limit REDopt's weight. By section 5 of the paper REDopt's weight
 #: is smaller than REDstd's; the formula is in reference [26], which is not available. The main
-#: reading uses the first divisor, which differs least from REDstd; each further divisor is an
+#: reading uses the first divisor, whose weight is nearest to REDstd's; each further divisor is an
 #: alternative reading.
 WEIGHT_PARTS = (2, 5, 10, 20, 50)
 

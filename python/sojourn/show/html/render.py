@@ -55,7 +55,7 @@ def _finite(value: Any) -> Any:
 def _ticked(text: str) -> Any:
     """Returns a text as HTML: escaped, and with text in backquotes as code."""
     parts = text.split("`")
-    if len(parts) % 2 == 0:  # a single backquote does not mark code
+    if len(parts) % 2 == 0:  # with an unpaired backquote, no text is code
         return escape(text)
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if at % 2 else escape(part)

@@ -224,8 +224,8 @@ class Browser:
                 self.timer = None
                 self.multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
             self.gather()
-            # A user may have several times in `alarms`; `ask` schedules a user without a due
-            # request again.
+            # A user may have several entries in `alarms`. For a user without a due request, `ask`
+            # only adds an entry.
             due = []
             now = self.now()
             while self.alarms and self.alarms[0][0] <= now:

@@ -184,8 +184,8 @@ class Child:
             self.doing = "descriptors"
             if stdin is None:
                 stdin = os.open(os.devnull, os.O_RDONLY)
-            # All are first copied to high numbers, so that no descriptor is overwritten before it
-            # has been copied.
+            # All descriptors are first copied to high numbers, so that none is overwritten before
+            # it has been copied.
             failing = lift(failing)
             sources = [lift(fd) for fd in (stdin, *outputs, *passed)]
             for target, source in enumerate(sources):
