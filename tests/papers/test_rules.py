@@ -149,8 +149,8 @@ def test_wall_clock_runs_state_their_number_load_and_validity(tmp_path: Path) ->
     assert (outcome.wall_clock.fewest, FEWEST) == (3, 5)
     (told,) = (note for note in outcome.notes if note.startswith("wall clock"))
     assert told == (
-        "wall clock: 6 of 8 runs valid, at least 3 for each cell: fewer than 5, which is weak "
-        "evidence; load average of the machine 1.5 to 1.5"
+        "wall clock: 6 of 8 runs valid, at least 3 for each cell (fewer than 5 are weak evidence); "
+        "load average of the machine 1.5 to 1.5"
     )
     assert outcome.as_dict()["wall_clock"]["load"] == (1.5, 1.5)
     assert {row[RUNS] for row in rows(outcome)} == {"4"}

@@ -86,8 +86,8 @@ class Question:
             autocompletion=completion.metrics,
             metavar="METRIC",
             help="Metric that ranks the choices (`sojourn list metric`). By default the "
-            "scenario's question.by, otherwise the metric that matters to the interactive "
-            "group with the worst value.",
+            "scenario's question.by, otherwise a metric of the interactive flows (of the group "
+            "with the worst value) or of the store, or else sojourn_p95.",
         ),
     ] = None
     subject_to: Annotated[

@@ -60,7 +60,7 @@ Duration = Annotated[
 ]
 Which = Annotated[
     str | None,
-    typer.Argument(metavar="[NAME]", help="Name of the wire; required if several run."),
+    typer.Argument(metavar="[NAME]", help="Name of the wire; required if several wires run."),
 ]
 
 

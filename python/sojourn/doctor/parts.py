@@ -61,7 +61,7 @@ def datapaths(root: Path = Path("/")) -> str:
         case "unknown":
             return "user space; the kernel's datapath cannot be detected from here"
         case _:
-            return "user space; this kernel has no datapath, but none is required"
+            return "user space; this kernel has no datapath, but it is not required"
 
 
 def cassandra() -> list[Finding]:
