@@ -44,7 +44,7 @@ COMMANDS = {
     "lb": ("lb", "Balance flows over servers on an OpenFlow 1.3 switch."),
     "rcvbuf": ("rcvbuf", "Adapt the receive buffers of a running UDP server."),
     "udp": ("udp", "Transfer files over UDP with an adaptive receive buffer."),
-    "store": ("store", "Install a real store for `lab run`, or test a running one."),
+    "store": ("store", "Download a real store for `lab run`, or test a running one."),
     "linux": ("linux", "Manage kernels that run Linux's network code in virtual time."),
 }
 """Module in `sojourn.cli` and summary of each command, in the order of the help."""

@@ -15,7 +15,7 @@ from sojourn.cli import bars, exits, options, output
 def register(app: typer.Typer) -> None:
     """Adds the family `sojourn store` to `app`."""
     family = typer.Typer(
-        help="Install a real store for `lab run`, or test a running one.",
+        help="Download a real store for `lab run`, or test a running one.",
         no_args_is_help=True,
     )
     family.command("fetch")(fetch)

@@ -14,12 +14,12 @@ from sojourn.papers.paper import Beside, Drawn, Paper, Real, Titled, estimate
 _BASIS = """\
 The verdicts are from the runs as published: with one CSMA bus, dAQM with the quirks of its code,
 the published averaging and the thesis' durations. The claims are also judged in four other
-readings. The reading "as meant" has the switch of the text, with servers' ports that are slower
-than the clients' traffic, correct dAQM, and losses counted once. "Measured intervals" is as meant,
-with measured instead of constant intervals. "Traffic of the text" is as published, with the traffic
-that the text describes. "Slow host clock" is as published, with a host's clock that is 100 times
-slower. As described, with the switch of the text unchanged, no port is congested, so no claim can
-be judged."""
+readings. The reading "as meant" has the switch of the text with slower ports of the servers,
+correct dAQM, and losses counted once; its claims are judged above load 1. "Measured intervals" is
+as meant, but dAQM measures the intervals between arrivals and does not assume that they are
+constant. "Traffic of the text" is as published, with the traffic that the text describes. "Slow
+host clock" is as published, with a host's clock that is 100 times slower. As described, with the
+switch of the text unchanged, no port is congested, so no claim can be judged."""
 
 _MARKS = """\
 The behaviour of the published code is known from the code of the follow-up paper, whose results

@@ -69,17 +69,18 @@ MEANS = {
 #: Contradictions in the paper, in addition to the numbers of `Implied`.
 CONTRADICTIONS = (
     (
-        "IQLB with 20 UDP clients is 14.2425 in table 3 and 13.2425 in table 4; the second value "
-        "is below LBW's 13.34."
+        "The throughput of IQLB with 20 UDP clients is 14.2425 Mbit/s in table 3 and 13.2425 "
+        "Mbit/s in table 4; the second value is below LBW's 13.34 Mbit/s."
     ),
     (
-        "With 20 UDP clients, the values of round robin and SLPLB are exchanged: 11.1283 and "
-        "11.537 in table 3, 11.5363 and 11.128 in table 4."
+        "With 20 UDP clients, the throughputs of round robin and SLPLB are exchanged: 11.1283 and "
+        "11.537 Mbit/s in table 3, 11.5363 and 11.128 Mbit/s in table 4."
     ),
-    "LBW with 4 UDP clients is 30.757 in table 3 and 30.752 in table 4.",
+    "LBW's throughput with 4 UDP clients is 30.757 Mbit/s in table 3 and 30.752 in table 4.",
     (
-        "The text states that QTM is 22.5 % above the benchmarks with 20 UDP clients; by table 4 "
-        "it is 25 % above LBW, 44 % above round robin and 72 % above random."
+        "The text states that QTM's throughput is 22.5 % above the benchmarks' with 20 UDP "
+        "clients; by table 4 it is 25 % above LBW's, 44 % above round robin's and 72 % above "
+        "random's."
     ),
     "The captions of figures 13 and 15 say TCP; by their order and the text they show UDP.",
     "The text refers to tables 1 and 2 for the ANOVA and LSD of IQLB; they are in tables 1 and 3.",
