@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from sojourn.papers.bench import named
-from sojourn.papers.beside import beside
+from sojourn.papers.comparison import comparison
 from sojourn.papers.daqm import claims, estimators, parts, published, scenarios, study, terms
 from sojourn.papers.daqm.mechanisms import (
     C1,
@@ -312,7 +312,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
 
 @pytest.mark.slow
 def test_every_claim_has_a_verdict(outcome: Outcome) -> None:
-    """Nothing is left out, all readings stand beside it, and all of it is JSON."""
+    """Nothing is left out, all readings are next to it, and all of it is JSON."""
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
     assert [c["id"] for c in data["claims"]] == [c.id for c in _all(terms.PUBLISHED)]
     for claim in data["claims"]:
@@ -386,7 +386,7 @@ def test_the_part_on_linux_judges_what_an_engine_gives(tmp_path: Path) -> None:
     )
     # Not in the row of the finding as published.
     assert all(claim.id == f"{name}-as-meant" for name, claim in found.items())
-    assert (beside(outcome)["real / simulated"].dropna() == 1).all()
+    assert (comparison(outcome)["real / simulated"].dropna() == 1).all()
     json.dumps(outcome.as_dict(), allow_nan=False)
     page = show(outcome)[0].read_text()
     assert "Verdicts of simulated and real runs" in page

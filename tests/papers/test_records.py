@@ -40,7 +40,7 @@ def test_every_real_part_names_its_runs_by_linux_or_says_why_there_are_none(name
 
 
 def test_recorded_claims_are_claims_of_the_study() -> None:
-    """The records are part of the package, and each has its sampled cells beside it."""
+    """The records are part of the package, and each has its sampled cells."""
     for name in NAMES:
         kept = records.record(name)
         assert kept is not None

@@ -16,7 +16,7 @@ import sojourn
 from sojourn import engines
 from sojourn.cli.app import app
 from sojourn.papers.bench import LONGER, Bench, without
-from sojourn.papers.beside import (
+from sojourn.papers.comparison import (
     AGREE,
     FEWEST,
     RUNS,
@@ -26,7 +26,7 @@ from sojourn.papers.beside import (
     verdicts,
 )
 from sojourn.papers.outcome import Outcome, tried
-from sojourn.papers.paper import Beside, Paper, Part, Real, Withdrawn
+from sojourn.papers.paper import Comparison, Paper, Part, Real, Withdrawn
 from sojourn.papers.report import show
 from sojourn.stats import NOT_SUPPORTED, MeanIn, Ratio, Region
 from tests.papers import pretend
@@ -70,7 +70,7 @@ def _measure(bench: Bench) -> dict[str, Any]:
 
 REAL_PART = Real(
     title="Loads, for real", quick=4, full=4,
-    beside=Beside(part="loads", factors=("load",), metrics=("utilisation",)),
+    comparison=Comparison(part="loads", factors=("load",), metrics=("utilisation",)),
     estimate=lambda _: "", remarks=lambda _: [], figures=lambda _: {},
 )  # fmt: skip
 PAPER = Paper(

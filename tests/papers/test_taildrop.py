@@ -223,7 +223,7 @@ def test_what_several_runs_give_is_missing_where_one_of_them_is() -> None:
 
 @pytest.mark.parametrize(("goodput", "verdict"), [(1.0, "holds"), (0.9, "does not hold")])
 def test_equal_delay_asks_for_equal_goodput(goodput: float, verdict: str) -> None:
-    """Tail drop's runs are judged beside REDopt's of the main part, seed by seed."""
+    """Tail drop's runs are compared with REDopt's of the main part, seed by seed."""
 
     def story(flows: int, mechanism: str) -> dict[str, float]:
         part = goodput if mechanism == TD else 1.0
@@ -231,7 +231,7 @@ def test_equal_delay_asks_for_equal_goodput(goodput: float, verdict: str) -> Non
 
     bulk, own = (_table("flows", scenarios.FLOWS, story) for _ in range(2))
     own = own[own["mechanism"] == TD]
-    frame = study.beside(bulk, (TD, RED, GRED), own)
+    frame = study.completed(bulk, (TD, RED, GRED), own)
     assert sorted(frame["mechanism"].unique()) == [REDOPT, TD]
     assert [j.verdict for j in judge(claims.EQUAL_DELAY, frame)] == [verdict]
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from sojourn.lab.violation import FORMER, violations_in
 from sojourn.papers import steady
-from sojourn.papers.beside import REAL, SIMULATED, WallClock, agreement
+from sojourn.papers.comparison import REAL, SIMULATED, WallClock, agreement
 from sojourn.papers.outcome import Column, Outcome
 from sojourn.scenario.errors import QuestionError
 from sojourn.scenario.question import known
@@ -26,7 +26,7 @@ from sojourn.study.study import seed_list
 from sojourn.study.until import ALPHA
 
 if TYPE_CHECKING:
-    from sojourn.papers.beside import Measured
+    from sojourn.papers.comparison import Measured
     from sojourn.papers.paper import Frames, Paper, Part, Stage
     from sojourn.scenario.engine import Engine
     from sojourn.stats import Judgement
@@ -252,7 +252,7 @@ class Bench:
         agreed = {}
         if self.paper.real is not None and self.real:
             both = (self._measured[REAL], self._measured[SIMULATED])
-            agreed = agreement(*both, self.paper.real.beside.margin)
+            agreed = agreement(*both, self.paper.real.comparison.margin)
         return Outcome(
             support={claim.id: support(claim, published) for claim in claims}, agreement=agreed,
             paper=self.paper, size=self.size, quick=quick, folder=self.folder,

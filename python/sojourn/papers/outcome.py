@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
 from sojourn.lab.violation import with_former_key
-from sojourn.papers.beside import AGREE, REAL, SIMULATED, beside
+from sojourn.papers.comparison import AGREE, REAL, SIMULATED, comparison
 from sojourn.scenario.run import plain
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sojourn.papers.beside import WallClock
+    from sojourn.papers.comparison import WallClock
     from sojourn.papers.paper import Frames, Paper, Real
     from sojourn.stats import Claim, Judgement, Support
     from sojourn.study import Stopping, Table, Until
@@ -228,12 +228,15 @@ class Outcome:
         fields["not_judged"] = [claim.id for claim in self.open]
         if self.real is None:
             return {**fields, **self.paper.facts(self)}
+        compared = records(comparison(self))
         violations = {run: list(texts) for run, texts in self.violations.items()}
         return {
             **fields,
             "real": dict(self.about),
             "wall_clock": None if self.wall_clock is None else asdict(self.wall_clock),
-            "beside": records(beside(self)),
+            "comparison": compared,
+            # Deprecated name of the key.
+            "beside": compared,
             **with_former_key({"violations": violations}),
             **self.real.facts(self),
         }

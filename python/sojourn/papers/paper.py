@@ -18,7 +18,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from sojourn.papers.bench import Bench
-from sojourn.papers.beside import REAL, SIMULATED
+from sojourn.papers.comparison import REAL, SIMULATED
 from sojourn.papers.outcome import Outcome
 from sojourn.scenario.engine import Engine
 from sojourn.stats import Claim, Judgement, Verdict
@@ -113,7 +113,7 @@ class Withdrawn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beside:
+class Comparison:
     """Specification of the table that compares the means of real and simulated runs."""
 
     part: str
@@ -147,7 +147,7 @@ class Real:
     """Size of the runs with `--quick`."""
     full: Any
     """Size of the runs without `--quick`."""
-    beside: Beside
+    comparison: Comparison
     """Table of the means of real and simulated runs."""
     estimate: Callable[[Any], str]
     """Describes the number of real runs of a size and their estimated duration."""

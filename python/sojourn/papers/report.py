@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from sojourn.papers.beside import rows, verdicts
+from sojourn.papers.comparison import rows, verdicts
 from sojourn.papers.outcome import Outcome
 from sojourn.papers.paper import Drawn, Titled
 from sojourn.show import paper_report

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sojourn.papers.beside import REAL, SIMULATED
+from sojourn.papers.comparison import REAL, SIMULATED
 from sojourn.papers.drawing import whiskers
 from sojourn.papers.edge_store import claims, published, study
 from sojourn.papers.edge_store.scenarios import LOSSES, NODES
@@ -171,22 +171,22 @@ def _explanations(outcome: Outcome) -> Figure:
 
 def all_figures(outcome: Outcome) -> Drawn:
     """Returns every figure with title and caption, by file name."""
-    beside = "Lines: simulated, with 95 % intervals over seeds. Hollow points: the paper's values."
+    legend = "Lines: simulated, with 95 % intervals over seeds. Hollow points: the paper's values."
     return {
         "figure-2": (
             _by_factor(outcome, "high", published.FIGURE_2),
             "Five nodes, high loss",
-            f"As the paper's figure 2. {beside}",
+            f"As the paper's figure 2. {legend}",
         ),
         "figure-3": (
             _by_factor(outcome, "low", published.FIGURE_3),
             "Five nodes, low loss",
-            f"As the paper's figure 3. {beside}",
+            f"As the paper's figure 3. {legend}",
         ),
         "figure-4": (
             _by_loss(outcome),
             "RF3 to RF5 by loss",
-            f"As the paper's figure 4: the mean of RF3, RF4 and RF5. {beside}",
+            f"As the paper's figure 4: the mean of RF3, RF4 and RF5. {legend}",
         ),
         "fewer-nodes": (
             _fewer_nodes(outcome),
@@ -240,7 +240,7 @@ def claim_rows(outcome: Outcome) -> pd.DataFrame:
     )
 
 
-def beside_rows(outcome: Outcome) -> pd.DataFrame:
+def comparison_rows(outcome: Outcome) -> pd.DataFrame:
     """Returns the latencies in five nodes: the paper's, the simulated and the model's."""
     table = study.departures(outcome)
     known = published.by_cell()
@@ -262,8 +262,8 @@ def real_figures(outcome: Outcome) -> Drawn:
         for i, world in enumerate((SIMULATED, REAL)):
             frame = outcome.columns[world].frames["grid"][""].set_index(list(study.KEYS))
             spans = [mean_interval(frame.loc[[cell], "latency"].to_numpy()) for cell in cells]
-            beside = [place + 0.16 * (i - 0.5) for place in places]
-            whiskers(axes, beside, spans, i, label=world, linestyle="none", marker=style.marker(i))
+            shifted = [place + 0.16 * (i - 0.5) for place in places]
+            whiskers(axes, shifted, spans, i, label=world, linestyle="none", marker=style.marker(i))
         axes.plot(
             list(places), [known.get(cell, float("nan")) for cell in cells], linestyle="none",
             marker="_", markersize=14, color="black", label="paper",

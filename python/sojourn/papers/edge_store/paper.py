@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sojourn.papers.beside import RATIO, REAL, SIMULATED, beside
+from sojourn.papers.comparison import RATIO, REAL, SIMULATED, comparison
 from sojourn.papers.edge_store import claims, figures, published, study
 from sojourn.papers.edge_store.study import KEYS
 from sojourn.papers.outcome import Outcome, records
-from sojourn.papers.paper import Beside, Paper, Real, Titled
+from sojourn.papers.paper import Comparison, Paper, Real, Titled
 from sojourn.stats.quorum import phi_table
 
 ROOM = 0.15
@@ -59,7 +59,7 @@ def _tables(outcome: Outcome) -> Titled:
         ),
         (
             "Mean latency of a write in ms: paper, simulation, order-statistics model",
-            figures.beside_rows(outcome),
+            figures.comparison_rows(outcome),
         ),
     ]
 
@@ -89,7 +89,7 @@ def outside(outcome: Outcome) -> list[str]:
     return [
         f"{row['nodes']} nodes, RF{row['rf']}, {row['loss']} loss, {row['delay']} ms: "
         f"{row[RATIO]:.2f}"
-        for row in beside(outcome).to_dict("records")
+        for row in comparison(outcome).to_dict("records")
         if abs(row[RATIO] - 1) > ROOM
     ]
 
@@ -143,7 +143,7 @@ PAPER = Paper(
         title="Replicated stores at the edge, on real Cassandra",
         quick=study.REAL_QUICK,
         full=study.REAL_FULL,
-        beside=Beside(
+        comparison=Comparison(
             part="grid", factors=KEYS, metrics=("latency",), paper=published.by_cell, unit="ms"
         ),
         estimate=study.lasting,

@@ -243,7 +243,7 @@ def measure(bench: Bench) -> dict[str, Any]:
         return {}
     bench.make(
         Part(
-            name="variants", title="variants that distinguish the explanations", cells=variants_of(size),
+            name="variants", title="variants of each explanation", cells=variants_of(size),
             seeds=seeds(size.seeds), claims=claims.MECHANISM, frames=_frames(("excess",)),
             metrics=METRICS, tables=(),
         )

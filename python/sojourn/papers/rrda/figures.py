@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sojourn.papers.beside import REAL, ratio
+from sojourn.papers.comparison import REAL, ratio
 from sojourn.papers.outcome import Column, Outcome
 from sojourn.papers.paper import Drawn
 from sojourn.papers.rrda.claims import FIRST_SEED

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from sojourn.papers.beside import REAL, SIMULATED
+from sojourn.papers.comparison import REAL, SIMULATED
 from sojourn.papers.outcome import Outcome
 from sojourn.papers.paper import Drawn
 from sojourn.papers.taildrop.study import TODAY, Setting

@@ -327,7 +327,9 @@ def of_web(frame: pd.DataFrame, bulk: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**{name: of.reindex(rows).to_numpy() for name, of in grown.items()})
 
 
-def beside(others: pd.DataFrame, differing: tuple[str, ...], table: pd.DataFrame) -> pd.DataFrame:
+def completed(
+    others: pd.DataFrame, differing: tuple[str, ...], table: pd.DataFrame
+) -> pd.DataFrame:
     """Returns a reading's runs, completed with runs of the main reading.
 
     `others` are runs of the main reading. Runs of mechanisms that are not in `differing`, with the
@@ -402,7 +404,7 @@ class _Measured:
                 claims=claims.EQUAL_DELAY,
                 metrics=KEPT,
                 tables=(),
-                frames=lambda table: {"": beside(bulk, rivals, table.frame)},
+                frames=lambda table: {"": completed(bulk, rivals, table.frame)},
             )
         )
 
@@ -500,7 +502,7 @@ class _Measured:
         same = others[others[factor].isin(loads)]
 
         def frames(table: Table) -> Frames:
-            frame = beside(same, variant.differing, table.frame)
+            frame = completed(same, variant.differing, table.frame)
             return {"": of_bulk(frame) if bulky else of_web(frame, bulk)}
 
         self.bench.make(
@@ -536,7 +538,7 @@ class _Measured:
                 title=f"today's queues, {world}",
                 cells=cells,
                 seeds=_fresh(size.variant_seeds if bulky else size.web_variant_seeds),
-                frames=lambda table: {"": beside(main, (), table.frame)},
+                frames=lambda table: {"": completed(main, (), table.frame)},
                 metrics=KEPT,
                 tables=(),
             )
