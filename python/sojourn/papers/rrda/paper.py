@@ -12,9 +12,9 @@ from sojourn.papers.rrda.scenarios import CLIENTS_CPU, READINGS, TIMEOUT
 
 _READINGS = """\
 The paper does not state the message size, the handler, the retransmission time and the time of
-acknowledgement, which determine the results. So each claim is judged under four readings. A claim
-that holds in one reading shows only that this reading gives the paper's finding. A reading is not
-judged by findings that determined its numbers."""
+acknowledgement, which determine the results. So claims are judged under the following readings. A
+claim that holds in one reading shows only that this reading gives the paper's finding. A reading is
+not judged by findings that determined its numbers."""
 
 _RRDA = f"""\
 RRDA is a reconstruction. Rates are bytes in an epoch, including discarded bytes, and the k epochs
