@@ -68,7 +68,7 @@ def takes(word: dict[str, Any]) -> str:
         case "list":
             return "names, see below, joined by `+`; `all`; `none`"
         case "name":
-            return "text, see there"
+            return "text, see the meaning"
         case "numbers":
             return f"up to {word['most']} whole numbers"
         case "rest":

@@ -319,7 +319,7 @@ def test_compare_policies_of_unequal_servers(tmp_path: Path) -> None:
     assert "--set 'balancers.api.weights=[...]'" in result.err
     text = " ".join(result.out.split())
     assert "sojourn lb serve --policy least-connections" in text
-    assert "least-connections counts a flow on a switch until it has been silent" in text
+    assert "On a switch, least-connections counts a flow until the flow has been silent" in text
     weights = ["--set", "balancers.api.weights=[3,3,1]"]
     told = sojourn(*common, "weighted-round-robin", *weights, cwd=tmp_path)
     assert told.status == 0, told.err

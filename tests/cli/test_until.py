@@ -43,7 +43,7 @@ def test_study_says_that_the_maximum_came_first(scenario: Path) -> None:
     assert done.status == 0, done.err
     text = " ".join(done.out.split())
     assert "sojourn_p95 ± 0.001ms: not decided with 41 seeds, the maximum was reached first" in text
-    assert "looks at 40, 41 seeds of at most 41" in text
+    assert "examined at 40, 41 seeds of at most 41" in text
     assert "82 runs" in text
 
 

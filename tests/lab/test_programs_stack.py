@@ -90,7 +90,10 @@ def test_what_hosts_and_routes_are_told() -> None:
         ("reno recovery rfc6675", "`recovery rfc6675`: Linux reduces the window by `prr`"),
         ("reno recovery newreno", "`recovery newreno`: Linux uses it only with `sack off`"),
         ("reno mss 64", "`mss 64`: must be 88 to 8960 bytes"),
-        ("reno ecn l4s", "`ecn l4s`: this kernel supports off, classic, and with dctcp accurate"),
+        (
+            "reno ecn l4s",
+            "`ecn l4s`: this kernel supports off and classic, and accurate only with dctcp",
+        ),
         ("dctcp ecn classic", "`dctcp ecn classic`: Linux's dctcp has accurate"),
         ("dctcp shift 5", "`dctcp shift 5`: Linux has 4"),
         ("reno max_rto 60s", "`max_rto 60s`: Linux always has 120s"),

@@ -80,11 +80,11 @@ def test_a_chosen_device_is_for_the_bottleneck() -> None:
         ),
         (
             "tc qdisc add dev a root fq_codel",
-            "does not limit the total rate: packets wait for the line's",
+            "does not limit the total rate: it sends at the line's",
         ),
         (
             "tc qdisc add dev a root netem delay 5ms",
-            "has no queue: the scenario's own queue holds packets",
+            "has no queue: the scenario's own queue remains",
         ),
         (
             (

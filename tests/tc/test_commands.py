@@ -114,7 +114,7 @@ def test_every_line_that_cannot_be_read_is_told() -> None:
     found = applied(text, partial=True)
     ignored = [notice for notice in found.notices if notice.startswith("ignored: ")]
     assert [notice.split(":")[2] for notice in ignored] == ["6", "8", "9"]
-    assert "f:7: ignored with line 6, which declares its class" in found.notices
+    assert "f:7: ignored, because line 6, which declares the class, is ignored" in found.notices
     assert queue(text, partial=True) == queue(TREE)
 
 

@@ -124,16 +124,16 @@ def test_it_is_told_what_is_read_and_what_is_not() -> None:
     )
     assert left == [
         (
-            "f:2: this line of the firewall is ignored: `-m owner` is not supported; set the "
-            "key of the flows that has this value (1)"
+            "f:2: this line of the firewall is ignored: `-m owner` is not supported; give the "
+            "flows this value (1) by `mark` or `dscp`"
         ),
         (
             "f:3: this line of the firewall is ignored: a negated test (`!`) is not supported; "
-            "set the key of the flows that has this value (2)"
+            "give the flows this value (2) by `mark` or `dscp`"
         ),
         (
-            "f:5: this line of the firewall is ignored: `ct state` is not supported; set the key "
-            "of the flows that has this value (7)"
+            "f:5: this line of the firewall is ignored: `ct state` is not supported; give the "
+            "flows this value (7) by `mark` or `dscp`"
         ),
     ]
     assert [(one.line, one.flows) for one in found.selections if one.flows] == [("f:11", ("ssh",))]

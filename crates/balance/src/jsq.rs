@@ -28,7 +28,7 @@ impl PolicyParams for Params {
     const TABLE: Table = Table {
         name: "jsq",
         summary: "join the shortest queue",
-        source: "Winston 1977; Mitzenmacher 2000 on its use of old lengths",
+        source: "Winston 1977; Mitzenmacher 2000 on old queue lengths",
         words: Self::WORDS,
     };
 

@@ -38,7 +38,7 @@ params! {
 impl PolicyParams for Params {
     const TABLE: Table = Table {
         name: "maglev",
-        summary: "by a table of hashes in which few flows change servers when one goes",
+        summary: "by a table of hashes: few flows change servers when a server goes down",
         source: "Eisenbud et al., NSDI 2016, section 3.4; weights as Envoy's",
         words: Self::WORDS,
     };

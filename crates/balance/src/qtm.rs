@@ -32,7 +32,7 @@ params! {
 impl PolicyParams for Params {
     const TABLE: Table = Table {
         name: "qtm",
-        summary: "the shortest average queue, which is read once per period",
+        summary: "the shortest average queue; queue lengths are read once per period",
         source: "queue-length load balancing (the queue-lb paper), equation 2",
         words: Self::WORDS,
     };

@@ -68,7 +68,7 @@ impl Ledger {
     #[inline(always)]
     #[expect(
         clippy::inline_always,
-        reason = "each caller has one event, whose branch alone remains"
+        reason = "each caller passes one event, so only its branch remains"
     )]
     pub(crate) fn record<P: Packet>(
         &mut self,

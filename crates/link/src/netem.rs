@@ -14,7 +14,7 @@ use sojourn_units::{Nanos, words};
 /// The words, for help. The values after a word are those of netem's manual page.
 pub const TABLE: Table = Table {
     name: "netem",
-    summary: "what the wire does to packets",
+    summary: "delay and impairments of packets on a link, behind its queue",
     source: "Linux sch_netem.c, tc-netem(8)",
     words: words! {
         "delay", Kind::Time, "0",

@@ -97,7 +97,7 @@ impl Params {
         if let Some(Reorder { probability, correlation, gap }) = i.reorder {
             probabilities.extend([probability, correlation]);
             if gap == 0 || i.keep_order {
-                return Err("reordering needs a gap above 0, and no kept order".to_owned());
+                return Err("reordering needs a gap above 0, and excludes `keep_order`".to_owned());
             }
         }
         if probabilities.iter().any(|p| !(0.0..=1.0).contains(p)) {

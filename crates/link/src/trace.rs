@@ -81,7 +81,7 @@ impl Trace {
             return Err(format!("opportunities must be in order; found {b} ms after {a} ms"));
         }
         if last == 0 {
-            return Err("a trace takes some time: its last opportunity is at 0 ms".to_owned());
+            return Err("the last opportunity of a trace must be after 0 ms".to_owned());
         }
         if bytes == 0 {
             return Err("an opportunity is for at least one byte".to_owned());
@@ -100,7 +100,7 @@ impl Trace {
     }
 
     /// Returns the number of opportunities of a round.
-    #[expect(clippy::len_without_is_empty, reason = "there is always one")]
+    #[expect(clippy::len_without_is_empty, reason = "a trace has at least one opportunity")]
     pub fn len(&self) -> usize {
         self.steps[self.steps.len() - 1].1 as usize
     }

@@ -74,7 +74,7 @@ fn an_opportunity_at_zero_is_that_of_the_round_before() {
 fn bad_traces_are_refused() {
     for (opportunities, bytes, why) in [
         (&[][..], 1500, "needs an opportunity"),
-        (&[0, 0], 1500, "takes some time"),
+        (&[0, 0], 1500, "must be after 0 ms"),
         (&[5, 4], 1500, "found 4 ms after 5 ms"),
         (&[5], 0, "at least one byte"),
         (&vec![1; Trace::LONGEST + 1], 1500, "at most 1000000"),

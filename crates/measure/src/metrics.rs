@@ -322,7 +322,7 @@ pub const METRICS: &[Metric] = metrics! {
         "active_mean" "1" "mean number of active flows" "Mean over time of the number of flows that have begun and not yet ended." { also_of: &["run"] }
     }
     "flow" Higher Bulk COUNT {
-        "finished" "1" "transfers finished" "Transfers that were delivered completely. A flow of writes with an end counts as one transfer." { sum: true, also_of: &["run"] }
+        "finished" "1" "transfers finished" "Transfers that were delivered completely. A flow of a packet source over TCP counts as one transfer if it ends." { sum: true, also_of: &["run"] }
     }
     "flow" Lower Bulk COUNT {
         "unfinished" "1" "transfers unfinished" "Transfers that had begun and had not ended at the end of the run." { sum: true }
@@ -441,17 +441,17 @@ pub const METRICS: &[Metric] = metrics! {
         "unconverged" "1" "records that differ at the end" "Records whose newest version is missing on a replica at the end of the run." { rare: true }
     }
     "store" Lower StoreClient POINTS {
-        "stale_0ms" "1" "probability of a stale read at once" "Probability that a read at the moment of a write's acknowledgement misses it: replicas drawn at random, as many as the read level requires (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
-        "stale_10ms" "1" "probability of a stale read 10 ms later" "Probability that a read 10 ms after a write's acknowledgement misses it: replicas drawn at random, as many as the read level requires (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
-        "stale_100ms" "1" "probability of a stale read 100 ms later" "Probability that a read 100 ms after a write's acknowledgement misses it: replicas drawn at random, as many as the read level requires (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
-        "stale_1s" "1" "probability of a stale read 1 s later" "Probability that a read 1 s after a write's acknowledgement misses it: replicas drawn at random, as many as the read level requires (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
+        "stale_0ms" "1" "probability of a stale read at once" "Probability that a read at the moment of a write's acknowledgement misses the write: replicas drawn at random, as many as the read level requires (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
+        "stale_10ms" "1" "probability of a stale read 10 ms later" "Probability that a read 10 ms after a write's acknowledgement misses the write: replicas drawn at random, as many as the read level requires (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
+        "stale_100ms" "1" "probability of a stale read 100 ms later" "Probability that a read 100 ms after a write's acknowledgement misses the write: replicas drawn at random, as many as the read level requires (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
+        "stale_1s" "1" "probability of a stale read 1 s later" "Probability that a read 1 s after a write's acknowledgement misses the write: replicas drawn at random, as many as the read level requires (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
     }
     "store" Neutral Operator COUNT {
         "coordinated" "1" "requests coordinated" "Requests that a node coordinated, including the warm-up."
         "stored" "1" "writes stored" "Writes that a node stored as a replica, including the warm-up."
     }
     "server" Neutral Operator COUNT {
-        "arrived" "1" "messages arrived" "Messages that arrived at a server, including messages that clients sent again."
+        "arrived" "1" "messages arrived" "Messages that arrived at a server, without repetitions of messages that the server had accepted."
     }
     "server" Lower Operator COUNT {
         "discarded" "1" "messages discarded" "Messages that a server discarded because its receive buffer was full."

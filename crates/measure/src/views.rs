@@ -65,7 +65,7 @@ pub const VIEWS: &[View] = views! {
     "summary.balancer" {
         "choices" as "choices"
         "choices_refused" as "refused"
-        "choices_repeated" as "same as before"
+        "choices_repeated" as "same server as before"
         "misplaced" as "misplaced"
         "excess_wait_mean" as "wait beyond the least"
         "age_mean" as "age of information"

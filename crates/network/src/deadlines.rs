@@ -175,7 +175,7 @@ impl Deadlines {
 
     /// Puts a deadline into its slot, or into the heap.
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "the other caller is not on the packet's path")]
+    #[expect(clippy::inline_always, reason = "one of the two callers runs for every packet")]
     fn link(&mut self, entity: u32, at: Nanos) {
         let number = at >> self.width;
         if number > self.base + self.mask {

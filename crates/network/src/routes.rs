@@ -53,7 +53,7 @@ impl Routes {
         };
         for (number, link) in plan.links.iter().enumerate() {
             let to = link.to.unwrap_or_else(|| {
-                let medium = link.medium.expect("only a medium leads to several");
+                let medium = link.medium.expect("a link without a receiver is on a medium");
                 if !routes.stations[medium].contains(&(link.from as u32)) {
                     routes.stations[medium].push(link.from as u32);
                     routes.media[link.from].push((nodes + medium) as u32);

@@ -6,7 +6,7 @@
 //!
 //! [`Params::parse`] reads a description in `tc` syntax; [`Params::build`] creates the [`Queue`].
 
-#![allow(clippy::doc_markdown, reason = "CoDel and its like are names of algorithms, not code")]
+#![allow(clippy::doc_markdown, reason = "CoDel and similar names are not code")]
 
 use sojourn_units::modules;
 

@@ -49,7 +49,7 @@ macro_rules! family {
                         return params.map(Self::$Queue);
                     }
                 )*
-                unreachable!("`{}` is the name of no discipline", table.name)
+                unreachable!("no discipline has the name `{}`", table.name)
             }
 
             /// Returns an empty queue, created at time `now`.
@@ -84,7 +84,7 @@ macro_rules! family {
                     $((Self::$Queue(queue), Params::$Queue(params)) => {
                         queue.change(params.clone(), now, sink);
                     })*
-                    _ => unreachable!("equal names are of one discipline"),
+                    _ => unreachable!("each discipline has its own name"),
                 }
                 Ok(())
             }

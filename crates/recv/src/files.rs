@@ -76,7 +76,7 @@ pub fn continuation(name: &str, length: u64, offset: u64) -> Vec<u8> {
 /// Parses a server's answer to [`question`]. Returns the number of kept bytes from the file's
 /// beginning, and the first 24 bytes of their SHA-256.
 pub fn kept(answer: [u8; DIGEST]) -> (u64, [u8; DIGEST - 8]) {
-    let (offset, sum) = answer.split_first_chunk::<8>().expect("a checksum is longer");
+    let (offset, sum) = answer.split_first_chunk::<8>().expect("the answer has more than 8 bytes");
     let mut first = [0; DIGEST - 8];
     first.copy_from_slice(sum);
     (u64::from_be_bytes(*offset), first)

@@ -3,7 +3,7 @@
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
-    reason = "it measures the simulator"
+    reason = "the example measures the simulator"
 )]
 
 #[path = "../tests/common/mod.rs"]

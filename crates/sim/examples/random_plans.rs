@@ -11,7 +11,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 fn main() {
     let mut numbers = std::env::args().skip(1).map(|text| text.parse().expect("a number"));
-    let count: usize = numbers.next().expect("how many plans");
+    let count: usize = numbers.next().expect("the number of plans");
     let seed: usize = numbers.next().expect("a seed");
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&(seed as u64).to_le_bytes());
@@ -19,7 +19,7 @@ fn main() {
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
     let plans = prop_oneof![3 => plans::dumbbells(), 1 => plans::lans()];
     for _ in 0..count {
-        let plan = plans.new_tree(&mut runner).expect("nothing is rejected").current();
+        let plan = plans.new_tree(&mut runner).expect("no plan is rejected").current();
         println!("{}", serde_json::to_string(&plan).expect("a plan can be written"));
     }
 }

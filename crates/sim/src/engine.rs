@@ -362,7 +362,7 @@ fn apps(world: &mut World) -> Result<Vec<AnyApp>, RunError> {
     let mut make = |declared: Declared, world: &mut World| {
         let id = apps.len() as u32;
         let app = AnyApp::try_new(declared, world, id)?;
-        apps.push(app.expect("an application for everything that a valid plan declares"));
+        apps.push(app.expect("every declaration of a valid plan has an application"));
         Ok::<_, RunError>(())
     };
     for (g, group) in plan.groups.iter().enumerate() {

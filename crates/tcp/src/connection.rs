@@ -35,7 +35,7 @@ pub enum Role {
 
 /// The states of RFC 9293.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "RFC 9293 says what each means")]
+#[allow(missing_docs, reason = "RFC 9293 defines the states")]
 pub enum State {
     Closed,
     Listen,

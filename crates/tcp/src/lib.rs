@@ -7,10 +7,7 @@
 //!
 //! Payload is counted, not carried: the application writes a number of bytes.
 #![allow(clippy::doc_markdown, reason = "HyStart and NewReno are names, not code")]
-#![allow(
-    clippy::struct_excessive_bools,
-    reason = "independent switches and duties of the protocol"
-)]
+#![allow(clippy::struct_excessive_bools, reason = "the flags are independent of each other")]
 
 mod accecn;
 mod connection;

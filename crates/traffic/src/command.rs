@@ -44,7 +44,7 @@ impl Params {
 impl AppParams for Params {
     const TABLE: Table = Table {
         name: "command",
-        summary: "your own programs, only on real hosts: the host `from` runs `client`, the host `to` runs `server`",
+        summary: "your own programs, not in the simulator: the host `from` runs `client`, the host `to` runs `server`",
         source: "",
         words: Params::WORDS,
     };

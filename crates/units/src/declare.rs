@@ -443,7 +443,7 @@ pub trait Choices: Copy + PartialEq + 'static {
 }
 
 fn chosen<T: Choices>(value: &Value) -> Result<T, String> {
-    T::named(value.text()).ok_or_else(|| format!("is one of {}", T::NAMES.join(", ")))
+    T::named(value.text()).ok_or_else(|| format!("must be one of {}", T::NAMES.join(", ")))
 }
 
 /// Returns a choice whose word is followed by one of several names, such as `ecn classic`.

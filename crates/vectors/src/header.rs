@@ -181,7 +181,7 @@ pub fn numbers(params: &Params) -> Json {
 fn fields(params: &Params) -> Object {
     match serde_json::to_value(params) {
         Ok(Json::Object(fields)) => fields,
-        other => unreachable!("parameters are fields, not {other:?}"),
+        other => unreachable!("parameters are written as an object, not {other:?}"),
     }
 }
 

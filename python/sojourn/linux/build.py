@@ -333,7 +333,7 @@ class _Build:
                 "apply: use --hz 100"
             )
         if missed := [name for name in lacking if name not in self.options.optional]:
-            self.note(f"this source lacks {', '.join(missed)}: the kernel has no such features")
+            self.note(f"this source lacks {', '.join(missed)}: the kernel is built without it")
 
     def _compile(self) -> bool:
         """Compiles and links the kernel; returns whether it is a static program."""
@@ -430,7 +430,7 @@ class _Build:
         target = self._target(release, described["build"])
         result.rename(target)
         kernel = kernels.read(target)
-        assert kernel is not None, "it was described"
+        assert kernel is not None, "the kernel has a description"
         return kernel
 
     def _target(self, release: str, identity: str) -> Path:

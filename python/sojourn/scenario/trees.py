@@ -221,7 +221,9 @@ def _classes(
                 text.add(f"parent {parent}", path)
             for key, value in words.items():
                 if not _WORD.fullmatch(key):
-                    raise TreeProblem((*path, key), "is not a parameter of a class, such as `rate`")
+                    raise TreeProblem(
+                        (*path, key), "must be a parameter of the class, such as `rate`"
+                    )
                 text.add(key, (*path, key))
                 text.add(_value(value, (*path, key)), (*path, key), is_whole=True)
         if "queue" in class_:

@@ -109,9 +109,9 @@ def blind(c: Comparison) -> str:
     best = str(c.winners[0].levels[factor])
     if looks_at(best) in COUNTED:
         return (
-            f"{best} counts a flow on a switch until it has been silent for --idle seconds, 30 "
-            "by default. For shorter flows, set --idle just above their longest silence. "
-            "Otherwise finished flows count, and servers look equally busy."
+            f"On a switch, {best} counts a flow until the flow has been silent for --idle "
+            "seconds, 30 by default. For shorter flows, set --idle just above their longest "
+            "silence. Otherwise finished flows count, and servers look equally busy."
         )
     if not looks_at_queues(best):
         return ""
@@ -124,7 +124,7 @@ def blind(c: Comparison) -> str:
     if other is None:
         return f"{text} No policy in the ranking works without queue lengths."
     least = f"{other.choice} is the best"
-    return f"{text} Of the policies without queue lengths, {least}."
+    return f"{text} Of the policies that need no queue lengths, {least}."
 
 
 def _open(c: Comparison, fit: list[Entry]) -> str:
@@ -180,7 +180,10 @@ def _outs(c: Comparison) -> str:
     parts = [f"{listed(found)} ({reason})" for reason, found in groups.items()]
     text = f"Out of the ranking: {'; '.join(parts)}.{_price(c)}" if parts else ""
     if edge:
-        text += f" For {listed(edge)} the decision is close and may change with more seeds."
+        text += (
+            f" The condition is met or missed narrowly by {listed(edge)}: more seeds may decide "
+            "otherwise."
+        )
     return text.strip()
 
 
@@ -198,8 +201,8 @@ def _price(c: Comparison) -> str:
         return ""
     value = quantities.value(mine, c.table.units.get(c.by, ""), c.by)
     return (
-        f" Without this condition, {c.short[out.choice]} would lead with {value}. Change the "
-        "condition with `--subject-to` if that matters more."
+        f" Without this condition, {c.short[out.choice]} would lead with {value}. "
+        "`--subject-to` changes the condition."
     )
 
 

@@ -129,7 +129,7 @@ def _steady(link: Json) -> None:
     if "host" in link:
         raise Unlike("no cell has a host with processing delays")
     if "cells" in link["params"]:
-        raise Unlike("no cell has a line that divides packets into cells")
+        raise Unlike("no cell has a line with ATM or PTM cells")
 
 
 def _impaired(link: Json) -> bool:

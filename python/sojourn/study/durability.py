@@ -59,19 +59,16 @@ def caution(found: Comparison, made: Callable[[Mapping[str, Level]], Scenario]) 
     wrong = lacks(made(best.levels))
     if not wrong:
         return ""
-    text = (
-        f"{best.choice} is fast, but do not choose it only for that: {'; '.join(wrong.values())}."
-    )
+    text = f"{best.choice} is fast, but speed alone should not decide: {'; '.join(wrong.values())}."
     sound = next((entry for entry in found.entries if not lacks(made(entry.levels))), None)
     if sound is not None and not sound.feasible:
         return (
             f"{text} {sound.choice} survives the loss of a node, works with one node down, and "
-            f"its reads see earlier writes, but it is excluded from the ranking: {sound.reason}. "
-            "This is its cost while nodes are down."
+            f"its reads see earlier writes, but it is excluded from the ranking: {sound.reason}."
         )
     one_place = len((store_in(made(best.levels).plan()) or {})["data_centres"]) < 2
     if sound is None:
-        others = ": `sojourn advise store` also searches others" if one_place else ""
+        others = ": `sojourn advise store` also compares other levels" if one_place else ""
         return (
             f"{text} None of the compared levels survives the loss of a node, works with one "
             f"node down, and has reads that see earlier writes{others}."

@@ -206,10 +206,11 @@ class Stopping:
         widest = "; ".join(self._width_text(one, names or {}) for one in self.widest())
         looks = ", ".join(map(str, self.looks))
         many = len(self.widths)
-        together = "the interval holds" if many == 1 else f"{many} intervals are simultaneous"
+        together = "The interval holds" if many == 1 else f"All {many} intervals hold together"
         return (
-            f"{first}. The widest interval: {widest}. Precision of {self.estimand}; {together} "
-            f"at 95 %; looks at {looks} seeds of at most {self.rule.most}."
+            f"{first}. The widest interval: {widest}. The precision is that of {self.estimand}. "
+            f"{together} at 95 %. The precision was examined at {looks} seeds of at most "
+            f"{self.rule.most}."
         )
 
     def _width_text(self, one: Width, names: Mapping[str, str]) -> str:

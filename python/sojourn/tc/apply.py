@@ -224,10 +224,10 @@ def _relation(queue: str | None, line: dict[str, Any]) -> str:
     rate = int(line["rate"]) if line.get("trace") is None else None
     line_rate = "the line's rate" if rate is None else f"the line's {_text(rate)}"
     if queue is None:
-        return f"It has no queue: the scenario's own queue holds packets, at {line_rate}."
+        return f"It has no queue: the scenario's own queue remains, and sends at {line_rate}."
     shaped = shaped_rate(queue)
     if shaped is None:
-        return f"It does not limit the total rate: packets wait for {line_rate}."
+        return f"It does not limit the total rate: it sends at {line_rate}."
     if rate is None:
         return f"It shapes to {_text(shaped)}; the line's rate varies."
     if shaped < rate:

@@ -1,4 +1,4 @@
-"""Filters of `tc`: their tests as bits of the IP header, and as conditions of our filters."""
+"""Filters of `tc`: their tests as bits of the IP header, and as conditions of a scenario."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sojourn.tc.model import INGRESS, WORD, Filter, Match, Name, Refused, Words,
 
 PORT = 0xFFFF
 ALTERNATIVES = 64
-"""Largest number of our filters that replace one filter of `tc`."""
+"""Largest number of a scenario's filters that replace one filter of `tc`."""
 IPV4 = ("ip", "ipv4", "all", "0x800", "0x0800", "800")
 PROTOCOLS = {"icmp": 1, "tcp": 6, "udp": 17, "gre": 47, "esp": 50, "sctp": 132}
 NOT_READ = {
@@ -362,7 +362,7 @@ def meaning(one: Filter, hosts: Mapping[IPv4Address, int]) -> Meaning:
     notes: list[str] = []
     strangers: list[str] = []
     if one.kind == "flow" and not set(one.flow.get("keys", "").split(",")) >= WHOLE:
-        notes.append("flows are distributed by the hash of their whole address and ports")
+        notes.append("flows are distributed by a hash of all addresses and ports, not by `keys`")
     for match in _merged(one.matches):
         found = _choices(match, hosts, notes, strangers)
         if found is None:
@@ -374,7 +374,7 @@ def meaning(one: Filter, hosts: Mapping[IPv4Address, int]) -> Meaning:
         total *= len(found)
     if total > ALTERNATIVES:
         raise Refused(
-            f"the filter would become {total} of our filters, but at most "
+            f"the filter would become {total} filters of the scenario, but at most "
             f"{ALTERNATIVES} are allowed"
         )
     alternatives = [[c for part in parts for c in part] for parts in product(*choices)]

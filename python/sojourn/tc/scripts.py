@@ -102,7 +102,7 @@ class Scripts:
             self._reading.notices.append(place.note(message))
         for place, why, rule in self._unread[:TOLD]:
             marks = ", ".join(dict.fromkeys(_SETS_MARK.findall(rule)))
-            sets = f"; set the key of the flows that has this value ({marks})" if marks else ""
+            sets = f"; give the flows this value ({marks}) by `mark` or `dscp`" if marks else ""
             message = f"this line of the firewall is ignored: {why}{sets}"
             self._reading.notices.append(place.note(message))
         if len(self._unread) > TOLD:

@@ -625,7 +625,8 @@ class _Builder:
             gone |= {p.makes for p in lost} - {None}
             kept = [p for p in kept if p not in lost]
             for p in lost:
-                self.note(p.place, f"ignored with line {part.place.line}, which declares its class")
+                why = f"line {part.place.line}, which declares the class, is ignored"
+                self.note(p.place, f"ignored, because {why}")
         self._parts = kept
         return True
 

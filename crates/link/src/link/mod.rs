@@ -669,13 +669,13 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         let queue = Count { packets: self.queue.packets() as u64, bytes: self.queue.bytes() } + rx;
         let (queue, announced) =
             self.in_ring(self.backlog.packets).unwrap_or((queue, Count::default()));
-        assert_eq!(queue, self.backlog.into(), "in the queue, by itself and by the link");
-        assert_eq!(queue, self.ledger.queued(), "in the queue, by itself and by the ledger");
+        assert_eq!(queue, self.backlog.into(), "queue, counted by itself and the link");
+        assert_eq!(queue, self.ledger.queued(), "queue, counted by itself and the ledger");
         let mut line = ring;
         self.line.packets().for_each(|packet| line.count(packet.len()));
         if self.direct.is_some() {
             line = line - queue - announced;
         }
-        assert_eq!(line, self.ledger.on_line(), "on the line, by itself and by the ledger");
+        assert_eq!(line, self.ledger.on_line(), "line, counted by itself and the ledger");
     }
 }

@@ -249,9 +249,15 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
             Dequeue::Packet(packet) => self.link.depart(at, packet, observer),
             Dequeue::Empty => {
                 let waiting = self.in_rx().packets;
-                debug_assert_eq!(u64::from(self.link.backlog.packets), waiting, "it is not empty");
+                debug_assert_eq!(
+                    u64::from(self.link.backlog.packets),
+                    waiting,
+                    "a queue with packets says it is empty"
+                );
             }
-            Dequeue::NotBefore(time) => debug_assert!(*time > at, "it asks to wait until {time}"),
+            Dequeue::NotBefore(time) => {
+                debug_assert!(*time > at, "a queue asks to wait until {time} at {at}")
+            }
         }
         next
     }

@@ -84,7 +84,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
                 self.call(at, id, false, |port, media, tap| port.advance(at, media, tap));
             }
         }
-        debug_assert!(self.moving.is_empty(), "something was due before {now}");
+        debug_assert!(self.moving.is_empty(), "a packet was due before {now}");
     }
 
     /// Calls `call` with the deferred link `id` and with the [`Tap`] that records its events.
@@ -157,7 +157,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
             let Some(later) = (link.ledger().departed.packets - hop.handed).checked_sub(1) else {
                 return;
             };
-            let (at, &packet) = link.on_wire(later as usize).expect("it is on the wire");
+            let (at, &packet) = link.on_wire(later as usize).expect("the packet is on the wire");
             hop.handed += 1;
             self.feed(now, at, packet);
         }

@@ -109,7 +109,7 @@ pub struct Network<T, W> {
 
 /// Options of a network, which stay the same during the run.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a thing of its own to have or not")]
+#[expect(clippy::struct_excessive_bools, reason = "the options are independent of each other")]
 pub struct Options {
     /// Whether every packet event is hashed.
     pub trace: bool,
@@ -218,7 +218,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Observer<Packet> for Tap<'_, T, 
     #[inline(always)]
     #[expect(
         clippy::inline_always,
-        reason = "each caller has one event, whose branch alone remains"
+        reason = "each caller passes one event, so only its branch remains"
     )]
     fn on_event(&mut self, at: Nanos, packet: &Packet, event: Event) {
         if self.options.trace
@@ -442,7 +442,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         self.with_port(at, id, false, |port, media, tap| {
             port.set_wire(at, params, media, tap);
         });
-        debug_assert!(self.moving.is_empty(), "something was due before {at}");
+        debug_assert!(self.moving.is_empty(), "a packet was due before {at}");
     }
 
     /// Gives a link and its queue new parameters at `now`.

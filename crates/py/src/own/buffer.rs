@@ -124,7 +124,8 @@ impl Policy for PyPolicy {
     fn copy(&self) -> Box<dyn Policy> {
         Python::attach(|py| {
             let object = self.loaded.copy(self.object.bind(py));
-            let copy = Self::new(&object, self.loaded.clone()).expect("the class is the same");
+            let copy =
+                Self::new(&object, self.loaded.clone()).expect("the copy has the same class");
             Box::new(Self { asked: self.asked, ..copy }) as _
         })
     }

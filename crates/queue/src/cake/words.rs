@@ -29,7 +29,7 @@ const SHAPER: &[Word] = words! {
 
 const RTT: &[Word] = words! {
     "rtt", Kind::Time, "100ms",
-        "Typical round-trip time, used as COBALT's interval; COBALT's target is 1/20 of it.";
+        "Typical round-trip time, used as COBALT's interval; COBALT's target is 1/20 of the interval. At low rates both are longer.";
     "rtt by name", Kind::OneOf { of: RTT_NAMES }, "",
         "Round-trip time by name: 100us, 1ms, 10ms, 30ms, 100ms, 300ms, 1s, 1000s.";
 };

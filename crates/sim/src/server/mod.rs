@@ -106,16 +106,19 @@ impl Params {
     fn check(&self) -> Result<(), String> {
         self.handler.check()?;
         let need = |good: bool, what: &str| if good { Ok(()) } else { Err(what.to_owned()) };
-        need(self.duration > 0 && self.duration <= 86_400 * SECOND, "`duration` is up to a day")?;
+        need(
+            self.duration > 0 && self.duration <= 86_400 * SECOND,
+            "`duration` must be above 0 and at most 1d",
+        )?;
         need(self.warmup < self.duration, "`warmup` must be shorter than `duration`")?;
-        need((1..=1 << 24).contains(&self.message), "`message` is 1 byte to 16 MiB")?;
-        need(self.sockets > 0 && self.clients > 0, "there must be sockets and clients")?;
+        need((1..=1 << 24).contains(&self.message), "`message` must be 1 byte to 16 MiB")?;
+        need(self.sockets > 0 && self.clients > 0, "`sockets` and `clients` must be above 0")?;
         need(self.samples == 0 || self.duration / self.samples <= 1 << 20, "too many samples")?;
         let window = match &self.load {
             Load::Open { rates, burst, .. } => {
-                need(*burst > 0, "`burst` is at least 1")?;
-                need(rates.first().is_some_and(|r| r.0 == 0), "`rates` begin at 0")?;
-                need(rates.windows(2).all(|w| w[0].0 < w[1].0), "`rates` are in order of time")?;
+                need(*burst > 0, "`burst` must be at least 1")?;
+                need(rates.first().is_some_and(|r| r.0 == 0), "`rates` must begin at 0")?;
+                need(rates.windows(2).all(|w| w[0].0 < w[1].0), "`rates` must ascend in time")?;
                 let most = rates.iter().map(|r| r.1).max().unwrap_or(0);
                 let each = u128::from(most) * u128::from(self.duration / SECOND + 1)
                     / u128::from(self.message);
@@ -124,7 +127,7 @@ impl Params {
                 1
             }
             Load::Closed { window, rto, jitter, link, .. } => {
-                need(*window > 0 && *link > 0 && *rto > 0, "window, link and rto are above 0")?;
+                need(*window > 0 && *link > 0 && *rto > 0, "window, link and rto must be above 0")?;
                 need((0.0..=1.0).contains(jitter), "`jitter` must be between 0 and 1")?;
                 *window
             }

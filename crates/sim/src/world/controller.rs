@@ -280,7 +280,7 @@ impl Controller {
     pub fn read_due<T, W>(&mut self, now: Nanos, net: &Network<T, W>) {
         if self.next_reading == now {
             self.read(now, net);
-            let period = self.fresh.period().expect("it has one");
+            let period = self.fresh.period().expect("periodic readings have a period");
             self.next_reading = now.saturating_add(period);
         }
     }
@@ -389,7 +389,7 @@ impl Controller {
                     asking.node = Some(self.servers[asking.server].node as usize);
                     return Step::Open(asking.server);
                 }
-                Stage::Serving | Stage::Open => unreachable!("it has a server"),
+                Stage::Serving | Stage::Open => unreachable!("the flow has a server"),
             };
             asking.stage = stage;
             if at > now {

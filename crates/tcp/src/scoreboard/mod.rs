@@ -721,7 +721,7 @@ impl Scoreboard {
             if index + 1 < self.tail {
                 assert_eq!(entry.end(), self.entry(index + 1).seq, "entries tile the window");
             }
-            assert!(!(entry.is_sacked() && entry.is_lost()), "acknowledged and lost");
+            assert!(!(entry.is_sacked() && entry.is_lost()), "both acknowledged and lost");
             assert!(entry.in_repair() <= entry.is_repeated());
             if entry.is_sacked() {
                 sacked += len;
@@ -734,7 +734,7 @@ impl Scoreboard {
             repair += len * u32::from(entry.in_repair());
         }
         let held = (self.sacked_bytes, self.sacked_count, self.lost_bytes, self.repair_bytes);
-        assert_eq!(held, (sacked, count, lost, repair), "the scoreboard's counters");
-        assert_eq!(held_above, above, "acknowledged above the pointer");
+        assert_eq!(held, (sacked, count, lost, repair), "the counters must equal a recount");
+        assert_eq!(held_above, above, "segments acknowledged above the pointer, and a recount");
     }
 }

@@ -56,7 +56,7 @@ impl Factory for Mean {
 
 pub fn run() {
     let app = App::External(Params::bound("bursts", Arc::new(Mean(20 * MILLISECOND))));
-    let mut source = app.packet_source(Key::new(1, "flow"), EPOCH).expect("it sends packets");
+    let mut source = app.packet_source(Key::new(1, "flow"), EPOCH).expect("a packet source");
     let packets = std::iter::repeat_with(|| source.next_packet());
     let sent = packets.take_while(|packet| packet.at < EPOCH + SECOND).count();
     println!("source: {sent} packets in a second");

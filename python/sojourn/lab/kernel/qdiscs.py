@@ -138,7 +138,7 @@ def links(plan: Mapping[str, Any], *, captures: bool = False, marks: bool = Fals
             asked = _labels(plan, params["queue"])
             marked = marks and "mark" in asked and not _has_programs_with_marks(plan)
             if asked - ({"mark"} if marked else set()):
-                why = f"real packets do not have the flows' ports and marks; {_WIRE}"
+                why = f"real packets do not have the scenario's ports and marks; {_WIRE}"
                 problems.append(Problem(name, "filters by port or mark", why))
             try:
                 device, queue_json = far_port(number, 0), json.dumps(params["queue"])

@@ -250,5 +250,5 @@ class Journal:
 def _entry(content: dict[str, Any]) -> Entry:
     ours = [str(value) for value in content["ours"]]
     if not ours:
-        raise ValueError("an entry without a value")
+        raise ValueError("an entry lists no value that a laboratory set")
     return Entry(str(content["before"]), ours, [Owner(**owner) for owner in content["owners"]])

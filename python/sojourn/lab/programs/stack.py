@@ -313,7 +313,10 @@ def refusals(tcp: dict[str, Any], settings: Settings) -> Iterator[tuple[str, str
     if not 88 <= tcp["mss"] <= longest:
         yield f"mss {tcp['mss']}", f"must be 88 to {longest} bytes"
     if tcp["ecn"] in ("accurate", "l4s", "accecn") and tcp["congestion"]["name"] != "dctcp":
-        yield f"ecn {tcp['ecn']}", "this kernel supports off, classic, and with dctcp accurate"
+        yield (
+            f"ecn {tcp['ecn']}",
+            "this kernel supports off and classic, and accurate only with dctcp",
+        )
     if not 1 <= tcp["syn_retries"] <= 127:
         yield f"syn_retries {tcp['syn_retries']}", "Linux has 1 to 127"
     if tcp["pacing"] == "off" and tcp["congestion"]["name"] == "bbr":

@@ -218,14 +218,14 @@ class Flow(Part):
         None,
         description=(
             "Port at `from`, which filters can match: source port of packets from `from`, "
-            "destination port of the opposite packets. Web servers are at `from`."
+            "destination port of packets to `from`. Web servers are at `from`."
         ),
     )
     destination_port: Port | None = Field(
         None,
         description=(
             "Port at `to`, which filters can match. If neither port is set, the server's port "
-            "is 20000 plus the flow's number."
+            "is 20000 plus the number of the flow, counted from 0 over all groups."
         ),
     )
     mark: Mark = Field(
@@ -248,8 +248,8 @@ class Observe(Part):
     monitor: Flag = Field(
         False,
         description=(
-            "Whether to record cumulative counts of each flow in both directions, at every "
-            "sample of the time series, with the queue that changed last."
+            "Whether to record, at every sample of the time series, cumulative counts of each "
+            "flow in both directions, and the length of the queue that changed last."
         ),
     )
     capture: LinkNames | None = Field(

@@ -270,7 +270,7 @@ class Ports(BothDirections, _Hosts):
     )
     forward: Direction = _only("from the switch to these hosts")
     reverse: Direction = _only("from these hosts to the switch")
-    changes: list[Change] = _changes("these links, instead of the whole star's changes")
+    changes: list[Change] = _changes("these hosts' links, in place of the star's changes,")
 
 
 class Star(BothDirections):
@@ -343,8 +343,8 @@ class MeshClients(LinkKeys, _Hosts):
 
 
 class _MeshLinks(BothDirections):
-    forward: Direction = _only("from lower to higher numbers")
-    reverse: Direction = _only("from higher to lower numbers")
+    forward: Direction = _only("from the host with the lower number")
+    reverse: Direction = _only("from the host with the higher number")
 
 
 class MeshBetween(_MeshLinks):

@@ -102,7 +102,7 @@ Workload = Annotated[
 ]
 Consistency = Annotated[str, *one_of("a consistency level", _core.names("consistency"))]
 Coordinator = Annotated[str, *one_of("a coordinator policy", _core.names("coordinator"))]
-Keys = Annotated[str, *one_of("a choice of keys", _core.names("keys"))]
+Keys = Annotated[str, *one_of("a distribution of keys", _core.names("keys"))]
 Requests = Annotated[int, *whole(1, limits.REQUESTS, "requests")]
 Warmup = Annotated[int, *whole(0, limits.REQUESTS, "requests")]
 Outstanding = Annotated[int, *whole(0, limits.OUTSTANDING, "requests")]

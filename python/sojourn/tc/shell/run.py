@@ -393,7 +393,7 @@ class Shell:
                 old = self.files.get(name, "") if adds else ""
                 if len(old) + len(found) > LENGTH or len(self.files) > 1000:
                     raise TooMuch(
-                        "the script writes more than {LENGTH} characters to a file, "
+                        f"the script writes more than {LENGTH} characters to a file, "
                         "or too many files"
                     )
                 self.files[name] = old + found

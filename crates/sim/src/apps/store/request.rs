@@ -28,7 +28,7 @@ pub(super) const REPAIR: u8 = 2;
 
 /// A request.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "the flags are independent of each other")]
 pub(super) struct Request {
     generation: u32,
     pub(super) operation: Operation,
