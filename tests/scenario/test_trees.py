@@ -125,7 +125,7 @@ def test_a_table_is_the_plan_of_its_text(table: str, text: str) -> None:
         ('"fq_codel limit 300p"', '"prio; qdisc parent 1:1 codel"', '"1:10".queue', "tables"),
         ('"1:1"]', '"1:1 rate 1mbit"]', "1:1 rate 1mbit", "1:10"),
         ('"1:1"]', '"1:1; class 1:2"]', "1:1; class 1:2", "1:10"),
-        ("prio = 1", '"prio 1 burst" = "9k"', "1:10.prio 1 burst", "not a parameter"),
+        ("prio = 1", '"prio 1 burst" = "9k"', "1:10.prio 1 burst", "must be a parameter"),
         ("filters = [{ d", 'handle = "1: x"\nfilters = [{ d', "queue.handle", "the handle of"),
         ('"htb default 20"', '"codel"', "queue.classes", "hfsc"),
         ("filters = [{ dscp", "filter = [{ dscp", "queue.filter", "filter"),
