@@ -17,7 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 from words import inline, link_first, table
 
 from sojourn.papers import NAMES as STUDIES
-from sojourn.papers.beside import WallClock
+from sojourn.papers.comparison import WallClock
 from sojourn.papers.records import COLUMNS, WORDS, counts, path, record
 
 FOLDER = "studies"
