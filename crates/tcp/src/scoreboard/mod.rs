@@ -158,7 +158,7 @@ struct Samples {
     losses: Vec<Loss>,
 }
 
-/// Lost and selectively acknowledged segments, and the pointers of the searches.
+/// Lost and selectively acknowledged segments, and the search pointers (see the module).
 #[derive(Clone, Debug, Default)]
 struct Holes {
     counted: u64,
