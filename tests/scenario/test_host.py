@@ -71,7 +71,7 @@ def test_a_histogram_of_cyclictest_is_drawn_from(tmp_path: Path) -> None:
         ("", "needs at least one time"),
         (
             "2 3\nfast\n",
-            "line 2: expected a time in whole microseconds, followed by counts; found `fast`",
+            "line 2: expected a time in whole microseconds, and optional counts; found `fast`",
         ),
         ("90000000\n", "line 1: 90000000 us exceeds the maximum of one minute"),
         (None, "cannot be read: No such file"),

@@ -1,9 +1,9 @@
 //! The registry of metrics. For each metric it has unit, direction, label, smallest difference of
 //! interest and definition. The documentation, reports, comparisons and `explain` use it.
 //!
-//! All metrics cover the time from the end of the warm-up to the end of the run. Means include
-//! zeros. A metric of a run without the name of a group or link belongs to the bottleneck, or is
-//! the sum over all flows.
+//! Metrics cover the time from the end of the warm-up to the end of the run, unless their
+//! definition says otherwise. Means include zeros. A metric without the name of a group or link
+//! belongs to the bottleneck, to all flows together, or to the run.
 
 use serde::Serialize;
 

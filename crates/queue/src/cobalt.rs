@@ -44,7 +44,7 @@ const P_INC: u32 = 1 << 24;
 const P_DEC: u32 = 1 << 20;
 
 params! {
-    /// Parameters of COBALT's control, in the kernel's units.
+    /// Parameters of COBALT's control, in the units that `tc` passes to the kernel.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Control on Device {
         /// Time for which the sojourn time may stay above target; at least twice target.
@@ -90,7 +90,7 @@ impl Control {
 }
 
 params! {
-    /// Parameters of COBALT, in the kernel's units.
+    /// Parameters of COBALT, in the units that `tc` passes to the kernel.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
         /// Parameters of the control.

@@ -35,7 +35,7 @@ pub const TABLE: Table = Table {
 };
 
 params! {
-    /// Parameters of CoDel, in the kernel's units.
+    /// Parameters of CoDel, in the units that `tc` passes to the kernel.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
         /// Maximum number of packets in the queue; packets that arrive at a full queue are dropped.

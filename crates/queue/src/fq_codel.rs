@@ -33,7 +33,7 @@ pub const TABLE: Table = Table {
 };
 
 params! {
-    /// Parameters of FQ-CoDel, in the kernel's units.
+    /// Parameters of FQ-CoDel, in the units that `tc` passes to the kernel.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
         /// Maximum number of packets in all buckets together.

@@ -32,7 +32,7 @@ pub const TABLE: Table = Table {
 };
 
 params! {
-    /// Parameters of FQ-PIE, in the kernel's units.
+    /// Parameters of FQ-PIE, in the units that `tc` passes to the kernel.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
         /// Parameters of each bucket's PIE; `limit` applies to all buckets together.

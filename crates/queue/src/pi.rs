@@ -30,7 +30,7 @@ const GAIN: Kind = Kind::Real { min: 1.0 / GAIN_UNITS as f64, max: MAX_GAIN };
 const GAIN_UNITS: u32 = 256;
 
 params! {
-    /// Parameters of the controller, in the kernel's units. The defaults are those of DualPI2.
+    /// Parameters of the controller, in the units that `tc` passes to the kernel. The defaults are those of DualPI2.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
         /// Target of the queueing delay, in whole microseconds.

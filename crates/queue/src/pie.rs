@@ -34,7 +34,7 @@ pub const TABLE: Table = Table {
 };
 
 params! {
-    /// Parameters of PIE, in the kernel's units.
+    /// Parameters of PIE, in the units that `tc` passes to the kernel.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
         /// Maximum number of packets in the queue; packets that arrive at a full queue are dropped.
@@ -150,8 +150,8 @@ pub struct State {
     pub dq_tstamp: u64,
     /// Drop probability in units of 1 / [`MAX_PROB`], which is 2^56 - 1.
     pub prob: u64,
-    /// Sum of the drop probabilities since the last early drop, the last mark by a random draw, or
-    /// a probability of 0, in the same units as `prob`.
+    /// Sum of the drop probabilities since the last drop of an arriving packet (for any reason),
+    /// the last mark by a random draw, or a probability of 0, in the same units as `prob`.
     pub accu_prob: u64,
     /// Bytes that have departed in this rate measurement; 2^64 - 1 without a measurement.
     pub dq_count: u64,

@@ -44,7 +44,7 @@ pub const TABLE: Table = Table {
 const LIMIT: u32 = 127;
 
 params! {
-    /// Parameters of SFQ, in the kernel's units.
+    /// Parameters of SFQ, in the units that `tc` passes to the kernel.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
         /// Maximum number of packets in the queue, at most depth times flows; 127 if not given.
@@ -100,7 +100,7 @@ params! {
     }
 }
 
-/// Parameters of each bucket's RED, in the kernel's units.
+/// Parameters of each bucket's RED, in the units that `tc` passes to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RedConstants {
     /// Average backlog in bytes from which on packets are dropped early.

@@ -74,7 +74,7 @@ def _counts(data: bytes) -> list[list[int]]:
         if not all(_NUMBER.fullmatch(word) for word in words):
             text = line[:40].decode("utf-8", "replace")
             raise ValueError(
-                f"line {number}: expected a time in whole microseconds, followed by counts; "
+                f"line {number}: expected a time in whole microseconds, and optional counts; "
                 f"found `{text}`"
             )
         time, *counts = map(int, words)

@@ -123,7 +123,7 @@ def pftk_rate(p: float, rtt: float, rto: float, b: int) -> float:
 
 
 def drop_probability(link: Link, queue: float) -> float:
-    """Returns the loss rate at which all flows together fill the link.
+    """Returns the loss rate at which TCP flows and unresponsive traffic together fill the link.
 
     ``queue`` is the mean queue in packets. The PFTK rate falls with the loss rate, so bisection
     finds the only solution.

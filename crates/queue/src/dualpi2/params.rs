@@ -21,7 +21,7 @@ pub const TABLE: Table = Table {
 };
 
 params! {
-    /// Parameters of DualPI2, in the kernel's units.
+    /// Parameters of DualPI2, in the units that `tc` passes to the kernel.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
         /// Maximum number of packets in both queues together; packets that arrive at full queues

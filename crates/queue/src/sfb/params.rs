@@ -20,7 +20,7 @@ pub const TABLE: Table = Table {
 };
 
 params! {
-    /// Parameters of SFB, in the kernel's units.
+    /// Parameters of SFB, in the units that `tc` passes to the kernel.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
         /// Time in milliseconds after which a new hash assigns flows to bins; 0 disables it. tc

@@ -617,8 +617,8 @@ impl Receiver {
         self.unread = self.unread.saturating_sub(bytes);
         let announced = self.edge.saturating_sub(self.nxt);
         let free = self.free();
-        // RFC 1122, 4.2.3.3: announce a window that opens by the smaller of half the buffer
-        // and two full segments.
+        // RFC 1122, 4.2.3.3: announce a window below two full segments when it opens by the smaller
+        // of half the buffer and two full segments.
         if free >= announced + (self.space / 2).min(2 * self.full) && announced < 2 * self.full {
             self.ack_now = true;
         }

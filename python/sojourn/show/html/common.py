@@ -133,9 +133,10 @@ def metrics_section(metrics: Iterable[str]) -> Section:
         "Meaning of each metric",
         [
             Text(
-                "All counts begin after the warm-up and come from the queue's own counters. A "
-                "name before the point is a link or a group of flows. A metric without such a "
-                "name is for the bottleneck, or is the sum over all flows."
+                "Values cover the time from the end of the warm-up to the end of the run, unless "
+                "the definition says otherwise. A name before the point is a link, a medium, a "
+                "group of flows, a balancer or a store. A metric without such a name is for the "
+                "bottleneck, for all flows together, or for the run."
             ),
             Table(heads, rows),
         ],
