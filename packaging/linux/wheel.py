@@ -36,9 +36,9 @@ Their complete sources are:
 Compiler: {compiler}
 
 Offer: for at least three years from the day on which you received this package, the maintainers of
-https://github.com/sojourn-lab/sojourn give any person who asks there a complete machine-readable copy
-of the corresponding source code on a medium customarily used for software interchange, for no more
-than the cost of physically performing the distribution.
+https://github.com/sojourn-lab/sojourn give any person who asks there a complete
+machine-readable copy of the corresponding source code on a medium customarily used for software
+interchange, for no more than the cost of physically performing the distribution.
 """
 
 

@@ -625,8 +625,8 @@ class _Builder:
             gone |= {p.makes for p in lost} - {None}
             kept = [p for p in kept if p not in lost]
             for p in lost:
-                why = f"line {part.place.line}, which declares the class, is ignored"
-                self.note(p.place, f"ignored, because {why}")
+                reason = f"line {part.place.line}, which declares the class, is ignored"
+                self.note(p.place, f"ignored, because {reason}")
         self._parts = kept
         return True
 

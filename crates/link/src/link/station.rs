@@ -256,7 +256,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
                 );
             }
             Dequeue::NotBefore(time) => {
-                debug_assert!(*time > at, "a queue asks to wait until {time} at {at}")
+                debug_assert!(*time > at, "a queue asks to wait until {time} at {at}");
             }
         }
         next
