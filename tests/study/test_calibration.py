@@ -65,7 +65,7 @@ def test_equal_queues_are_not_decided() -> None:
     [
         ({"links.line.netem": "delay 20ms reorder 25%"}, "these impairments"),
         ({"links.line.rate": "3gbit"}, "this rate"),
-        ({"links.line.cells": "atm"}, "divides packets into cells"),
+        ({"links.line.cells": "atm"}, "ATM or PTM cells"),
         ({"links.line.netem": "delay 1s"}, "this round-trip time"),
         ({"flows.g0.count": 1000}, "this number of flows"),
         ({"flows.g0.app": "voip", "flows.g0.tcp": None}, "these applications"),

@@ -168,14 +168,6 @@ def test_the_trace_is_the_one_that_is_made() -> None:
     assert TEMPLATES["mobile"].read("mobile.trace") == mobile_trace.text()
 
 
-def test_the_guide_to_stores_has_the_same_cluster() -> None:
-    guide = (ROOT / "docs" / "guides" / "store.md").read_text()
-    block = guide.partition("```toml\n")[2].partition("```")[0]
-    ours = tomllib.loads(TEMPLATES["edge"].text())
-    del ours["question"]
-    assert tomllib.loads(block) == ours
-
-
 def test_commands_of_a_comment() -> None:
     text = "# What it is.\n#\n#   sojourn run a.toml \\\n#       --seed 3\n# More.\n\nname = 'x'\n"
     assert commands(text) == ["sojourn run a.toml --seed 3"]

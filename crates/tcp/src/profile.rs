@@ -178,7 +178,7 @@ pub const NS3_3_37: Profile = Profile {
         delayed_ack_timeout: 200 * MILLISECOND, // TcpSocket::DelAckTimeout
         ack_rule: AckRule::Rfc5681, // an ACK for every segment beyond a hole
         quick_ack: false,           // none
-        nagle: true, // unlike TcpSocket::TcpNoDelay, which is true by default; no effect on bulk data
+        nagle: true, // off in ns-3 (TcpSocket::TcpNoDelay), but on in the recorded study of dAQM
         pacing: Pacing::Auto, // TcpSocketState::EnablePacing is off
         pacing_credit: false, // none
         tso: false,  // none
