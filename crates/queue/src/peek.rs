@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 /// [head](Discipline::head), as in Linux. From any other discipline `peek` dequeues the packet,
 /// with all decisions and counters of a departure, and holds it until the next `dequeue`
 /// (`qdisc_peek_dequeued`). The held packet counts in the backlog of this wrapper, but not towards
-/// the limit of the inner discipline, as in Linux.
+/// the limit of the inner discipline.
 #[derive(Clone, Debug)]
 pub struct Peek<Q, P> {
     inner: Q,
