@@ -166,7 +166,7 @@ impl Space {
         self.source.tells_sizes()
     }
 
-    /// Classifies the packets dropped at followed sockets since the last call by reason.
+    /// Classifies by reason the packets dropped at followed sockets since the last call.
     pub(crate) fn tell_apart(&mut self, dropped: u64) -> Split {
         let Ok(now) = Counters::read(&self.net) else {
             return Split { other: dropped, ..Split::default() };

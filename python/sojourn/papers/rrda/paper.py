@@ -92,8 +92,8 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-# The study with the project's UDP transport between two real hosts. Only real runs show RRDA's cost
-# of CPU.
+# The study with the project's UDP transport between two network namespaces. Only real runs show
+# RRDA's cost of CPU.
 
 
 def _real_remarks(outcome: Outcome) -> list[str]:

@@ -134,9 +134,9 @@ def metrics_section(metrics: Iterable[str]) -> Section:
         [
             Text(
                 "Values cover the time from the end of the warm-up to the end of the run, unless "
-                "the definition says otherwise. A name before the point is a link, a medium, a "
-                "group of flows, a balancer or a store. A metric without such a name is for the "
-                "bottleneck, for all flows together, or for the run."
+                "the definition says otherwise. In a metric's name, the part before the dot is a "
+                "link, a medium, a group of flows, a balancer or a store. A metric without this "
+                "part is for the bottleneck, for all flows together, or for the run."
             ),
             Table(heads, rows),
         ],
