@@ -17,8 +17,8 @@ from sphinx.util.docutils import SphinxDirective
 from words import inline, link_first, table
 
 from sojourn.papers import NAMES as STUDIES
-from sojourn.papers.comparison import WallClock
 from sojourn.papers.records import COLUMNS, WORDS, counts, path, record
+from sojourn.papers.side_by_side import WallClock
 
 FOLDER = "studies"
 

@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 from sojourn.papers.bench import named
-from sojourn.papers.comparison import comparison
 from sojourn.papers.daqm import claims, estimators, parts, published, scenarios, study, terms
 from sojourn.papers.daqm.mechanisms import (
     C1,
@@ -30,6 +29,7 @@ from sojourn.papers.daqm.paper import PAPER
 from sojourn.papers.outcome import Outcome
 from sojourn.papers.paper import Part
 from sojourn.papers.report import show
+from sojourn.papers.side_by_side import compared_means
 from sojourn.stats import Claim, judge, support
 from tests.papers import pretend
 from tests.papers.cells import Later
@@ -386,7 +386,7 @@ def test_the_part_on_linux_judges_what_an_engine_gives(tmp_path: Path) -> None:
     )
     # Not in the row of the finding as published.
     assert all(claim.id == f"{name}-as-meant" for name, claim in found.items())
-    assert (comparison(outcome)["real / simulated"].dropna() == 1).all()
+    assert (compared_means(outcome)["real / simulated"].dropna() == 1).all()
     json.dumps(outcome.as_dict(), allow_nan=False)
     page = show(outcome)[0].read_text()
     assert "Verdicts of simulated and real runs" in page

@@ -10,12 +10,12 @@ import pytest
 
 from sojourn.lab import Unavailable
 from sojourn.lab.engine import WireEngine
-from sojourn.papers.comparison import comparison
 from sojourn.papers.edge_store import claims, study
 from sojourn.papers.edge_store.paper import PAPER
 from sojourn.papers.edge_store.published import DELAYS
 from sojourn.papers.edge_store.scenarios import LOSSES, NODES
 from sojourn.papers.report import show
+from sojourn.papers.side_by_side import compared_means
 from tests.papers import pretend
 
 
@@ -43,7 +43,7 @@ def test_real_and_simulated_runs_are_judged_alike(tmp_path: Path) -> None:
     assert not outcome.open
     assert len(outcome.violations) == 5
     assert outcome.invalid[0] == "5 of 10 real runs are NOT VALID:"
-    assert comparison(outcome)["real / simulated"].between(0.5, 2).all()
+    assert compared_means(outcome)["real / simulated"].between(0.5, 2).all()
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
     assert data["real"]["programs"] == {"program": "1.0"}
     assert data["seeds"] == 2
@@ -83,7 +83,7 @@ def test_two_cells_on_real_nodes(tmp_path: Path) -> None:
     assert (table.frame["store.acknowledged"] == 150).all()
     assert outcome.judgements == ()
     assert outcome.open == claims.REAL_HIGH
-    slow, fast = comparison(outcome).to_dict("records")
+    slow, fast = compared_means(outcome).to_dict("records")
     # 150 writes meet few losses, of more than 200 ms each; a busy machine adds tens.
     assert slow["real / simulated"] == pytest.approx(1, abs=0.5)
     assert 0 < fast["real"] - fast["simulated"] < 150

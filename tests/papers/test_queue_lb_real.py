@@ -12,12 +12,12 @@ pytest.importorskip("os_ken")
 from sojourn.lab import Unavailable, openvswitch
 from sojourn.lab.engine import WireEngine
 from sojourn.papers.bench import levels_of, split
-from sojourn.papers.comparison import rows as comparison_rows
 from sojourn.papers.outcome import Outcome
 from sojourn.papers.paper import Part
 from sojourn.papers.queue_lb import claims, study
 from sojourn.papers.queue_lb.paper import PAPER
 from sojourn.papers.report import show
+from sojourn.papers.side_by_side import rows as means_rows
 from tests.lab.conftest import possible
 from tests.papers import pretend
 
@@ -49,8 +49,8 @@ def test_a_claim_is_judged_only_if_all_it_names_is_run() -> None:
 
 def check(outcome: Outcome) -> None:
     """Two policies, four clients, one round."""
-    assert [row["policy"] for row in comparison_rows(outcome)] == ["random", "IQLB"]
-    assert [row["paper"] for row in comparison_rows(outcome)] == ["28.5 Mbit/s", "39.4 Mbit/s"]
+    assert [row["policy"] for row in means_rows(outcome)] == ["random", "IQLB"]
+    assert [row["paper"] for row in means_rows(outcome)] == ["28.5 Mbit/s", "39.4 Mbit/s"]
     told = json.loads(json.dumps(outcome.as_dict()))
     assert len(told["not_judged"]) == 5
     for world, column in outcome.columns.items():
@@ -63,7 +63,7 @@ def check(outcome: Outcome) -> None:
 def test_the_real_part_shows_what_an_engine_gives(tmp_path: Path) -> None:
     outcome = PAPER.run(tmp_path, True, size=SMALL, engine=pretend.Engine())
     check(outcome)
-    assert {row["real / simulated"] for row in comparison_rows(outcome)} == {"1.00"}
+    assert {row["real / simulated"] for row in means_rows(outcome)} == {"1.00"}
 
 
 @pytest.mark.alone

@@ -16,9 +16,9 @@ from sojourn.lab import Unavailable
 from sojourn.lab.engine import WireEngine
 from sojourn.papers import load
 from sojourn.papers.bench import levels_of, split
-from sojourn.papers.comparison import comparison, means
 from sojourn.papers.paper import Paper, Part
 from sojourn.papers.report import show
+from sojourn.papers.side_by_side import compared_means, means
 from sojourn.papers.taildrop import claims, mechanisms, study
 from sojourn.papers.taildrop.paper import PAPER
 from tests.lab.conftest import possible
@@ -80,7 +80,7 @@ def test_worlds_stand_beside_each_other_with_their_ratio() -> None:
         {"flows": 16, "mechanism": "TD", "seed": [1, 2], "goodput": [6.0, 8.0], "udp_loss": 0.0}
     )
     here = there.assign(goodput=[3.0, 4.0])
-    how = PAPER.real.comparison if PAPER.real else None
+    how = PAPER.real.means if PAPER.real else None
     assert how is not None
     table = means(there, here, how.factors, how.metrics)
     found = {row["metric"]: row for row in table.to_dict("records")}
@@ -105,11 +105,11 @@ def test_the_real_part_judges_what_an_engine_gives(tmp_path: Path) -> None:
     outcome = PAPER.run(tmp_path, True, size=LOW, engine=engine)
     assert {j.claim.id for j in outcome.judgements} == set(outcome.in_simulation) == SMALL
     assert len(outcome.judgements) + len(outcome.open) == len(claims.BULK)
-    assert (comparison(outcome)["real / simulated"] == 1).all()
+    assert (compared_means(outcome)["real / simulated"] == 1).all()
     assert outcome.invalid[0] == "2 of 2 real runs are NOT VALID:"
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
     assert len(data["not_judged"]) == len(outcome.open)
-    assert {row["metric"] for row in data["comparison"]} >= {"goodput", "sojourn_p95"}
+    assert {row["metric"] for row in data["means"]} >= {"goodput", "sojourn_p95"}
     assert "Verdicts of simulated and real runs" in show(outcome)[0].read_text()
 
 
@@ -127,7 +127,7 @@ def test_a_small_real_part(tmp_path: Path) -> None:
     assert [len(column.tables["bulk"]) for column in outcome.columns.values()] == [LOW.runs] * 2
     assert {j.claim.id for j in outcome.judgements} == SMALL
     assert len(outcome.judgements) + len(outcome.open) == len(claims.BULK)
-    found = comparison(outcome)
+    found = compared_means(outcome)
     goodput = found[found["metric"] == "goodput"]
     # Slow start over 120 ms and more has hardly ended.
     assert min(goodput["real"]) > 3e6

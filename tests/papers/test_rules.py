@@ -16,7 +16,10 @@ import sojourn
 from sojourn import engines
 from sojourn.cli.app import app
 from sojourn.papers.bench import LONGER, Bench, without
-from sojourn.papers.comparison import (
+from sojourn.papers.outcome import Outcome, tried
+from sojourn.papers.paper import MeansTable, Paper, Part, Real, Withdrawn
+from sojourn.papers.report import show
+from sojourn.papers.side_by_side import (
     AGREE,
     FEWEST,
     RUNS,
@@ -25,9 +28,6 @@ from sojourn.papers.comparison import (
     rows,
     verdicts,
 )
-from sojourn.papers.outcome import Outcome, tried
-from sojourn.papers.paper import Comparison, Paper, Part, Real, Withdrawn
-from sojourn.papers.report import show
 from sojourn.stats import NOT_SUPPORTED, MeanIn, Ratio, Region
 from tests.papers import pretend
 from tests.papers.test_plain import LINE
@@ -70,7 +70,7 @@ def _measure(bench: Bench) -> dict[str, Any]:
 
 REAL_PART = Real(
     title="Loads, for real", quick=4, full=4,
-    comparison=Comparison(part="loads", factors=("load",), metrics=("utilisation",)),
+    means=MeansTable(part="loads", factors=("load",), metrics=("utilisation",)),
     estimate=lambda _: "", remarks=lambda _: [], figures=lambda _: {},
 )  # fmt: skip
 PAPER = Paper(

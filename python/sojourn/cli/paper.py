@@ -123,7 +123,7 @@ def paper(
 
 def _print(outcome: Outcome, written: list[Path]) -> None:
     """Prints the verdicts, notes, and paths of the results."""
-    from sojourn.papers.comparison import rows, verdicts
+    from sojourn.papers.side_by_side import rows, verdicts
     from sojourn.show import print_claims
 
     print_claims(outcome.judgements, outcome.units, output.console(), outcome.asides)

@@ -13,8 +13,8 @@ import pandas as pd
 
 from sojourn.lab.violation import FORMER, violations_in
 from sojourn.papers import steady
-from sojourn.papers.comparison import REAL, SIMULATED, WallClock, agreement
 from sojourn.papers.outcome import Column, Outcome
+from sojourn.papers.side_by_side import REAL, SIMULATED, WallClock, agreement
 from sojourn.scenario.errors import QuestionError
 from sojourn.scenario.question import known
 from sojourn.stats import judge_components, support
@@ -26,8 +26,8 @@ from sojourn.study.study import seed_list
 from sojourn.study.until import ALPHA
 
 if TYPE_CHECKING:
-    from sojourn.papers.comparison import Measured
     from sojourn.papers.paper import Frames, Paper, Part, Stage
+    from sojourn.papers.side_by_side import Measured
     from sojourn.scenario.engine import Engine
     from sojourn.stats import Judgement
     from sojourn.study import Stopping, Table, Until
@@ -252,7 +252,7 @@ class Bench:
         agreed = {}
         if self.paper.real is not None and self.real:
             both = (self._measured[REAL], self._measured[SIMULATED])
-            agreed = agreement(*both, self.paper.real.comparison.margin)
+            agreed = agreement(*both, self.paper.real.means.margin)
         return Outcome(
             support={claim.id: support(claim, published) for claim in claims}, agreement=agreed,
             paper=self.paper, size=self.size, quick=quick, folder=self.folder,

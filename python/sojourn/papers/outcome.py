@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
 from sojourn.lab.violation import with_former_key
-from sojourn.papers.comparison import AGREE, REAL, SIMULATED, comparison
+from sojourn.papers.side_by_side import AGREE, REAL, SIMULATED, compared_means
 from sojourn.scenario.run import plain
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sojourn.papers.comparison import WallClock
     from sojourn.papers.paper import Frames, Paper, Real
+    from sojourn.papers.side_by_side import WallClock
     from sojourn.stats import Claim, Judgement, Support
     from sojourn.study import Stopping, Table, Until
 
@@ -228,13 +228,13 @@ class Outcome:
         fields["not_judged"] = [claim.id for claim in self.open]
         if self.real is None:
             return {**fields, **self.paper.facts(self)}
-        compared = records(comparison(self))
+        compared = records(compared_means(self))
         violations = {run: list(texts) for run, texts in self.violations.items()}
         return {
             **fields,
             "real": dict(self.about),
             "wall_clock": None if self.wall_clock is None else asdict(self.wall_clock),
-            "comparison": compared,
+            "means": compared,
             # Deprecated name of the key.
             "beside": compared,
             **with_former_key({"violations": violations}),

@@ -18,8 +18,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from sojourn.papers.bench import Bench
-from sojourn.papers.comparison import REAL, SIMULATED
 from sojourn.papers.outcome import Outcome
+from sojourn.papers.side_by_side import REAL, SIMULATED
 from sojourn.scenario.engine import Engine
 from sojourn.stats import Claim, Judgement, Verdict
 from sojourn.study import Table
@@ -113,7 +113,7 @@ class Withdrawn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class MeansTable:
     """Specification of the table that compares the means of real and simulated runs."""
 
     part: str
@@ -147,7 +147,7 @@ class Real:
     """Size of the runs with `--quick`."""
     full: Any
     """Size of the runs without `--quick`."""
-    comparison: Comparison
+    means: MeansTable
     """Table of the means of real and simulated runs."""
     estimate: Callable[[Any], str]
     """Describes the number of real runs of a size and their estimated duration."""

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from sojourn.papers.comparison import rows, verdicts
 from sojourn.papers.outcome import Outcome
 from sojourn.papers.paper import Drawn, Titled
+from sojourn.papers.side_by_side import rows, verdicts
 from sojourn.show import paper_report
 from sojourn.show.html.paper import page as paper_page
 from sojourn.study import Table, quantities

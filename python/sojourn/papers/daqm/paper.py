@@ -9,7 +9,7 @@ import pandas as pd
 from sojourn.papers.daqm import claims, differences, figures, parts, published, study, terms
 from sojourn.papers.daqm.mechanisms import CONFIGURATIONS, EIGHT, FEATURES, SIXTEEN
 from sojourn.papers.outcome import Outcome, records
-from sojourn.papers.paper import Comparison, Drawn, Paper, Real, Titled, estimate
+from sojourn.papers.paper import Drawn, MeansTable, Paper, Real, Titled, estimate
 
 _BASIS = """\
 The verdicts are from the runs as published: with one CSMA bus, dAQM with the quirks of its code,
@@ -221,7 +221,7 @@ def _readings(outcome: Outcome) -> pd.DataFrame:
 
 
 def _tables(outcome: Outcome) -> Titled:
-    compared = study.comparison(outcome.frame("published", "estimates"))
+    compared = study.against_published(outcome.frame("published", "estimates"))
     return [
         ("Findings in all readings", _readings(outcome)),
         ("HTTP at a constant rate in all readings", differences.readings(outcome)),
@@ -236,7 +236,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
     return {
         "seeds": {name: len(table.seeds) for name, table in outcome.tables.items()},
         "differences": outcome.notes,
-        "published": records(study.comparison(outcome.frame("published", "estimates"))),
+        "published": records(study.against_published(outcome.frame("published", "estimates"))),
     }
 
 
@@ -317,7 +317,7 @@ PAPER = Paper(
         title="Derivative-based queue management against five rivals, on Linux",
         quick=parts.REAL_QUICK,
         full=parts.REAL_FULL,
-        comparison=Comparison(
+        means=MeansTable(
             part="real",
             factors=("model", "mechanism"),
             metrics=tuple(figures.MEANT),

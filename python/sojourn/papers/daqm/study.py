@@ -23,7 +23,7 @@ from sojourn.study import Table
 from sojourn.study.results import StoredRun
 
 
-def comparison(estimates: pd.DataFrame) -> pd.DataFrame:
+def against_published(estimates: pd.DataFrame) -> pd.DataFrame:
     """Returns every published value with the mean of our runs of its cell and their ratio.
 
     `estimates` has the published metrics of our runs. Cells that were not run are omitted.

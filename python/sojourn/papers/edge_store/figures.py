@@ -9,12 +9,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sojourn.papers.comparison import REAL, SIMULATED
 from sojourn.papers.drawing import whiskers
 from sojourn.papers.edge_store import claims, published, study
 from sojourn.papers.edge_store.scenarios import LOSSES, NODES
 from sojourn.papers.outcome import Outcome
 from sojourn.papers.paper import Drawn
+from sojourn.papers.side_by_side import REAL, SIMULATED
 from sojourn.show import style
 from sojourn.stats import mean_interval
 from sojourn.stats.quorum import phi_table
@@ -240,7 +240,7 @@ def claim_rows(outcome: Outcome) -> pd.DataFrame:
     )
 
 
-def comparison_rows(outcome: Outcome) -> pd.DataFrame:
+def means_rows(outcome: Outcome) -> pd.DataFrame:
     """Returns the latencies in five nodes: the paper's, the simulated and the model's."""
     table = study.departures(outcome)
     known = published.by_cell()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sojourn.papers.comparison import RATIO, REAL, SIMULATED, comparison
 from sojourn.papers.edge_store import claims, figures, published, study
 from sojourn.papers.edge_store.study import KEYS
 from sojourn.papers.outcome import Outcome, records
-from sojourn.papers.paper import Comparison, Paper, Real, Titled
+from sojourn.papers.paper import MeansTable, Paper, Real, Titled
+from sojourn.papers.side_by_side import RATIO, REAL, SIMULATED, compared_means
 from sojourn.stats.quorum import phi_table
 
 ROOM = 0.15
@@ -59,7 +59,7 @@ def _tables(outcome: Outcome) -> Titled:
         ),
         (
             "Mean latency of a write in ms: paper, simulation, order-statistics model",
-            figures.comparison_rows(outcome),
+            figures.means_rows(outcome),
         ),
     ]
 
@@ -89,7 +89,7 @@ def outside(outcome: Outcome) -> list[str]:
     return [
         f"{row['nodes']} nodes, RF{row['rf']}, {row['loss']} loss, {row['delay']} ms: "
         f"{row[RATIO]:.2f}"
-        for row in comparison(outcome).to_dict("records")
+        for row in compared_means(outcome).to_dict("records")
         if abs(row[RATIO] - 1) > ROOM
     ]
 
@@ -143,7 +143,7 @@ PAPER = Paper(
         title="Replicated stores at the edge, on real Cassandra",
         quick=study.REAL_QUICK,
         full=study.REAL_FULL,
-        comparison=Comparison(
+        means=MeansTable(
             part="grid", factors=KEYS, metrics=("latency",), paper=published.by_cell, unit="ms"
         ),
         estimate=study.lasting,

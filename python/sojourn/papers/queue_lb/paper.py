@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sojourn.papers.outcome import Outcome, records
-from sojourn.papers.paper import Comparison, Paper, Real, Titled
+from sojourn.papers.paper import MeansTable, Paper, Real, Titled
 from sojourn.papers.queue_lb import analysis, claims, figures, published, scenarios, study
 
 _NETWORK = """\
@@ -161,7 +161,7 @@ PAPER = Paper(
         title="Choosing servers by queue length: IQLB and QTM, real runs",
         quick=study.REAL_QUICK,
         full=study.REAL_FULL,
-        comparison=Comparison(
+        means=MeansTable(
             part="iperf",
             factors=study.FACTORS,
             metrics=("throughput",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sojourn.papers.outcome import Outcome, records
-from sojourn.papers.paper import Comparison, Paper, Real, Titled
+from sojourn.papers.paper import MeansTable, Paper, Real, Titled
 from sojourn.papers.redopt_online import claims, figures, study
 
 _ABOUT = """\
@@ -74,7 +74,7 @@ PAPER = Paper(
         title="REDopt on-line, real runs",
         quick=study.REAL_QUICK,
         full=study.REAL_FULL,
-        comparison=Comparison(
+        means=MeansTable(
             part="courses",
             factors=("mechanism", "flows", "when"),
             metrics=("queue", "goodput", "udp_loss"),

@@ -12,7 +12,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sojourn.papers.comparison import REAL, ratio
 from sojourn.papers.outcome import Column, Outcome
 from sojourn.papers.paper import Drawn
 from sojourn.papers.rrda.claims import FIRST_SEED
@@ -27,6 +26,7 @@ from sojourn.papers.rrda.scenarios import (
     WINDOW,
 )
 from sojourn.papers.rrda.study import beaten, cost
+from sojourn.papers.side_by_side import REAL, ratio
 from sojourn.show import style
 
 _THROUGHPUT = "Throughput (Mbit/s)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sojourn.papers.outcome import Outcome, records
-from sojourn.papers.paper import Comparison, Paper, Real, Titled
+from sojourn.papers.paper import MeansTable, Paper, Real, Titled
 from sojourn.papers.rrda import claims, figures, study
 from sojourn.papers.rrda.engine import engine
 from sojourn.papers.rrda.scenarios import CLIENTS_CPU, READINGS, TIMEOUT
@@ -148,7 +148,7 @@ PAPER = Paper(
         title="Receive buffers that adapt: RRDA against buffers of one size, real runs",
         quick=study.REAL_QUICK,
         full=study.REAL_FULL,
-        comparison=Comparison(
+        means=MeansTable(
             part="experiments", factors=study.FACTORS, metrics=("exhaustion", "throughput")
         ),
         estimate=study.lasting,

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from sojourn.papers.comparison import REAL, SIMULATED
 from sojourn.papers.outcome import Outcome
 from sojourn.papers.paper import Drawn
+from sojourn.papers.side_by_side import REAL, SIMULATED
 from sojourn.papers.taildrop.study import TODAY, Setting
 from sojourn.papers.taildrop.variants import VARIANTS, World
 from sojourn.show.multipanel import Losses, Over, panels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sojourn.papers.outcome import Outcome
-from sojourn.papers.paper import Comparison, Paper, Real, Titled
+from sojourn.papers.paper import MeansTable, Paper, Real, Titled
 from sojourn.papers.taildrop import figures, study
 from sojourn.papers.taildrop.claims import FIRST_SEED, WITHDRAWN
 from sojourn.papers.taildrop.variants import VARIANTS
@@ -161,7 +161,7 @@ PAPER = Paper(
         title="Tail drop against RED under bulk traffic, real runs",
         quick=study.REAL_QUICK,
         full=study.REAL_FULL,
-        comparison=Comparison(
+        means=MeansTable(
             part="bulk",
             factors=("flows", "mechanism"),
             metrics=study.METRICS,

@@ -175,10 +175,10 @@ def means(
     )
 
 
-def comparison(outcome: Outcome) -> pd.DataFrame:
+def compared_means(outcome: Outcome) -> pd.DataFrame:
     """Returns the means that a real study compares: published (if known), simulated and real."""
     assert outcome.real is not None
-    how = outcome.real.comparison
+    how = outcome.real.means
     real, simulated = (outcome.columns[n].frames[how.part][how.frame] for n in (REAL, SIMULATED))
     found = means(real, simulated, how.factors, how.metrics)
     if how.paper is not None:
@@ -190,9 +190,9 @@ def comparison(outcome: Outcome) -> pd.DataFrame:
 
 
 def rows(outcome: Outcome) -> list[dict[str, str]]:
-    """Returns the means of `comparison` as texts with units."""
+    """Returns the means of `compared_means` as texts with units."""
     assert outcome.real is not None
-    how = outcome.real.comparison
+    how = outcome.real.means
 
     def shown(row: dict[Any, Any], column: str) -> str:
         metric = row.get("metric", how.metrics[0])
@@ -205,7 +205,7 @@ def rows(outcome: Outcome) -> list[dict[str, str]]:
             RATIO: f"{row[RATIO]:.2f}",
             RUNS: str(row[RUNS]),
         }
-        for row in comparison(outcome).to_dict("records")
+        for row in compared_means(outcome).to_dict("records")
     ]
 
 
