@@ -208,6 +208,25 @@ def test_long_pages_exist() -> None:
     assert {_id(page) for page in pages() if _tested(page)} >= LONG
 
 
+def _hidden(text: str) -> list[str]:
+    """Returns the lines outside blocks of code that MyST takes as comments, except markers."""
+    found, fence = [], ""
+    for line in text.splitlines():
+        if match := re.match(r"\s*(`{3,})", line):
+            fence = "" if fence and line.strip() == fence else fence or match[1]
+        elif not fence and re.match(r"\s*%(?! (?:test|figure|tables?): )", line):
+            found.append(line)
+    return found
+
+
+def test_no_sentence_is_a_comment() -> None:
+    """A line of prose that begins with `%`, such as a wrapped "5 %", would not be shown."""
+    text = "at least 5\n% of all\n\n% test: run\n```text\n% interval\n```\n"
+    assert _hidden(text) == ["% of all"]
+    found = {_id(page): _hidden(page.read_text(encoding="utf-8")) for page in pages()}
+    assert {page: lines for page, lines in found.items() if lines} == {}
+
+
 @pytest.mark.parametrize("page", [_page(p) for p in pages() if _tested(p)])
 def test_blocks_work(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
