@@ -168,6 +168,28 @@ def test_a_queue_drops_what_it_has_no_room_for(spaces: tuple[str, str], name: st
             until(lambda: not client.counters()["links"][0]["backlog_packets"])
 
 
+def test_a_new_rate_keeps_the_packets_of_red(spaces: tuple[str, str], name: str) -> None:
+    """As in Linux, RED drops its packets when it is changed itself, and only then."""
+    red = "red limit 100k min 50k max 90k avpkt 1000"
+    wanted = Wanted(spaces, Direction("64kbit", queue=red), FAST, name, tap=True)
+    with joined(wanted) as link:
+        one, two = (udp(*end) for end in zip(spaces, link.addresses, strict=True))
+        with one, two, running(link), control.Client(name) as client:
+            one.sendto(b"first", two.getsockname())
+            assert two.recv(100) == b"first"  # neighbours know each other now
+            for _ in range(30):
+                one.sendto(bytes(1000), two.getsockname())
+            until(lambda: client.counters()["links"][0]["backlog_packets"] >= 20)
+            client.set(name, rate="128kbit", netem="delay 1ms")
+            counters = client.counters()["links"][0]
+            assert counters["backlog_packets"] >= 10
+            assert not any(counters["dropped"].values())
+            client.set(name, queue=red)
+            counters = client.counters()["links"][0]
+            assert counters["backlog_packets"] == 0
+            assert counters["dropped"]["overflow"] >= 10
+
+
 def test_a_trace_of_capacity_is_followed(
     spaces: tuple[str, str], name: str, tmp_path: Path
 ) -> None:

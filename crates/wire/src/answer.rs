@@ -73,7 +73,12 @@ impl Wire {
             (old, Some(new)) => *old = new.clone(),
         }
         params.check()?;
-        self.net.set(self.now, id as u32, &params).map_err(|e| e.to_string())?;
+        if change.queue.is_some() || change.params.is_some() {
+            self.net.set(self.now, id as u32, &params).map_err(|e| e.to_string())?;
+        } else {
+            // RED and SFB drop their packets even if a change names their parameters anew.
+            self.net.set_wire(self.now, id as u32, &params);
+        }
         self.take_arrivals();
         self.plan.links[id].params = params;
         Ok(())

@@ -445,6 +445,15 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         debug_assert!(self.moving.is_empty(), "a packet was due before {at}");
     }
 
+    /// Gives a link new parameters at `now`, except its queue (see [`Link::set_wire`]).
+    pub fn set_wire(&mut self, now: Nanos, id: u32, params: &Params) {
+        self.with_port(now, id, false, |port, media, tap| {
+            port.set_wire(now, params, media, tap);
+        });
+        // The change may have moved the link's next event.
+        self.run(now, id);
+    }
+
     /// Gives a link and its queue new parameters at `now`.
     ///
     /// # Errors
