@@ -108,7 +108,7 @@ class LiveDirective(SphinxDirective):
     def still(self, name: str) -> nodes.paragraph:
         """Returns the text that replaces the figure in pages without scripts."""
         queues = [f"`{text}`" for _, text in self._sides()]
-        behind = f" behind {' and behind '.join(queues)}" if queues else ""
+        behind = f" with {' and with '.join(queues)}" if queues else ""
         link = guide("`sojourn play`", self.env.docname)
         return nodes.paragraph(
             "", "", *inline(f"The scenario `{name}`{behind}: "), link, nodes.Text(" runs it.")

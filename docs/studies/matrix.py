@@ -81,7 +81,7 @@ def main() -> None:
     parts = [
         table(matrix, "share of the rival, %", lambda e: f"{100 * e.values['share'].estimate:.0f}"),
         table(
-            matrix, "harm beyond CUBIC's own, points",
+            matrix, "harm beyond CUBIC's own, percentage points",
             lambda e: f"{round(100 * e.excess.interval.estimate)}",
         ),
         table(

@@ -74,8 +74,8 @@ def how(name: str, outcome: Any) -> str:
             )
         case "daqm":
             return (
-                f"Simulated as published: short flows 11 s, long flows 61 s, {size.seeds} seeds; "
-                f"as meant {size.meant_seeds} seeds, other readings {size.other_seeds}."
+                f"Simulated: {size.seeds} seeds as published (short flows 11 s, long flows 61 s), "
+                f"{size.meant_seeds} as meant, {size.other_seeds} in each other reading."
             )
         case "queue-lb":
             return f"Simulated: iperfs of {size.seconds:g} s, {size.seeds} seeds."
@@ -87,8 +87,8 @@ def how(name: str, outcome: Any) -> str:
             return f"Simulated: runs of {size.seconds:g} s, {size.seeds} seeds."
         case _:
             return (
-                f"Simulated: {size.writes} writes a run, {size.seeds} seeds a cell, "
-                f"{len({delay for *_, delay in size.cells})} delays."
+                f"Simulated: {size.writes} writes a run, {size.seeds} seeds for each combination "
+                f"of levels, {len({delay for *_, delay in size.cells})} delays."
             )
 
 

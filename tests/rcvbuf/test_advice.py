@@ -104,7 +104,7 @@ def test_those_that_are_gone_are_remembered_within_bounds() -> None:
     lines = tell(known, None)
     assert len(known.advice()) == 20
     assert len([line for line in lines if "rsyslogd" in line]) == SHOWN
-    assert f"and {20 - SHOWN} more sockets, which lost {1700 * (20 - SHOWN)} packets" in lines
+    assert f"{20 - SHOWN} more sockets lost {1700 * (20 - SHOWN)} packets to full buffers" in lines
 
 
 def test_the_size_advised_keeps_the_burst(tmp_path: Path) -> None:

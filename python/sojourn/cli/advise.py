@@ -66,7 +66,7 @@ def store(
             min=0.0,
             max=1.0,
             help="Share of reads among the requests, 0 to 1. By default the share in the "
-            "scenario's workload, or 0.5 without a workload.",
+            "scenario's workload, or 0.5 if the workload has no reads.",
         ),
     ] = None,
     unavailable: Annotated[
@@ -97,7 +97,7 @@ def store(
 
     All choices that meet the requirements are simulated with the scenario's links, loss and load,
     and with the same seeds. The recommended choice has the fewest copies among those that are not
-    significantly slower than the fastest.
+    clearly slower than the fastest.
     """
     from sojourn.tune.advise_store import AdviceError, Asked, advise
 
@@ -134,21 +134,21 @@ def show(advice: Advice, asked: Asked, name: str) -> None:
     also = [c for c in choices if c.best and c is not take]
     if also:
         typer.echo(
-            f"Not significantly slower in the {asked.by} than the fastest choice, with "
-            f"{asked.seeds} seeds: {take}; {'; '.join(map(str, also))}. {take} stores the fewest "
-            "copies of these choices."
+            f"Not clearly slower in the {asked.by} than the fastest choice, with {asked.seeds} "
+            f"seeds: {take}; {'; '.join(map(str, also))}. Of these, none stores fewer copies "
+            f"than {take}."
         )
     slower = [c for c in choices if not c.best]
     if slower:
         sure = max(c.p for c in slower)
         typer.echo(
-            f"All other choices are slower in the {asked.by}: p is at most {sure:.2g} "
-            "(Holm's correction)."
+            f"All other choices are significantly slower in the {asked.by}: p is at most "
+            f"{sure:.2g} (Holm's correction)."
         )
     share = f"{100 * advice.reads:.3g} % of the requests are reads"
     typer.echo(
-        f"{share}; this is an assumption, because the scenario has no workload. `--reads` sets "
-        "the share."
+        f"{share}; this is an assumption, because the scenario's workload has no reads. "
+        "`--reads` sets the share."
         if advice.assumed
         else f"{share}."
     )

@@ -18,7 +18,7 @@ COMMANDS = {
         "Find the best queue, or the best value of another setting, for a scenario.",
     ),
     "run": ("run", "Simulate a scenario once and show the results."),
-    "play": ("play", "Open a page that simulates a scenario at every change."),
+    "play": ("play", "Open a page that simulates a scenario after every change of a setting."),
     "new": ("new", "Write a commented scenario as a starting point."),
     "tc": ("deploy", "Print the commands that install a scenario's queue on an interface."),
     "report": ("report", "Make figures and an HTML page from a folder of results."),
@@ -99,7 +99,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # help without rich takes half the time, and can be searched
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit status: 0 success; 1 completed with a negative result; 2 error (see the "
-    "message); 70 internal error; 130 interrupted (finished results are kept).",
+    "message); 70 internal error; 130 interrupted (saved results are kept).",
 )
 
 

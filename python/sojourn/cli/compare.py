@@ -51,8 +51,8 @@ class Candidates:
         typer.Option(
             "--vary",
             metavar="KEY=A,B",
-            help="Compare these values of a key instead of queues, such as "
-            "store.replication=2,3. Repeat for all combinations of several keys. By "
+            help="Compare these values of a key, such as store.replication=2,3. Repeat for all "
+            "combinations of several keys. Queues are then compared only with --queues. By "
             "default, a store's consistency levels are compared.",
         ),
     ] = None

@@ -30,8 +30,8 @@ def tc(
             "-m",
             metavar="NODE",
             help="Node of the scenario that is your machine. By default the scenario's "
-            "deploy.machine, otherwise the node that sends on the bottleneck; at a terminal the "
-            "command asks.",
+            "deploy.machine; otherwise the command asks at a terminal, or takes the node that "
+            "sends on the bottleneck.",
         ),
     ] = None,
     interface: Annotated[

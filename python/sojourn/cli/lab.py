@@ -45,8 +45,8 @@ def run(
         typer.Option(
             "--engine",
             metavar="NAME",
-            help=f"Engine of the run: {engines.help_text(engines.LABORATORY)}. The kernel's links "
-            "consist of htb, the kernel's queue disciplines and netem.",
+            help=f"Engine of the run: {engines.help_text(engines.LABORATORY)}. The links of "
+            "`kernel` consist of htb, the kernel's queue disciplines and netem.",
         ),
     ] = engines.WIRE,
     journal: Annotated[

@@ -254,7 +254,7 @@ class Session:
         typer.Option(
             "--stale",
             metavar="TIME",
-            help="Age from which the report of a port's backlog is ignored.",
+            help="Age above which a port's backlog is ignored; the policy's period is added.",
         ),
     ] = "3s"
     state: Annotated[

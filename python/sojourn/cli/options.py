@@ -73,8 +73,8 @@ Smallest = Annotated[
         "--smallest",
         metavar="AMOUNT",
         help="The smallest difference of interest: a share of the value (5%) or an amount "
-        "(2ms). By default the scenario's question.smallest, otherwise the one of the "
-        "metric (`sojourn explain METRIC`).",
+        "(2ms). By default question.smallest for the scenario's metric question.by, otherwise "
+        "the metric's own difference (`sojourn explain METRIC`).",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
@@ -136,9 +136,9 @@ class FromTc:
         typer.Option(
             "--device",
             metavar="NAME[,NAME]",
-            help="Device in --tc whose queue is put on the bottleneck; required if --tc has "
-            "several devices. A second device is for the bottleneck's other direction. NAME:2 "
-            "is the second transmit queue of a device.",
+            help="Device in --tc whose queue is put on the bottleneck. By default the only device "
+            "with a queue, or a device and the ifb of its incoming packets. A second device is "
+            "for the bottleneck's other direction. NAME:2 is a device's second transmit queue.",
         ),
     ] = None
     var: Annotated[

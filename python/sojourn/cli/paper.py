@@ -32,11 +32,11 @@ def paper(
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", help="Make fewer and shorter runs, which takes minutes on two cores."
+            "--quick", help="Make fewer or shorter runs, which takes minutes on two cores."
         ),
     ] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Make runs of the paper's full length (default).")
+        bool, typer.Option("--full", help="Make all runs at full length (default).")
     ] = False,
     out: Annotated[
         Path | None,

@@ -41,7 +41,7 @@ def play(
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
 ) -> None:
-    """Open a page that simulates a scenario at every change.
+    """Open a page that simulates a scenario after every change of a setting.
 
     The simulation runs in the browser. The page is served to this machine only, until Ctrl-C. The
     page's address contains all settings: `sojourn play 'URL'` opens the same page on any machine.
@@ -87,8 +87,8 @@ def _start(what: str | None, settings: list[str]) -> tuple[Entry | None, str]:
         exits.fail("--set requires a FILE; an address has the values of its page")
     if address.is_packed(what):
         output.complain(
-            "warning: this address has the form of earlier versions, which the next version "
-            "will not open. Copy the new address of the page"
+            "warning: this address has an old form, which the next version of Sojourn will not "
+            "open. Copy the new address of the page"
         )
         scenario, state = address.unpacked(what)
         return entry(scenario, whole=True), address.fragment(state)

@@ -77,7 +77,7 @@ def rcvbuf(
             metavar="PORT",
             min=1,
             max=65_535,
-            help="Follow the process that owns this port. With --pid or --systemd, limit it to "
+            help="Follow the process that owns this port. With --pid or --systemd, follow only "
             "sockets on this port.",
         ),
     ] = None,
@@ -93,9 +93,8 @@ def rcvbuf(
         bool,
         typer.Option(
             "--all",
-            help="Watch every UDP socket of this machine, including containers, without "
-            f"changes. Unless --watch or --json is set, also export metrics (at {METRICS}, or at "
-            "the address of --metrics).",
+            help="Watch every UDP socket of this machine, including containers, and change none. "
+            f"Unless --watch or --json is set, --metrics is {METRICS} by default.",
         ),
     ] = False,
     policy: Annotated[
@@ -107,7 +106,7 @@ def rcvbuf(
         typer.Option(
             "--budget",
             metavar="SIZE",
-            help="Limit on the total size of all receive buffers, in addition to --share.",
+            help="Limit on the total size of the followed receive buffers, in addition to --share.",
         ),
     ] = None,
     share: Annotated[
@@ -117,9 +116,9 @@ def rcvbuf(
             metavar="SHARE",
             min=0.001,
             max=1.0,
-            help="Limit on the total size of all receive buffers, as a share of the least of: "
-            "available memory, available memory of the server's control group, and the kernel's "
-            "UDP limit.",
+            help="Limit on the total size of the followed receive buffers, as a share of the "
+            "least of: available memory, available memory of the server's control group, and the "
+            "kernel's UDP limit.",
         ),
     ] = 0.25,
     sockets: Annotated[

@@ -190,8 +190,8 @@ def contrast(
             "--baseline",
             metavar="LEVEL",
             help="Level with which the others are compared, such as codel. By default the first "
-            "level of the factor. Without --factor, the factor is the queue if it varies, "
-            "otherwise the first factor.",
+            "level of --factor, or without --factor that of the queue if the queue varies, "
+            "otherwise that of the first factor.",
         ),
     ] = None,
     metrics: Metrics = None,

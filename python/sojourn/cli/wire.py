@@ -313,7 +313,7 @@ def set_(
         typer.Option(
             "--wire",
             metavar="NAME",
-            help="Name of the wire; required if several wires have such a link.",
+            help="Name of the wire; required if several wires have a link with this name.",
         ),
     ] = None,
 ) -> None:

@@ -54,11 +54,11 @@ CONSISTENCY = {
     "all": "A request succeeds when all replicas have answered.",
 }
 COORDINATORS = {
-    "round-robin": "The client uses all nodes in turn.",
-    "dc-aware": "The client uses the nodes of its data centre in turn.",
-    "token-aware": "The client uses a replica of the record first, then all other nodes in turn.",
-    "token-dc-aware": "The client uses a replica in its data centre first, then the other nodes "
-    "there in turn.",
+    "round-robin": "The client uses all nodes that are up, in turn.",
+    "dc-aware": "The client uses the nodes of its data centre in turn; if all are down, any node.",
+    "token-aware": "The client uses the record's replicas in turn; if all are down, any node.",
+    "token-dc-aware": "The client uses the record's replicas in its data centre in turn; if all "
+    "are down, the policy is dc-aware.",
 }
 
 

@@ -34,17 +34,17 @@ WHY = {
         "in bursts."
     ),
     "tcp_ecn": (
-        "L4S counts each mark (Accurate ECN, RFC 9768). The flags AE, CWR and ECE of every "
-        "packet then form a counter, so ECE on all acknowledgements of a capture does not mean "
-        "congestion."
+        "L4S counts each mark (Accurate ECN, RFC 9768). After the handshake, "
+        "the flags AE, CWR and ECE form a counter, so ECE on all acknowledgements of a "
+        "capture does not mean congestion."
     ),
     "tcp_ecn_option": ("Without the AccECN option, a sender counts marks by three bits only."),
     "tcp_ecn_fallback": (
-        "A flow whose first SYN is lost continues without ECN, and is no longer an L4S flow."
+        "If fallback is on, a flow whose first SYN is lost continues without ECN and L4S."
     ),
     "congestion control": (
         "Only a scalable control may send ECT(1) (RFC 9331). A classic control in the L4S queue "
-        "reduces its window at every mark. dctcp is for private networks."
+        "reduces its window too much, because marks are frequent. dctcp is for private networks."
     ),
     "routes": "Attributes of a route override the machine's settings for connections over it.",
 }

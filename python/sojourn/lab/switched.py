@@ -269,7 +269,7 @@ class Switch(Part):
                 ("servers selected by round robin because a backlog was too old", made["by_turns"]),
                 ("packets beyond the controller's rate limit", counts["limited"]),
                 ("rules that the switch refused", counts["full"] + counts["errors"]),
-                ("packets to servers that the switch dropped", lost),
+                ("packets that the switch dropped at the servers' ports", lost),
             )
             if number > 0
         ]

@@ -100,7 +100,7 @@ class WireSource:
         time.sleep(0.02)
         if self._ask()["monotonic"] <= first["monotonic"]:
             raise BacklogError(
-                f"{self.text}: the wire's clock does not advance, so it carries no packets"
+                f"{self.text}: the wire's clock does not advance, so the wire carries no packets"
             )
         self.patience = WIRE_HURRY
 

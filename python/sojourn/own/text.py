@@ -139,7 +139,7 @@ def buffer_params(own: Own) -> Json:
     kinds = {word.kind for word in own.declaration.words if word.name in bounds}
     if kinds != {"size"} or not 0 < bounds["floor"] <= bounds["ceiling"] <= MOST_BUFFER:
         raise OwnError(
-            "`floor` and `ceiling` must be sizes above 0, such as 64kb, and `floor` the smaller one"
+            "`floor` and `ceiling` must be sizes above 0, such as 64kb; `floor` at most `ceiling`"
         )
     return {"name": "external", "spec": own.spec, **bounds}
 

@@ -140,7 +140,7 @@ def tell(seen: Seen, allowed: int | None) -> list[str]:
         lines += _tell(one)
     if len(found) > SHOWN:
         rest = sum(one.drops["buffer"] for one in found[SHOWN:])
-        lines.append(f"and {len(found) - SHOWN} more sockets, which lost {rest} packets")
+        lines.append(f"{len(found) - SHOWN} more sockets lost {rest} packets to full buffers")
     wanted = max((one.so_rcvbuf or 0 for one in found), default=0)
     if wanted:
         if allowed is not None and wanted > allowed:
@@ -149,7 +149,7 @@ def tell(seen: Seen, allowed: int | None) -> list[str]:
                 "buffers)"
             )
         lines.append(
-            "SO_RCVBUF is an option of the server. It takes memory only for waiting packets. "
+            "SO_RCVBUF is an option of the socket. A buffer takes memory only for waiting packets. "
             "The kernel doubles the value."
         )
     last = seen.last

@@ -265,8 +265,8 @@ def print_matrix(matrix: Coexistence, console: Console) -> None:
                 view.add_row(shown, rtt, *(Text(texts[rival, rtt, queue]) for queue in group))
             console.print(view)
     console.print(
-        f"Means of {matrix.seeds} runs with half of their simultaneous 95 % intervals. *: the "
-        "rival does more harm to the incumbent than the incumbent does to itself.",
+        f"Means of {matrix.seeds} runs ± half of their simultaneous 95 % intervals. *: the rival's "
+        "harm to the incumbent exceeds the incumbent's harm to itself by more than a tenth.",
         style="dim",
     )
 

@@ -480,9 +480,8 @@ def confidence(judgements: Sequence[Judgement]) -> str:
     span = low if low == high else f"{low} to {high}"
     return (
         f"In brackets: intervals over seeds of {span} % confidence. They are Holm-corrected, so "
-        "that all claims together err with a probability of at most 5 %. Among the quantities of "
-        "a claim they are Bonferroni-corrected, unless the claim holds: then all quantities must "
-        "be inside."
+        "that all claims together err with a probability of at most 5 %. Unless a claim holds, the "
+        "intervals of its quantities are also Bonferroni-corrected."
     )
 
 

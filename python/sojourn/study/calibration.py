@@ -76,14 +76,14 @@ def shape(plan: Json) -> Json:
         Unlike: if the plan has a property that no cell has, such as a second bottleneck.
     """
     if plan["media"]:
-        raise Unlike("no cell has a shared medium")
+        raise Unlike("no recorded scenario has a shared medium")
     numbers = plan["observe"]["bottleneck"]["links"]
     if len(numbers) != 1:
-        raise Unlike("no cell has a second bottleneck")
+        raise Unlike("no recorded scenario has a second bottleneck")
     links, line = plan["links"], plan["links"][numbers[0]]
     rate = line["params"]["rate"]
     if not isinstance(rate, int):
-        raise Unlike("no cell has a rate that varies")
+        raise Unlike("no recorded scenario has a rate that varies")
     groups: dict[str, Json] = {}
     trips: list[int] = []
     back = 1.0
@@ -97,18 +97,18 @@ def shape(plan: Json) -> Json:
                 _steady(link)
             impairments += [link["params"]["impairments"] for link in [line, *again]]
             if any(_impaired(link) for link in there if link is not line):
-                raise Unlike("no cell has impairments before or behind the bottleneck")
+                raise Unlike("no recorded scenario has impairments before or behind the bottleneck")
             if any(_rate(link) < FACTOR * rate for link in there if link is not line):
-                raise Unlike("no cell has a second bottleneck")
+                raise Unlike("no recorded scenario has a second bottleneck")
             back = min(back, *(_rate(link) / rate for link in again))
             trips.append(sum(link["params"]["delay"] for link in there + again))
         said = {"app": group["app"], "transport": group["transport"]}
         one = groups.setdefault(json.dumps(said, sort_keys=True), said | {"count": 0})
         one["count"] += group["count"] * len(group["pairs"])
     if not alike(min(trips), max(trips)):
-        raise Unlike("no cell has flows whose round-trip times differ by more than a factor of 2")
+        raise Unlike("no recorded scenario has round-trip times more than a factor of 2 apart")
     if any(one != impairments[0] for one in impairments):
-        raise Unlike("no cell has different impairments in the two directions")
+        raise Unlike("no recorded scenario has different impairments in the two directions")
     found = [groups[key] for key in sorted(groups)]
     return {
         "traffic": [group["app"] for group in found],
@@ -125,11 +125,11 @@ def shape(plan: Json) -> Json:
 
 def _steady(link: Json) -> None:
     if link["changes"] or link["ring"] or link["medium"] is not None:
-        raise Unlike("no cell has a link that changes, or a transmit ring")
+        raise Unlike("no recorded scenario has a link that changes, or a transmit ring")
     if "host" in link:
-        raise Unlike("no cell has a host with processing delays")
+        raise Unlike("no recorded scenario has a host with processing delays")
     if "cells" in link["params"]:
-        raise Unlike("no cell has a line with ATM or PTM cells")
+        raise Unlike("no recorded scenario has a line with ATM or PTM cells")
 
 
 def _impaired(link: Json) -> bool:
@@ -196,7 +196,7 @@ def _errors(metric: str, a: Json, b: Json) -> Iterator[float]:
     for key, what in _WHAT.items():
         cells = [cell for cell in cells if alike(cell["shape"][key], a[key])]
         if not cells:
-            raise Unlike(f"no cell has {what}")
+            raise Unlike(f"no recorded scenario has {what}")
     first, second = (
         {cell["scene"]: cell for cell in cells if alike(cell["shape"]["queue"], one["queue"])}
         for one in (a, b)
@@ -220,7 +220,7 @@ def calibration(found: Comparison, scenario: Scenario) -> Calibration:
         raise Unlike("only queues have been compared with Linux")
     metrics = list(recorded()["cells"][0]["means"]["sim"])
     if found.by not in metrics:
-        raise Unlike(f"the cells have only {listed(metrics)}")
+        raise Unlike(f"Linux was measured only by {listed(metrics)}")
     within: dict[str, float] = {}
     beyond: dict[str, float] = {}
     unknown: dict[str, str] = {}
@@ -230,7 +230,7 @@ def calibration(found: Comparison, scenario: Scenario) -> Calibration:
         try:
             errors = list(_errors(found.by, best, shape(scenario.with_queue(entry.choice).plan())))
             if not errors:
-                raise Unlike(f"no similar cell has both {found.entries[0].choice} and this queue")
+                raise Unlike(f"no recorded scenario has {found.entries[0].choice} and this queue")
         except Unlike as reason:
             unknown[entry.choice] = str(reason)
             continue
@@ -257,7 +257,7 @@ def description(found: Comparison, scenario: Scenario) -> str:
             text.append(f"{names[queue]}: {is_where} than the error of {most}")
     said = (
         f"Differences to {best} in {words(found.by)}, compared with the simulator's error in up "
-        f"to {known.cells} similar cells that Linux also ran: {'; '.join(text)}."
+        f"to {known.cells} similar scenarios that Linux also ran: {'; '.join(text)}."
     )
     if known.within:
         said += " Simulation cannot decide a difference that is not larger than the error."

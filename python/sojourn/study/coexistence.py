@@ -43,7 +43,7 @@ METRICS = (
 FACTORS = ("incumbent", "rival", "queue", "rtt")
 QUANTITIES = {
     "share": "share of the goodput that the rival obtains",
-    "harm": "share of its solo goodput that the incumbent loses",
+    "harm": "share of the incumbent's solo goodput that it loses to the rival",
     "incumbent_delay": "mean one-way delay of the incumbent in addition to propagation, s",
     "rival_delay": "mean one-way delay of the rival in addition to propagation, s",
     "marks": "share of packets that the queue marked",

@@ -221,7 +221,7 @@ class Stopping:
             quantities.value(x, self.units.get(one.metric, ""), one.metric)
             for x in (one.half_width, one.wanted)
         )
-        skewed = "" if one.reached or one.half_width > one.wanted else ", too skewed for this few"
+        skewed = "" if one.reached or one.half_width > one.wanted else ", skewed: too few seeds"
         return f"± {half} of ± {wanted}{f' ({of})' if of else ''}{skewed}"
 
     def as_dict(self) -> dict[str, Any]:

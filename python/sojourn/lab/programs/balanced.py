@@ -157,7 +157,7 @@ def find(plan: Mapping[str, Any]) -> Balanced | None:
     apps = {plan["groups"][n]["app"]["name"] for n in found.groups}
     for app in APART:
         if {"bulk", app} <= apps:
-            has = f"iperf3 needs one server for all connections; {app} gets one for each"
+            has = f"iperf3 needs one server for all connections; {app} gets one for each connection"
             problems.append(Problem(found.name, f"bulk together with {app}", has))
     if problems:
         raise NotPossible(problems)

@@ -105,7 +105,7 @@ def measure(
         except Unavailable:
             raise
         except Exception as error:
-            raise LabError(f"the store refused a request: {error}") from error
+            raise LabError(f"a request to the store failed: {error}") from error
         nodes = {host["address"]: host["address"] for host in client.hosts({})["hosts"]}
     about = {"coordinated": answer["coordinated"], "checked": [checked], "nodes": nodes}
     rows = [json.loads(line) for line in log.getvalue().splitlines()]

@@ -183,8 +183,8 @@ def repeat_section(results: Results, commands: Sequence[str]) -> Section:
         "Repetition",
         [
             Text(
-                "Equal scenario, seed and engine give the same packets at the same times: a "
-                "repeated run must have the same trace hash."
+                "Simulated runs with equal scenario, seed and engine have the same packets at the "
+                "same times, and thus the same trace hash."
             ),
             Code("\n".join(commands)),
             Facts(facts),

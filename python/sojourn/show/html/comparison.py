@@ -99,12 +99,12 @@ def _ranking(c: Comparison) -> list[Block]:
     out = [at for at, e in enumerate(entries) if not e.feasible]
     noun = c.noun
     text = (
-        f"{noun.capitalize()}s were run with the same seeds, so with the same arrivals, and are "
-        "compared pair by pair. The intervals of all differences are simultaneous (Bonferroni). "
+        f"{noun.capitalize()}s were run with the same seeds and are compared pair by pair. The "
+        "intervals of all differences are simultaneous (Bonferroni). "
         f"One {noun} is better than another if the whole interval is beyond the smallest "
         f"difference of interest, {interest_text(c.by, c.interest)}. It is as good if the whole "
-        f"interval is within it. Otherwise the pair is not decided. {noun.capitalize()}s that "
-        "share a letter do not differ significantly."
+        "interval is within this difference. Otherwise the pair is not decided. "
+        f"{noun.capitalize()}s that share a letter do not differ significantly."
     )
     return [
         Table(heads, rows, f"By {words(c.by)}, best first", out),
