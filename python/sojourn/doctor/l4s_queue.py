@@ -195,7 +195,7 @@ def _pacing(facts: Facts) -> Iterator[Finding]:
     elif any(q["kind"] == "fq" for q in facts.egress):
         yield _found(name, "yes", "fq paces this machine's packets")
     else:
-        text = "no fq: a sender needs fq, a forwarding machine does not"
+        text = "no fq: a sender should use fq, a forwarding machine need not"
         yield _found(name, "no", text, f"sudo tc qdisc replace dev {facts.name} root fq")
 
 

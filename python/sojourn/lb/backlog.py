@@ -161,8 +161,8 @@ class NetlinkSource:
             raise BacklogError(
                 f"{self.text}: a program sends to {self.interface} through a packet socket, as "
                 "Open vSwitch's user-space datapath does. All ports of the program share one "
-                "socket, whose buffer fills first: the queue of the interface then has only "
-                "about 93 packets of the real backlog, and no drops. Shape each link on the "
+                "socket, whose buffer fills first: the queue of the interface then holds at "
+                "most about 93 full packets, and drops none. Shape each link on the "
                 "server's side with its own `sojourn wire run`, and read these links in the "
                 "order of the servers: --backlog wire:NAME1:LINK1 --backlog wire:NAME2:LINK2"
             )

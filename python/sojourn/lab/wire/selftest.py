@@ -91,7 +91,7 @@ class Report:
         if self.believed is None:
             first = next(trial for trial in self.trials if trial.rate is not None)
             why = "; ".join(first.violations) or "TCP did not fill the link"
-            return f"Runs are not valid at any rate, not even {bits(first.rate or 0)}: {why}"
+            return f"Runs are not valid even at the lowest rate, {bits(first.rate or 0)}: {why}"
         above = [trial for trial in self.trials if (trial.rate or 0) > self.believed]
         head = f"Runs are valid up to {bits(self.believed)}."
         if not above:
