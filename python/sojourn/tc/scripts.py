@@ -14,8 +14,9 @@ from sojourn import _core
 from sojourn.tc import iptables, nft
 from sojourn.tc.commands import PRINTS, Table, object_of
 from sojourn.tc.model import Place, Reading, Refused
+from sojourn.tc.shell.nodes import List
 from sojourn.tc.shell.run import WHICH_IS, Run, Shell
-from sojourn.tc.shell.syntax import List, ShellSyntaxError, parse
+from sojourn.tc.shell.syntax import ShellSyntaxError, parse
 from sojourn.tc.shell.values import TooMuch
 
 FAULTS = 100

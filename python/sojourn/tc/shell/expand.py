@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sojourn.tc.shell import arithmetic, patterns
-from sojourn.tc.shell.syntax import (
+from sojourn.tc.shell.nodes import (
     LENGTH,
     Arithmetic,
     List,

@@ -13,8 +13,7 @@ from sojourn.tc.shell import builtins, syntax
 from sojourn.tc.shell.arithmetic import BadArithmetic
 from sojourn.tc.shell.conditions import BadTest, holds
 from sojourn.tc.shell.expand import Expander
-from sojourn.tc.shell.patterns import fits
-from sojourn.tc.shell.syntax import (
+from sojourn.tc.shell.nodes import (
     Case,
     Command,
     CountedFor,
@@ -32,6 +31,7 @@ from sojourn.tc.shell.syntax import (
     While,
     Word,
 )
+from sojourn.tc.shell.patterns import fits
 from sojourn.tc.shell.values import (
     LENGTH,
     Exit,
