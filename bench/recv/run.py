@@ -49,7 +49,6 @@ def ours(name: str, policy: str, kernel: int = 4 * MB) -> Peer:
 
 
 #: UDT and SRT with 64 MB can use 128 MB: their own buffer and the kernel's.
-#: The policy `static 12 MB` has less than a tenth of this.
 PEERS = (
     Peer("UDT, default", "udt"),
     Peer("UDT, 64 MB", "udt", (f"buffer={64 * MB}",), (f"buffer={64 * MB}",)),

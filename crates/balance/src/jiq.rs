@@ -62,7 +62,7 @@ impl Policy for Jiq {
 
     fn choose(&mut self, Request { servers, draws, .. }: Request<'_, Connections>) -> Option<Pick> {
         while let Some(server) = self.idle.pop_front() {
-            // A server that was chosen at random in the meantime is no longer idle.
+            // The server may have received a flow since its report.
             if servers.get(server).is_some_and(|seen| seen.open == 0) {
                 return Some((server, Reason::Idle));
             }

@@ -234,7 +234,7 @@ pub struct Bbr {
 impl Bbr {
     /// Returns the control of a new connection.
     pub fn new(params: Params, window: &Window) -> Self {
-        // Before the first round-trip time, the initial window is spread over a millisecond.
+        // Before the first sample, the round-trip time counts as a millisecond.
         let pacing = gained(window.cwnd.saturating_mul(1000), HIGH_GAIN);
         Self {
             params,

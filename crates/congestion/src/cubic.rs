@@ -203,14 +203,14 @@ impl Real {
         }
         if self.params.reno_friendly {
             let beta = self.params.beta;
-            // Section 4.3: once the estimate reaches the window before the last reduction, it grows
-            // with Reno's slope.
+            // Section 4.3: from the window before the last reduction on, the estimate grows with
+            // Reno's slope. Linux omits this.
             let passed = self.w_est >= self.cwnd_prior && !self.is_linux();
             let alpha = if passed { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
             self.w_est += alpha * segments / cwnd;
             if self.is_linux() {
-                // Linux spreads the growth over a round trip, and limits it to half a segment per
-                // segment.
+                // Linux spreads the growth over a round trip, and limits it to half a segment for
+                // each acknowledged segment.
                 grown = grown.max((self.w_est - cwnd) / cwnd * segments).min(segments / 2.0);
             } else if self.w_cubic(elapsed) < self.w_est {
                 grown = (self.w_est - cwnd).clamp(0.0, segments);

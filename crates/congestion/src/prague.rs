@@ -191,7 +191,7 @@ impl Prague {
         if srtt == 0 {
             return;
         }
-        // In slow start each acknowledged segment releases two segments.
+        // In slow start below half of ssthresh, the rate is doubled.
         let gain = if window.cwnd < window.ssthresh / 2 { 2 } else { 1 };
         let rate =
             u128::from(window.cwnd.min(MAX_WINDOW)) * u128::from(gain * SECOND) / u128::from(srtt);
@@ -240,7 +240,7 @@ impl Control for Prague {
     }
 
     fn super_packet(&self) -> SuperPacket {
-        // A super-packet lasts a quarter of a millisecond (`prague_burst_shift`).
+        // About a quarter of a millisecond (`prague_burst_shift`), but at least one segment.
         SuperPacket { shift: 12, least: 1, larger_nearby: false }
     }
 

@@ -23,8 +23,8 @@ impl Moments {
     pub fn add(&mut self, value: u64) {
         self.count += 1;
         self.sum += u128::from(value);
-        // Outside the stated range the sum of squares wraps around. Then only the deviation is
-        // wrong, not the mean.
+        // Outside the range that `Moments` states, the sum of squares wraps around. Then only
+        // variance and deviation are wrong.
         self.squares = self.squares.wrapping_add(u128::from(value) * u128::from(value));
         self.least = self.least.min(value);
         self.greatest = self.greatest.max(value);

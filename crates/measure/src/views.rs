@@ -138,9 +138,9 @@ pub const VIEWS: &[View] = views! {
     "compare.group" if "fct_mean" { "fct_mean" "fct_p95" }
     "compare.group" if "responsiveness_08" { "responsiveness_08" "probe_added" }
     "compare.series" { "last_sojourn" "throughput" }
-    // The first metric of each view is the one that the users of the group notice first. A group
-    // belongs to the first kind that fits. By default, `compare` uses the first kind that a
-    // scenario contains.
+    // A group belongs to the first line whose condition (`if`) names one of its metrics. The users
+    // of the group notice the first metric of the line first. To choose its default metric,
+    // `compare` searches the lines in this order.
     "felt" if "mos" { "mos" "delay_p99" }
     "felt" if "page_mean" { "page_p95" }
     "felt" if "fct_mean" { "fct_p95" }

@@ -88,7 +88,7 @@ impl Deadlines {
         if self.entries.len() < entities as usize {
             self.entries.resize(entities as usize, IDLE);
             self.heap.grow(entities);
-            // Entities are added one by one, so the number of slots at least doubles.
+            // Entities are added one by one, so each rebuild at least doubles the number of slots.
             if slots_for(entities) > 2 * self.slots.len() {
                 self.rebuild(slots_for(entities), self.width);
             }

@@ -140,7 +140,7 @@ impl Heap {
     #[inline]
     fn sink(&mut self, mut place: usize, key: Key) {
         while let Some(&Group([a, b, c, d])) = self.groups.get(place - 2) {
-            // A branch on which child is least would often be mispredicted, so the minimum is
+            // Branches that compare the children would often be mispredicted, so the minimum is
             // selected in two rounds that need no branch.
             let (left, left_at) = if b < a { (b, 1) } else { (a, 0) };
             let (right, right_at) = if d < c { (d, 3) } else { (c, 2) };

@@ -59,8 +59,7 @@ pub(crate) fn observe_queues<'py>(
     }
     let made = py.detach(|| {
         let mut seen: Vec<(usize, Sighting)> = records.iter().map(decode).collect();
-        // Entries of one place are in order of time. At equal times, a packet's arrival precedes
-        // departures.
+        // Sort by time; at equal times, arrivals precede departures.
         seen.sort_by_key(|(_, sighting)| (sighting.at, sighting.leaves));
         for (queue, sighting) in seen {
             if sighting.at < end {

@@ -343,9 +343,9 @@ impl State {
             self.ok_to_drop(constants, counters, now, head.as_ref(), source.backlog());
         }
         self.dropping = true;
-        // If the next drop of the last dropping state was due less than 16 intervals ago, and its
-        // count has grown by more than 1, resume at its drop rate. Otherwise start at one drop per
-        // interval.
+        // If the next drop of the last dropping state was due less than 16 intervals ago, and the
+        // count grew by more than 1 in that state, the count begins at this growth. Otherwise it
+        // begins at 1: one drop per interval.
         let delta = self.count.wrapping_sub(self.lastcount);
         let since = now.wrapping_sub(self.drop_next);
         if delta > 1 && after(constants.interval.wrapping_mul(16), since) {

@@ -430,7 +430,7 @@ fn sweep(folder: &OwnedFd) -> io::Result<()> {
             continue;
         }
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::RDONLY | OFlags::CLOEXEC;
-        // A file that cannot be opened or locked belongs to a running server.
+        // A file that cannot be locked belongs to a running server.
         let Ok(file) = rustix::fs::openat(folder, &name, flags, Mode::empty()) else { continue };
         if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
             let _ = rustix::fs::unlinkat(folder, &name, AtFlags::empty());

@@ -573,8 +573,8 @@ impl Server {
         c.processed += 1;
         let (idle, announced, charged) = (c.held == 0, c.announced, c.charged);
         self.ask_finish(id);
-        // Answer if the client waits for this message, or if it will soon reach its limit and the
-        // limit can be raised considerably.
+        // Answer if the buffer has no more data of the client, or if the client will soon reach its
+        // limit and the limit can be raised considerably.
         let most = self.buffer.potential().min(self.limits.client);
         let short = announced.saturating_sub(charged) < most / 4;
         if idle || short && self.limit(id).saturating_sub(announced) >= most / 8 {

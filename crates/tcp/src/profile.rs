@@ -114,7 +114,7 @@ pub const RFC: Profile = Profile {
         min_rto: SECOND,                        // RFC 6298, (2.4)
         initial_rto: SECOND,                    // RFC 6298, (2.1)
         max_rto: 60 * SECOND,                   // RFC 6298, (2.5): at least 60 s
-        syn_retries: 6,                         // RFC 1122, 4.2.3.5: at least three minutes
+        syn_retries: 6,                         // two minutes; RFC 1122, 4.2.3.5, asks for three
         retries: 15,                            // RFC 1122, 4.2.3.5: at least 100 s
         delayed_ack: 2,                         // RFC 5681, section 4.2
         delayed_ack_timeout: 200 * MILLISECOND, // RFC 1122 allows up to 500 ms; 200 ms is usual

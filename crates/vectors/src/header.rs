@@ -110,7 +110,7 @@ fn dated(words: String, linux: Option<Linux>) -> String {
 fn is_called(params: &Params, discipline: &str) -> bool {
     match params {
         Params::Fifo(_) => discipline == "fifo",
-        // A CAKE with only one queue is equivalent to COBALT.
+        // CAKE with one queue and without a shaper is equivalent to COBALT.
         Params::Cake(cake) if discipline == "cobalt_queue" => {
             (cake.bandwidth, cake.diffserv, cake.isolation)
                 == (None, Diffserv::Besteffort, Isolation::Flowblind)

@@ -4,7 +4,7 @@
 /// with zero.
 pub fn sum(bytes: &[u8]) -> u64 {
     // The ones' complement sum does not depend on the word size, as long as each byte keeps its
-    // place in a 16-bit word. Therefore 64 bits are added at a time, as two halves.
+    // place in a 16-bit word. Therefore 64 bits are added at a time, as two 32-bit words.
     let mut total = 0u64;
     let mut chunks = bytes.chunks_exact(8);
     for chunk in &mut chunks {

@@ -331,7 +331,7 @@ impl Bbr3 {
             ignore_before: 0,
             restarted: false,
             aggregation: Aggregation::default(),
-            // Before the first round-trip time, the initial window is spread over a millisecond.
+            // Before the first sample, the round-trip time counts as a millisecond.
             pacing: path::gained(window.cwnd.saturating_mul(1000), STARTUP_GAIN, UNIT),
             pacing_from_rtt: false,
             initial_cwnd: window.cwnd,

@@ -76,8 +76,8 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
                 self.book(now - 1, id, role);
                 continue;
             }
-            // As with events, each arrival has a call, since a discipline's state is as of its last
-            // call.
+            // Advance the link to each arrival, as the events do: the state of a discipline is that
+            // of its last call.
             while let at = self.hops[id as usize].port.link().next_arrival()
                 && at < now
             {

@@ -271,7 +271,7 @@ impl Params {
         if self.rate() == 0 {
             return frames;
         }
-        // The kernel computes the product in 64 bits and compares the low 32 bits.
+        // The kernel computes in 64 bits, and compares the low 32 bits of the quotient.
         let four_trips = self.rate().wrapping_mul(self.rtt_us.into()) / 250_000;
         (four_trips as u32).max(4 << 20).min(frames)
     }

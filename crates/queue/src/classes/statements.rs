@@ -116,7 +116,7 @@ impl<'a> Statement<'a> {
             };
         }
         let words = all.get(n..).unwrap_or_default().to_vec();
-        // `handle` and the number may also follow the discipline's name.
+        // `handle N` may also follow the discipline's name.
         if object.text != "filter" && handle.is_none() {
             let own = words.iter().position(|word| word.text == "handle");
             let name = own.and_then(|at| words.get(at + 1)).and_then(|word| Name::read(word.text));

@@ -215,7 +215,7 @@ mod tests {
             let second = |x: f64| 2.0 * k2 + 6.0 * k3 * x;
             let values: [f64; VALUES] = std::array::from_fn(|n| value(from + n as f64 * step));
             let [r1, r2, r3]: [f64; 3] = derivatives(values, step);
-            // The first derivative is the mean slope over one step. Simpson's rule gives it
+            // The first derivative is the mean slope of the first step. Simpson's rule gives it
             // exactly, since the slope of a cubic is quadratic.
             let slope = |x: f64| k1 + x * (2.0 * k2 + x * 3.0 * k3);
             let simpson = (slope(from) + 4.0 * slope(from + step / 2.0) + slope(from + step)) / 6.0;

@@ -247,8 +247,8 @@ impl<P: Packet> DualPi2<P> {
             Class::Classic => self.state.classic(&self.constants, is_capable, draws),
             Class::L4s => {
                 match self.state.scalable(&self.constants, self.params.drop_on_overload, draws) {
-                    // The packet is L4S by its class and cannot be marked. Under overload it passes
-                    // unmarked.
+                    // A packet that is L4S only by its class cannot be marked. It is dropped; under
+                    // overload it passes unmarked.
                     Verdict::Mark if !is_capable && !self.state.is_overloaded(&self.constants) => {
                         Verdict::Drop
                     }

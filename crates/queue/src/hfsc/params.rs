@@ -54,7 +54,7 @@ impl Curve {
                     parse_time(&with_unit(Kind::Time, value.text)).map(|span| span / MICROSECOND)
                 }
                 "umax" => parse_size(value.text),
-                // A rate of 0 is allowed: no service is guaranteed at first.
+                // A rate of 0 is allowed, for a part of the curve without service.
                 _ if value.text.trim_end_matches(char::is_alphabetic) == "0" => Ok(0),
                 _ => parse_rate(&with_unit(Kind::Rate, value.text)).map(|rate| rate.bits() / 8),
             };

@@ -193,7 +193,7 @@ impl<P: Packet> Sfb<P> {
             let age = (tick - self.state.token_time).min(10 * hz);
             let tokens = age * u64::from(penalty_rate) / hz;
             self.state.tokens_avail = tokens.min(u64::from(penalty_burst)) as u32;
-            // An attempt without tokens restarts the wait.
+            // The wait restarts even if it was too short for a token.
             self.state.token_time = tick;
             if self.state.tokens_avail == 0 {
                 return false;

@@ -123,7 +123,7 @@ impl Core {
         }
         let strange = self.look();
         if strange && self.settings.target.who != Who::Everybody {
-            // The server has a new worker or has restarted, so search soon.
+            // The server may have a new worker or have restarted, so search soon.
             self.search_at = self.search_at.min(now + SOON);
         }
         self.decide(now);
@@ -263,7 +263,7 @@ impl Core {
                 self.strangers.insert(inode);
                 continue;
             }
-            // A socket on an ephemeral port belongs to a client, and is usually short-lived.
+            // Sockets on ephemeral ports are usually short-lived: follow them after another search.
             let passing = port.is_none() && is_ephemeral(reading.local.port(), self.ephemeral);
             if passing && !fresh.contains(&inode) {
                 self.fresh.insert(inode);

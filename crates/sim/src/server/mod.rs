@@ -319,8 +319,8 @@ impl<'a> Server<'a> {
         server.peaks.0 = server.sizes;
         server.set_memory();
         for slot in 0..server.slots.len() as u32 {
-            // Each slot begins at a random time: within the first time between bursts of an open
-            // load, or within 10 ms of a closed load.
+            // Each slot begins at a random time: in an open load within the first time between
+            // bursts, in a closed load within the first 10 ms.
             let spread = server.gap(slot).unwrap_or(10_000_000).max(1);
             let start = server.slots[slot as usize].draws.below(spread);
             server.at(start, What::Send { slot });

@@ -172,8 +172,8 @@ impl Stream {
             return None;
         }
         if len < mss && must_fill {
-            // RFC 9293, 3.8.6.2.1, (3): a segment of less than half the largest window waits for
-            // more window.
+            // RFC 9293, 3.8.6.2.1, (3): if the window limits a segment to less than half of the
+            // largest window, the segment waits.
             let fills = joins && self.memory.is_some() && !self.nagle;
             let is_edge = fills && len == space.usable();
             if len < waiting && !is_edge && len < u64::from(space.max_window) / 2 {
