@@ -22,7 +22,7 @@ rate = "100mbit"
 netem = "delay 25ms"
 queue = "pfifo limit 10000p"
 """
-# The findings were written before the first run, with their metric, cells and region.
+# The claims were written before the first run, with metric, factor levels and region.
 CLAIMS = [
     Ratio(
         id="root",

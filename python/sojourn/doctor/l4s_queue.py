@@ -260,7 +260,7 @@ def _slower(facts: Facts, kind: str, rate: int) -> str:
         major = top.partition(":")[0]
         return f"sudo tc class replace {device} parent {major}: classid {top} htb rate {at}"
     if kind == "tbf":
-        burst = max(2 * FRAME, rate // 8000)  # at least 1 ms, since the kernel's timer may be late
+        burst = max(2 * FRAME, rate // 8000)  # 1 ms of data or more: the kernel's timer may be late
         return f"sudo tc qdisc replace {device} root tbf rate {at} burst {burst}b latency 50ms"
     if kind == "cake":
         return f"sudo tc qdisc change {device} root cake bandwidth {at}"

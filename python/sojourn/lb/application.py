@@ -594,7 +594,7 @@ class LoadBalancer(OSKenApp):
             flow.counted = False
             took = None
             if flow.began is not None and flow.proved:
-                # The duration of the flow ended when the idle timeout began.
+                # The flow ended when its idle timeout began.
                 took = time.monotonic_ns() - flow.began - self.service.idle * 10**9
             self.director.finished(number, took)
         if not flow.proved:

@@ -204,7 +204,7 @@ class Rows:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._state: tuple[int, int, int] | None = None
-        # Row group, first row and number of rows of each part.
+        # Parts of each run, by key: row group, first row and number of rows.
         self._places: dict[str, list[tuple[int, int, int]]] = {}
         self._group: tuple[int, Sequence[str] | None, pa.Table] | None = None
 

@@ -134,7 +134,7 @@ class Journal:
             yield self._read(folder)
         finally:
             with suppress(OSError):
-                # `rmdir` only removes an empty folder. A process that waits for the lock of a
+                # `rmdir` removes only an empty folder. A process that waits for the lock of a
                 # removed folder creates it again.
                 self.folder.rmdir()
             os.close(folder)

@@ -34,7 +34,7 @@ Cells = list[tuple[Factors, "Scenario"]]
 DROP_RATES = (0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
 PAYLOADS = (50, 200, 600, 1400, 1750)
 SWEEP_LOADS = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.6, 2.0)
-#: Levels of the sweeps of figures 13 and 14: rates of a client in kbit/s, by flow.
+#: Levels of the sweeps of figures 13 and 14: rates of a client in kbit/s, by kind of flow.
 RATES = {
     "http": (5, 100, 400, 800, 1200, 1500, 2000, 3000, 4000, 5000),
     "ftp": (50, 500, 1000, 2000, 5000, 10_000),
@@ -325,8 +325,8 @@ def quirk_names() -> tuple[str, ...]:
     return tuple(meaning["name"] for meaning in word["of"])
 
 
-#: Simulated times in which the clock of the published code's host may have advanced by 10 ms. The
-#: main reading assumes 10 ms.
+#: Simulated time in which the clock of the published code's host advances by 10 ms: alternatives to
+#: the 10 ms of the main reading.
 WALL_PERIODS = ("1ms", "100ms", SLOW_CLOCK)
 
 

@@ -104,8 +104,8 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-# The study with Open vSwitch, the controller and real hosts. It has fewer rounds than the paper,
-# because each round takes wall-clock time.
+# The study with Open vSwitch, the controller, and network namespaces as hosts. It has fewer rounds
+# than the paper, because each round takes wall-clock time.
 
 
 def _real_remarks(outcome: Outcome) -> list[str]:

@@ -105,7 +105,7 @@ CLIENTS_CPU = 0.5
 CLIENTS = (5, 10, 15, 20, 25, 30, 35)
 #: Number of clients above which the paper's static buffer is exhausted.
 KNEE = 15
-#: Sizes of static buffers in bytes; 131 KB is Linux's default, 12 MB is the default of UDT's code.
+#: Sizes of static buffers in bytes; 12 MB is the default of UDT's code.
 SIZES = {
     "100 KB": 100 << 10,
     "131 KB": 131_072,
