@@ -65,8 +65,8 @@ pub fn run(words: &[OsString]) -> Outcome<()> {
 }
 
 fn files(read: &[&OsString], write: &[&OsString]) -> Outcome<()> {
-    // The access rights of Landlock's first version must be available; those of later versions are
-    // denied where the kernel supports them.
+    // The kernel must be able to restrict the access rights of Landlock's first version. Those of
+    // later versions are restricted if the kernel supports them.
     let best = ABI::V6;
     let rules = at(
         "confine",

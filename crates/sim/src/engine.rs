@@ -100,7 +100,7 @@ impl<'a> Engine<'a> {
         plan.check_simulated()?;
         let mut world = World::new(plan, seed, options);
         let apps = apps(&mut world)?;
-        // The plan's own applications may use new paths during the run, and a new path ends fusing.
+        // The applications in `plan.apps` may use new paths in the run, and a new path ends fusing.
         if plan.apps.is_empty() {
             world.net.fuse(plan);
         }

@@ -353,8 +353,8 @@ impl Connection {
         } else if self.state == State::SynReceived {
             self.syn_due = true;
         } else {
-            // The handshake's ACK was lost, or the SYN is a stray one; both are acknowledged (RFC
-            // 5961).
+            // A SYN-ACK that the peer repeats after a lost ACK, or a stray SYN: both are
+            // acknowledged (RFC 5961).
             self.receiver.ack_now = true;
         }
     }

@@ -25,7 +25,7 @@ from sojourn.tune.redopt import (
 #: Factor of the average queue in the state of `red` with a `weight`; the average is a fixed-point
 #: number.
 _FRACTION = 1 << 24
-#: Maximum distance of the mean average queue from the middle, as a share of the middle.
+#: Maximum distance of the mean average queue from the middle of the ramp, as a share of the middle.
 MEAN_WITHIN = 0.10
 #: Limit of the standard deviation of the average queue, as a share of the ramp's width.
 DEVIATION_BELOW = 1 / 8

@@ -397,7 +397,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     ) -> R {
         let mut tap = Tap { at, backlog: &mut self.backlog, ledger: &mut self.ledger, observer };
         let result = call(&mut self.queue, &mut self.draws, &mut tap);
-        // Most disciplines have no periodic task; a discipline with one always has a time for it.
+        // Most disciplines have no periodic task: do not ask them for its next time.
         if self.timer != NEVER {
             self.timer = self.queue.next_timer().unwrap_or(NEVER);
         }

@@ -300,8 +300,8 @@ impl Plan {
         let observe = &self.observe;
         let Some(samples) = duration.checked_div(observe.series_interval) else { return };
         let instants = samples + 1;
-        // A generous estimate: 15 values for each shown link and the bottleneck, and 10 for each
-        // group.
+        // A generous estimate for an instant: 15 values for each shown link and the bottleneck, and
+        // 10 for each group.
         let shown = self.shown_links().len() as u64 + 1;
         let values = instants.saturating_mul(15 * shown + 10 * self.groups.len() as u64);
         let rows = instants.saturating_mul(2 * self.flow_count());
