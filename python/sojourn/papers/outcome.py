@@ -235,7 +235,7 @@ class Outcome:
             "real": dict(self.about),
             "wall_clock": None if self.wall_clock is None else asdict(self.wall_clock),
             "means": compared,
-            # Deprecated name of the key.
+            # Deprecated name of `means`.
             "beside": compared,
             **with_former_key({"violations": violations}),
             **self.real.facts(self),

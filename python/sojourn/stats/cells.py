@@ -96,7 +96,7 @@ def by_seed(frame: pd.DataFrame, metric: str, cell: Cell) -> pd.Series[float]:
     """
     column(frame, metric, "metric")
     rows = frame[["seed", metric]][_rows(frame, cell)]
-    if rows["seed"].is_unique:  # a faster way for cells with one run for each seed
+    if rows["seed"].is_unique:  # a faster way if each seed has one run
         return rows.set_index("seed")[metric].astype(float).sort_index()
     grouped = rows.groupby("seed", sort=True)[metric]
     mean = grouped.mean().astype(float)

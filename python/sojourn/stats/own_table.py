@@ -44,7 +44,7 @@ def support(claim: Claim, published: Mapping[str, pd.DataFrame]) -> Support:
             return Support(None, "no numbers published")
         try:
             components = part.components(frame)
-        except ClaimError:  # the paper has no such cell
+        except ClaimError:  # the paper has no value for these levels
             return Support(None, "no numbers published")
         for component in components:
             value, region = component.point(), part.as_published or component.region

@@ -126,7 +126,7 @@ class Manifest:
             )
         mine = {json.dumps(c["factors"], sort_keys=True) for c in self.cells}
         rest = [c for c in old.cells if json.dumps(c["factors"], sort_keys=True) not in mine]
-        # Cells of the folder come first, in their order, then new cells.
+        # The folder's combinations of levels come first, in their order, then the new ones.
         order = {json.dumps(c["factors"], sort_keys=True): i for i, c in enumerate(old.cells)}
         self.cells = sorted(
             self.cells + rest,

@@ -102,15 +102,15 @@ class Runner:
         self.engine = engine
         self.workers = workers
         self.fingerprint = engine.fingerprint()
-        # Cells with the same plan, for example with synonymous words of a queue, share a run.
+        # Tasks with the same key, for example with synonymous words of a queue, share a run.
         unique = {t.key: t for t in tasks}
         self.total = len(unique)
         missing = [t for t in unique.values() if not store.has(t.key)]
         self.reused = self.total - len(missing)
         self.done = self.reused
         self.events = 0
-        # Runs are made in the order of seeds. Cells take different times, so in the order of cells
-        # the progress would not be proportional to time.
+        # Runs are made in the order of seeds. Runs with different levels take different times, so
+        # in the order of levels the progress would not be proportional to time.
         self._waiting = deque(sorted(missing, key=lambda task: task.seed))
         self._threads: list[threading.Thread] = []
         self._surplus = 0

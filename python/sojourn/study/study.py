@@ -200,7 +200,7 @@ class Study:
         """
         from sojourn.study.until import known, take_looks
 
-        # A given cell may be an input of another engine, whose metrics are not known here.
+        # `scenario` may be an input of another engine, whose metrics are not known here.
         if isinstance(self.scenario, Scenario):
             known(rule, self.scenario)
         asking = self.asking(self._kind, {**self._question, **rule.as_dict()})

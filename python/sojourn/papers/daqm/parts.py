@@ -109,7 +109,7 @@ BETWEEN = 6.0
 """Seconds that a real run takes in addition to its length, to start and end hosts and programs."""
 
 
-#: Factors that identify a cell in the reading *as published*.
+#: Factors of the reading *as published*.
 KEY = ("flow", "model", "rate", "payload", "drop_rate", "mechanism")
 
 

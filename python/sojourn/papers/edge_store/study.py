@@ -53,7 +53,7 @@ def grid(delays: tuple[int, ...]) -> tuple[Cell, ...]:
     )
 
 
-#: The paper's grid and number of writes. The paper has one run of each cell instead of 30.
+#: The paper's grid and number of writes. The paper has one run of each combination instead of 30.
 FULL = Size(grid(published.DELAYS), 1000, 30)
 QUICK = Size(grid((0, 20, 50, 100)), 1000, 10)
 
