@@ -39,7 +39,7 @@ RATES = {
     "http": (5, 100, 400, 800, 1200, 1500, 2000, 3000, 4000, 5000),
     "ftp": (50, 500, 1000, 2000, 5000, 10_000),
 }
-#: Load of the ports in the sweeps of drop rates and of payloads.
+#: Load of the ports in the sweeps of drop rates and of payloads, and in real runs.
 OVERLOAD = 1.2
 
 

@@ -72,7 +72,7 @@ AS_WRITTEN = {
     "pareto-onoff": "pareto-gaps",
     "weibull-onoff": "weibull-gaps",
 }
-#: Traffic models whose clients start one after the other, at intervals of one second.
+#: Traffic models whose clients start at intervals of one second in the published code.
 STAGGERED = ("cbr", "vbr")
 
 #: TCP of the published code: ns-3.35's NewReno with the published initial window.

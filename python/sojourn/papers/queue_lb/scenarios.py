@@ -68,14 +68,14 @@ NETWORKS = (
 
 #: Rate of a UDP client in Mbit/s, by number of clients: QTM's means in table 4.
 UDP_RATES = {4: 50.9083, 10: 25.5054, 20: 16.642}
-#: Maximum number of concurrent iperfs: an iperf's length divided by the time between two starts.
+#: Length of an iperf divided by the time between two starts, except in reading `together`.
 AT_ONCE = 14
 #: Maximum random delay of a start, as a share of the time between two starts.
 LATE = 0.2
 #: Delay between switch and controller, and time of a decision: the median of a controller in
 #: Python with Open vSwitch.
 CHANNEL, DECISION = "500us", "1500us"
-#: Time from the end of one round to the beginning of the next, in seconds.
+#: Minimum time from the end of one round to the beginning of the next, in seconds.
 GAP = 0.5
 #: Length of a UDP frame in bytes; length of every second client's frames in reading `sizes`.
 FRAME, SMALL = 1514, 500
