@@ -286,7 +286,7 @@ pub const NS2_WEB: Profile = Profile {
         pacing: Pacing::Off,            // none
         pacing_credit: false,           // none
         tso: false,                     // none
-        idle_restart: IdleRestart::Off, // slow_start_restart_ has an effect on FullTcp only
+        idle_restart: IdleRestart::Off, // without effect on Web traffic: a connection per object
         memory: Memory::Payload,        // memory is not modelled
         frame_memory: 2304,             // without effect
         receive_window: 1 << 20,        // window_ is set so large that it does not limit

@@ -252,8 +252,8 @@ impl<P: Packet> Discipline<P> for Sfb<P> {
         } else {
             let draw = draws.draw_u16();
             if draw < p {
-                // Above a probability of 1/2 some marks are replaced by drops: a flow that is
-                // marked so often does not respond.
+                // Above a probability of 1/2 some marks are replaced by drops: the flow does not
+                // respond, or the congestion is severe.
                 let must_drop = u32::from(draw) < 2 * u32::from(p.saturating_sub(HALF));
                 if must_drop || !packet.set_ce() {
                     self.counters.earlydrop += 1;
