@@ -193,7 +193,7 @@ fn play() -> Outcome<()> {
         finish(&player.name, &mut player.process, end + GRACE)?;
     }
     if let Some(Player { name, mut process, input }) = wire {
-        // The devices of the wire disappear when the wire ends, so their counters are read before.
+        // The devices of the wire disappear when the wire ends, so their counters are read first.
         write_json("dropped.json", &dropped(&job, &namespaces)?)?;
         drop(input);
         finish(&name, &mut process, nanos(ClockId::Monotonic) + GRACE)?;
