@@ -155,7 +155,7 @@ TEMPLATES = {
         ),
         Template(
             "edge",
-            "a replicated store on slow and lossy links",
+            "a replicated store on links with delay and loss",
             {"rate": ("topology.rate",), "rtt": ("topology.netem",)},
         ),
         Template("syslog", "bursts of syslog at one receive buffer"),
