@@ -71,59 +71,59 @@ def features(t: Terms) -> tuple[Claim, ...]:
     dervs = (*FEATURES, *CONFIGURATIONS)
     s.add(
         "http-shortest-all",
-        "Every dAQM has a shorter sojourn time and queue than every rival",
+        "HTTP, constant rate: every dAQM has a shorter sojourn time and queue than every rival",
         "all 11 dAQMs outperformed the other state-of-the-art AQM approaches in terms of achieving "
         "the minimal sojourn time and queue length",
         (s.least(metric, d, RIVALS, 6, here) for metric in (t.sojourn, t.queue) for d in dervs),
     )
     s.add(
         "http-delay-c2",
-        "dAQM_c2 has the lowest delay, on par with COBALT",
+        "HTTP, constant rate: dAQM_c2's delay is within 5 % of COBALT's, and below all others'",
         "dAQM_c2 achieved the lowest delay, on par with COBALT",
         s.least(t.delay, C2, others(COBALT, C2, among=SIXTEEN), 6, here),
         s.ratio(t.delay, C2, COBALT, Region(1 / (1 + PAR), 1 + PAR), 6, here),
     )
     s.add(
         "http-loss-c1",
-        "dAQM_c1 loses least if RED is left out",
+        "HTTP, constant rate: dAQM_c1 loses least if RED is left out",
         "dAQM_c1 attained the lowest PLR, comparable to RED",
         s.least(t.loss, C1, others(RED, C1, among=SIXTEEN), 6, here),
     )
     s.add(
         "http-throughput",
-        "All sixteen mechanisms have the same throughput, within 25 %",
+        "HTTP, constant rate: all sixteen mechanisms have the same throughput, within 25 %",
         "all AQMs managed to maximize throughput",
         s.same(t.throughput, SIXTEEN, 6, here),
     )
     s.add(
         "http-c3-shortest",
-        "dAQM_c3 has the shortest sojourn time and queue of all dAQMs",
+        "HTTP, constant rate: dAQM_c3 has the shortest sojourn time and queue of all dAQMs",
         "dAQM_c3 obtained the lowest sojourn time and queue length among all configurations",
         (s.least(metric, C3, others(C3, among=dervs), 6, here) for metric in (t.sojourn, t.queue)),
     )
     s.add(
         "http-c1-extremes",
-        "dAQM_c1 has the least loss and the longest queue of all dAQMs",
+        "HTTP, constant rate: dAQM_c1 has the least loss and the longest queue of all dAQMs",
         "dAQM_c1 has obtained the lowest PLR and highest queue length among all",
         s.least(t.loss, C1, others(C1, among=dervs), 6, here),
         s.most(t.queue, C1, others(C1, among=dervs), 6, here),
     )
     s.add(
         "http-delay-c2-daqm",
-        "dAQM_c2 has the lowest delay of all dAQMs",
+        "HTTP, constant rate: dAQM_c2 has the lowest delay of all dAQMs",
         "dAQM_c2 has obtained the lowest delay",
         s.least(t.delay, C2, others(C2, among=dervs), 6, here),
     )
     short = tuple(FEATURES[i - 1] for i in (5, 6, 8))
     s.add(
-        "http-features-sojourn",
-        "Features 5, 6 and 8, each alone, have shorter sojourn times than the other features",
+        "http-features-sojourn", "HTTP, constant rate: features 5, 6 and 8, each alone, have "
+        "shorter sojourn times than the other features",
         "features 5, 6, and 8 delivered the lowest sojourn time",
         (s.least(t.sojourn, f, others(*short, among=FEATURES), 6, here) for f in short),
-    )
+    )  # fmt: skip
     s.add(
         "http-features-loss",
-        "Feature 1 alone loses less than every other feature alone",
+        "HTTP, constant rate: feature 1 alone loses less than every other feature alone",
         "feature 1 has the lowest PLR",
         s.least(t.loss, FEATURES[0], FEATURES[1:], 6, here),
     )
@@ -166,27 +166,27 @@ def flows(t: Terms) -> tuple[Claim, ...]:
 
     s.add(
         "poisson-loss-c1",
-        "dAQM_c1 loses least if RED and FQ-CoDel are left out",
+        "Poisson: dAQM_c1 loses least if RED and FQ-CoDel are left out",
         "dAQM_c1 has the lowest PLR, comparable to both RED and FQ-CoDel",
         below(t.loss, C1, _FLOWS, *others(RED, FQ_CODEL, C1)),
     )
     s.add(
         "poisson-fct-c1",
-        "Long flows: dAQM_c1 completes sooner than all rivals except RED",
+        "Poisson, long flows: dAQM_c1 completes sooner than all rivals except RED",
         "outperformed PIE, CoDel, FQ-CoDel, and COBALT (FCT)",
         below(t.completion, C1, _LONG, PIE, CODEL, FQ_CODEL, COBALT),
     )
     s.add(
         "poisson-delay-c1",
-        "Long flows: dAQM_c1's delay is below RED's and PIE's and above the other rivals'",
+        "Poisson, long flows: dAQM_c1's delay is below RED's and PIE's and above the other rivals'",
         "outperformed by CoDel, FQ-CoDel, and COBALT, but lower than RED and PIE",
         below(t.delay, C1, _LONG, RED, PIE),
         above(t.delay, C1, _LONG, CODEL, FQ_CODEL, COBALT),
     )
     s.add(
         "poisson-c2",
-        "dAQM_c2 loses less than PIE, CoDel and COBALT, and its long flows complete sooner than "
-        "those of all rivals except RED",
+        "Poisson: dAQM_c2 loses less than PIE, CoDel and COBALT, and its long flows complete "
+        "sooner than those of all rivals except RED",
         "a relatively low PLR, better than PIE, CoDel, and COBALT, and a relatively low FCT, "
         "better than PIE, CoDel, FQ-CoDel, and COBALT",
         below(t.loss, C2, _FLOWS, PIE, CODEL, COBALT),
@@ -194,13 +194,13 @@ def flows(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "poisson-queue-c3",
-        "dAQM_c3 has the shortest queue if PIE, CoDel and COBALT are left out",
+        "Poisson: dAQM_c3 has the shortest queue if PIE, CoDel and COBALT are left out",
         "dAQM_c3 presents the lowest queue length comparable to PIE, CoDel, and COBALT",
         below(t.queue, C3, _FLOWS, *others(PIE, CODEL, COBALT, C3)),
     )
     s.add(
         "poisson-sojourn-c3",
-        "dAQM_c3's sojourn time is below RED's and FQ-CoDel's and above COBALT's",
+        "Poisson: dAQM_c3's sojourn time is below RED's and FQ-CoDel's and above COBALT's",
         "comparable to PIE and CoDel, but not as low as COBALT, yet, it outperforms RED and "
         "FQ-CoDel",
         below(t.sojourn, C3, _FLOWS, RED, FQ_CODEL),
@@ -208,26 +208,26 @@ def flows(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "poisson-fct-c3",
-        "Long flows: dAQM_c3 completes sooner than CoDel, FQ-CoDel and COBALT",
+        "Poisson, long flows: dAQM_c3 completes sooner than CoDel, FQ-CoDel and COBALT",
         "in terms of lower FCT, it surpasses CoDel, FQ-CoDel, and COBALT",
         below(t.completion, C3, _LONG, CODEL, FQ_CODEL, COBALT),
     )
     s.add(
         "poisson-loss-c3",
-        "dAQM_c3 loses less than PIE, CoDel and COBALT",
+        "Poisson: dAQM_c3 loses less than PIE, CoDel and COBALT",
         "its PLR is more favorable than that of PIE, CoDel, and COBALT",
         below(t.loss, C3, _FLOWS, PIE, CODEL, COBALT),
     )
     s.add(
         "poisson-delay-c3",
-        "Long flows: dAQM_c3's delay is below RED's and PIE's and above the other rivals'",
+        "Poisson, long flows: dAQM_c3's delay is below RED's and PIE's and above the other rivals'",
         "outperformed by CoDel, FQ-CoDel, and COBALT, but lower than RED and PIE",
         below(t.delay, C3, _LONG, RED, PIE),
         above(t.delay, C3, _LONG, CODEL, FQ_CODEL, COBALT),
     )
     s.add(
-        "poisson-throughput-long", "Every dAQM has less throughput of FTP and streaming than the "
-        "rivals",
+        "poisson-throughput-long", "Poisson, long flows: every dAQM's throughput is at least 3 % "
+        "below the rivals' mean",
         "across all dAQM configurations, there is a noticeable reduction in throughput for heavy "
         "traffic and long flows traffic",
         (
@@ -239,67 +239,67 @@ def flows(t: Terms) -> tuple[Claim, ...]:
     )  # fmt: skip
     s.add(
         "poisson-throughput-even",
-        "Short flows: all mechanisms have the same throughput, within 25 %",
+        "Poisson, short flows: all mechanisms have the same throughput, within 25 %",
         "under short flows traffic the throughput is more consistent across all AQM techniques",
         over(_SHORT, lambda cell: s.same(t.throughput, EIGHT, 8, cell)),
     )
     s.add(
         "poisson-fct-short",
-        "Short flows: all mechanisms have the same completion time, within 25 %",
+        "Poisson, short flows: all mechanisms have the same completion time, within 25 %",
         "the FCTs are roughly the same in the short flows, for Gaming, VoIP, and HTTP",
         over(_SHORT, lambda cell: s.same(t.completion, EIGHT, 8, cell)),
     )
     s.add(
         "poisson-red",
-        "RED has the longest queue and sojourn time",
+        "Poisson: RED has the longest queue and sojourn time",
         "highest queue length and sojourn time",
         above(t.queue, RED, _FLOWS, *others(RED)),
         above(t.sojourn, RED, _FLOWS, *others(RED)),
     )
     s.add(
         "poisson-fct-red",
-        "Long flows: RED completes soonest",
+        "Poisson, long flows: RED completes soonest",
         "RED: has the lowest FCT",
         below(t.completion, RED, _LONG, *others(RED)),
     )
     s.add(
         "poisson-delay-pie",
-        "Long flows: PIE has the highest delay",
+        "Poisson, long flows: PIE has the highest delay",
         "PIE: the highest delay",
         above(t.delay, PIE, _LONG, *others(PIE)),
     )
     s.add(
         "poisson-throughput-codel",
-        "Long flows: CoDel has the highest throughput",
+        "Poisson, long flows: CoDel has the highest throughput",
         "CoDel: highest throughput",
         above(t.throughput, CODEL, _LONG, *others(CODEL)),
     )
     s.add(
         "poisson-fct-fq",
-        "Long flows: FQ-CoDel completes last",
+        "Poisson, long flows: FQ-CoDel completes last",
         "FQ-CoDel: the highest FCT",
         above(t.completion, FQ_CODEL, _LONG, *others(FQ_CODEL)),
     )
     s.add(
         "poisson-sojourn-cobalt",
-        "COBALT has the shortest sojourn time",
+        "Poisson: COBALT has the shortest sojourn time",
         "COBALT: lowest sojourn time",
         below(t.sojourn, COBALT, _FLOWS, *others(COBALT)),
     )
     s.add(
         "poisson-delay-cobalt",
-        "Long flows: COBALT has the lowest delay",
+        "Poisson, long flows: COBALT has the lowest delay",
         "COBALT: has the lowest delay",
         below(t.delay, COBALT, _LONG, *others(COBALT)),
     )
     s.add(
         "poisson-loss-cobalt",
-        "COBALT loses most if PIE and CoDel are left out",
+        "Poisson: COBALT loses most if PIE and CoDel are left out",
         "COBALT: highest PLR, together with PIE and CoDel",
         above(t.loss, COBALT, _FLOWS, *others(PIE, CODEL, COBALT)),
     )
     s.add(
-        "tcp-udp", "dAQM's sojourn time, as a share of RED's, is smaller with TCP than with UDP",
+        "tcp-udp", "Poisson: the ratio of dAQM's sojourn time to RED's is smaller with TCP than UDP",
         "the dAQM algorithm is more efficient when employed with the TCP as opposed to the UDP",
         (
             Ratio(id="", text=d, metric=AGAINST_RED, region=LOWER, each=t.each, scale="geometric",
@@ -347,26 +347,26 @@ def models(t: Terms) -> tuple[Claim, ...]:
         below(t.loss, C1, "http", _BUSY, *others(RED, C1)),
     )
     s.add(
-        "http-models-sojourn-c1",
-        "HTTP: dAQM_c1's sojourn time is above COBALT's and below RED's, PIE's and FQ-CoDel's",
+        "http-models-sojourn-c1", "HTTP except VBR: dAQM_c1's sojourn time is above COBALT's and "
+        "below RED's, PIE's and FQ-CoDel's",
         "on par with CoDel, slightly higher than COBALT, but outperforms RED, PIE, and FQ-CoDel",
         below(t.sojourn, C1, "http", _BUSY, RED, PIE, FQ_CODEL),
         above(t.sojourn, C1, "http", _BUSY, COBALT),
-    )
+    )  # fmt: skip
     s.add(
-        "http-models-sojourn-c2",
-        "HTTP: dAQM_c2's sojourn time is below RED's and PIE's and above CoDel's and COBALT's",
+        "http-models-sojourn-c2", "HTTP except VBR: dAQM_c2's sojourn time is below RED's and "
+        "PIE's and above CoDel's and COBALT's",
         "comparable to FQ-CoDel, lower than RED and PIE, but higher than CoDel and COBALT",
         below(t.sojourn, C2, "http", _BUSY, RED, PIE),
         above(t.sojourn, C2, "http", _BUSY, CODEL, COBALT),
-    )
+    )  # fmt: skip
     s.add(
-        "http-models-loss-c2",
-        "HTTP: dAQM_c2 loses less than PIE, CoDel and COBALT and more than RED and FQ-CoDel",
+        "http-models-loss-c2", "HTTP except VBR: dAQM_c2 loses less than PIE, CoDel and COBALT "
+        "and more than RED and FQ-CoDel",
         "lower than PIE, CoDel, and COBALT, but higher than RED and FQ-CoDel",
         below(t.loss, C2, "http", _BUSY, PIE, CODEL, COBALT),
         above(t.loss, C2, "http", _BUSY, RED, FQ_CODEL),
-    )
+    )  # fmt: skip
     s.add(
         "http-busy-queue-c3",
         "HTTP: dAQM_c3 has the shortest queue under each model except VBR",
@@ -374,15 +374,15 @@ def models(t: Terms) -> tuple[Claim, ...]:
         below(t.queue, C3, "http", _BUSY, *others(C3)),
     )
     s.add(
-        "http-models-sojourn-c3",
-        "HTTP: dAQM_c3's sojourn time is above COBALT's and below RED's, PIE's and FQ-CoDel's",
+        "http-models-sojourn-c3", "HTTP except VBR: dAQM_c3's sojourn time is above COBALT's and "
+        "below RED's, PIE's and FQ-CoDel's",
         "on par with CoDel, higher than COBALT, but surpassing RED, PIE, and FQ-CoDel",
         below(t.sojourn, C3, "http", _BUSY, RED, PIE, FQ_CODEL),
         above(t.sojourn, C3, "http", _BUSY, COBALT),
-    )
+    )  # fmt: skip
     s.add(
         "http-models-red",
-        "HTTP: RED has the longest queue; under Poisson dAQM_c3's is about 80 % shorter",
+        "HTTP except VBR: RED has the longest queue; under Poisson dAQM_c3's is about 80 % shorter",
         "RED has the highest queue length, especially in Poisson-distributed flow, about 80% "
         "higher than dAQM_c3",
         above(t.queue, RED, "http", _BUSY, *others(RED)),
@@ -402,7 +402,7 @@ def models(t: Terms) -> tuple[Claim, ...]:
     )
     s.add(
         "http-models-sojourn-cobalt",
-        "HTTP: COBALT has the shortest sojourn time",
+        "HTTP except VBR: COBALT has the shortest sojourn time",
         "COBALT has the lowest sojourn time",
         below(t.sojourn, COBALT, "http", _BUSY, *others(COBALT)),
     )

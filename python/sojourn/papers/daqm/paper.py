@@ -13,7 +13,7 @@ from sojourn.papers.paper import Drawn, MeansTable, Paper, Real, Titled, estimat
 
 _BASIS = """\
 The verdicts are from the runs as published: with one CSMA bus, dAQM with the quirks of its code,
-the published averaging and the thesis' durations. The claims are also judged in four other
+the published averaging and the thesis' durations. Claims are also judged in four other
 readings. The reading "as meant" has the switch of the text with slower ports of the servers,
 correct dAQM, and losses counted once; its claims are judged above load 1. "Measured intervals" is
 as meant, but dAQM measures the intervals between arrivals and does not assume that they are
@@ -40,9 +40,9 @@ def _remarks(outcome: Outcome) -> list[str]:
         " ".join(_BASIS.split()),
         " ".join(_MARKS.split()),
         (
-            f"As published, short flows last 11 s, long flows {published_long}, and each cell has "
-            f"{size.seeds} seeds. As meant, after a warm-up of {size.warmup:g} s, short flows last "
-            f"{size.short:g} s, long flows {long}, and each cell has {size.meant_seeds} seeds. "
+            f"As published ({size.seeds} seeds), short flows last 11 s, long flows "
+            f"{published_long}. As meant ({size.meant_seeds} seeds), after a warm-up of "
+            f"{size.warmup:g} s, short flows last {size.short:g} s, long flows {long}. "
             f"Other readings have {size.other_seeds} seeds."
         ),
         (

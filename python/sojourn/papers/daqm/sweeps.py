@@ -38,20 +38,20 @@ def drop_rates(t: Terms) -> tuple[Claim, ...]:
     http, ftp = ({**cell, "drop_rate": _LAST} for _, cell in places)
     s.add(
         "drop-rate-loss",
-        "Loss is higher at a drop rate of 99 % than at 1 %",
+        "Every dAQM loses more at a drop rate of 99 % than at 1 %",
         "as the drop rate variable increases, leading to an increase in the PLR",
         trend(t.loss, HIGHER),
     )
     s.add(
         "drop-rate-shorter",
-        "Queue and sojourn time are shorter at a drop rate of 99 % than at 1 %",
+        "Every dAQM's queue and sojourn time are shorter at a drop rate of 99 % than at 1 %",
         "concurrently, both queue length and sojourn time decrease",
         trend(t.queue, LOWER),
         trend(t.sojourn, LOWER),
     )
     s.add(
         "drop-rate-delay",
-        "Delay is lower at a drop rate of 99 % than at 1 %",
+        "Every dAQM's delay is lower at a drop rate of 99 % than at 1 %",
         "the trend of the delay is decreasing while dAQM's drop rate is increasing",
         trend(t.delay, LOWER),
     )
@@ -85,7 +85,7 @@ def drop_rates(t: Terms) -> tuple[Claim, ...]:
         (s.ratio(t.sojourn, d, RED, Region(0.03, 0.1), 12, ftp) for d in CONFIGURATIONS),
     )  # fmt: skip
     s.add(
-        "drop-rate-throughput", "FTP: throughput is lower at a drop rate of 99 % than at 1 %",
+        "drop-rate-throughput", "FTP: dAQM's throughput is lower at drop rate 99 % than at 1 %",
         "in the long flows, dAQMs had a reduced throughput in its trend with increasing drop rate",
         (s.moves(t.throughput, d, 12, {"flow": "ftp"}, "drop_rate", (_FIRST, _LAST),
                  Region(high=0.97)) for d in CONFIGURATIONS),

@@ -167,7 +167,7 @@ S1 = (
         name="s1-advantage",
         text='Heist and Morton, Network Bias: "DualPI2 consistently gives TCP Prague flows a '
         'throughput advantage over conventional CUBIC flows"',
-        published="2.6, 2.1 and 1.7 to one at 10, 20 and 80 ms",
+        published="Prague to CUBIC: 2.6, 2.1 and 1.7 to one at 10, 20 and 80 ms",
         metric="s1_share", cells=(_fair("dualpi2", "Prague, CUBIC", r) for r in EQUAL),
         region=Region(low=0.55),
     ),
@@ -175,14 +175,14 @@ S1 = (
         id="s1-two-to-one",
         text='Heist and Morton, Network Bias: "a large throughput advantage over CUBIC, in more '
         'than a 2:1 ratio"',
-        published="31.85 and 15.51 Mbit/s", metric="s1_share",
+        published="Prague 31.85, CUBIC 15.51 Mbit/s", metric="s1_share",
         cell=_fair("dualpi2", "Prague, CUBIC", "20/20"), region=Region(low=2 / 3),
     ),
     _everywhere(
         name="s1-plain-queue",
         text='Heist and Morton, Network Bias: with no AQM "TCP Prague behaves approximately like '
         'NewReno and, as expected, is outperformed by CUBIC"',
-        published="5.88 and 41.63 Mbit/s at 20 ms",
+        published="Prague 5.88, CUBIC 41.63 Mbit/s at 20 ms",
         metric="s1_share", cells=(_fair("pfifo", "Prague, CUBIC", r) for r in EQUAL),
         region=Region(high=0.45),
     ),
@@ -191,7 +191,7 @@ S1 = (
         text='Heist and Morton, Network Bias: "CUBIC and TCP Prague are given very nearly equal '
         'access to the link", and so "when the current state-of-the-art fq_codel and CAKE qdiscs '
         'are used"',
-        published="24.03 and 23.32 Mbit/s at 20 ms with fq_codel",
+        published="Prague 24.03, CUBIC 23.32 Mbit/s at 20 ms with fq_codel",
         metric="s1_share", cells=(_fair("fq_codel", "Prague, CUBIC", r) for r in EQUAL),
         region=_FAIR,
     ),
@@ -199,7 +199,7 @@ S1 = (
         name="s1-short-wins",
         text='Heist and Morton, RTT Unfairness: "when the bottleneck is managed by DualPI2, the '
         'shorter-RTT flow has a big throughput advantage in every case"',
-        published="4.87 and 41.67 Mbit/s with CUBIC at 160, Prague at 10 ms",
+        published="CUBIC at 160 ms 4.87, Prague at 10 ms 41.67 Mbit/s",
         metric="s1_share", cells=(_fair("dualpi2", p, "160/10") for p in scenarios.S1_PAIRS),
         region=Region(high=1 / 3),
     ),
@@ -207,14 +207,14 @@ S1 = (
         id="s1-beyond-16",
         text='Heist and Morton, RTT Unfairness: "the ratio of throughput actually exceeds the '
         'nominal 16:1 ratio of path RTTs"',
-        published="1.56 and 45.46 Mbit/s", metric="s1_share",
+        published="1.56 Mbit/s at 160 ms, 45.46 at 10 ms", metric="s1_share",
         cell=_fair("dualpi2", "Prague, Prague", "160/10"), region=Region(high=1 / 17),
     ),
     Difference(
         id="s1-rtt-unfairness",
         text='Heist and Morton, Key Findings, 4: "TCP Prague and DualPI2 exhibit a greater level '
         'of RTT unfairness than the presently used CUBIC and pfifo."',
-        published="shares of 3 and 36 % at 160 ms", metric="s1_share",
+        published="the flow with 160 ms: 3 % with Prague, 36 % with CUBIC", metric="s1_share",
         a=_fair("dualpi2", "Prague, Prague", "160/10"), b=_fair("pfifo", "CUBIC, CUBIC", "160/10"),
         region=Region(high=-0.05),
     ),
@@ -290,7 +290,7 @@ S6 = (
         name="s6-dominate",
         text='Heist and Morton, Key Findings, 1: "L4S flows dominate non-L4S flows, whether ECN '
         'enabled or not, when they occupy a shared RFC3168 signaling queue."',
-        published="20 : 1 to 60 : 1 in 24 cells",
+        published="Prague to its rival: 20 : 1 to 60 : 1",
         metric="s6_share",
         cells=(_met(q, r) for q in scenarios.S6_QUEUES for r in scenarios.S6_RIVALS),
         region=_DOMINATES,
@@ -304,28 +304,28 @@ PARTIAL = (
         id="2407-some-scenarios",
         text='arXiv 2407.00464, abstract: "TCP Prague, has less favorable throughput or fairness '
         'properties than TCP Cubic or BBR in some coexistence scenarios"',
-        published="0.4 of 96 Mbit/s in a FIFO with ECN next to CUBIC without; 88 of 95 in CoDel",
+        published="Prague has 0.4 of 96 Mbit/s next to CUBIC without ECN in a FIFO with ECN, and "
+        "88 of 95 in CoDel",
         claims=(
             _in_cell("partial_share", _met("FIFO+ECN", "CUBIC"), _LITTLE),
-            _in_cell("partial_share", _met("CoDel", "CUBIC"), _MUCH),
-        ),
+            _in_cell("partial_share", _met("CoDel", "CUBIC"), _MUCH)),
     ),
     Every(
         id="2411-harm",
         text='arXiv 2411.10952, abstract: "it cannot be assured that it will not harm or be harmed '
         'by another flow sharing the bottleneck link"',
-        published="88 of 95 Mbit/s next to CUBIC in CoDel; 9 of 94 next to BBRv1 in PIE that drops",
+        published="Prague has 88 of 95 Mbit/s next to CUBIC with ECN in CoDel; 9 of 94 next to "
+        "BBRv1 in PIE that drops",
         claims=(
             _in_cell("partial_share", _met("CoDel", "CUBIC, ECN"), _MUCH),
-            _in_cell("partial_share", _met("PIE, drops", "BBRv1"), _LITTLE),
-        ),
+            _in_cell("partial_share", _met("PIE, drops", "BBRv1"), _LITTLE)),
     ),
     _everywhere(
         name="2411-bbr3",
         text='arXiv 2411.10952, abstract: "the approach of BBRv3 [...] does not solve the '
         'coexistence problem"',
-        published="4 of 94 Mbit/s next to BBRv3 in DualPI2; 20 of 94 in CoDel that drops",
-        metric="partial_share",
+        published="Prague has 4 of 94 Mbit/s next to BBRv3 with ECN in DualPI2; 20 of 94 in CoDel "
+        "that drops", metric="partial_share",
         cells=(_met("DualPI2", "BBRv3, ECN"), _met("CoDel, drops", "BBRv3, ECN")),
         region=Region(high=1 / 3),
     ),
@@ -350,7 +350,7 @@ ENVIRONMENTS = (
 
 HOW = {
     "rfc-same-throughput": "Prague's share of the goodput next to one CUBIC or Reno flow is a "
-    "third to two thirds in every cell.",
+    "third to two thirds at every rate and RTT.",
     "rfc-mean-delay": "The mean queueing delay of L4S packets is at most 1 ms in every mix.",
     "rfc-tail-delay": "The 99th percentile of the queueing delay of L4S packets is at most 2 ms in "
     "every mix.",
@@ -368,7 +368,7 @@ HOW = {
     "rfc-no-starvation": "One CUBIC flow has at least half the goodput of each of twenty Prague "
     "flows.",
     "rfc-same-window": "The mean window of one Prague flow is a third to two thirds of the sum of "
-    "its window and that of one Reno flow.",
+    "the mean windows of this flow and one Reno flow.",
     "rfc-half-millisecond": "With ten Prague and ten CUBIC flows, the mean queueing delay of L4S "
     "packets is 0.25 to 1 ms.",
     "s1-advantage": "Prague's share in DualPI2 is at least 55 % at 10, 20 and 80 ms.",
@@ -379,8 +379,8 @@ HOW = {
     "s1-short-wins": "The share of the flow with 160 ms is at most a third, for every pair of "
     "congestion controls.",
     "s1-beyond-16": "Of two Prague flows, the flow with 160 ms has a share of at most 1/17.",
-    "s1-rtt-unfairness": "Share of the flow with 160 ms next to a flow with 10 ms: the share of "
-    "Prague in DualPI2 is at least 5 percentage points below the share of CUBIC in pfifo.",
+    "s1-rtt-unfairness": "Share of the flow with 160 ms next to a flow with 10 ms: at least 5 "
+    "percentage points lower with two Prague flows in DualPI2 than two CUBIC flows in pfifo.",
     "s2-longer-spike": "A spike is the time in which the smoothed round-trip time is above the "
     "path's by more than 25 ms and four packets' transmission time. After a step from 50 to "
     "25 Mbit/s in fq_codel at 80 ms, Prague's spike is at least twice as long as CUBIC's.",
@@ -394,11 +394,11 @@ HOW = {
     "great for Prague as for CUBIC, at 20 and 80 ms.",
     "s5-tunnel": "Prague's share is at least 80 % in fq_codel with one bucket, by which the "
     "authors emulate the tunnel.",
-    "s6-dominate": "Prague's share is at least 80 % in each of 24 cells.",
+    "s6-dominate": "Prague's share is at least 80 % in six queues and next to four rivals.",
     "2407-some-scenarios": "Next to CUBIC without ECN, Prague's share is at most 20 % in a FIFO "
     "that marks ECN, and at least 80 % in CoDel.",
-    "2411-harm": "Prague harms: its share is at least 80 % next to CUBIC with ECN in CoDel. Prague "
-    "is harmed: its share is at most 20 % next to BBRv1 in PIE that drops.",
+    "2411-harm": "Prague's share is at least 80 % next to CUBIC with ECN in CoDel (Prague harms), "
+    "and at most 20 % next to BBRv1 in PIE that drops (Prague is harmed).",
     "2411-bbr3": "Prague's share next to BBRv3 with ECN is at most a third in DualPI2, and in "
     "CoDel that drops.",
     "2411-multiple": "One Prague flow next to ten CUBIC flows in CoDel has a share of at least 30 "

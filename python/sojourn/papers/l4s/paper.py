@@ -26,8 +26,8 @@ def _remarks(outcome: Outcome) -> list[str]:
         " ".join(_ABOUT.split()),
         " ".join(LEFT_OUT.split()),
         (
-            f"Each cell has {size.seeds} seeds from {claims.FIRST_SEED} on. The claims were fixed "
-            f"on {claims.FROZEN}."
+            f"Every combination of factor levels has {size.seeds} seeds from {claims.FIRST_SEED} "
+            f"on. The claims were fixed on {claims.FROZEN}."
         ),
     ]
 
