@@ -134,10 +134,10 @@ TWO: tuple[Claim, ...] = (
     ),
     Every(
         id="rf2-similar",
-        text="RF2's latency exceeds the mean of RF3 to RF5 by less than 10 ms at low and medium "
-        f"loss, and by more at high loss, {_DELAYS}",
+        text="In five nodes RF2's latency exceeds the mean of RF3 to RF5 by less than 10 ms at low "
+        f"and medium loss, and by more at high loss, {_DELAYS}",
         published="performed similarly to others under low and medium packet losses, in contrast "
-        "to high (5.1); 2 to 6 ms in figure 3",
+        "to high (5.1); an excess of 2 to 6 ms in figure 3 (low loss)",
         claims=(
             _excess("low", _SIMILAR_EXCESS),
             _excess("medium", _SIMILAR_EXCESS),
@@ -152,8 +152,8 @@ TWO: tuple[Claim, ...] = (
     ),
     Monotone(
         id="rf2-excess-grows",
-        text="At high loss RF2's excess over the mean of RF3 to RF5 grows from each delay to the "
-        "next (or falls by 5 % at most)",
+        text="At high loss in five nodes, RF2's excess over the mean of RF3 to RF5 grows from each "
+        "delay to the next, or falls by 5 % at most",
         metric="excess",
         published="the difference between RF2 and the others gradually increases (5.1)",
         over="delay",
@@ -163,14 +163,14 @@ TWO: tuple[Claim, ...] = (
     replace(
         _steepest(5),
         id="rf2-steepest-high",
-        text="At high loss the slope of RF2's latency over the delay is the greatest, by at least "
-        "a tenth",
+        text="At high loss in five nodes, the slope of RF2's latency over the delay is the "
+        "greatest, by at least a tenth",
         published="more significant than any other slope (5.1)",
     ),
     Every(
         id="rf2-fewer-nodes",
         text="In three and four nodes too, RF2 at high loss has the greatest latency "
-        f"{_DELAYS} and the greatest slope",
+        f"{_DELAYS}, and the greatest slope by at least a tenth",
         published="similar behaviour is observed in the 3 and 4-node clusters (5.1)",
         claims=tuple(made(nodes) for nodes in FEWER for made in (_worst, _steepest)),
     ),
@@ -198,14 +198,14 @@ BEST: tuple[Claim, ...] = (
     ),
     Every(
         id="rf1-degrades-and-matches",
-        text="RF1's latency rises more from low to high loss than RF3's, RF4's and RF5's, and at "
-        f"high loss it matches or surpasses their mean {_DELAYS}",
+        text="In five nodes RF1's latency rises more from low to high loss than RF3's, RF4's and "
+        f"RF5's, and at high loss it is at most 5 % below their mean {_DELAYS}",
         published="degrades faster than other RFs, eventually matching or surpassing them (5.3)",
         claims=(_degrades(5), _matches(5)),
     ),
     Ratio(
         id="rf1-slope-high",
-        text="At high loss RF1's slope is similar to the mean of RF3's, RF4's and RF5's",
+        text="At high loss RF1's slope equals the mean of RF3's, RF4's and RF5's within 5 %",
         metric="slope",
         published="RF1's slope is similar to RF3, RF4, and RF5 (5.3)",
         a={"nodes": 5, "loss": "high", "rf": 1},
@@ -215,7 +215,7 @@ BEST: tuple[Claim, ...] = (
     Every(
         id="rf1-fewer-nodes",
         text="In three and four nodes too, RF1's latency rises more from low to high loss than "
-        f"RF3's and RF4's, and at high loss it matches or surpasses their mean {_DELAYS}",
+        f"RF3's and RF4's, and at high loss it is at most 5 % below their mean {_DELAYS}",
         published="similar trends are observed in the other clusters as well (5.3)",
         claims=tuple(made(nodes) for nodes in FEWER for made in (_degrades, _matches)),
     ),
@@ -247,7 +247,7 @@ SLOPES: tuple[Claim, ...] = (
         text="At low loss the latencies of RF2 to RF5 rise by 1.97 to 2.00 ms for each millisecond "
         "of delay, within 5 %",
         metric="slope",
-        published="2.00 against 1.97 to 2.00 in figure 3",
+        published="RF2 2.00, RF3 to RF5 1.97 to 2.00 in figure 3",
         cell={"nodes": 5, "loss": "low", "rf": (2, *MANY)},
         region=Region(1.97 * (1 - _SLOPE), 2.00 * (1 + _SLOPE)),
         each="rf",
@@ -354,7 +354,7 @@ MECHANISM: tuple[Claim, ...] = (
     ),
     Monotone(
         id="both-one",
-        text="Both: at ONE latency falls with every further replica",
+        text="Both explanations: at ONE, latency falls with every further replica",
         metric="latency",
         over="rf",
         direction="falls",
@@ -364,8 +364,8 @@ MECHANISM: tuple[Claim, ...] = (
     ),
     Ratio(
         id="phi-timer",
-        text="phi: it does not contain TCP's minimum timeout, so a minimum of 20 ms leaves RF2's "
-        "excess unchanged within 10 %",
+        text="phi, which ignores TCP's minimum timeout: a minimum of 20 ms leaves RF2's excess "
+        "over RF3 to RF5 unchanged within 10 %",
         metric="excess",
         published="the coordinator sending the request for acknowledgment again (6)",
         a={"variant": "min_rto 20ms"},
@@ -374,8 +374,8 @@ MECHANISM: tuple[Claim, ...] = (
     ),
     Ratio(
         id="both-probe",
-        text="Both: without tail loss probes and RACK, RF2's excess is unchanged within 15 %, "
-        "because only one message is in flight",
+        text="Both explanations: without tail loss probes and RACK, RF2's excess over RF3 to RF5 "
+        "is unchanged within 15 %",
         metric="excess",
         published="",
         a={"variant": "no RACK, no TLP"},
@@ -384,8 +384,8 @@ MECHANISM: tuple[Claim, ...] = (
     ),
     Ratio(
         id="phi-parallel",
-        text="phi: it does not contain concurrent requests, so 32 requests at a time leave RF2's "
-        "excess unchanged within 10 %",
+        text="phi, which ignores concurrent requests: 32 requests at a time leave RF2's excess "
+        "over RF3 to RF5 unchanged within 10 %",
         metric="excess",
         published="",
         a={"variant": "32 at a time"},

@@ -18,7 +18,7 @@ _RIG = """\
 The paper's testbed is simulated. Every two nodes are connected by links with a delay of L ms and a
 loss of p in each direction; the client is 10 ms away without loss. The client sends writes one
 after the other at QUORUM, to the coordinators in turn, over persistent connections of Linux's TCP.
-Service times were fitted to real nodes whose links had neither delay nor loss; no other number was
+Service times were fitted to our own runs of real nodes without delay and loss; no other number was
 fitted. Each claim is first judged on the paper's own points, which have no repetitions."""
 
 
@@ -28,8 +28,8 @@ def _remarks(outcome: Outcome) -> list[str]:
     return [
         " ".join(_RIG.split()),
         (
-            f"Each run has {size.writes} writes, each cell {size.seeds} seeds. Delays: "
-            f"{', '.join(map(str, delays))} ms. The paper has one run of each cell."
+            f"Each run has {size.writes} writes. Delays: {', '.join(map(str, delays))} ms. Each "
+            f"combination of factor levels has {size.seeds} seeds here, one run in the paper."
         ),
         (
             f"The claims were fixed on {claims.FROZEN}, with all earlier results known. They are "
@@ -97,7 +97,7 @@ def outside(outcome: Outcome) -> list[str]:
 def _real_notes(outcome: Outcome) -> list[str]:
     cells, far = len(outcome.size.cells), outside(outcome)
     close = f"within {100 * ROOM:.0f} % in {cells - len(far)} of {cells} cells"
-    rest = f"; ratios of the other cells: {'; '.join(far)}" if far else ""
+    rest = f"; real / simulated of the others: {'; '.join(far)}" if far else ""
     return [f"real and simulated means are {close}{rest}"]
 
 
@@ -107,10 +107,10 @@ def _real_remarks(outcome: Outcome) -> list[str]:
     return [
         (
             f"Real nodes ({programs}) run on Linux {outcome.about['kernel']}, each in its own "
-            f"network namespace; the wire emulates the links. Each cell has {seeds[REAL]} real "
-            f"clusters, each with {size.writes} writes after a warm-up, and {seeds[SIMULATED]} "
-            "simulated runs. Real and simulated runs have the same tokens, keys and order of "
-            "coordinators. The verdicts are from the real runs."
+            f"network namespace; the wire emulates the links. Each combination of factor levels "
+            f"has {seeds[REAL]} real clusters, each with {size.writes} writes after a warm-up, and "
+            f"{seeds[SIMULATED]} simulated runs. Real and simulated runs have the same tokens, "
+            "keys and order of coordinators. The verdicts are from the real runs."
         ),
     ]
 

@@ -324,14 +324,14 @@ def answer(outcome: Outcome) -> list[str]:
     worst = table.to_dict("records")[int(error.to_numpy().argmax())]
     return [
         (
-            f"At high loss and a delay of {WHERE[1]} ms, RF2's latency exceeds the mean of RF3 to "
-            f"RF5 by {whole:.0f} ms. With a minimum timeout of 20 ms, "
+            f"At high loss and a delay of {WHERE[1]} ms, RF2's simulated latency exceeds the mean "
+            f"of RF3 to RF5 by {whole:.0f} ms. With a minimum timeout of 20 ms, "
             f"{left['min_rto 20ms']:.0f} % of this excess remain; with 32 writes at a time, "
             f"{left['32 at a time']:.0f} %. phi is the same in all three cases."
         ),
         (
-            f"Over {len(table)} cells of consistency levels and replication factors, the "
-            f"correlation of latency is {fit['phi']:.2f} with phi, and "
+            f"Over {len(table)} pairs of consistency level and replication factor, the "
+            f"correlation of simulated latency is {fit['phi']:.2f} with phi, and "
             f"{fit['order statistics']:.2f} with the order statistic of retransmission timeouts."
         ),
         (
