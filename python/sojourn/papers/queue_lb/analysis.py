@@ -247,7 +247,7 @@ def averages(frame: pd.DataFrame) -> str:
         f"QTM uses information that is {age['QTM']:.2g} s old on average. The share of choices "
         f"that repeat the previous choice is {percent(repeated['QTM'], 0)} with QTM, "
         f"{percent(repeated['IQLB'], 0)} with IQLB and {percent(repeated['random'], 0)} with "
-        f"random. QTM's mean throughput is above IQLB's in {higher} of {len(by)} cells."
+        f"random. QTM has a higher mean throughput than IQLB in {higher} of {len(by)} experiments."
     )
 
 

@@ -70,7 +70,7 @@ MEANS = {
 CONTRADICTIONS = (
     (
         "The throughput of IQLB with 20 UDP clients is 14.2425 Mbit/s in table 3 and 13.2425 "
-        "Mbit/s in table 4; the second value is below LBW's 13.34 Mbit/s."
+        "Mbit/s in table 4; there LBW has more, 13.3 Mbit/s."
     ),
     (
         "With 20 UDP clients, the throughputs of round robin and SLPLB are exchanged: 11.1283 and "
@@ -86,9 +86,9 @@ CONTRADICTIONS = (
     "The text refers to tables 1 and 2 for the ANOVA and LSD of IQLB; they are in tables 1 and 3.",
     "Equation 1 chooses among servers 1 to n - 1 and so omits the last server.",
     (
-        "Total throughput rises with the number of clients (TCP, IQLB: 195, 282, 412 Mbit/s). So "
-        "either the bottleneck was not the servers' ports, whose queues the policies use, or not "
-        "all clients sent at the same time."
+        "Total throughput rises with the number of clients (TCP, IQLB: 195, 282 and 412 Mbit/s "
+        "with 4, 10 and 20). So either the bottleneck was not the servers' ports, whose queues the "
+        "policies use, or not all clients sent at the same time."
     ),
 )
 

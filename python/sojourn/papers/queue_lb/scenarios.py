@@ -153,7 +153,7 @@ READINGS = {
     ),
     "together": Reading(
         words="iperfs of 10 s that all start within 5 s, so that the total throughput hardly grows "
-        "with the number of clients; the main reading had these starts until 2026-11-23",
+        "with the number of clients",
         seconds=10,
         together=True,
     ),

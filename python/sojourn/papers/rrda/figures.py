@@ -87,7 +87,7 @@ def simulated(outcome: Outcome) -> Drawn:
     drawn = _all(outcome.column)
     if outcome.size.timeouts:
         caption = (
-            "Reading datagram: ratio of RRDA to a static buffer. The regions of the claims are "
+            "Reading datagram: RRDA divided by a static buffer. The regions of the claims are "
             f"grey. In all other figures the retransmission time is {TIMEOUT} ms."
         )
         drawn["timeouts"] = (_timeouts(outcome), "Retransmission time", caption)

@@ -19,10 +19,10 @@ not judged by findings that determined its numbers."""
 _RRDA = f"""\
 RRDA is a reconstruction. Rates are bytes in an epoch, including discarded bytes, and the k epochs
 of equation 2 end with the epoch of equation 4. The retransmission time is {TIMEOUT} ms plus a
-random time of up to half of it, so that retransmissions do not synchronise with pauses. It was
-chosen for the first two readings and is varied in the third, datagram. Experiments over the number
-of clients have {CLIENTS_CPU:.0%} of the CPU, because with all of it figures 7 and 8 contradict each
-other at 35 clients."""
+random time of up to half of it, so that retransmissions do not synchronise with pauses. The
+{TIMEOUT} ms were chosen for the first two readings, and are varied in the third, datagram.
+Experiments over the number of clients have {CLIENTS_CPU:.0%} of the CPU, because with all of it the
+paper's figures 7 and 8 contradict each other at 35 clients."""
 
 _HANDLER = """\
 The handler processes 37.5 MB/s. It computes for two fifths of its time and sleeps for the rest.
@@ -64,8 +64,8 @@ def _notes(outcome: Outcome) -> list[str]:
     return [
         "Simulation cannot measure the CPU per Gbit/s (by the paper about 3 % more with RRDA).",
         (
-            "Another policy is better than elastic in one of discards, peak memory and p99 waiting "
-            f"time, and not worse in the other two, at: "
+            "Another policy is better than elastic in discards, peak memory or p99 waiting time, "
+            f"and worse in none of them, at: "
             f"{'; '.join(worse) or 'no point of the grid'}."
         ),
     ]
