@@ -10,10 +10,10 @@ from sojourn.papers.redopt_online import claims, figures, study
 
 _ABOUT = """\
 Our own study, which extends the tail-drop paper. Every second, REDopt on-line estimates the number
-of TCP flows from its losses and uses the parameters of REDopt's model for this number. The user of
-REDopt on-line sets the link's rate, a mean round-trip time and the share of unresponsive traffic.
-The parameters of REDopt set for a number of flows are verified by simulation. REDstd and tail drop
-have the largest buffer of these parameters."""
+of TCP flows from its loss rate and mean queue, and uses the parameters of REDopt's model for this
+number. The user of REDopt on-line sets the link's rate, a mean round-trip time and the share of
+unresponsive traffic. The parameters of REDopt set for a number of flows are verified by simulation.
+REDstd and tail drop have the largest of these buffers."""
 
 
 def _remarks(outcome: Outcome) -> list[str]:

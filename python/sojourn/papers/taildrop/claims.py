@@ -136,7 +136,7 @@ def _delay_grows(prefix: str, over: str, load: str, published: str) -> Claim:
 BULK: tuple[Claim, ...] = (
     PracticallyEqual(
         id="bulk-goodput-equal",
-        text="TCP goodput is practically equal for all mechanisms at every load",
+        text="TCP goodput is equal for all mechanisms at every load, within 3 %",
         metric="goodput",
         published="practically equal for all queue management mechanisms",
         among="mechanism",
@@ -145,7 +145,7 @@ BULK: tuple[Claim, ...] = (
     ),
     AllIn(
         id="bulk-goodput-level",
-        text="TCP goodput is 8.2 to 8.6 Mbit/s on a link of 10 Mbit/s",
+        text="Over all loads, mean TCP goodput is 8.2 to 8.6 Mbit/s on a link of 10 Mbit/s",
         metric="goodput",
         published="around 8.4 Mbps in all scenarios",
         cells=tuple(_cell(m) for m in MECHANISMS),
@@ -226,7 +226,7 @@ BULK: tuple[Claim, ...] = (
     _delay_grows("bulk", "flows", "flows", "queueing delay increases likewise for all mechanisms"),
     Every(
         id="bulk-delay-red-smaller",
-        text="Every RED's mean queueing delay is smaller than tail drop's at every load",
+        text="Every RED's mean queueing delay is at least 5 % below tail drop's at every load",
         published="queueing delay is significantly smaller with RED",
         claims=tuple(
             Ratio(
@@ -249,7 +249,7 @@ BULK: tuple[Claim, ...] = (
     ),
     Least(
         id="bulk-deviation-td-light",
-        text="At 16 flows tail drop has the largest standard deviation of queueing delay",
+        text="At 16 flows tail drop has the largest standard deviation of queueing delay, by 5 %",
         metric="sojourn_sd",
         published="high with TD due to global synchronisation",
         among="mechanism",
@@ -272,8 +272,8 @@ BULK: tuple[Claim, ...] = (
     _deviation_varies("bulk", "flows", "flows"),
     Every(
         id="bulk-consecutive-light",
-        text="Below 64 flows all REDs lose equally many packets in a row, and tail drop loses more "
-        "in a row",
+        text="Below 64 flows all REDs lose equally many packets in a row, within 5 %, and tail "
+        "drop loses at least 5 % more in a row",
         published="all RED mechanisms show equal performance; TD is significantly worse than the "
         "RED variants (less than 64 flows)",
         claims=(
@@ -310,7 +310,7 @@ BULK: tuple[Claim, ...] = (
     ),
     Every(
         id="bulk-consecutive-heavy",
-        text="At 128 and 256 flows REDopt and GREDstd lose fewer packets in a row than REDstd",
+        text="At 128 and 256 flows REDopt and GREDstd lose at least 5 % fewer in a row than REDstd",
         published="GREDstd and REDopt are significantly better in medium to heavy load",
         claims=tuple(
             Ratio(
@@ -332,7 +332,7 @@ EQUAL_DELAY: tuple[Claim, ...] = (
     Every(
         id="bulk-goodput-equal-delay",
         text="If tail drop's buffer is set so that its delay is REDopt's, both have the same "
-        "goodput",
+        "goodput, within 3 %",
         published="goodput, with the TD buffer size set so that TD queueing delay equals the "
         "REDopt queueing delay, is the same for TD and REDopt",
         claims=(
@@ -361,7 +361,7 @@ EQUAL_DELAY: tuple[Claim, ...] = (
 WEB: tuple[Claim, ...] = (
     PracticallyEqual(
         id="web-goodput-equal",
-        text="TCP goodput of Web traffic is practically equal for all mechanisms at every load",
+        text="TCP goodput of Web traffic is equal for all mechanisms at every load, within 3 %",
         metric="goodput",
         published="no significant differences",
         among="mechanism",
@@ -379,7 +379,7 @@ WEB: tuple[Claim, ...] = (
     ),
     Every(
         id="web-udp-loss-td",
-        text="At 1200 Web sessions tail drop loses less UDP traffic than every RED",
+        text="At 1200 Web sessions tail drop loses at least 5 % less UDP traffic than every RED",
         published="TD generally has a lower loss rate, especially for 1200 Web sessions",
         claims=tuple(
             Ratio(
@@ -423,8 +423,8 @@ WEB: tuple[Claim, ...] = (
     ),
     Every(
         id="web-delay-td-longest",
-        text="Averaged over all Web loads, tail drop's mean queueing delay is longer than every "
-        "RED's",
+        text="Averaged over all Web loads, tail drop's mean queueing delay is at least 5 % above "
+        "every RED's",
         published="for TD, the average queueing delay is generally higher than for RED",
         claims=tuple(
             Ratio(
@@ -446,8 +446,8 @@ WEB: tuple[Claim, ...] = (
     ),
     Ratio(
         id="web-deviation-redstd-below-td",
-        text="With Web traffic, REDstd's standard deviation of queueing delay is smaller than tail "
-        "drop's",
+        text="Averaged over all Web loads, REDstd's standard deviation of queueing delay is at "
+        "least 5 % below tail drop's",
         metric="sojourn_sd",
         published="REDstd generally has a smaller standard deviation than TD",
         a=_cell(RED),
@@ -470,8 +470,8 @@ WEB: tuple[Claim, ...] = (
     _deviation_varies("web", "sessions", "Web sessions"),
     Every(
         id="web-deviation-redopt",
-        text="With Web traffic, REDopt's standard deviation of queueing delay is greater than "
-        "REDstd's and GREDstd's",
+        text="Averaged over all Web loads, REDopt's standard deviation of queueing delay is at "
+        "least 5 % above REDstd's and GREDstd's",
         published="REDopt has a higher standard deviation than (G)REDstd",
         claims=tuple(
             Ratio(
@@ -487,7 +487,7 @@ WEB: tuple[Claim, ...] = (
     ),
     Every(
         id="web-consecutive-td",
-        text="At 1400 Web sessions every RED loses more packets in a row than tail drop",
+        text="At 1400 Web sessions every RED loses at least 5 % more in a row than tail drop",
         published="the RED variants are significantly worse than TD",
         claims=tuple(
             Ratio(

@@ -20,10 +20,10 @@ mechanisms follow from REDopt. The available copy of the paper lacks the table o
 so Feldmann's first set is used. The fifth Web load is our own choice."""
 
 _FRAMING = """\
-Bulk traffic has Ethernet framing and Linux's timestamps, because figure 2 labels the bottleneck as
-Ethernet and the hosts run Linux. Links that carry only frames, as in ns-2, are another reading. The
-framing was added because goodput was too high without it. Web traffic has links that carry only
-frames, as in ns-2."""
+Bulk traffic has Ethernet framing and Linux's timestamps, because the paper's figure 2 labels the
+bottleneck as Ethernet and the hosts run Linux. The framing was added because goodput was too high
+without it. Bulk traffic without framing and timestamps, as in ns-2, is another reading. Web traffic
+has neither framing nor timestamps."""
 
 _SPACING = """\
 The gaps between early drops are those of each part of the paper: uniform from 1 to 1/p for the bulk
@@ -48,7 +48,7 @@ def _remarks(outcome: Outcome) -> list[str]:
             f"before these runs, whose seeds ({FIRST_SEED} and greater) no earlier run used."
         ),
         (
-            f"The claims were also judged in {len(VARIANTS)} other readings ({tried}). If a claim "
+            f"Claims were also judged in {len(VARIANTS)} other readings ({tried}). If a claim "
             "holds in some of them, at least one reading gives the paper's finding."
         ),
         *outcome.notes,
