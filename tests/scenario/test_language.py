@@ -126,7 +126,7 @@ def test_one_after_the_other() -> None:
     bulk = late.plan()["groups"][0]
     assert (bulk["start"], bulk["start_every"]) == (59_000 * MS, 500 * MS)
     assert late.warnings() == [
-        "flows.0.start: 2 of 4 flows never start: their start time is after the run's end"
+        "flows.0.start: 2 of 4 flows never start: their start time is after the run's end or `stop`"
     ]
 
 

@@ -211,7 +211,7 @@ class Scenario:
                 key = source.dotted(("flows", i, "start"))
                 text = (
                     f"{late} of {group['count']} flows never start: their start time is after "
-                    "the run's end"
+                    "the run's end or `stop`"
                 )
                 found.append(f"{key}: {text}")
         data = self.__dict__["_data"]

@@ -126,10 +126,8 @@ def _places(
         for node in context.hosts((*at, place), names):
             name = context.nodes[node]
             if node not in known:
-                context.complain(
-                    (*at, place),
-                    f"`{name}` is not a host of the store: add it to `nodes` or `clients`",
-                )
+                keys = "`nodes`" if at[-1] == "racks" else "`nodes` or `clients`"
+                context.complain((*at, place), f"`{name}` is not in the store's {keys}: add it")
             elif node in found:
                 context.complain((*at, place), f"`{name}` is already in `{found[node]}`")
             found[node] = place

@@ -156,7 +156,7 @@ class Flow(Part):
     """Flows of one kind, which form a group in the results."""
 
     name: Name | None = Field(
-        None, description="Name of the group in results; the application's first word by default."
+        None, description="Name in results; by default from `app`, such as `bulk` and `bulk-2`."
     )
     from_: Names = Field(
         alias="from",
@@ -173,17 +173,17 @@ class Flow(Part):
     client: CommandLine | None = Field(
         None,
         description=(
-            "Command line that the host `from` runs from `start` to `stop`; only for `command`. "
-            "`{from}` and `{to}` are replaced by the hosts' addresses, `{port}` by the flow's "
-            "own port, `{number}` by the flow's number, `{seed}` by the run's seed, "
+            "Command line that the host `from` runs from `start` to `stop`; only with the app "
+            "`command`. `{from}` and `{to}` are replaced by the hosts' addresses, `{port}` by the "
+            "flow's own port, `{number}` by its number in the group, `{seed}` by the run's seed, "
             "`{duration}` by the flow's length in seconds. Write `{{` for a single brace."
         ),
     )
     server: CommandLine | None = Field(
         None,
         description=(
-            "Command line that the host `to` starts before the run; only for `command`. If it "
-            "contains `{port}`, the run begins once a process listens on this port."
+            "Command line that the host `to` starts before the run; only with the app `command`. "
+            "If it contains `{port}`, the run begins once a process listens on this port."
         ),
     )
     folder: Folder | None = Field(
@@ -224,8 +224,8 @@ class Flow(Part):
     destination_port: Port | None = Field(
         None,
         description=(
-            "Port at `to`, which filters can match. If neither port is set, the server's port "
-            "is 20000 plus the number of the flow, counted from 0 over all groups."
+            "Port at `to`, which filters can match. If neither port is set, the server's port is "
+            "20000 plus the number of the flow, counted from 0 over all groups (not `command`)."
         ),
     )
     mark: Mark = Field(
@@ -284,8 +284,8 @@ class Question(Part):
         None,
         description=(
             "Metric that ranks the choices, such as `calls.mos` (`sojourn list metric`). By "
-            "default the metric that matters to the interactive group with the worst value (see "
-            "the guide to comparing)."
+            "default a metric that suits the kinds of flows, or the store (see the guide to "
+            "comparing)."
         ),
     )
     subject_to: Text | None = Field(
@@ -358,8 +358,8 @@ class Model(Part):
         description=(
             "Link whose queue is studied, or several links together, as a list or as a "
             "template's name for several links. `NAME.reverse` is the other direction of a "
-            "link. By default the first link with a `queue`; with a `lan` all its links; with a "
-            "queue for `clients` or `servers` of a star all their ports."
+            "link. By default the first link with a `queue`, or else the first link; with a "
+            "`lan` all its links; with a queue for `clients` or `servers` of a star their ports."
         ),
     )
     topology: Topology | None = Field(None, description="A template that creates hosts and links.")

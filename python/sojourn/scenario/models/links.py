@@ -285,8 +285,8 @@ class Star(BothDirections):
     template: Literal["star"]
     hosts: HostCount | None = Field(
         None,
-        description="Number of hosts that are neither clients nor servers; 2 by default "
-        "if the star has no clients and servers.",
+        description="Number of hosts that are neither clients nor servers; by default 2, "
+        "or 0 if the star has clients or servers.",
     )
     clients: Ports | None = Field(None, description="Clients around the switch, and their links.")
     servers: Ports | None = Field(None, description="Servers around the switch, and their links.")

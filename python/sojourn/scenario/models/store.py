@@ -203,7 +203,7 @@ class Store(Part):
     keys: Keys | None = Field(
         None,
         description="Distribution of the requested keys: uniform, zipfian or latest. By default "
-        "as YCSB defines the workload.",
+        "as YCSB defines the workload; uniform for a table of shares.",
     )
     value: Size = Field("200b", description="Size of a record.")
     scan: Scan = Field(100, description="Number of records of the longest scan.")
@@ -253,12 +253,12 @@ class Store(Part):
         "of a read; `none` for never.",
     )
     read_repair: Flag = Field(
-        True, description="Whether a read updates replicas whose record is out of date."
+        True, description="Whether a read updates replicas that answered with an old record."
     )
     hints: Flag = Field(
         True,
-        description="Whether coordinators store writes for replicas that are down, and deliver "
-        "them later (hinted handoff).",
+        description="Whether coordinators store writes for replicas that are down or do not "
+        "answer in time, and deliver them later (hinted handoff).",
     )
     detect: Time = Field(
         "10s", description="Time after a crash at which all nodes know that the node is down."
