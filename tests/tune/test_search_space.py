@@ -86,7 +86,7 @@ def test_the_start_is_true_or_absent() -> None:
         ("codle", ["target"], "did you mean `codel`"),
         ("codel", [], "target 500us..50ms log; interval 10ms..1s log"),
         ("codel", ["traget"], "did you mean `target`"),
-        ("codel", ["target 1..5"], "`1` is not a time, such as 5ms"),
+        ("codel", ["target 1..5"], "`1` is no time, such as 5ms"),
         ("codel", ["target 5ms..1ms"], "lower limit must be below"),
         ("codel", ["target 0ms..1ms log"], "must begin above 0"),
         ("codel", ["target 1ms-5ms"], "is not a range"),

@@ -55,8 +55,8 @@ def state(url: str) -> State:
     name = found.get("scenario", FIRST)
     if name == OWN:
         raise AddressError(
-            "this address is for a user's own scenario file: get this file, open it with "
-            "`sojourn play FILE`, and append the part after `#` to the address of that page"
+            "this address is for a user's own scenario file: get this file, run "
+            "`sojourn play FILE`, and append the part after `#` to the address of the new page"
         )
     if name not in TEMPLATES:
         raise AddressError(f"no scenario `{name}`; existing: {', '.join(TEMPLATES)}")

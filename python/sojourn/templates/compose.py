@@ -193,9 +193,9 @@ def compose(answers: Answers, file: str) -> str:
         f"  sojourn run {file}",
         "",
         *textwrap.wrap(
-            f"`compare` replaces the queue of the direction {way}, to which `bottleneck` refers, "
-            f"and answers the question below: `sojourn explain {by.rpartition('.')[2]}`. Edit "
-            "any value that does not match your connection; every key is in the reference.",
+            f"`compare` tries other queues in the direction {way} (`bottleneck`) and ranks them by "
+            f"the metric below: `sojourn explain {by.rpartition('.')[2]}`. Edit any value that "
+            "does not match your connection; every key is in the reference.",
             98,
         ),
     ]
@@ -236,7 +236,7 @@ def _network(answers: Answers, subject: str) -> str:
         (f'reverse.rate = "{answers.down}"', "down"),
         (f'netem = "delay {half}"', f"each way: a round trip of {answers.rtt}"),
         *_framing(LINES[answers.line]),
-        ('queue = "pfifo limit 1000p"', "up; the queue of most interfaces"),
+        ('queue = "pfifo limit 1000p"', "up; a FIFO of 1000 packets"),
         ('reverse.queue = "pfifo limit 1000p"', "down"),
     ]
     return "\n".join(f"{line:<36} # {said}" if said else line for line, said in lines)

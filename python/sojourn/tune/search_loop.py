@@ -93,7 +93,7 @@ class Search:
         better = direction(objective)
         if better is None:
             raise StudyError(
-                f"{objective}: this metric has no better direction, so it cannot be optimised"
+                f"{objective}: neither high nor low values are better, so it cannot be optimised"
             )
         self.better = better
         self.seeds = tuple(range(1, effort.seeds + 1))

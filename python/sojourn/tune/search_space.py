@@ -205,7 +205,7 @@ def _read(text: str, words: Mapping[str, dict[str, Any]], base: str) -> list[Var
         named = [w for w in words.values() if fnmatchcase(w["name"], name)]
         named = [w for w in named if (w["kind"] in _NUMBERS if rest else _around(w))]
         if not named:
-            raise StudyError(f"`{name}`: no word of {_kind(base)} with a number matches")
+            raise StudyError(f"`{name}`: no word of {_kind(base)} that can vary matches")
     else:
         named = [_known(name, words)]
     return [_range(w, rest.strip(), text) for w in named]
@@ -302,7 +302,7 @@ def _number(kind: str, bound: str, text: str) -> float:
     if value is None:
         example = {"time": "5ms", "rate": "10mbit", "size": "30kb", "packets": "300p"}
         wanted = f"{kind}, such as {example[kind]}" if kind in example else kind
-        raise StudyError(f"`{text}`: `{bound}` is not a {wanted}")
+        raise StudyError(f"`{text}`: `{bound}` is no {wanted}")
     return value
 
 

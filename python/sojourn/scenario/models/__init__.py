@@ -225,7 +225,7 @@ class Flow(Part):
         None,
         description=(
             "Port at `to`, which filters can match. If neither port is set, the server's port is "
-            "20000 plus the number of the flow, counted from 0 over all groups (not `command`)."
+            "20000 plus the number of the flow, counted from 0 over all groups, except `command`."
         ),
     )
     mark: Mark = Field(
