@@ -52,8 +52,8 @@ class Source:
         if name not in self.handed:
             exceptions = f" except {', '.join(self.handed)}" if self.handed else ""
             raise ValueError(
-                f"a scenario in an address may use no files{exceptions}: play the scenario's own "
-                "file instead"
+                "a scenario from an address or from plain data may use no files"
+                f"{exceptions}: use the scenario's own file instead"
             )
         return self.handed[name]
 

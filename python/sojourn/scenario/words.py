@@ -151,8 +151,8 @@ def interface_fault(name: str) -> str | None:
     if re.fullmatch(_INTERFACE, name):
         return None
     return (
-        f"`{name}` is not a name of an interface: use at most 15 characters: letters, digits, "
-        "`_`, `.`, `@`, `:` and `-`"
+        f"`{name}` is not a name of an interface: use a letter or digit, then at most 14 "
+        "letters, digits, `_`, `.`, `@`, `:` and `-`"
     )
 
 
