@@ -365,7 +365,7 @@ HOW = {
     "and one CUBIC flow, and with twenty CUBIC flows.",
     "rfc-classic-tail": "The 99th percentile of the queueing delay of Classic packets with ten "
     "Prague and ten CUBIC flows is half to twice that with twenty CUBIC flows.",
-    "rfc-no-starvation": "One CUBIC flow has at least half the goodput of each of twenty Prague "
+    "rfc-no-starvation": "One CUBIC flow has at least half the mean goodput of twenty Prague "
     "flows.",
     "rfc-same-window": "The mean window of one Prague flow is a third to two thirds of the sum of "
     "the mean windows of this flow and one Reno flow.",
@@ -376,24 +376,24 @@ HOW = {
     "s1-plain-queue": "Prague's share in pfifo is at most 45 % at 10, 20 and 80 ms.",
     "s1-fair-queue": "Prague's share in fq_codel is 45 to 55 % at 10, 20 and 80 ms. The authors' "
     "own AQM is not available here.",
-    "s1-short-wins": "The share of the flow with 160 ms is at most a third, for every pair of "
-    "congestion controls.",
-    "s1-beyond-16": "Of two Prague flows, the flow with 160 ms has a share of at most 1/17.",
+    "s1-short-wins": "In DualPI2, the flow with 160 ms has at most a third of the goodput next to "
+    "a flow with 10 ms, for every pair of congestion controls.",
+    "s1-beyond-16": "Of two Prague flows in DualPI2, that with 160 ms has a share of at most 1/17.",
     "s1-rtt-unfairness": "Share of the flow with 160 ms next to a flow with 10 ms: at least 5 "
     "percentage points lower with two Prague flows in DualPI2 than two CUBIC flows in pfifo.",
     "s2-longer-spike": "A spike is the time in which the smoothed round-trip time is above the "
     "path's by more than 25 ms and four packets' transmission time. After a step from 50 to "
     "25 Mbit/s in fq_codel at 80 ms, Prague's spike is at least twice as long as CUBIC's.",
-    "s2-five-seconds": "After a step from 50 to 25 Mbit/s, Prague's spike lasts 2.5 to 10 s.",
-    "s2-greatest": "After a step from 50 to 1 Mbit/s, Prague's greatest smoothed round-trip time "
-    "is 4.346 s within a factor of two.",
-    "s2-thirty-seconds": "After a step from 50 to 1 Mbit/s, Prague's spike lasts at least 30 s.",
-    "s2-half-utilisation": "After bursts of 4 ms at 20 ms, the goodput of Prague in DualPI2 is 0.3 "
-    "to 0.7 times that of CUBIC in fq_codel.",
-    "s3-spikes": "The 99th percentile of the round-trip time minus the path's is at least twice as "
-    "great for Prague as for CUBIC, at 20 and 80 ms.",
-    "s5-tunnel": "Prague's share is at least 80 % in fq_codel with one bucket, by which the "
-    "authors emulate the tunnel.",
+    "s2-five-seconds": "After the step to 25 Mbit/s, Prague's spike in fq_codel lasts 2.5 to 10 s.",
+    "s2-greatest": "After a step from 50 to 1 Mbit/s in fq_codel, Prague's greatest smoothed "
+    "round-trip time is 4.346 s within a factor of two.",
+    "s2-thirty-seconds": "After the step to 1 Mbit/s in fq_codel, Prague's spike lasts over 30 s.",
+    "s2-half-utilisation": "Behind a link that sends in bursts of 4 ms, at 20 ms, the goodput of "
+    "Prague in DualPI2 is 0.3 to 0.7 times that of CUBIC in fq_codel.",
+    "s3-spikes": "In fq_codel, the 99th percentile of the round-trip time minus the path's is at "
+    "least twice as great for Prague as for CUBIC without ECN, at 20 and 80 ms.",
+    "s5-tunnel": "Prague's share is at least 80 % next to a flow without ECN in fq_codel with one "
+    "bucket, by which the authors emulate the tunnel.",
     "s6-dominate": "Prague's share is at least 80 % in six queues and next to four rivals.",
     "2407-some-scenarios": "Next to CUBIC without ECN, Prague's share is at most 20 % in a FIFO "
     "that marks ECN, and at least 80 % in CoDel.",
@@ -401,8 +401,8 @@ HOW = {
     "and at most 20 % next to BBRv1 in PIE that drops (Prague is harmed).",
     "2411-bbr3": "Prague's share next to BBRv3 with ECN is at most a third in DualPI2, and in "
     "CoDel that drops.",
-    "2411-multiple": "One Prague flow next to ten CUBIC flows in CoDel has a share of at least 30 "
-    "%; an equal share is 9 %.",
+    "2411-multiple": "One Prague flow next to ten CUBIC flows with ECN in CoDel has a share of at "
+    "least 30 %; an equal share is 9 %.",
     "2603-dynamics": "A link that sends at the milliseconds of a trace, like Mahimahi, gives L4S "
     "packets at least 1.1 times the mean queueing delay of a link with the same rate: at 12 Mbit/s "
     "and 20 ms, and at 48 Mbit/s and 80 ms.",
