@@ -299,7 +299,7 @@ def flows(t: Terms) -> tuple[Claim, ...]:
         above(t.loss, COBALT, _FLOWS, *others(PIE, CODEL, COBALT)),
     )
     s.add(
-        "tcp-udp", "Poisson: the ratio of dAQM's sojourn time to RED's is smaller with TCP than UDP",
+        "tcp-udp", "Poisson: dAQM's sojourn time divided by RED's is smaller with TCP than UDP",
         "the dAQM algorithm is more efficient when employed with the TCP as opposed to the UDP",
         (
             Ratio(id="", text=d, metric=AGAINST_RED, region=LOWER, each=t.each, scale="geometric",
