@@ -98,7 +98,7 @@ def test_the_start_is_true_or_absent() -> None:
         ("codel", ["ecn"], "no default range"),
         ("red limit 60kb avpkt 1000", ["min"], "no default range"),
         ("pie", ["alpha 0..40"], "alpha must be from 1 to 32"),
-        ("blue", ["increment 1%..200%"], "is not a probability"),
+        ("blue", ["increment 1%..200%"], "is no probability"),
     ],
 )
 def test_what_cannot_vary_is_told(base: str, vary: list[str], says: str) -> None:
