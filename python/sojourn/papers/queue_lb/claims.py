@@ -44,7 +44,7 @@ def _higher(
     return Every(
         id=f"{name}-{network}",
         reading=network,
-        text=f"{text}, {' and '.join(transports)}, {_LOADS} ({network} ports)",
+        text=f"{text}: {' and '.join(transports)}, {_LOADS}, {network} ports",
         metric="throughput",
         published=published,
         claims=tuple(
