@@ -273,5 +273,5 @@ def real_figures(outcome: Outcome) -> Drawn:
         axes.set_ylabel(_LATENCY)
         axes.set_ylim(bottom=0)
         style.legend_above(figure, axes, 3)
-    caption = "Means with 95 % intervals over runs; the paper has one run of each cell."
+    caption = "Means with 95 % intervals over runs; the paper has one run of each combination."
     return {"cells": (figure, "Mean latency of writes", caption)}

@@ -94,7 +94,7 @@ def _claims(
     found: dict[str, Claim] = {
         "figure-6-few": AllIn(
             id=name("figure-6-few"),
-            text=words("Up to 15 clients, the static buffer discards at most 1 % of messages"),
+            text=words("With up to 15 clients a static buffer discards at most 1 % of messages"),
             metric="exhaustion",
             published="when the number of clients exceeds 15, it increases rapidly",
             cells=tuple(cell("clients", policy="static", clients=n) for n in few),

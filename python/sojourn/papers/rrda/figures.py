@@ -87,7 +87,7 @@ def simulated(outcome: Outcome) -> Drawn:
     drawn = _all(outcome.column)
     if outcome.size.timeouts:
         caption = (
-            "Reading datagram: RRDA divided by a static buffer. The regions of the claims are "
+            "Reading datagram: RRDA's results over a static buffer's. The claims' regions are "
             f"grey. In all other figures the retransmission time is {TIMEOUT} ms."
         )
         drawn["timeouts"] = (_timeouts(outcome), "Retransmission time", caption)

@@ -57,7 +57,7 @@ READINGS = {
         words="""messages of 64 KiB, acknowledged when the handler has processed them; a handler of
         constant speed; less CPU is a quota in periods of 100 ms. The message size is chosen so that
         a static buffer of 1 MiB is exhausted only by more than 15 clients, as in the paper. A
-        buffer of 100 KB holds one message, so figure 3 is not possible""",
+        buffer of 100 KB holds one message, so the paper's figure 3 is not possible""",
         message=65536,
         acknowledged="processed",
         rate=RATE,
