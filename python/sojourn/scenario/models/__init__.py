@@ -146,7 +146,7 @@ class Balancer(Part):
     faults: list[ServerFault] = Field(
         [], description="Outages of servers.", max_length=limits.FAULTS
     )
-    health_every: Time = Field("1s", description="Time between two probes of a server.")
+    health_every: Time = Field("1s", description="Time between probes of a server; with `faults`.")
     misses: Annotated[int, *whole(1, limits.MISSES, "misses")] = Field(
         3, description="Consecutive unanswered probes after which a server counts as down."
     )
