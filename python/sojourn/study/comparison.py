@@ -138,8 +138,8 @@ class Comparison:
         better = direction(self.by)
         if better is None:
             raise StudyError(
-                f"{by}: this metric has no better direction, so it cannot rank; choose another "
-                "metric"
+                f"{by}: neither more nor less of this metric is better, so it cannot rank; choose "
+                "another metric"
             )
         self.better: Direction = better
         self.smallest = smallest

@@ -56,7 +56,7 @@ def check(
         better = direction(column)
         if better is None:
             raise StudyError(
-                f"`{condition}`: {column} has no better direction, so `best` is undefined"
+                f"`{condition}`: neither more nor less of {column} is better, so no level is `best`"
             )
         measured = {q: float(np.nanmean(x)) for q, x in values.items() if np.isfinite(x).any()}
         if not measured:

@@ -26,7 +26,8 @@ from sojourn.study.table import Table
 Verdict = Literal[
     "better", "worse", "as good as", "more", "less", "as much as", "not decided", "not measured"
 ]
-"""Result of a contrast; *more*, *less* and *as much as* are for metrics without better direction.
+"""Result of a contrast; *more*, *less* and *as much as* are for metrics of which neither more nor
+less is better.
 """
 
 
