@@ -12,7 +12,7 @@ program that was compiled from `bench/htsim/dumbbell.cc` with htsim. For a progr
 installed, the table shows the results in `recorded.json` with their date; the ratio then refers to
 Sojourn's speed in the recorded run.
 
-The programs run alternately. Each run starts with an empty network and counts completely. Times are
+The programs run alternately. Each run starts with an empty network and has no warm-up. Times are
 medians over the rounds. Compare drops and goodput first, since they show whether the programs do
 equal work. With three builds of ns-3 the comparison takes five minutes on an idle machine. The
 documentation shows the recorded results.

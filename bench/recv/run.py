@@ -1,10 +1,10 @@
 """Compares this project's UDP transport with UDT, SRT, QUIC and plain sockets.
 
-The transfers run over loopback, and then across this project's wire. Each value is from one run, so
-compare only values of one call of this program. Ratios and CPU times are more reliable than rates,
-since both programs and the kernel share the processors. The CPU time of a receiver is per Gbit
-received, that of a sender per Gbit sent. A program that cannot be built is reported, but not
-measured.
+The transfers run over loopback, and then some of them across this project's wire. Each value is
+from one run, so compare only values of one call of this program. Ratios and CPU times are more
+reliable than rates, since both programs and the kernel share the processors. The CPU time of a
+receiver is per Gbit received, that of a sender per Gbit sent. A program whose library is missing is
+reported, but not measured.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 //!
 //! Equation 1 of the queue-lb paper: among the ports whose queue is below 80 % of its limit, the
 //! port with the fewest packets is chosen. Ties are broken at random. The paper does not define the
-//! choice if all queues are above the threshold. Here the parameter `full` determines it; by
-//! default the shortest queue is chosen. A queue whose limit is unknown counts as below the
-//! threshold.
+//! choice if no queue is below the threshold. Here the parameter `full` determines it; by default
+//! the shortest queue is chosen. A queue whose limit is unknown counts as below the threshold.
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::Backlog;

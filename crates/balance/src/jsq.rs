@@ -2,8 +2,8 @@
 //!
 //! The queue with the fewest packets is chosen; ties are broken at random. For queues of equal rate
 //! and with current lengths, no policy has a lower mean delay in heavy traffic. With outdated
-//! lengths, all flows of a period join the same queue (Mitzenmacher, "How useful is old
-//! information?").
+//! lengths, all flows of a period join the queue that was shortest at the last reading
+//! (Mitzenmacher, "How useful is old information?").
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::Backlog;

@@ -5,9 +5,9 @@
 //! reconstruction.
 //!
 //! The load is known after two readings; until then servers are chosen at random. All flows that
-//! begin in one period go to the same server, which then becomes the busiest one. With flows
-//! shorter than the period, the policy therefore overloads one server after another. If all ports
-//! are saturated, the slowest port has the least load.
+//! begin in one period go to the least loaded server, which then becomes the busiest one. With
+//! flows shorter than the period, the policy therefore overloads one server after another. If all
+//! ports are saturated, the slowest port has the least load.
 
 use crate::contract::PolicyParams;
 use crate::needs::{Freshness, Needs, Signal, span};

@@ -8,8 +8,8 @@
 //! The type of a policy determines which information about servers it may use ([`Policy::View`]):
 //! none, the number of open connections, counters of ports, or backlogs of queues. A [`Balancer`]
 //! stores the latest readings ([`Balancer::observe`]) and shows each policy only its part.
-//! Therefore the caller determines the age of the information. [`Needs::freshness`] states whether
-//! readings must be taken at each choice or once per period.
+//! Therefore the caller determines the age of the information. [`Needs::freshness`] states when
+//! readings must be taken: at each choice, once per period, or never.
 //!
 //! # Invariants (tested for all policies)
 //! A server that is down is never chosen; if all are down, no server is chosen. The same calls with

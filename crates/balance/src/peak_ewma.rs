@@ -1,10 +1,10 @@
 //! Peak EWMA: the least expected latency among some random servers, by default two.
 //!
 //! A server's cost is its average latency times the number of its open requests, including the new
-//! one. The average of latencies decays with time. A latency above the average replaces it
-//! immediately, so increases take effect at once and decreases only gradually. The average of a
-//! server without requests decays too, so that the server is tried again. The policy is the default
-//! of Finagle and Linkerd; the definition is that of tower.
+//! one, divided by its weight. The average of latencies decays with time. A latency above the
+//! average replaces it immediately, so increases take effect at once and decreases only gradually.
+//! The average of a server without requests decays too, so that the server is tried again. Finagle
+//! and Linkerd have this policy; the definition is that of tower.
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::needs::{Needs, Signal, span};

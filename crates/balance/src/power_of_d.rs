@@ -4,9 +4,9 @@
 //! these and the `memory` least loaded servers of the previous choice (the (d, m) policy of DRILL).
 //! With two choices instead of one, the longest queues are exponentially shorter. With outdated
 //! lengths and without memory, flows do not all choose the same server, since the random servers
-//! differ from flow to flow. With memory they do, since a remembered server remains the shortest
-//! until the next reading. Without memory and with many servers, the fraction of queues with at
-//! least k jobs tends to `rho^((d^k - 1)/(d - 1))`.
+//! differ from flow to flow. With memory they soon do, since a remembered server remains the
+//! shortest until the next reading. With current lengths, no memory and many servers at load `rho`,
+//! the fraction of queues with at least k jobs tends to `rho^((d^k - 1)/(d - 1))`.
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::Backlog;

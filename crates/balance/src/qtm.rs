@@ -3,9 +3,9 @@
 //! Equation 2 of the queue-lb paper: once per second the length of each queue enters an average,
 //! `avg = (1 - w) avg + w length` with w = 0.5, and a new flow goes to the queue with the least
 //! average. Averages begin at 0, as in the paper's flow chart. The paper does not define ties; here
-//! they are broken at random. There is no threshold. All flows that begin in one period go to the
-//! same server. With flows shorter than the period, the policy therefore overloads one server after
-//! another.
+//! they are broken at random. There is no threshold. Without a tie, all flows that begin in one
+//! period go to the same server. With flows shorter than the period, the policy therefore overloads
+//! one server after another.
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::Backlog;

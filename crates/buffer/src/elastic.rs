@@ -10,10 +10,10 @@
 //! * It shrinks the buffer to the peak of the last one or two windows, not by the difference of two
 //!   rates. An idle buffer shrinks to its minimum, by at most half per window.
 //! * A larger buffer helps against a pause, but with a slow handler it only adds delay. A handler
-//!   has caught up when the buffer holds less than a quarter of the work of one `target` or of the
-//!   minimum size. If it has not caught up for `patience`, the buffer no longer grows. As the
-//!   buffer empties, it shrinks to the work of one `target`, until the handler has caught up. As in
-//!   `CoDel`, time distinguishes a standing queue from a burst.
+//!   has caught up when the buffer holds at most a quarter of the work of one `target`, or of the
+//!   minimum size if that is larger. If it has not caught up for `patience`, the buffer no longer
+//!   grows. As the buffer empties, it shrinks to the work of one `target`, until the handler has
+//!   caught up. As in `CoDel`, time distinguishes a standing queue from a burst.
 //!
 //! The work that the handler does in one `target` is measured only while the buffer is not empty,
 //! so that an idle time is not mistaken for slowness. The greatest value of the last windows

@@ -6,9 +6,9 @@
 //! policy has no clock: time is part of the observation.
 //!
 //! All sizes are in bytes as the buffer counts them; Linux charges a socket the memory of packets,
-//! not their length. Counters only grow, and policies use differences. In any period, arrived bytes
-//! minus processed bytes equal the change of the occupied bytes plus the discarded bytes, so no
-//! counter of arrivals is needed.
+//! not their length. Counters only grow, and policies use differences. In any period without
+//! abandoned packets, arrived bytes minus processed bytes equal the change of the occupied bytes
+//! plus the discarded bytes, so no counter of arrivals is needed.
 //!
 //! # Invariants (tested for all policies)
 //! A decided size is never below the occupied bytes and never below the policy's minimum. It is

@@ -2,7 +2,7 @@
 //!
 //! This is the simplest adaptive policy: the size doubles if necessary, and never shrinks. If the
 //! policy observes a buffer from outside, a packet that does not fit is lost before the policy
-//! decides; then the size doubles after discards and if more than half is occupied.
+//! decides; then the size doubles after discards, and whenever more than half is occupied.
 
 use crate::contract::{PolicyParams, Sizing, bytes, within};
 use crate::observation::{Decision, Observation, Reason};

@@ -10,8 +10,8 @@
 //!   the same number of discards.
 //! * Equation 1: v'(n) = omega D(n) + (1 - omega) v'(n-1), with v'(0) = 0.
 //! * Equation 2 uses the epochs n-k to n-1, but equation 4 uses v'(n). Here the last k epochs,
-//!   including n, determine f.
-//! * Equation 4: if v' is above zero in all k epochs, L grows by (1 - alpha) beta |v'(n)|; if it is
+//!   including n, count.
+//! * Equation 4: if v' is above zero in all k epochs, size L grows by (1 - alpha) beta |v'(n)|; if
 //!   below zero in all, L shrinks by alpha beta |v'(n)|. alpha is the share of memory in use.
 //! * L stays between `floor` and `ceiling`, and not below the occupied bytes, which the paper does
 //!   not mention. If the memory is unknown, alpha is one half.

@@ -6,8 +6,8 @@
 //! delay is the least round-trip time in ten seconds. Data are paced at a gain times the bandwidth.
 //! The gain cycles to probe for more bandwidth and to drain the resulting queue. cwnd is twice the
 //! product of bandwidth and delay.
-//! Invariants: cwnd is at least four segments outside loss recovery; the pacing rate does not fall
-//! in startup; application-limited bandwidth samples only raise the estimate.
+//! Invariants: cwnd is at least four segments outside loss recovery; application-limited bandwidth
+//! samples only raise the estimate.
 //!
 //! The variant `linux` adds the kernel's extensions of the draft: room for three super-packets
 //! instead of three segments, an allowance for aggregated acknowledgements, an estimate of the
@@ -149,8 +149,7 @@ struct Policer {
 
 /// Linux's filter for the maximum bandwidth (`lib/win_minmax.c`). It stores the greatest sample of
 /// the window, the greatest sample after it, and the greatest sample after the second one, each
-/// with its round. The window is approximate: if no greater sample arrives for a quarter of the
-/// window, a smaller sample replaces the second and the third, and after a half the third.
+/// with its round. The window is approximate, since no other samples are stored.
 #[derive(Clone, Copy, Debug, Default)]
 struct Greatest {
     samples: [(u64, u64); 3],

@@ -5,8 +5,8 @@
 //! (`W_max`), stays near it, then probes beyond it at an increasing speed. Growth depends on time
 //! and not on the round-trip time. Where Reno's window would be larger, CUBIC uses Reno's (the
 //! Reno-friendly region).
-//! Invariants: a reduction multiplies the window by beta (0.7) and leaves at least two segments; in
-//! the concave region cwnd grows by at most half in one round trip.
+//! Invariants: a reduction leaves at least two segments; in the concave region cwnd grows by at
+//! most half in one round trip.
 //!
 //! Windows are real numbers of segments, or (with `count segments` and `variant linux`) whole
 //! numbers, in `bictcp.rs`. With real numbers, the only function beyond plain arithmetic is the

@@ -2,10 +2,10 @@
 //!
 //! Source: RFC 5681 and RFC 3465 (growth by acknowledged bytes, at most L segments per ACK);
 //! `classic` is Ha and Rhee's HyStart with the kernel's constants; `plus_plus` is RFC 9406.
-//! Idea: the round-trip time of the first ACKs of a round shows whether a queue has begun to form.
-//! Classic HyStart then leaves slow start at once (also when a train of ACKs has lasted half the
-//! path's delay). HyStart++ first grows more slowly for five rounds, and returns to slow start if
-//! the delay was not caused by a queue.
+//! Idea: the least round-trip time of a round shows whether a queue has begun to form. Classic
+//! HyStart then leaves slow start at once (also when a train of ACKs has lasted half the least
+//! round-trip time). HyStart++ first grows more slowly for five rounds, and returns to slow start
+//! if the delay was not caused by a queue.
 //! Invariants: cwnd grows by no more than the acknowledged bytes; ssthresh is lowered only to cwnd;
 //! `plus_plus` acts only in the first slow start.
 

@@ -1,10 +1,10 @@
 //! Packet sources over TCP: each packet of the source is a write into the stream of one connection.
 //!
 //! The rules are those of the simulator. The send buffer contains the written data that are not yet
-//! acknowledged. A write enters the send buffer completely or not at all. If the send buffer has no
-//! space for a write, the write is refused; on a `blocking` socket it waits for space instead, and
-//! the writes that become due in the meantime follow it. Data that the kernel does not accept at
-//! once, for lack of memory, stay in the sender and count as written.
+//! acknowledged. A write enters the send buffer completely or not at all. If a send buffer that is
+//! not empty has no space for a write, the write is refused; on a `blocking` socket it waits for
+//! space instead, and the writes that become due in the meantime follow it. Data that the kernel
+//! does not accept at once, for lack of memory, stay in the sender and count as written.
 
 use crate::log::Kind;
 use crate::net::{self, Ends, World, ZEROS};

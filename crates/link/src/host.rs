@@ -12,8 +12,8 @@
 //! ring, and are lost if the ring is full. The device continues to send the packets of its transmit
 //! ring. After the stall the host takes the packets of the receive ring one by one.
 //!
-//! # Invariants A wake-up never fires early. Delays do not accumulate: each counts from the
-//! requested time. A host that is never late draws nothing.
+//! # Invariants
+//! A wake-up never fires early. Delays do not accumulate: each counts from the requested time.
 
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Pauses, Rhythm, Span, Stream};

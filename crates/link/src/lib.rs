@@ -17,46 +17,46 @@
 //! So a packet that comes at the very moment at which a transmission ends finds the queue without
 //! the packet whose transmission begins then.
 //!
-//! # Queue and transmitter A packet always passes through the discipline. If the transmitter is
-//! idle, the dequeue follows the enqueue at the same instant. When a transmission ends the
-//! transmitter asks the queue again; if nothing is queued, this request needs no event: it is made
-//! before the next arrival, with the time at which it was due (RED's idle time and `CoDel`'s state
-//! start from this time). The same holds for periodic tasks. So an uncongested link needs one event
-//! per packet, a congested link two.
+//! # Queue and transmitter
+//! A packet always passes through the discipline. If the transmitter is idle, the dequeue follows
+//! the enqueue at the same instant. When a transmission ends the transmitter asks the queue again;
+//! if nothing is queued, this request needs no event: it is made before the next arrival, with the
+//! time at which it was due. The same holds for periodic tasks. So an uncongested link needs one
+//! event per packet, a congested link two.
 //!
-//! # Closed form A FIFO with a constant rate and a wire that only delays has a closed form
-//! ([`Link::go_direct`]): a packet's arrival at the far end is known when the packet comes, or when
-//! it is announced before. The link's caller then needs no event for a departure. It has the events
-//! recorded later, each at its theoretical time.
+//! # Closed form
+//! A FIFO with a constant rate and a wire that only delays has a closed form ([`Link::go_direct`]):
+//! a packet's arrival at the far end is known when the packet comes, or when it is announced
+//! before. A departure then needs no event. It is recorded later, with its theoretical time.
 //!
-//! # Ring and shared medium A device may take packets from the queue ahead of their transmission,
-//! into a *transmit ring*: they have left the queue, and no discipline sees them. Several links may
-//! transmit on one [`Medium`]: each senses the medium before it transmits, and tries again later if
-//! the medium is busy. A link with a ring or a shared medium is a [`Station`]. Without a ring the
-//! packet stays in the queue until the medium is free, and its sojourn time ends there; with a ring
-//! the packet waits outside the queue, as in ns-3. All links on a medium must be called in the
-//! order of time: after a late call the times of each link are still right, but the order of
-//! transmissions on the medium is not.
+//! # Ring and shared medium
+//! A device may take packets from the queue ahead of their transmission, into a *transmit ring*:
+//! they have left the queue, and no discipline sees them. Several links may transmit on one
+//! [`Medium`]: each senses the medium before it transmits, and tries again later if the medium is
+//! busy. A link with a ring or a shared medium is a [`Station`]. Without a ring the packet stays in
+//! the queue until the medium is free, and its sojourn time ends then; with a ring the packet waits
+//! outside the queue, as in ns-3. All links on a medium must be called in the order of time.
 //!
-//! # Late host A [`host`] may serve the queue late: its wake-ups come at ticks or later, and not
-//! during a stall. This is the host that is modelled, not a caller that comes late: it acts in the
-//! link's own time. Such a link is a [`Station`] too.
+//! # Late host
+//! A [`host`] may serve the queue late: its wake-ups come at ticks or later, and not during a
+//! stall. Such a link is a [`Station`] too.
 //!
-//! # Trace Instead of a rate a transmitter may have a [`Trace`] of opportunities to send. Packets
-//! then wait in the queue for the next opportunity, even if no packet is ahead of them. They leave
-//! the queue and end their transmission at opportunities.
+//! # Trace
+//! Instead of a rate a transmitter may have a [`Trace`] of opportunities to send. Packets then wait
+//! in the queue for the next opportunity, even if no packet is ahead of them.
 //!
-//! # Change [`Link::set_wire`] gives a link another rate or wire from a time on. A packet in
-//! transmission finishes at the old rate, and packets on the wire keep their arrival times;
-//! anything due at that very time, for example the beginning of a transmission, has the new rate
-//! and wire.
+//! # Change
+//! [`Link::set_wire`] gives a link another rate or wire from a time on. A packet in transmission
+//! finishes at the old rate, and packets on the wire keep their arrival times. A transmission that
+//! begins at exactly this time has the new rate and wire.
 //!
-//! # Wire Impairments happen on the wire, after the queue: a lost packet has used the link. They
-//! are decided when a packet's transmission starts, in the order of netem: duplication, loss,
+//! # Wire
+//! Impairments happen on the wire, after the queue: a lost packet has used the link. They are
+//! decided when a packet's transmission starts, in the order of netem: duplication, loss,
 //! corruption, then the limit, and reordering, jitter or the wire's own rate. A copy is subject to
-//! everything but duplication. Packets on the wire never count as queued; those that find the limit
-//! reached when their transmission ends are lost. With slots, packets that are due arrive together
-//! in the next slot.
+//! everything but duplication. Packets on the wire never count as queued. A packet is lost if the
+//! wire has its limit of packets when the packet's transmission ends. With slots, packets that are
+//! due arrive together in the next slot.
 
 mod capacity;
 pub mod csma;

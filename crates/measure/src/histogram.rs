@@ -2,8 +2,7 @@
 //!
 //! Each octave has 256 bins. Each value below 512 has its own bin; above 512 the width of a bin is
 //! at most 1/256 (0.4 %) of its values. The number of values, least value, greatest value and
-//! moments are exact. Recording a value costs two loads and an addition, and only octaves that
-//! contain values use memory (2 KiB each).
+//! moments are exact. Only octaves that contain values use memory (2 KiB each).
 
 use crate::moments::Moments;
 

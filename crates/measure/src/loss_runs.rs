@@ -1,7 +1,7 @@
 //! Statistics of consecutive packet losses at a port.
 //!
 //! A loss event begins with the first dropped packet and ends when an arriving packet is accepted.
-//! Its length is the number of packets dropped in between. Packets that a discipline drops from its
+//! Its length is the number of packets dropped until then. Packets that a discipline drops from its
 //! queue count like packets that it refuses on arrival.
 
 /// Distribution of the lengths of loss events.

@@ -2,8 +2,8 @@
 //! interest and definition. The documentation, reports, comparisons and `explain` use it.
 //!
 //! Metrics cover the time from the end of the warm-up to the end of the run, unless their
-//! definition says otherwise. Means include zeros. A metric without the name of a group or link
-//! belongs to the bottleneck, to all flows together, or to the run.
+//! definition says otherwise. Means include zeros. A metric without the name of a link, group or
+//! other part of the scenario belongs to the bottleneck, to all flows together, or to the run.
 
 use serde::Serialize;
 
@@ -67,7 +67,7 @@ pub struct Interest {
 /// One metric.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Metric {
-    /// Name of the metric: the name of a column after its last point, which follows the name of the
+    /// Name of the metric: the name of a column after its last dot, which follows the name of the
     /// group or link.
     pub name: &'static str,
     /// Subject of the metric: the `run`, a `link`, a shared `medium`, a `flow` (or a group of

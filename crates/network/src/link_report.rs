@@ -26,10 +26,10 @@ fn loss(fates: Fates) -> f64 {
     share(fates.dropped, fates.dropped + fates.departed)
 }
 
-/// Returns the mean utilisation of links in `span` over their `transmitters`: the share of time in
-/// which a transmitter was busy or, if its rate changes, the share of its capacity that was used.
-/// `works` is the work of each link in `span`. The result is NaN if `transmitters` is 0, the value
-/// for links of which one has no rate limit.
+/// Returns the mean utilisation in `span` of links with `transmitters` transmitters: the share of
+/// time in which a transmitter was busy or, if its rate changes, the share of its capacity that was
+/// used. `works` is the work of each link in `span`. Returns NaN if `transmitters` is 0, as it is
+/// if one of the links has no rate limit.
 pub fn utilisation(works: &[Work], transmitters: u64, span: Nanos) -> f64 {
     if transmitters == 0 {
         return f64::NAN;

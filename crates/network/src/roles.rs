@@ -5,10 +5,10 @@
 //! therefore known at the arrival and needs no event. Such a link is *deferred*: its departures are
 //! booked, with their own times, at the link's next event or before a measurement.
 //!
-//! A deferred link whose packets all come from one other link is *fed* by that link. The other link
-//! hands over each packet with its time of arrival as soon as the end of its transmission is known,
-//! so the arrival needs no event either. A link *forwards* if all its packets continue over links
-//! that it feeds; its deliveries need no events.
+//! A deferred link whose packets all come from one other link may be *fed* by that link. The other
+//! link hands over each packet with its time of arrival as soon as the end of its transmission is
+//! known, so the arrival needs no event either. A link *forwards* if all its packets continue over
+//! links that it feeds; its deliveries need no events.
 //!
 //! Roles change no result. Two conditions ensure this: a fed link never drops a packet, because no
 //! queue longer than [`Frames::burst`] can form in it; and every link with a role delays each

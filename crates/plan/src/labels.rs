@@ -42,9 +42,9 @@ impl Labels {
         Self(flows.zip(0..).map(|((group, pair), n)| Label::new(group, pair, n)).collect())
     }
 
-    /// Returns the headers that a filter reads for a packet of the flow `flow`, counted over all
-    /// groups. The packet leaves the node `from` and has the headers `own`. The ports of packets in
-    /// the opposite direction are swapped. A packet that belongs to no flow keeps its own headers.
+    /// Returns the headers that a filter reads for a packet of flow number `flow` of all groups.
+    /// The packet leaves the node `from` and has the headers `own`. The ports of packets in the
+    /// opposite direction are swapped. A packet that belongs to no flow keeps its own headers.
     pub fn headers(&self, flow: u32, from: u32, own: Headers) -> Headers {
         let Some(label) = self.0.get(flow as usize) else { return own };
         let (client, server) = label.ports;

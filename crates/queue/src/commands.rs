@@ -2,11 +2,11 @@
 //!
 //! Source: tc(8), the manual pages of disciplines and filters, ip-link(8).
 //!
-//! One command creates each discipline, class and filter; commands for outer disciplines come
-//! first. Numbers are stable: a discipline with classes keeps its number, if the number is free.
-//! Any other discipline gets the number of its class; if such a number is already taken, these
-//! disciplines get 16 times the number of their class. Each filter has its own order number, so
-//! that Linux tries filters in the order of the description.
+//! One command creates each discipline and class, one or more each filter. Commands for outer
+//! disciplines come first. Numbers are stable: a discipline with classes keeps its number, if the
+//! number is free. Any other discipline gets the number of its class; if such a number is already
+//! taken, these disciplines get 16 times the number of their class. Each filter command has its own
+//! order number, so that Linux tries filters in the order of the description.
 
 use crate::classes::{FilterCommand, Name, commands_of};
 use crate::params::Params;

@@ -5,8 +5,8 @@
 //! A bucket that becomes active is served before buckets that were active before. Each bucket may
 //! send a quantum of bytes per turn (deficit round robin). A bucket contains the state of a policy
 //! such as CoDel, which takes packets from the bucket through [`Source`] and decides about them. On
-//! overflow the bucket with the largest backlog loses up to half of its backlog from the head, in
-//! one batch.
+//! overflow FQ-CoDel and FQ-COBALT drop up to half of the largest backlog from its head, in one
+//! batch.
 //!
 //! Invariants: a bucket with packets is on the list of new or of old buckets. Buckets that always
 //! have packets send equal numbers of bytes, with an error of at most one quantum and one packet. A

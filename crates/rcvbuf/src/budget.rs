@@ -11,9 +11,9 @@ pub struct Claim {
     pub wanted: Bytes,
 }
 
-/// Returns the max-min fair division of `budget`, in bytes. No socket gets more than it wants, and
-/// all sockets that get less than they want get the same size. Each socket gets at least its
-/// minimum size, even if the sum then exceeds the budget.
+/// Returns the max-min fair division of `budget`, in bytes. No socket gets more than it wants. All
+/// sockets that get less than they want get the same size, or their minimum size if that is larger,
+/// even if the sum then exceeds the budget.
 pub fn divide(budget: Bytes, claims: &[Claim]) -> Vec<Bytes> {
     let wanted: u128 = claims.iter().map(|claim| u128::from(claim.wanted)).sum();
     if wanted <= u128::from(budget) {

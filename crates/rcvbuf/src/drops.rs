@@ -2,8 +2,8 @@
 //! prevented.
 //!
 //! A socket has one counter of drops for all reasons (`sk_drops`). UDP's counters distinguish
-//! reasons, but cover a whole network namespace. Together they bound the drops because one socket's
-//! buffer was full. These are at most the namespace's `RcvbufErrors`, and at least the socket's
+//! reasons, but cover a whole network namespace. Together they bound the number of drops due to one
+//! socket's full buffer: it is at most the namespace's `RcvbufErrors`, and at least the socket's
 //! drops that no other counter can explain. Both counters exclude packets that were dropped before
 //! they reached a socket, by a CPU's backlog or a device.
 

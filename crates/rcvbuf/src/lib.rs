@@ -17,7 +17,7 @@
 //! * A process is identified by a pidfd, so that a reused PID is never mistaken for it.
 //! * A socket's buffer is never smaller than its original size. Growth never takes the sum of all
 //!   sizes above the budget (`budget`).
-//! * Buffers grow only in response to drops at the socket's own buffer (`drops`).
+//! * Drops for other reasons than the socket's full buffer make no buffer grow (`drops`).
 //!
 //! Sizes are in the kernel's units: bytes of charged memory, which are twice the size that a
 //! program requests.

@@ -3,9 +3,9 @@
 //! Source: the authors' BBR version 3 for Linux (branch v3, `tcp_bbr.c`); the draft requires only
 //! that marks be treated as congestion.
 //! Idea: an average of the share of marked bytes, updated once per round, determines by how much a
-//! round with marks lowers the short-term bound. A probe or startup ends when the share exceeds a
-//! threshold. On a path with a long round-trip time, the queue is assumed to mark according to RFC
-//! 3168, and marks are ignored.
+//! round with marks lowers the short-term bound. A probe ends when the share exceeds a threshold,
+//! startup after two such rounds. On a path with a long round-trip time, the queue is assumed to
+//! mark according to RFC 3168, and marks are ignored.
 //! Invariants: `alpha` is between 0 and 1; an eligible path stays eligible.
 
 use sojourn_units::Nanos;

@@ -3,7 +3,6 @@
 //! The definitions are those of the simulator: events before the end of the warm-up do not count, a
 //! duplicate datagram counts only once, and the same model of the receiver rates a call. Two
 //! definitions differ, since only a simulator knows the true state of each packet:
-//! \n
 //! * The delay of a datagram begins when it was actually sent. The time from its due time to its
 //!   sending is reported separately as `lateness`.
 //! * A datagram that has not arrived by the run's end is `pending` if it was sent within the last
@@ -210,7 +209,6 @@ impl Making<'_> {
 /// the duration of the plan, unless the run was stopped early.
 ///
 /// # Errors
-/// \n
 /// If a log contains an invalid record, or a flow that the plan does not have.
 pub fn report(plan: &Plan, seed: u64, logs: &[&[u8]], end: Nanos) -> Result<Report, String> {
     let count: usize = plan.groups.iter().map(|group| group.count as usize).sum();

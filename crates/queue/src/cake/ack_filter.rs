@@ -1,7 +1,7 @@
 //! CAKE's filter of acknowledgements that are redundant after a later one.
 //!
-//! A pure acknowledgement is redundant if a later segment of the same connection acknowledges at
-//! least as much, has SACK blocks that cover its own, and has equal ECE and CWR flags. The filter
+//! A pure acknowledgement is redundant if a later segment of the same connection acknowledges the
+//! same data and more, by its number or SACK blocks, and has equal ECE and CWR flags. The filter
 //! drops the older of two redundant acknowledgements, so that the sender still receives
 //! acknowledgements frequently. In aggressive mode it also drops a single redundant acknowledgement
 //! directly before the arriving segment.

@@ -5,9 +5,9 @@
 //!
 //! A packet's code point selects its tin, and its flow selects the queue in the tin. The shaper
 //! determines when the next packet may leave, the tins' rates from which tin, deficit round robin
-//! from which queue, and COBALT which packet of the queue. The quantum of a queue is divided by the
-//! number of bulk queues of its host. If the limit of memory is exceeded, the longest queue loses
-//! packets from its head.
+//! from which queue, and COBALT which packet of the queue. With fairness between hosts, a queue's
+//! quantum is divided by the number of bulk queues of its host. If the limit of memory is exceeded,
+//! the longest queue loses packets from its head.
 //!
 //! Each part has a module: [`shaper`], [`framing`], [`tins`], [`flows`] with [`lists`],
 //! [`overflow`], [`ack_filter`], [`serve`] for departures, and [`words`] for the parameters.

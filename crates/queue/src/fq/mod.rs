@@ -6,7 +6,7 @@
 //! selects the band of its flow; the three bands share the rate by weights. Within a band new flows
 //! are served before old ones, and each flow sends a quantum in its turn. A flow that is paced (by
 //! its socket's rate, by `maxrate` or by the departure times of its packets) is throttled until its
-//! next departure time. While no flow has packets that may leave, packets bypass the flows in a
+//! next departure time. While no flow has packets that may leave, packets can bypass the flows in a
 //! separate queue, the fast path.
 //!
 //! Invariants: a band has at most `limit` packets, a flow `flow_limit`, and the fast path 8. A

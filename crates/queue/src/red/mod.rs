@@ -7,8 +7,8 @@
 //!
 //! An exponentially weighted average of the backlog is updated at every arrival. Between `min` and
 //! `max` arrivals are dropped (or marked) with a probability that grows up to `probability`;
-//! counting since the last drop makes the gaps between drops even. Above `max` all arrivals are
-//! dropped. While the queue is empty the average decays.
+//! counting since the last drop makes the gaps between drops even. Without a gentle ramp, all
+//! arrivals at or above `max` are dropped (or marked). While the queue is empty the average decays.
 //!
 //! Invariants: no early drop below `min`; without `gentle`, every arrival is dropped or marked at
 //! or above `max`; the gap between early drops at a constant average is uniformly distributed.

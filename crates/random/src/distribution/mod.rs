@@ -1,8 +1,8 @@
 //! Probability distributions for users to choose, and their samplers.
 //!
 //! Every sampler inverts the distribution function and uses one uniform draw per sample; `const`
-//! uses none. Therefore streams of different distributions stay aligned, and increasing only a
-//! distribution's scale never makes a sample smaller.
+//! uses none. Therefore streams of distributions other than `const` stay aligned, and increasing
+//! only a distribution's scale never makes a sample smaller.
 
 use crate::{Stream, normal};
 use serde::{Deserialize, Serialize};
