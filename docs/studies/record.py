@@ -6,10 +6,10 @@
 Runs `sojourn paper NAME` (`--quick` unless `--full`) for these studies, or for all, into
 `DIR/NAME`, and writes the record that is part of the package and `docs/images/studies/NAME-*.png`.
 `--linux` adds the verdicts of Linux in virtual time, on the runs that each study names for it.
-`--steady` makes twenty quick runs with other seeds, and records which claims they cannot judge.
-The CPU-hours of all of it are printed first. It may be interrupted at any time: what is in the
-folder is not made again. `--real NAME=FILE` adds the verdicts of real runs, from what
-`sojourn paper NAME --real --json` printed. `make records` is all of it but the real runs.
+`--steady` makes twenty quick runs with other seeds, and records which claims they cannot judge. The
+CPU-hours of all these runs are printed first. After an interruption, the runs in the folder are not
+repeated. `--real NAME=FILE` adds the verdicts of real runs, from what
+`sojourn paper NAME --real --json` printed. `make records` does all of this except the real runs.
 `python -m tests.papers.cells NAME` records the sampled cells.
 """
 

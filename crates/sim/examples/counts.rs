@@ -1,5 +1,5 @@
-//! Runs the plan with a given name once, for counting instructions, and prints packets, events and
-//! the trace hash. The second argument is the duration in milliseconds; the difference of the
+//! Runs the plan with a given name once, for counting instructions, and prints packets, events,
+//! loss and trace hash. A second argument is the duration in milliseconds; the difference of the
 //! counts of two durations excludes the start of the run.
 #![allow(
     clippy::disallowed_types,

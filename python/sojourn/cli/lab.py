@@ -254,8 +254,8 @@ def clean(
     """Restore settings that a killed laboratory changed.
 
     Control groups of the laboratory are removed. Namespaces, interfaces, files and programs of a
-    laboratory end with it and need no cleaning. Running laboratories are not affected. Settings
-    that another program has changed in the meantime are reported and not restored.
+    laboratory end with it and need no cleaning. Running laboratories are not affected without
+    --force. Settings that another program has changed are reported and not restored.
     """
     from sojourn.lab.machine import cpu
     from sojourn.lab.machine.journal import ROOT_FOLDER

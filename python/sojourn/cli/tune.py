@@ -211,9 +211,9 @@ def redopt(
     """Compute RED's parameters for a link and its load (REDopt).
 
     REDopt is from the paper on tail drop (`sojourn paper taildrop`); its model is reconstructed.
-    REDopt aims at a queue near the
-    middle of RED's thresholds with small oscillation. The computed parameters are simulated and
-    corrected until the queue meets this aim; the exit status is 1 if no setting does.
+    REDopt aims at a queue near the middle of RED's thresholds with small oscillation. The computed
+    parameters are simulated and corrected until the queue meets this aim; the exit status is 1 if
+    no setting does.
     """
     from sojourn.tune import redopt as model
     from sojourn.tune import verify as proof

@@ -33,8 +33,8 @@ def figures(result: FlowResult, warmup: int, duration: int, *, writes: bool = Fa
     """Returns the metrics of a flow that only its programs measure.
 
     The measured time is from `warmup` to `duration`, in nanoseconds since the start of the run.
-    `writes` states whether the flow is a packet source over TCP. The delays of
-    such a flow are from the application's write to the receipt of the data.
+    `writes` states whether the flow is a packet source over TCP. The delays of such a flow are from
+    the application's write to the receipt of the data.
     """
     found: Figures = {}
     if isinstance(result, BulkResult):

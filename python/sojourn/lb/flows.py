@@ -2,7 +2,7 @@
 
 The table keeps a flow for longer than the switch keeps its rules, so that a packet after a long
 silence reaches the server of the flow. When the table is full, the oldest flows without rules are
-removed first. An SQLite file stores the flows for the next process.
+removed. An SQLite file stores the flows for the next process.
 """
 
 from __future__ import annotations

@@ -26,10 +26,10 @@ class Tuner:
     """Monitors the UDP sockets of running programs and adapts their receive buffers.
 
     One argument selects the sockets: `pid` those of a process and its children, `unit` those of a
-    unit of systemd, `port` those of the process that owns the port, `everybody` those of all
-    processes (only with `dry_run`). With another selection, `port` limits it to sockets on that
-    port. `policy` is a text as for `BufferPolicy`. With `dry_run`, no socket is changed. Times are
-    in seconds. Sizes are in bytes as the kernel counts them.
+    unit of systemd, `port` those on this port, `everybody` those of all processes (only with
+    `dry_run`). With another selection, `port` limits it to sockets on this port. `policy` is a text
+    as for `BufferPolicy`. With `dry_run`, no socket is changed. Times are in seconds. Sizes are in
+    bytes as the kernel counts them.
 
     As a context manager, the tuner restores all sockets at the end.
     """

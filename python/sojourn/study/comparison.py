@@ -535,8 +535,8 @@ def compare(
     with each of `queues` if given. `by` is the deciding metric, possibly of a link or a group of
     flows (`call.mos`). `subject_to` is a condition such as `goodput >= 95% of best and loss <= 1%`,
     or empty. `smallest` is the smallest difference of interest, such as `5%` or `2ms`. The default
-    of these arguments is the scenario's `[question]`, if it has one. All choices are run with the
-    same seeds. `out`, `workers`, `progress` and `on` are those of `Study.run`. A user's policy that
+    of these three is the scenario's `[question]`, if it has one. All choices are run with the same
+    seeds. `out`, `workers`, `progress` and `on` are those of `Study.run`. A user's policy that
     fails is excluded, and `fault` of the comparison has the error; if the policies of all choices
     fail, the error is raised.
 

@@ -75,11 +75,10 @@ def asked(question: Mapping[str, Any]) -> dict[str, Any]:
 def usual(scenario: Scenario) -> str:
     """Returns the metric that decides by default.
 
-    For a store it is the 99th percentile of the latency. Otherwise it is a metric of the group of
-    interactive flows whose packets cross the bottleneck (`scenario.question.candidates`). If there
-    are several such groups, it is the metric of the group with the worst value in a simulated run
-    with seed 1. Without such a group it is the 95th percentile of the queueing delay of all
-    packets.
+    For a store it is the 99th percentile of the latency. Otherwise it is a metric of a group of
+    flows whose packets cross the bottleneck (`scenario.question.candidates`). If there are several
+    such groups, it is the metric of the group with the worst value in a simulated run with seed 1.
+    Without such a group it is the 95th percentile of the queueing delay of all packets.
     """
     found = rules.candidates(scenario.plan())
     return found[0] if len(found) == 1 else _worst_off(scenario, found)

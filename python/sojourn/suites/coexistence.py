@@ -1,8 +1,8 @@
 """The coexistence matrix: each congestion control with CUBIC, at eight queues.
 
-Two long flows share a bottleneck of 40 Mbit/s: an *incumbent*, which is CUBIC, and a *rival*. A run
-without a rival measures the goodput of the incumbent alone. It is the reference for harm (Ware,
-Mukerjee, Seshan and Sherry, HotNets 2019).
+Two long flows share a bottleneck of 40 Mbit/s: an *incumbent*, which is CUBIC unless all pairs are
+run, and a *rival*. A run without a rival measures the goodput of the incumbent alone. It is the
+reference for harm (Ware, Mukerjee, Seshan and Sherry, HotNets 2019).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CONTROLS = {
     "prague": "prague ecn accecn",
 }
 """Congestion controls with the usual settings of hosts. CUBIC, Reno and BBR do not request ECN; the
-other controls depend on marks. BBR version 3 responds to marks at any round-trip time here, as L4S
+other controls do. BBR version 3 responds to marks at any round-trip time here, as L4S
 requires. By default it ignores marks if the round-trip time is above 5 ms.
 """
 QUEUES = {
@@ -55,8 +55,8 @@ QUEUES = {
     "dualpi2": "dualpi2",
 }
 """Queues by name: a FIFO; three AQMs with marks as in RFC 3168; two disciplines with a queue for
-each flow; and two disciplines for L4S. Of the last two, `fq_codel` marks L4S packets at a threshold
-of delay, and `dualpi2` has a second queue for them, which is coupled to the first.
+each flow; and two disciplines for L4S. Of the last two, `fq_codel L4S` marks L4S packets at a
+threshold of delay, and `dualpi2` has a second queue for them, which is coupled to the first.
 """
 ROUND_TRIPS = {
     "10 ms": (10, 10),

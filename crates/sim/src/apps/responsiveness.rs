@@ -2,10 +2,10 @@
 //! and self probes on the load-generating connections.
 //!
 //! The flow's sender is the server, its receiver the client. First the client sends foreign probes
-//! on the path without load; when they are complete, the load begins. A load-generating connection
-//! is opened by the end that sends the load. A self probe is data of that connection. In the
-//! direction of the load it follows the data that were sent already, and precedes all unsent data,
-//! as with a server that keeps no unsent data in its socket (`TCP_NOTSENT_LOWAT`).
+//! on the path without load; when they are complete, or after ten intervals, the load begins. A
+//! load-generating connection is opened by the end that sends the load. A self probe is data of
+//! that connection. In the direction of the load it follows the sent data and precedes all unsent
+//! data, as with a server that keeps no unsent data in its socket (`TCP_NOTSENT_LOWAT`).
 
 use crate::app::{App, Declared, Event, Report};
 use crate::world::{Change, Handle, NEVER, World};

@@ -21,9 +21,9 @@
 //! delay. If the last `misses` probes had no answer when the next probe is due, the controller
 //! takes the server for down and assigns no new flow to it. After the next answer the server is up
 //! again. The detection of a fault at time t is therefore between t + `misses` periods and t +
-//! (`misses` + 1) periods, less one delay; the end of a fault is detected at most one period and
-//! one delay later. `sojourn lb serve` has the same rule. Probes do not occupy links, so none is
-//! lost in a full queue. Flows that are assigned to a server stay with it.
+//! (`misses` + 1) periods, each less one delay; the end of a fault is detected at most one period
+//! and one delay later. `sojourn lb serve` has the same rule. Probes do not occupy links, so none
+//! is lost in a full queue. Flows that are assigned to a server stay with it.
 
 use super::hash::hash;
 use super::timers::NEVER;

@@ -4,7 +4,7 @@
 //! its device up to a millisecond of data at the pacing rate in one piece; the least is two
 //! segments unless the control sets another. The segments of a piece leave back to back. If cwnd
 //! allows less, the sender waits for another acknowledgement, unless no acknowledgement is expected
-//! within a millisecond or no segment left within the last millisecond.
+//! soon or no segment left within the last millisecond.
 
 use sojourn_congestion::SuperPacket;
 use sojourn_units::{MILLISECOND, Nanos};

@@ -6,8 +6,8 @@
 //! when packets have left. A connection without pacing has a pacing rate too, and at most 4 MiB in
 //! the queue. For a retransmission the limit is doubled. If at most one super-packet is
 //! outstanding, the next super-packet leaves without a limit.
-//! Invariant: `queued` is the memory of the segments that were sent and have neither left the queue nor been dropped by
-//! it.
+//! Invariant: `queued` is the memory of the segments that were sent and have neither left the queue
+//! nor been dropped by it.
 
 use super::stream::OVERHEAD;
 use sojourn_units::Nanos;

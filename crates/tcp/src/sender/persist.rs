@@ -1,9 +1,9 @@
 //! Probes of a closed window.
 //!
 //! Source: RFC 9293, section 3.8.6.1 (RFC 1122, 4.2.2.17).
-//! Idea: data waits for a closed window, and no data is outstanding whose acknowledgement would
-//! report the window. Probes leave after one retransmission timeout, then at doubled intervals;
-//! their answers report the window.
+//! Idea: if data waits for a closed window, and no outstanding data has an acknowledgement that
+//! would report the window, probes leave after one retransmission timeout, then at doubled
+//! intervals. Their answers report the window.
 //! Invariant: probing ends when the window opens; it never closes the connection.
 
 use crate::receiver::NEVER;

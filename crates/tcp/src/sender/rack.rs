@@ -3,7 +3,7 @@
 //! Source: RFC 8985, section 6. Idea: a segment is lost if a segment sent later was delivered, and
 //! its own departure is longer ago than the newest round-trip time plus the reordering window. This
 //! window starts as a quarter of the least round-trip time and grows with each round in which a
-//! retransmission proved unnecessary.
+//! retransmission proved unnecessary. It is 0 in recovery while no reordering was seen.
 //! Invariant: the departure of the newest delivered segment never decreases.
 
 use crate::receiver::NEVER;

@@ -295,10 +295,10 @@ class Client:
     def verify(self, order: Json) -> Json:
         """Checks all keys with an acknowledged write; returns counts, and keys as examples.
 
-        A key is `lost` if no replica has it, a `violation` if fewer replicas have it than the
-        consistency level requires, and `unconverged` if not all replicas have it. With `replicas`,
-        each replica is read separately, which nodes must permit
-        (`cassandra.enable_nodelocal_queries`). Then all replicas are read at ALL.
+        A key is `lost` if no replica has it. With `replicas`, each replica is first read
+        separately, which nodes must permit (`cassandra.enable_nodelocal_queries`). Then a key is a
+        `violation` if some replicas have it, but fewer than the consistency level requires, and
+        `unconverged` if some but not all have it.
         """
         keys = [self.key_of(record) for record in sorted(self.acknowledged)]
         held: dict[int, tuple[int, int]] = {}

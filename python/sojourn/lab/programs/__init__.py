@@ -15,8 +15,8 @@ the port 20000 + `f`.
 |---|---|
 | `bulk` | iperf3, a server and a client for each flow |
 | `web` | nginx at the servers, libcurl (pycurl) at the clients; the engine's model of users |
-| `transfer` | Sojourn's endpoints |
-| `cbr`, `voip`, `packets`, `replay`, `client`, over UDP or TCP | Sojourn's endpoints |
+| `transfer`, `cbr`, `voip`, `packets`, `replay`, `client`, a user's source | Sojourn's endpoints |
+| `command` | the user's programs |
 
 Each host runs one endpoint, a process that sends and receives real packets. It has the same code as
 the simulator's hosts (`crates/endpoint`).

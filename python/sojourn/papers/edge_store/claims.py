@@ -2,7 +2,7 @@
 
 RF2 means a replication factor of two. All quantities are in milliseconds except the slope:
 
-- *latency*: the mean latency of a write in a cell;
+- *latency*: the mean latency of a write for one combination of levels;
 - *excess*: the latency of RF2 minus the mean latency of RF3 to RF5;
 - *slope*: the rise of latency per millisecond of a link's delay, by least squares;
 - *degradation*: the latency at high loss minus the latency at low loss;

@@ -203,8 +203,8 @@ def iperf(
     """Returns the scenario of a cell: consecutive rounds in which each client runs one iperf.
 
     An iperf lasts `seconds`. By default, `ROUNDS` has the number of rounds. A group of flows is
-    named after its round and client, such as `round1-client2`. In reading `moved` a flow is a
-    group for each second, because a balancer selects only once for a flow.
+    named after its round and client, such as `round1-client2`. In reading `moved` a UDP flow of the
+    policies `MOVING` is a group for each second, because a balancer selects once for a flow.
     """
     rounds = rounds or ROUNDS[clients, transport]
     late = LATE * reading.apart(seconds, clients)

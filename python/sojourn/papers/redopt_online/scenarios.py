@@ -33,9 +33,9 @@ def name(course: tuple[int, ...]) -> str:
 def groups(course: tuple[int, ...], phase: float, starts: float, tcp: str) -> list[dict[str, Any]]:
     """Returns the groups of TCP flows of a course.
 
-    The flows between two successive numbers of flows form groups, one for each sequence of phases
-    with at least the larger number. A group's flows start uniformly within `starts` seconds of its
-    first phase. `phase` is a phase's length in seconds.
+    Each step from one number of flows to the next larger one, such as 64 to 256, forms groups: one
+    for each sequence of phases with at least the larger number. A group's flows start uniformly
+    within `starts` seconds of its first phase. `phase` is a phase's length in seconds.
     """
     found = []
     counts = sorted({0, *course})
