@@ -2,9 +2,9 @@
 
 The policy averages the latencies of each server; older latencies have less weight. A latency above
 the average replaces the average at once. The cost of a server is its average latency times the
-number of requests that it would have with the new one. The flow goes to the server with the least
-cost.
-Sojourn's own `peak-ewma` with d 16 makes the same choices.
+number of requests that it would have with the new one, divided by its weight. The flow goes to the
+server with the least cost.
+Among up to 16 servers, Sojourn's own `peak-ewma` with d 16 makes the same choices.
 """
 
 import math

@@ -11,7 +11,7 @@
 //! Therefore the caller determines the age of the information. [`Needs::freshness`] states when
 //! readings must be taken: at each choice, once per period, or never.
 //!
-//! # Invariants (tested for all policies)
+//! # Invariants of all policies except external ones
 //! A server that is down is never chosen; if all are down, no server is chosen. The same calls with
 //! the same draws lead to the same choices. Random numbers are drawn only if the choice depends on
 //! them. The size of the stored state does not depend on the number of flows. A server without a

@@ -6,9 +6,9 @@
 //!
 //! * It handles pauses of any length, since every packet can enlarge the buffer. If it observes a
 //!   buffer from outside about every 10 ms, the size exceeds the occupied part by twice the largest
-//!   recent step, and doubles after discards.
-//! * It shrinks the buffer to the peak of the last one or two windows, not by the difference of two
-//!   rates. An idle buffer shrinks to its minimum, by at most half per window.
+//!   recent growth between two observations, and doubles after discards.
+//! * It shrinks the buffer to about the peak occupancy of the last one or two windows, not by the
+//!   difference of rates. An idle buffer shrinks to its minimum, by at most half per window.
 //! * A larger buffer helps against a pause, but with a slow handler it only adds delay. A handler
 //!   has caught up when the buffer holds at most a quarter of the work of one `target`, or of the
 //!   minimum size if that is larger. If it has not caught up for `patience`, the buffer no longer

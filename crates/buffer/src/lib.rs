@@ -10,7 +10,7 @@
 //! abandoned packets, arrived bytes minus processed bytes equal the change of the occupied bytes
 //! plus the discarded bytes, so no counter of arrivals is needed.
 //!
-//! # Invariants (tested for all policies)
+//! # Invariants of all policies
 //! A decided size is never below the occupied bytes and never below the policy's minimum. It is
 //! above the policy's maximum only if more bytes are occupied. The first observation is the
 //! baseline of the counters, so that a policy may begin with a buffer in use.

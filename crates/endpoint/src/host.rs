@@ -57,7 +57,6 @@ impl Endpoint {
     /// parameter `bulk` is true.
     ///
     /// # Errors
-    /// \n
     /// If a socket cannot be created.
     pub fn new(plan: &Plan, seed: u64, node: usize, bulk: bool) -> io::Result<Self> {
         let mut roles = Vec::new();
@@ -102,7 +101,6 @@ impl Endpoint {
     /// events are written to `log`.
     ///
     /// # Errors
-    /// \n
     /// If a system call for the whole host fails, or if the log cannot be written. A failure of one
     /// flow's connection is logged instead.
     pub fn run(&mut self, start: u64, log: File, stop: impl AsFd) -> io::Result<()> {

@@ -112,7 +112,6 @@ impl Event {
 /// Returns the events of a log. An incomplete record at the end of the log is ignored.
 ///
 /// # Errors
-/// \n
 /// An item is an error if its record contains no valid kind of event; the message contains the
 /// position of the record in the log.
 pub fn read(log: &[u8]) -> impl Iterator<Item = Result<Event, String>> + '_ {
@@ -142,7 +141,6 @@ impl<W: Write> Log<W> {
     /// Adds an event to the buffer, and writes the buffer when it is full.
     ///
     /// # Errors
-    /// \n
     /// If the log cannot be written.
     #[inline]
     pub fn add(&mut self, event: &Event) -> io::Result<()> {
@@ -153,7 +151,6 @@ impl<W: Write> Log<W> {
     /// Writes all events of the buffer.
     ///
     /// # Errors
-    /// \n
     /// If the log cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
         self.to.write_all(&self.buffer)?;

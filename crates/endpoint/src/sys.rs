@@ -122,7 +122,6 @@ pub fn discard(socket: &OwnedFd) -> io::Result<usize> {
 /// Returns a new descriptor for the open file with the descriptor number `fd`.
 ///
 /// # Errors
-/// \n
 /// If `fd` is not the number of an open file.
 pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: the call takes integers only.

@@ -21,7 +21,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 /// Confines this process and replaces it with the given program.
-/// \n
+///
 /// The arguments are `--write DIR` and `--read DIR`, each any number of times, `--cpu N`, `--`, and
 /// the program with its arguments.
 ///

@@ -69,8 +69,8 @@ impl BufferPolicy {
         self.params.bounds()
     }
 
-    /// Returns the reason of the size: `hold`, `demand`, `discards`, `rate`, `idle`, `standing`, `bound`
-    /// or `pressure`.
+    /// Returns the reason of the size: `hold`, `demand`, `discards`, `rate`, `idle`, `standing`,
+    /// `bound`, `pressure` or `policy`.
     #[getter]
     fn reason(&self) -> &'static str {
         self.reason.name()

@@ -8,9 +8,8 @@
 //! than 2 % in a round trip, its flight bounds the window (`inflight_longterm`) until another probe
 //! shows that there is more capacity. Losses at other times bound rate and window until the next
 //! probe (`bw_shortterm`, `inflight_shortterm`), by at most 30 % per round.
-//! Invariants: cwnd is at least four segments after an acknowledgement; the pacing rate does not
-//! fall before the pipe is full; the control reacts to a probe once; application-limited samples
-//! only raise the bandwidth.
+//! Invariants: cwnd is at least four segments after an acknowledgement; the control reacts to a
+//! probe once; application-limited samples only raise the bandwidth.
 //!
 //! The draft requires that marks be treated as congestion, but does not define how; `marks` follows
 //! the authors' implementation. Random waits are derived from the draw of [`Control::on_start`].

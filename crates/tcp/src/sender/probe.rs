@@ -108,9 +108,9 @@ impl TailProbe {
         self.at = NEVER;
     }
 
-    /// Section 7.4.2: an acknowledgement `ack`, which newly acknowledges `acked` bytes and may be a
-    /// duplicate without SACK blocks (`is_dup`) or carry a D-SACK. Returns whether the probe
-    /// repaired a loss that nothing else would have shown.
+    /// Section 7.4.2: takes the acknowledgement `ack`, which newly acknowledges `acked` bytes and
+    /// may be a duplicate without SACK blocks (`is_dup`) or carry a D-SACK. Returns whether the
+    /// probe repaired a loss that nothing else would have shown.
     #[inline]
     pub(crate) fn on_ack(&mut self, ack: u64, acked: u64, is_dup: bool, dsack: bool) -> bool {
         if self.end == 0 || ack < self.end {

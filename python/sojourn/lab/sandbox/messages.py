@@ -1,6 +1,6 @@
 """Messages between a sandbox and its init: one line of JSON each, with file descriptors.
 
-The socket preserves the limits of messages (`SOCK_SEQPACKET`). A request has an `id`, which the
+The socket preserves the boundaries of messages (`SOCK_SEQPACKET`). A request has an `id`, which the
 reply repeats. A message that init sends without a request has an `event`. A message that is longer
 than `LIMIT` or has more than `FDS` descriptors is not sent.
 """
