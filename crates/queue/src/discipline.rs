@@ -168,9 +168,9 @@ pub trait View {
 ///   for bytes.
 /// - Packets of one flow leave in the order of arrival. Exceptions: a change of parameters has
 ///   assigned flows to buckets anew; the flow has become a heavy hitter (`hhf`); the discipline has
-///   separate queues for ECN code points.
+///   separate queues for ECN code points, or orders packets by departure time (`fq`).
 /// - `dequeue` returns a packet if the queue is not empty, unless the discipline is a shaper.
-/// - After each call the backlog is within the limit.
+/// - After each call the backlog is within the limit, unless a change has lowered the limit.
 /// - Equal calls and draws give equal results.
 pub trait Discipline<P: Packet>: View {
     /// Adds a packet at time `now`.

@@ -4,8 +4,8 @@
 //! send are results. The server stores nothing about a client that has not returned its cookie. The
 //! first fragment of a message reserves space for the whole message in the buffer, which all
 //! clients share. If there is no space, the fragment is not acknowledged, so that the client
-//! declares it lost. The message counts as discarded once per attempt. Acknowledged data are never
-//! discarded.
+//! declares it lost. The message counts as discarded once per attempt. Acknowledged data are
+//! discarded only with their connection.
 //!
 //! An acknowledgement is sent immediately on request or after reordering, otherwise after at most
 //! [`DELAY`].

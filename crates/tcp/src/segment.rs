@@ -1,7 +1,7 @@
 //! A TCP segment, without its payload's bytes.
 //!
-//! Source: RFC 9293, with the options of RFC 2018 (SACK), RFC 2883 (D-SACK) and RFC 7323
-//! (timestamps, window scale) and RFC 9768 (AccECN).
+//! Source: RFC 9293, with the options of RFC 2018 (SACK), RFC 2883 (D-SACK), RFC 7323 (timestamps,
+//! window scale) and RFC 9768 (AccECN).
 //! Idea: sequence numbers are 64 bits wide and start at 0 with the SYN, so byte `i` of the stream
 //! has number `i + 1` and nothing wraps; the window is in bytes, already scaled. SACK blocks are
 //! kept relative to the acknowledgement, so that a segment stays small and is copied, not shared.

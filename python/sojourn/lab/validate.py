@@ -2,9 +2,9 @@
 
 The same plans run in the simulator and over the wire, with real programs and this kernel's TCP.
 Both use the same code for queues, links and measurements. TCP, programs and the machine differ. A
-metric agrees if the ratio of its real to its simulated mean is within the tolerance. It differs if
-the whole confidence interval of the ratio is outside the tolerance. Otherwise the result is unsure,
-and more seeds are necessary.
+metric agrees if the ratio of its real to its simulated mean is within the tolerance, or if a delay
+or backlog differs by at most one packet. It differs if the whole confidence interval of the ratio
+is outside this range. Otherwise the result is unsure, and more seeds are necessary.
 """
 
 from __future__ import annotations
