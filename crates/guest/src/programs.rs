@@ -2,9 +2,9 @@
 //!
 //! For each program, one thread waits for its end and two threads read its output. Therefore the
 //! time of the end is exact in the guest's time, and a full pipe delays no program. Servers start
-//! before the run, and the run begins only when they listen. All other programs start at their time
-//! in the run. Each program is stopped at its time with SIGTERM, and with SIGKILL if it still runs
-//! after a grace period.
+//! before the run, and the run begins only when those with a port listen. All other programs start
+//! at their time in the run. Each program is stopped at its time with SIGTERM, and with SIGKILL if
+//! it still runs after a grace period.
 
 use crate::host::job;
 use crate::job::{Job, OUTPUTS, Program};

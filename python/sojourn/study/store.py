@@ -2,9 +2,9 @@
 
 Each session appends complete batches of runs to its own log. So sessions do not wait for each
 other, and a killed process loses no written run. When a session ends, it converts all logs that no
-session writes to Parquet files: `runs.parquet` has a row for each run, and each further table has a
-file with the run's key as first column. Files are replaced as a whole. `runs.parquet` is replaced
-last, and the logs are removed after it. So each run is always in a log or in `runs.parquet`.
+session writes (on Windows, its own) to Parquet files: `runs.parquet` has a row for each run, and
+each further table has a file with the run's key as first column. Files are replaced as a whole,
+`runs.parquet` last; then the logs are removed. So each run is always in a log or in `runs.parquet`.
 """
 
 from __future__ import annotations

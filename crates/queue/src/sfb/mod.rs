@@ -5,10 +5,9 @@
 //!
 //! On each of 8 levels a hash assigns each flow to one of 16 bins. Each bin is a BLUE: its
 //! probability rises on arrivals at a bin with at least `target` packets and falls on arrivals at
-//! an empty bin. A flow is dropped or marked with the smallest probability of its bins, so a
-//! responsive flow suffers only if it shares *all* bins with unresponsive flows. Flows with
-//! probability 1 are in the penalty box, and together may enqueue `penalty_rate` packets per
-//! second.
+//! an empty one. A flow is dropped or marked with its bins' smallest probability, so a responsive
+//! flow suffers only if it shares *all* bins with unresponsive flows. Flows with probability 1 are
+//! in the penalty box, and together may enqueue `penalty_rate` packets per second.
 //!
 //! The hash changes every `rehash`, so that a collision of flows does not last. There are two sets
 //! of bins. In the last `db` before a change, arrivals of flows in the penalty box also update the
