@@ -10,7 +10,7 @@ Runs `sojourn paper NAME` (`--quick` unless `--full`) for these studies, or for 
 CPU-hours of all these runs are printed first. After an interruption, the runs in the folder are not
 repeated. `--real NAME=FILE` adds the verdicts of real runs, from what
 `sojourn paper NAME --real --json` printed. `make records` does all of this except the real runs.
-`python -m tests.papers.cells NAME` records the sampled cells.
+`python -m tests.papers.cells NAME` records the sampled runs.
 """
 
 from __future__ import annotations

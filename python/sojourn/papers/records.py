@@ -1,7 +1,7 @@
 """Recorded results of the published studies: verdicts, dates and CPU times.
 
 `docs/studies/record.py` writes `recorded/NAME.json`. `recorded/cells/NAME.json` contains a sample
-of the study's cells with plan, seed, trace hash and metrics; a test repeats these runs.
+of the study's runs with plan, seed, trace hash and metrics; a test repeats these runs.
 `recorded/quick/NAME.json` contains the verdicts of quick runs with other seeds
 (`sojourn.papers.steady`).
 """

@@ -1,11 +1,11 @@
 """Claims: published findings as data, with the quantities on which they are judged.
 
-A claim names a metric, the compared cells, and the predicted region including a margin. Values are
-those of independent runs, paired by seed. The verdict is *holds* if the quantity's interval is
-wholly inside the region, *does not hold* if it is wholly outside, and otherwise *cannot be told*.
-Holm's correction determines the confidence level of each interval, so that alpha applies to all
-claims of a study together. A claim about several quantities holds if all are inside; this needs no
-correction, because the worst decides. It does not hold if at least one is outside after
+A claim names a metric, the compared levels of factors, and the predicted region including a margin.
+Values are those of independent runs, paired by seed. The verdict is *holds* if the quantity's
+interval is wholly inside the region, *does not hold* if it is wholly outside, and otherwise *cannot
+be told*. Holm's correction determines the confidence level of each interval, so that alpha applies
+to all claims of a study together. A claim about several quantities holds if all are inside; this
+needs no correction, because the worst decides. It does not hold if at least one is outside after
 Bonferroni's correction among the quantities of the claim.
 """
 

@@ -1,10 +1,10 @@
 """Check whether simulated differences between queues exceed the simulator's error against Linux.
 
-The simulator and Linux in virtual time ran the same grid of cells (`agreement.json`, recorded by
-`tests/agreement`). For two queues in a cell, the simulator's error is its difference between them
-minus Linux's difference. For a comparison, only the cells that are similar to its scenario count:
-they have the same applications, transports and disciplines, and their numbers differ from the
-scenario's by at most a factor of two.
+The simulator and Linux in virtual time ran the same scenarios (`agreement.json`, recorded by
+`tests/agreement`). For two queues in a scenario, the simulator's error is its difference between
+them minus Linux's difference. For a comparison, only similar recorded scenarios count: they have
+the same applications, transports and disciplines, and their numbers differ from those of the
+compared scenario by at most a factor of two.
 """
 
 from __future__ import annotations

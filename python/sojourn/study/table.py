@@ -354,7 +354,7 @@ class Table:
     ) -> int | None:
         """Returns the number of seeds with which a difference is detected with probability 0.8.
 
-        `difference` is the difference between the cells `a` and `b` that should be detected; by
+        `difference` is the difference between the levels `a` and `b` that should be detected; by
         default, the measured difference. The standard deviation is that of the measured paired
         differences. Returns `None` for more than a million seeds. Raises `StudyError` for fewer
         than five pairs.
@@ -370,12 +370,12 @@ class Table:
         return stats.seeds_for_power(wanted, float(gaps.std(ddof=1)))
 
     def outliers(self, metric: str, limit: float = 3.5) -> pd.DataFrame:
-        """Returns the runs that are far from the other runs of their cell.
+        """Returns the runs that are far from the other runs with the same levels.
 
-        Columns: factors, seed, key, value and score. The score is the distance to the cell's
-        median, divided by the median distance and scaled to a standard score for normal data
-        (Iglewicz and Hoaglin). Runs with a score above `limit` are returned. Inspect such runs; do
-        not omit them.
+        Columns: factors, seed, key, value and score. The score is the distance to the median of the
+        runs with the same levels, divided by the median distance and scaled to a standard score for
+        normal data (Iglewicz and Hoaglin). Runs with a score above `limit` are returned. Inspect
+        such runs; do not omit them.
         """
         import pandas as pd
 

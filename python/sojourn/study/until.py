@@ -2,8 +2,8 @@
 
     precision = METRIC ( "±" | "+-" ) ( SHARE | QUANTITY )
 
-The precision applies to the mean of the metric over runs, in each cell or for the difference of
-each pair of cells, paired by seed. Seeds are 1, 2, 3, ... The intervals are examined at fixed
+The precision applies to the mean of the metric over runs, for each combination of levels, or to the
+differences between them, paired by seed. Seeds are 1, 2, 3, ... The intervals are examined at fixed
 numbers of seeds, called looks (`stats.sequential`). All intervals are simultaneous at 95 %
 (Bonferroni). Only their widths decide when the runs end, so the same runs always end at the same
 look.
