@@ -8,7 +8,7 @@ from sphinx.util.docutils import SphinxRole
 
 MEANING = {
     "verified": "checked against a public source",
-    "derived": "computed here from verified numbers",
+    "derived": "computed, simulated or measured by this project",
     "from memory": "from a textbook or from memory, without a source at hand",
     "reconstructed": "chosen by this project, because the original was not found",
 }
