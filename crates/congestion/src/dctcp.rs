@@ -1,4 +1,4 @@
-//! DCTCP: reduces the window by the fraction of marked bytes.
+//! DCTCP: reduces the window by half the fraction of marked bytes.
 //!
 //! Source: RFC 8257, with the kernel's fixed-point format (alpha in 1/1024). With `count segments`
 //! it follows all of Linux's `tcp_dctcp.c`: segments are counted, a reduction is in whole segments
@@ -38,7 +38,7 @@ params! {
 impl ControlParams for Params {
     const TABLE: Table = Table {
         name: "dctcp",
-        summary: "Data Center TCP: reduces the window by the fraction of marked bytes; ECN is on (accurate) unless set",
+        summary: "Data Center TCP: reduces the window by half the fraction of marked bytes; ECN is on (accurate) unless set",
         source: "RFC 8257",
         words: Self::WORDS,
     };

@@ -27,7 +27,7 @@ pub const TABLE: Table = Table {
         "reorder", Kind::Name, "0%",
             "PERCENT [CORRELATION]: packets that skip the delay and overtake; needs a delay.";
         "gap", Kind::Integer { min: 1, max: u32::MAX as u64 }, "1",
-            "One packet in this number is a candidate for reordering.";
+            "Least distance, in packets, between two packets that overtake.";
         "ecn", Kind::Flag, "", "ECN-capable packets are marked instead of lost by `loss`.";
         "keeporder", Kind::Flag, "", "Variation of the delay never reorders (not in netem).";
         "rate", Kind::Rate, "",

@@ -143,7 +143,7 @@ const LATENCY: Interest = interest(0.05, 0.0001, OURS);
 const TRIPS: Interest = interest(
     0.1,
     0.0,
-    "our choice: at 3000 round trips per minute it corresponds to 2 ms per round trip, the smallest difference of interest of a delay",
+    "our choice: 10 % of 3000 round trips per minute correspond to 2 ms per round trip, the smallest difference of interest of a delay",
 );
 const REQUESTS: Interest =
     interest(0.01, 1.0, "our choice: the share by which `compare` distinguishes stores");
@@ -200,7 +200,7 @@ pub const METRICS: &[Metric] = metrics! {
         "abandoned" "1" "packets given up by the transmitter" "Packets that the transmitter discarded because the shared medium was busy at every attempt." { rare: true }
         "drops" "1" "packets dropped" "Packets that the queue dropped, for any reason."
         "drops_early" "1" "packets dropped early" "Packets that the queue policy dropped by its probability or schedule, before a limit of the queue was reached." { rare: true }
-        "drops_forced" "1" "packets dropped above the threshold" "Packets that the queue policy dropped because the upper threshold of the policy was reached." { rare: true }
+        "drops_forced" "1" "packets dropped above the threshold" "Packets that the queue policy dropped because a threshold was reached, such as RED's `max`." { rare: true }
         "drops_overflow" "1" "packets dropped for lack of space" "Packets dropped because the queue was full."
     }
     "link" Neutral Operator COUNT {
@@ -257,7 +257,7 @@ pub const METRICS: &[Metric] = metrics! {
         "deferrals" "1" "attempts that found the medium busy" "Number of times that a station sensed the shared medium in order to send a frame and the medium was busy."
     }
     "flow" Neutral Nobody COUNT {
-        "flows" "1" "flows" "Number of flows. For Web traffic, number of objects transferred." { sum: true }
+        "flows" "1" "flows" "Number of flows that were active at the end of the warm-up or began later. Transfers and Web objects are counted instead of their flows." { sum: true }
     }
     "flow" Higher Bulk RATE {
         "goodput" "bit/s" "goodput" "Payload that TCP delivered to the receiving application, without duplicates and in order, per second." { rare: true, sum: true, also_of: &["run"] }
@@ -265,11 +265,11 @@ pub const METRICS: &[Metric] = metrics! {
         "bytes" "B" "bytes delivered" "Application payload delivered, without duplicates. For TCP, payload delivered in order." { sum: true, also_of: &["run"] }
     }
     "flow" Higher Bulk JAIN {
-        "jain" "1" "fairness (Jain's index)" "Jain's index of fairness over the goodputs of n flows: 1 if all goodputs are equal, 1/n if only one flow has goodput." { also_of: &["run"] }
+        "jain" "1" "fairness (Jain's index)" "Jain's index of fairness over the goodputs of n flows: 1 if all goodputs are equal, 1/n if only one flow has goodput. For the run, only TCP flows count." { also_of: &["run"] }
     }
     "flow" Lower Interactive DELAY {
-        "delay" "s" "one-way delay" "Time of a packet from the sending to the receiving host, as a distribution. For TCP, only packets with data count. For packet sources over TCP, time from the emission of a write by the source to the in-order delivery of its last byte." { form: Form::Distribution }
-        "delay_mean" "s" "mean one-way delay" "Mean time of a packet from the sending to the receiving host. For TCP, only packets with data count. For packet sources over TCP, mean time from the emission of a write by the source to the in-order delivery of its last byte."
+        "delay" "s" "one-way delay" "Time of a packet from the sending to the receiving host, as a distribution. For TCP, only packets with data count. For packet sources over TCP, time from the due time of a write to the in-order delivery of its last byte." { form: Form::Distribution }
+        "delay_mean" "s" "mean one-way delay" "Mean time of a packet from the sending to the receiving host. For TCP, only packets with data count. For packet sources over TCP, mean time from the due time of a write to the in-order delivery of its last byte."
         "delay_sd" "s" "deviation of the one-way delay" "Standard deviation of the one-way delay."
         "delay_p50" "s" "median one-way delay" "Median of the one-way delay."
         "delay_p95" "s" "95th percentile of the one-way delay" "95th percentile of the one-way delay."
@@ -293,11 +293,11 @@ pub const METRICS: &[Metric] = metrics! {
         "srtt_p95" "s" "95th percentile of the smoothed round-trip time" "95th percentile of the TCP senders' smoothed round-trip times at each acknowledgement."
     }
     "flow" Neutral Operator COUNT {
-        "sent" "1" "packets sent" "Packets that the senders sent into the network. For TCP, only packets with data count." { sum: true, also_of: &["run"] }
-        "received" "1" "packets received" "Packets of the senders that arrived at the receivers, including duplicates. For TCP, only packets with data count." { sum: true, also_of: &["run"] }
+        "sent" "1" "packets sent" "Packets that the senders sent into the network. For TCP, packets without data, such as SYN, count too, but the receivers' acknowledgements do not." { sum: true, also_of: &["run"] }
+        "received" "1" "packets received" "Packets of the senders that arrived at the receivers, including duplicates. For TCP, packets without data, such as SYN, count too, but the receivers' acknowledgements do not." { sum: true, also_of: &["run"] }
     }
     "flow" Lower Interactive LOSS {
-        "packet_loss" "1" "packet loss" "Packets of the flows that were dropped by queues or lost on links, divided by the packets sent." { percent: true, also_of: &["run"] }
+        "packet_loss" "1" "packet loss" "Packets of the senders that queues dropped, links lost or receivers discarded as corrupted, divided by the packets sent." { percent: true, also_of: &["run"] }
     }
     "flow" Lower Operator COUNT {
         "retransmissions" "1" "retransmitted segments" "TCP segments that were retransmitted." { rare: true, sum: true, also_of: &["run", "store"] }
@@ -318,14 +318,14 @@ pub const METRICS: &[Metric] = metrics! {
         "srtt" "s" "smoothed round-trip time" "Smoothed round-trip time of a TCP sender." { form: Form::Series }
     }
     "flow" Neutral Operator COUNT {
-        "active" "1" "active flows" "Number of flows that have begun and not yet ended." { form: Form::Series }
-        "active_mean" "1" "mean number of active flows" "Mean over time of the number of flows that have begun and not yet ended." { also_of: &["run"] }
+        "active" "1" "active flows" "Number of flows, transfers or Web objects that have begun and not yet ended." { form: Form::Series }
+        "active_mean" "1" "mean number of active flows" "Mean over time of the number of flows, transfers or Web objects that have begun and not yet ended." { also_of: &["run"] }
     }
     "flow" Higher Bulk COUNT {
-        "finished" "1" "transfers finished" "Transfers that were delivered completely. A flow of a packet source over TCP counts as one transfer if it ends." { sum: true, also_of: &["run"] }
+        "finished" "1" "transfers finished" "Transfers and Web objects that were delivered completely. A flow of a packet source over TCP counts as one transfer if it ends." { sum: true, also_of: &["run"] }
     }
     "flow" Lower Bulk COUNT {
-        "unfinished" "1" "transfers unfinished" "Transfers that had begun and had not ended at the end of the run." { sum: true }
+        "unfinished" "1" "transfers unfinished" "Transfers and Web objects that had begun and had not ended at the end of the run." { sum: true }
     }
     "flow" Lower Interactive COMPLETION {
         "fct" "s" "flow completion time" "Time from the start of a transfer to the delivery of its last byte, as a distribution over the finished transfers." { form: Form::Distribution, apps: &["transfer", "web"] }
@@ -354,12 +354,12 @@ pub const METRICS: &[Metric] = metrics! {
     }
     "flow" Higher Interactive TRIPS {
         "responsiveness_08" "1/min" "responsiveness" "Responsiveness under working conditions in round trips per minute (draft-ietf-ippm-responsiveness-08): the mean of the responsiveness of foreign probes and of self probes." { apps: &["responsiveness"] }
-        "responsiveness_08_foreign" "1/min" "responsiveness on new connections" "Round trips per minute of foreign probes, which use new connections: 60 s divided by the mean of three trimmed means, which are the times of the TCP handshake, of one round trip of the TLS handshake, and of an HTTP request." { apps: &["responsiveness"] }
+        "responsiveness_08_foreign" "1/min" "responsiveness on new connections" "Round trips per minute of foreign probes, which use new connections: 60 s divided by the mean of three times: of the TCP handshake, of one round trip of the TLS handshake (not with `tls 0`), and of an HTTP request. Each time is a trimmed mean." { apps: &["responsiveness"] }
         "responsiveness_08_loaded" "1/min" "responsiveness on loaded connections" "Round trips per minute of self probes: 60 s divided by the trimmed mean of the time of an HTTP request on a connection that carries load." { apps: &["responsiveness"] }
         "responsiveness_08_idle" "1/min" "responsiveness without the test's load" "Round trips per minute of foreign probes before the test's load begins." { apps: &["responsiveness"] }
     }
     "flow" Neutral Nobody COUNT {
-        "responsiveness_08_confidence" "1" "confidence in the responsiveness" "Confidence in the responsiveness: 3 (high) if the moving averages were stable, 2 (medium) if they were not stable, 1 (low) if there were too few averages." { apps: &["responsiveness"] }
+        "responsiveness_08_confidence" "1" "confidence in the responsiveness" "Confidence in the responsiveness: 3 (high) if the averages of goodput and of responsiveness were stable, 2 (medium) if only those of goodput were stable, 1 (low) if those of goodput were not stable or there were too few averages." { apps: &["responsiveness"] }
     }
     "flow" Lower Interactive DELAY {
         "probe_tcp" "s" "TCP handshake of foreign probes" "Trimmed mean of the time of the TCP handshake of foreign probes." { apps: &["responsiveness"] }
@@ -376,7 +376,7 @@ pub const METRICS: &[Metric] = metrics! {
         "choices" "1" "choices of a server" "Number of flows or connections for which the balancer chose a server."
     }
     "balancer" Lower Operator COUNT {
-        "choices_refused" "1" "flows that got no server" "Number of flows for which the balancer found no available server." { rare: true }
+        "choices_refused" "1" "flows that got no server" "Number of flows for which no server was available or the policy chose none." { rare: true }
     }
     "balancer" Higher Operator JAIN {
         "choices_jain" "1" "evenness of the choices (Jain's index)" "Jain's index over the numbers of choices of n servers: 1 if all servers were chosen equally often, 1/n if only one server was chosen."
@@ -388,7 +388,7 @@ pub const METRICS: &[Metric] = metrics! {
     }
     "balancer" Lower Operator QUEUEING {
         "excess_wait_mean" "s" "mean wait in excess of the shortest" "Mean wait in the queue of the chosen port minus the shortest wait of all ports, when the flow began. The wait is the backlog divided by the rate."
-        "age_mean" "s" "mean age of the readings of a server" "Mean age of a server's readings when the server was chosen, over the choices that used readings."
+        "age_mean" "s" "mean age of the readings of a server" "Mean age of the chosen server's readings, over the choices that used readings."
     }
     "balancer" Lower Interactive QUEUEING {
         "decision_mean" "s" "mean time of a decision" "Mean time from the arrival of a flow's first packet at the switch until the switch forwards the flow."
@@ -396,7 +396,7 @@ pub const METRICS: &[Metric] = metrics! {
         "decision_p99" "s" "99th percentile of the time of a decision" "99th percentile of the time from a flow's first packet at the switch until the switch forwards the flow."
     }
     "store" Neutral StoreClient COUNT {
-        "requests" "1" "requests" "Requests to a store after its warm-up. Only these requests are measured."
+        "requests" "1" "requests" "Requests to a store after the run's warm-up and the store's own warm-up. Only these requests are measured."
     }
     "store" Higher StoreClient REQUESTS {
         "acknowledged" "1" "number of requests acknowledged" "Requests that as many replicas have acknowledged as the consistency level requires."
@@ -404,7 +404,7 @@ pub const METRICS: &[Metric] = metrics! {
     "store" Lower StoreClient COUNT {
         "unavailable" "1" "number of requests refused" "Requests that were refused immediately because too few replicas were up."
         "errors" "1" "number of requests that failed" "Requests that failed because too many replicas failed or no node was up."
-        "timed_out" "1" "number of requests that timed out" "Requests that were not answered in time. Whether such a request took effect is unknown."
+        "timed_out" "1" "number of requests that timed out" "Requests that were not answered in time or whose connection broke. Whether such a write took effect is unknown."
     }
     "store" Neutral StoreClient COUNT {
         "pending" "1" "number of requests pending" "Requests that had neither succeeded nor failed at the end of the run."
@@ -421,21 +421,21 @@ pub const METRICS: &[Metric] = metrics! {
     }
     "store" Neutral Operator ANY {
         "elapsed" "s" "time of all requests" "Time from the start of the first measured request to the end of the last one."
-        "messages" "1" "messages" "Messages that the hosts of the store sent to each other."
+        "messages" "1" "messages" "Messages that the hosts of the store sent to each other, including the warm-up."
     }
     "store" Lower Operator COUNT {
-        "messages_lost" "1" "messages lost" "Messages that were lost because their connection broke."
+        "messages_lost" "1" "messages lost" "Messages that were lost because their connection broke, including the warm-up."
     }
     "store" Neutral Operator COUNT {
-        "speculations" "1" "speculative reads" "Reads for which the coordinator sent a request to another replica because the first replica had not answered yet." { rare: true }
+        "speculations" "1" "speculative reads" "Requests that coordinators sent to further replicas because a read had too few answers after the time `speculative`, including the warm-up." { rare: true }
     }
     "store" Lower Operator COUNT {
-        "mismatches" "1" "reads whose replicas differed" "Reads for which the replicas answered with different versions." { rare: true }
+        "mismatches" "1" "reads whose replicas differed" "Reads for which the replicas answered with different versions, including the warm-up." { rare: true }
     }
     "store" Neutral Operator COUNT {
-        "read_repairs" "1" "read repairs" "Writes to stale replicas that were caused by reads."
-        "hints" "1" "hints" "Writes that a coordinator stored for a replica that was down or too slow." { rare: true }
-        "hints_handed" "1" "hints delivered" "Stored writes that were delivered when the replica was up again."
+        "read_repairs" "1" "read repairs" "Writes to stale replicas that were caused by reads, including the warm-up."
+        "hints" "1" "hints" "Writes that a coordinator stored for a replica that was down or too slow, including the warm-up." { rare: true }
+        "hints_handed" "1" "hints delivered" "Stored writes that were sent when the replica could be reached again, including the warm-up."
     }
     "store" Lower StoreClient COUNT {
         "unconverged" "1" "records that differ at the end" "Records whose newest version is missing on a replica at the end of the run." { rare: true }
@@ -461,8 +461,8 @@ pub const METRICS: &[Metric] = metrics! {
         "exhaustion" "1" "share of messages discarded" "Messages that a server discarded because its receive buffer was full, divided by the messages that arrived at the server." { percent: true }
     }
     "server" Lower Operator BYTES {
-        "peak_size" "B" "greatest size of the buffers" "Greatest total size of all receive buffers of a server."
-        "peak_occupied" "B" "greatest occupancy of the buffers" "Greatest total number of bytes in all receive buffers of a server."
+        "peak_size" "B" "greatest size of the buffers" "Greatest total size of all receive buffers of a server, including the warm-up."
+        "peak_occupied" "B" "greatest occupancy of the buffers" "Greatest total number of bytes in all receive buffers of a server, including the warm-up."
         "mean_size" "B" "mean size of the buffers" "Mean over time of the total size of all receive buffers of a server."
     }
     "server" Lower Operator ANY {
@@ -491,7 +491,7 @@ pub const METRICS: &[Metric] = metrics! {
     "monitor" Lower Nobody COUNT {
         "dropped" "1" "packets dropped" "Packets of one direction of a flow that queues dropped for any reason."
         "measurement_drops" "1" "packets dropped by measurements" "Packets of one direction of a flow that queue policies dropped in order to measure their waiting time."
-        "lost" "1" "packets lost on links" "Packets of one direction of a flow that impairments of links lost."
+        "lost" "1" "packets lost on links" "Packets of one direction of a flow that links lost or the receiving host discarded as corrupted."
     }
     "monitor" Neutral Nobody ANY {
         "delay_sum" "s" "sum of one-way delays" "Sum of the one-way delays of the packets that arrived at the receiving host."
@@ -504,7 +504,7 @@ pub const METRICS: &[Metric] = metrics! {
         "flow" "1" "flow" "Number of the flow within its group."
         "from" "" "sender" "Name of the sending node."
         "to" "" "receiver" "Name of the receiving node."
-        "place" "" "place" "Name of the link or group to which a distribution belongs."
+        "place" "" "place" "Name of the link or group to which a distribution belongs, or of a store and a kind of request (`store.reads`)."
         "metric" "" "metric" "Name of the metric of a distribution."
         "low" "" "least value" "Least value of a bin, in the metric's unit."
         "high" "" "greatest value" "Greatest value of a bin, in the metric's unit."

@@ -27,7 +27,7 @@ use sojourn_units::{Nanos, params};
 /// Name, summary, source and words of the discipline `skbprio`.
 pub const TABLE: Table = Table {
     name: "skbprio",
-    summary: "strict priorities with one limit: a packet of a larger priority displaces a packet of the smallest",
+    summary: "strict priorities with one limit: a full queue drops a packet of the smallest priority",
     source: "Linux sch_skbprio.c, tc-skbprio(8)",
     words: Params::WORDS,
 };

@@ -235,7 +235,7 @@ params! {
         limited_transmit: bool = on_off("on"), // Linux: SACKed segments leave the flight at once
         /// How the retransmission timeout is computed.
         rto_rule as "rto": RtoRule = choice("linux"), // tcp_rtt_estimator
-        /// Shortest retransmission timeout.
+        /// Shortest retransmission timeout; with `rto linux`, shortest time beyond the SRTT.
         min_rto: Nanos = time("200ms"), // TCP_RTO_MIN
         /// Retransmission timeout before the first round-trip time is measured.
         initial_rto: Nanos = time("1s"), // TCP_TIMEOUT_INIT, RFC 6298

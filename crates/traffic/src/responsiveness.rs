@@ -70,7 +70,7 @@ const fn interval(default: &'static str) -> Param<Nanos> {
 }
 
 params! {
-    /// Parameters of the test. Each description ends with the draft's name for the parameter, in
+    /// Parameters of the test. At the end of a description, the draft's name of the parameter is in
     /// parentheses.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]

@@ -172,7 +172,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
             packet.queued_at = at;
             let id = self.routes.link(packet.place);
             let role = self.hops[id as usize].role;
-            debug_assert!(role.fed, "a link hands a packet to one that it does not feed");
+            debug_assert!(role.fed, "a link passes a packet to a link that it does not feed");
             if role.forwards {
                 self.book(now, id, role);
             }

@@ -47,9 +47,9 @@ params! {
         burst: u32 = group(BURST, |_| FRAME, set_burst, |burst, text| text.value("burst", burst)),
         /// Depth of the token bucket of ceil, in bytes.
         cburst: u32 = group(CBURST, |_| FRAME, set_cburst, |cburst, text| text.value("cburst", cburst)),
-        /// Priority of the class when classes borrow: 0 is served first.
+        /// Priority, 0 first. Classes that need not borrow are served before all that borrow.
         prio: u8 = integer(0, 7, "0"),
-        /// Bytes that the class sends per turn when it borrows; 0 computes them from rate and r2q.
+        /// Bytes that the class sends per turn; 0 computes them from rate and r2q.
         quantum: u32 = bytes("0b"),
         /// Bytes that the line adds to each packet.
         overhead: u16 = integer(0, 65_535, "0"),

@@ -164,7 +164,7 @@ const AVERAGING: &[Word] = words! {
 };
 const ADAPTATION: &[Word] = words! {
     "adaptive", Kind::Flag, "",
-        "Adapts probability every half second to keep the average between min and max (iproute2 from 5.7 on cannot enable it in Linux 6.1).";
+        "Adapts probability every half second to keep the average near the middle between min and max (iproute2 from 5.7 on cannot enable it in Linux 6.1).";
     "feng", Kind::Flag, "",
         "Divides probability by 3 when the average falls below min, and doubles it when the average rises above max. Not in Linux.";
 };
