@@ -21,7 +21,7 @@ EPOCH = "1577836800"
 OFFER = """Sources of what is in this package
 ===================================
 
-Licence: GPL-2.0-only (COPYING). `ip` and `tc` are of iproute2, GPL-2.0-or-later (COPYING.iproute2).
+The kernel: GPL-2.0-only (COPYING). `ip` and `tc` of iproute2: GPL-2.0-or-later (COPYING.iproute2).
 All three are linked with the GNU C library, LGPL-2.1-or-later, here under the terms of the GPL.
 
 Their complete sources are:

@@ -56,7 +56,7 @@ params! {
 impl PolicyParams for Params {
     const TABLE: Table = Table {
         name: "iqlb",
-        summary: "the shortest of the queues below a threshold, read when the flow begins",
+        summary: "the shortest of the queues whose lengths are below a threshold",
         source: "queue-length load balancing (the queue-lb paper), equation 1",
         words: Self::WORDS,
     };

@@ -108,8 +108,9 @@ fn lost(entry: &Entry, holders: &Holders, seen: &[Reading]) -> Outcome {
     });
     match (open, holders.refused.values().next()) {
         (true, Some(refusal)) => {
-            let text =
-                format!("not restored: it is open in a process that cannot be inspected: {refusal}");
+            let text = format!(
+                "not restored: it is open in a process that cannot be inspected: {refusal}"
+            );
             Outcome::new(entry, Action::Failed, text)
         }
         (true, None) => Outcome::new(

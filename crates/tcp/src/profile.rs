@@ -67,7 +67,7 @@ pub const LINUX_7_3: Profile = Profile {
 /// A Linux 6 host, as this TCP modelled it before it was compared with the kernel's source.
 pub const LINUX_6: Profile = Profile {
     name: "linux-6",
-    summary: "a Linux 6 host with the kernel's defaults",
+    summary: "a Linux 6 host in an earlier model, which counts bytes and whose timers have no ticks",
     adapt: |_| {},
     make: || Params {
         slow_start: hystart::Params {
@@ -139,7 +139,7 @@ pub const RFC: Profile = Profile {
 /// The TCP of ns-3.37.
 pub const NS3_3_37: Profile = Profile {
     name: "ns3-3.37",
-    summary: "ns-3.37 with its defaults (segment size set to Ethernet's)",
+    summary: "ns-3.37 with its defaults, except for Ethernet's segment size and Nagle's algorithm",
     adapt: |_| {},
     make: || Params {
         congestion: sojourn_congestion::Params::Cubic(cubic::Params {

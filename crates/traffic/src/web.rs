@@ -38,7 +38,7 @@ pub const PRESETS: &[Preset] = &[
         name: "pareto-2",
         words: "pages 250 interpage pareto2(10s,2) objects pareto2(3,1.5) \
                 interobject pareto2(500ms,1.5) size pareto2(12,1.2) packet 1460",
-        source: "Feldmann's `Pareto 2` in the values of a DOCSIS script for ns-2; its name is cited from memory; \
+        source: "Feldmann's `Pareto 2` in the values of a DOCSIS script for ns-2; the name is cited from memory; \
                  pages per session and packet length are chosen here",
     },
     Preset {
@@ -77,7 +77,7 @@ pub const PRESETS: &[Preset] = &[
         words: "pages 250 interpage exp(15s) objects 1 interobject exp(10ms) size pareto2(12,1.2) \
                 packet 1000",
         source: "Floyd's wireless-scripts/web.tcl gives the shapes and the inter-object time only; the \
-                 other numbers are those of ns2-large; its sessions start uniformly over the run",
+                 other numbers are those of ns2-large; the script's sessions start uniformly over the run",
     },
     Preset {
         name: "mice-elephants",

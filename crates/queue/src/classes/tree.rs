@@ -407,7 +407,7 @@ impl<C: ClassParams> Tree<C> {
         if statement.deletes {
             if self.class(id).is_none() || C::IMPLICIT {
                 return refuse(format!(
-                    "class `{}` cannot be deleted: it does not exist",
+                    "class `{}` does not exist or cannot be deleted",
                     token.text
                 ));
             }
