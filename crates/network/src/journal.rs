@@ -185,7 +185,7 @@ pub fn replay(
     journal: &Journal,
 ) -> Result<Agreement, Difference> {
     let Port::Link(mut fresh) = Port::new(&plan.links[link], seed) else {
-        panic!("a journal of a link on its own is replayed");
+        panic!("the link shares a medium, or has a transmit ring or a late host");
     };
     let mut scribe = Scribe { journal: Journal::default(), model: journal };
     let planned = &plan.links[link];
