@@ -204,9 +204,9 @@ def expected(name: str, size: str) -> dict[str, float] | None:
     """Returns the expected CPU time of a study on this machine, in seconds.
 
     `cpu` is the time of all threads, `serial` the time that cannot be divided between cores. Both
-    follow from the recorded times of `size`, `quick` or `full`. If only the quick size is recorded,
-    the times of the full size follow from the ratio of their work. Returns `None` if no recorded
-    times determine the result.
+    follow from the recorded times of `size` (`quick` or `full`). If only the quick size is
+    recorded, the times of the full size follow from the ratio of their work. Returns `None` if no
+    recorded times determine the result.
     """
     known: Mapping[str, Mapping[str, float]] = (record(name) or {}).get("took", {})
     study, more = load(name), 1.0

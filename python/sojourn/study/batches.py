@@ -1,9 +1,9 @@
 """The log of a study: an append-only file of checksummed batches of runs.
 
 A log begins with `HEAD`. A batch consists of a header of fixed length, the keys of its runs (16
-bytes each) and a body. The body has an Arrow stream for each table and schema, compressed together
-with Zstandard. A digest covers the whole batch. A batch whose digest does not match, because it is
-incomplete or changed, is skipped; other batches are not affected.
+bytes each) and a body. The body has an Arrow stream for each table and schema; Zstandard compresses
+the body as a whole. A digest covers the whole batch. A batch whose digest does not match, because
+it is incomplete or changed, is skipped; other batches are not affected.
 """
 
 from __future__ import annotations

@@ -112,9 +112,9 @@ class Study:
         """Returns the study with further factors.
 
         A factor is a list of levels or a table of named levels. Its name is a key of the scenario
-        (`links.uplink.rate`), or `queue` for the bottleneck's queue. A named level may change
-        several keys: `vary(load={"light": {"flows.bulk.count": 4}, "heavy": {"flows.bulk.count":
-        64}})`.
+        (`links.uplink.rate`), or `queue` for the bottleneck's queue. If each level is a table of
+        changes, any name is allowed: `vary(load={"light": {"flows.bulk.count": 4}, "heavy":
+        {"flows.bulk.count": 64}})`.
         """
         if self._cells:
             raise StudyError("a study of given cells cannot vary factors; add cells instead")
@@ -174,8 +174,8 @@ class Study:
         the same runs one after the other, and the table has the column `engine`. `on` is the
         address of a Dask scheduler (`tcp://host:8786`) or a Dask client, whose workers make the
         runs with the same results. If Ctrl-C or a `progress` that returns `False` stops the study,
-        it raises `StudyInterrupted`. Finished runs are kept, and the same call continues with the
-        missing runs.
+        it raises `StudyInterrupted`. With `out`, finished runs are kept, and the same call makes
+        the missing runs.
         """
         with Session(out, workers, engine, on) as session:
             wanted = self._make(session, progress)

@@ -5,8 +5,8 @@
 The precision applies to the mean of the metric over runs, for each combination of levels, or to the
 differences between them, paired by seed. Seeds are 1, 2, 3, ... The intervals are examined at fixed
 numbers of seeds, called looks (`stats.sequential`). All intervals are simultaneous at 95 %
-(Bonferroni). Only their widths decide when the runs end, so the same runs always end at the same
-look.
+(Bonferroni). Only the widths of the intervals and the skewness of the values decide when the runs
+end.
 """
 
 from __future__ import annotations

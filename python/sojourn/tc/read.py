@@ -20,9 +20,9 @@ def read_files(paths: list[Path], given: Values, device: str | None = None) -> R
     """Returns the contents of files of `tc` as one `Reading`.
 
     `given` has values of script variables by name, and outputs of commands by the text of the
-    command. `device` is as for `apply`: classes whose device `tc` does not print belong to this
-    device. Raises `ScenarioError` for a file that is not text or too large, and `OSError` for a
-    missing file.
+    command. `device` is the argument `devices` of `apply`: classes whose device `tc` does not print
+    belong to it. Raises `ScenarioError` for a file that is not text or too large, and `OSError` for
+    a missing file.
     """
     if len(paths) > FILES:
         raise ScenarioError([Problem(f"--tc takes at most {FILES} files")])

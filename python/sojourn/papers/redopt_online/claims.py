@@ -1,7 +1,7 @@
 """Our claims on REDopt on-line, fixed before the runs that judge them.
 
-The queue of REDopt on-line *follows* if its mean is 0.75 to 1.33 times the mean queue of REDopt
-set by hand for this number of flows. From 20 to 40 s after a change of the number of flows (*soon*)
+The queue of REDopt on-line *follows* if its mean is 0.75 to 1.33 times the mean queue of REDopt set
+by hand for the same number of flows. From 20 to 40 s after a change of the number of flows (*soon*)
 0.67 to 1.5 times suffices. *Equal* means within 3 %, *less* means at least 10 % less, and *far
 less* means at most half. Means are over the three courses.
 

@@ -1,9 +1,9 @@
 """The paper's server and its clients, under several readings of the paper.
 
 The paper does not state the message size, the handler, the effect of less CPU on the handler, and
-the time of acknowledgement. These details determine the results. So each figure is drawn under
-every reading in `READINGS`, and each claim is judged under all readings except those whose numbers
-it determined.
+the time of acknowledgement. These details determine the results. So figures are drawn and claims
+are judged under several readings (`READINGS`). A claim is not judged under a reading if the claim's
+finding determined a number of this reading.
 """
 
 from __future__ import annotations

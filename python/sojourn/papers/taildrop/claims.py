@@ -6,9 +6,9 @@ within a factor of the square root of two. *Better* and *worse* mean by at least
 below* means below by at most 3 %. *Varies* and *steep* concern the difference between the largest
 and the smallest mean over the loads, in the metric's own unit.
 
-The first claims were judged on runs with seeds from 1 on. On 2026-11-23 claims were changed and
-added with these verdicts known. Two findings were changed again with short runs of seeds from 1001
-on known. `WITHDRAWN` lists the replaced claims. All claims are judged on runs with seeds from
+The first claims were judged on runs with seeds from 1 on. On 2026-11-23, after these verdicts,
+claims were changed and added. After short runs with seeds from 1001 on, two findings were changed
+again. `WITHDRAWN` lists the replaced claims. All claims are judged on runs with seeds from
 `FIRST_SEED` on, which no earlier run used.
 """
 
