@@ -11,7 +11,7 @@ completion times and delays of short flows the same. Values differ by orders of 
 compare geometric means, paired by seed.
 
 Until 2026-11-23 the verdicts were from short runs of the reading *as meant*, with seeds 1 to 6. On
-that day claims were changed and added with these verdicts known; `WITHDRAWN` lists the replaced
+that day, after these verdicts, claims were changed and added; `WITHDRAWN` lists the replaced
 claims. Since then the verdicts are from runs of the reading *as published* with seeds from
 `FIRST_SEED` on, which no earlier run used.
 """

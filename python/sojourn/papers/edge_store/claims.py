@@ -13,9 +13,9 @@ RF2 means a replication factor of two. All quantities are in milliseconds except
 *Alike* and *similar* mean within 5 %. An excess is *similar to others* below 10 ms. A slope is
 *greater* if it is greater by at least a tenth. *Best* and *worst* have no margin.
 
-The first claims were judged on runs with seeds from 1 on. On 2026-11-23 claims were changed and
-added with these verdicts known; `WITHDRAWN` lists the replaced claims. All claims are judged on
-runs with seeds from `FIRST_SEED` on, which no earlier run used.
+The first claims were judged on runs with seeds from 1 on. On 2026-11-23, after these verdicts,
+claims were changed and added; `WITHDRAWN` lists the replaced claims. All claims are judged on runs
+with seeds from `FIRST_SEED` on, which no earlier run used.
 """
 
 from __future__ import annotations

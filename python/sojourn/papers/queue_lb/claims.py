@@ -3,8 +3,8 @@
 The paper does not describe its network completely; each network here is a reading of the paper.
 *Higher* means that the mean throughput of a client is higher in runs paired by seed: the whole
 interval of the ratio is above 1. *22.5 %* means 15 to 30 %. The ANOVA is the paper's own: the
-clients of one run are pooled as independent values. The claim on it is that F exceeds its critical
-value, so the logarithm of their ratio is above 0.
+clients of one run are pooled as independent values. The claim on the ANOVA is that F exceeds its
+critical value: the logarithm of F over this value is above 0.
 
 The paper also shows that the total throughput of all clients rises with their number. This is no
 claim, because the networks were chosen to fit this finding.
