@@ -1,9 +1,9 @@
 """`{component} SECTION NAME ...`: the figures, words and presets of components.
 
 The engine describes words and presets; `make figures` writes the figures. A queue discipline also
-has a live figure (`:live: QUEUE`, `:against: QUEUE`: the queues side by side, by default the first
-name with default parameters). The words that every TCP has are omitted. Each component
-has exactly one page with this directive (tests/docs).
+has a live figure with two queues: `:live: QUEUE`, by default the first name, and `:against: QUEUE`,
+by default `pfifo limit 1000p`. The words that every TCP has are omitted. Each component has exactly
+one page with this directive (tests/docs).
 """
 
 from typing import Any, ClassVar

@@ -10,7 +10,7 @@ use sojourn_units::Nanos;
 pub enum DropReason {
     /// The policy's probability or schedule selected the packet before the queue was full.
     Early,
-    /// The policy's upper threshold was exceeded.
+    /// A threshold of the policy was reached, such as RED's `max`.
     Forced,
     /// The queue was full: its limit of packets, bytes or memory.
     Overflow,

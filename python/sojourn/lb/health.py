@@ -7,8 +7,8 @@ immediately.
 
 `auto` begins with ARP and adds TCP probes to the port of the service, which it learns: the port to
 which clients open flows and at which servers answer. A server is down if it no longer answers at
-this port while another server does. A port at which no server answers, or only one server has ever
-answered, therefore takes no server down.
+this port while another server does, or has never answered while two others do. So a port at which
+at most one server has ever answered takes no server down.
 """
 
 from __future__ import annotations

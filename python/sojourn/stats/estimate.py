@@ -123,7 +123,7 @@ class Component:
         return other
 
     def shrinks(self) -> bool | None:
-        """Returns whether the interval is narrower than the mean interval of two halves of the data.
+        """Returns whether the interval is narrower than the mean interval of halves of the data.
 
         At least half of the reduction is required that independent values with equal variance would
         have. If single seeds are far from the other seeds, the reduction is smaller, and more seeds

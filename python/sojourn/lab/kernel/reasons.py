@@ -1,7 +1,7 @@
 """Reasons for drops by the kernel's disciplines, from their counters.
 
-The reasons are the simulator's: `early` by the policy's probability or schedule, `forced` above the
-policy's upper threshold, `overflow` because the queue is full, `ack_filter` for acknowledgements
+The reasons are the simulator's: `early` by the policy's probability or schedule, `forced` at a
+threshold of the policy, `overflow` because the queue is full, `ack_filter` for acknowledgements
 that a later acknowledgement makes redundant, `measurement` for drops by which dAQM measures.
 """
 
