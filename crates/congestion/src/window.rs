@@ -128,7 +128,7 @@ pub struct Ack {
     pub may_grow: bool,
     /// Whether the window, not the application or the receiver, limited the sender (RFC 7661).
     pub cwnd_limited: bool,
-    /// Whether the transport is recovering from losses detected by acknowledgements.
+    /// Whether the transport is repairing losses.
     pub in_recovery: bool,
     /// Whether the sender has no more data to send.
     pub app_limited: bool,

@@ -5,10 +5,10 @@
 //! Flows", bachelor thesis, University of Groningen, 2023, tables 1 and 3; and its published code,
 //! whose sources are ns-3.35's `OnOffApplication`.
 //!
-//! The text of the thesis describes packets with random gaps. Its code runs sources that send at a
-//! constant rate during random on periods and are silent during random off periods. Both readings
-//! can be selected: `..-onoff` and `vbr` follow the code, `..-packets` and `..-gaps` the text. A
-//! client is an alias for a description of `cbr` or `packets`.
+//! Where the thesis describes packets with random gaps, its code runs sources that send at a
+//! constant rate in on periods and are silent in off periods. Both readings can be selected:
+//! `..-packets` and `..-gaps` follow the text of the thesis, `..-onoff` the code. A client is an
+//! alias for a description of `cbr` or `packets`.
 
 use crate::application::{AppParams, Carrier};
 use crate::kinds::{named_rows, optional_bytes};

@@ -2,8 +2,8 @@
 //!
 //! A source knows neither packets nor connections nor clocks. It returns the time and amount of the
 //! next data, and receives reports of completed transfers. It computes each time from its own
-//! earlier times, not from the time of a call, which may be late. The simulator's endpoints and
-//! real senders use the same state machines.
+//! earlier times or from the end of a transfer, not from the time of a call, which may be late. The
+//! simulator's endpoints and real senders use the same state machines.
 //!
 //! | application | state machine | use |
 //! |---|---|---|

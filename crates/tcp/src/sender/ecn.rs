@@ -1,7 +1,7 @@
 //! The sender's response to ECN echoes.
 //!
-//! Source: RFC 3168, section 6.1.2. Controls that respond to marks themselves (RFC 8257, Prague)
-//! get every mark; for other controls the first echo of a round reduces cwnd. With AccECN (RFC
+//! Source: RFC 3168, section 6.1.2. The first echo of a round reduces cwnd, unless the control
+//! responds to marks itself (as Prague does) or sets cwnd itself (as BBR does). With AccECN (RFC
 //! 9768) an echo is an increase of the peer's counters, and the sender does not answer by CWR.
 
 use crate::accecn::{self, MarkReader, Marks};

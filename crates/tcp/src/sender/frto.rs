@@ -3,8 +3,8 @@
 //! Source: RFC 5682, section 3.1 (the SACK-enhanced F-RTO), after Linux's `tcp_process_loss`.
 //! Idea: after a timeout only the first segment is sent again. If its acknowledgement does not
 //! cover all data sent before the timeout, new data is sent instead of retransmissions. An
-//! acknowledgement of a segment that was sent only once then proves that the original segments were
-//! only late.
+//! acknowledgement of a segment that was sent only once proves that the original segments were only
+//! late.
 //! Invariants: at most one round of new data for each timeout; the algorithm runs only after a
 //! timeout outside of a recovery.
 

@@ -31,8 +31,8 @@ impl DuplicateAcks {
     }
 
     /// SND.UNA moved by `acked` bytes, of which the scoreboard counts `delivered` as newly
-    /// delivered. Returns the bytes that no duplicate ACK had reported: the first segment filled
-    /// the hole, and duplicate ACKs had reported the other segments.
+    /// delivered. Returns the bytes that no duplicate ACK had reported, at least those of the
+    /// first segment, which filled the hole.
     pub(crate) fn on_advance(&mut self, acked: u64, delivered: u64, mss: u64) -> u64 {
         let counted = self.bytes.min(acked.saturating_sub(mss));
         self.bytes -= counted;

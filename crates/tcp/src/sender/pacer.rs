@@ -1,10 +1,10 @@
 //! Pacing: segments spread over the round-trip time.
 //!
 //! Source: Linux's internal pacing (`tcp_update_pacing_rate`, `tcp_update_skb_after_send`).
-//! Idea: each segment moves the earliest departure of the next one by its transmission time at the
-//! pacing rate. A late departure gives no credit; with `pacing_credit`, as in Linux, it shortens
-//! the next gap, by half at most. If the host's queue holds packets until their departure times
-//! (`fq`), no pacing timer runs: segments enter that queue at once, with their departure times.
+//! Idea: after the first ten, each segment moves the earliest departure of the next one by its
+//! transmission time at the pacing rate. A late departure gives no credit; with `pacing_credit`, as
+//! in Linux, it shortens the next gap, by half at most. If the host's queue holds packets until
+//! their departure times (`fq`), no pacing timer runs, and segments enter that queue at once.
 //! Invariants: `next` never moves back; the gap after a segment is at most [`MAX_GAP`].
 
 use crate::receiver::NEVER;

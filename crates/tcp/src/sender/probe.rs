@@ -1,8 +1,8 @@
 //! Tail loss probes.
 //!
-//! Source: RFC 8985, section 7. Idea: if no acknowledgement arrives for two round-trip times, one
-//! segment is sent as a probe. Its acknowledgement lets RACK or SACK detect the loss of the last
-//! segments.
+//! Source: RFC 8985, section 7. Idea: if no acknowledgement arrives for two round-trip times and
+//! a margin, one segment is sent as a probe. Its acknowledgement lets RACK or SACK detect the loss
+//! of the last segments.
 //! Invariant: at most one probe is outstanding.
 
 use crate::receiver::NEVER;

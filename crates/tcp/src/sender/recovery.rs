@@ -2,8 +2,8 @@
 //!
 //! Source: RFC 5681, RFC 6582 and RFC 6675 (recovery and its end), RFC 6937 (the reduction), RFC
 //! 3168 section 6.1.2 (reduction on ECN); the phases are Linux's `tcp_ca_state`.
-//! Idea: a congestion event sets ssthresh. Without PRR cwnd follows at once, and data leaves when
-//! enough of the flight has been delivered; with PRR cwnd follows over one round.
+//! Idea: a loss or an ECN echo sets ssthresh. Unless the control sets cwnd itself, cwnd follows at
+//! once without PRR, and over one round with PRR.
 //! Invariant: outside of [`Phase::Open`] the phase ends when SND.UNA reaches the recovery point
 //! (with whole segments, [`Phase::Reduced`] ends beyond it), or earlier by an undo.
 
