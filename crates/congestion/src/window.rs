@@ -124,7 +124,7 @@ pub struct Ack {
     pub srtt: Nanos,
     /// Smallest round-trip time in nanoseconds; 0 before the first sample.
     pub min_rtt: Nanos,
-    /// Whether the transport's state permits growth of the window (no loss recovery).
+    /// Whether the transport's state permits growth of the window.
     pub may_grow: bool,
     /// Whether the window, not the application or the receiver, limited the sender (RFC 7661).
     pub cwnd_limited: bool,

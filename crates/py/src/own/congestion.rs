@@ -41,13 +41,13 @@ pub(crate) struct Ack {
     rtt: u64,
     /// Smoothed round-trip time; 0 before the first sample.
     srtt: u64,
-    /// Least round-trip time so far; 0 before the first sample.
+    /// Least round-trip time of the last five minutes; 0 before the first sample.
     min_rtt: u64,
-    /// Whether the transport permits growth of the window, which it does not during loss recovery.
+    /// Whether the window may grow: new data is acknowledged, and no reduction is in progress.
     may_grow: bool,
     /// Whether the window, not the application or the receiver, limited the sender (RFC 7661).
     cwnd_limited: bool,
-    /// Whether the sender is in loss recovery that acknowledgements have started.
+    /// Whether the sender is repairing losses.
     in_recovery: bool,
     /// Whether the sender has no more data that it could send.
     app_limited: bool,

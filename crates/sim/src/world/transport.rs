@@ -73,9 +73,9 @@ impl World<'_> {
         slot
     }
 
-    /// Reports segments that have left their hosts' queues to their connections, in order, up to
-    /// the first connection that waited for that and may send more. Returns that connection's
-    /// application, its handle, and its change, if sending ended the connection.
+    /// Reports segments that have left their hosts' queues to their connections, in order, until a
+    /// connection waited for this. That connection sends more. Returns its application, its handle,
+    /// and its change, if sending ended it; `None` if no connection waited.
     #[cold]
     pub(crate) fn wake_sender(&mut self) -> Option<(u32, Handle, Option<Change>)> {
         while let Some(left) = self.net.observer.next_left() {
