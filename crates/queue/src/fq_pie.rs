@@ -3,9 +3,8 @@
 //! Source: Linux `sch_fq_pie.c`; RFC 8033, RFC 8290.
 //!
 //! The buckets are those of FQ-CoDel. Each bucket has its own PIE, which drops (or marks) packets
-//! that arrive at the bucket, depending on the bucket's backlog. Every `tupdate` the probabilities
-//! of all buckets are updated. If the queue has `limit` packets, the arriving packet is dropped,
-//! regardless of its flow.
+//! that arrive at the bucket. Every `tupdate` the probabilities of all buckets are updated. If the
+//! queue has `limit` packets, the arriving packet is dropped, regardless of its flow.
 //!
 //! Invariants: a queued packet is never dropped; the backlog never exceeds `limit` packets.
 //! Arrivals above `memory_limit` are counted but not dropped for it, as in the kernel.
