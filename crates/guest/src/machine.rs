@@ -43,9 +43,9 @@ pub fn show(folder: &str) -> Outcome<()> {
     at(folder, mount("none", folder, "hostfs", MountFlags::RDONLY, Some(outside.as_c_str())))
 }
 
-/// Gives the calling process its own mounts. `/tmp`, `/run` and the folder of the outputs are
-/// empty. The `folder` of the host machine is mounted, unless it is below one of the folders
-/// `shown`, which are already mounted. All other files are read-only.
+/// Gives the calling process its own mounts. `/tmp`, `/run` and the folder of the outputs are empty
+/// and writable; other files are read-only. The `folder` of the host machine is mounted, unless it
+/// is below one of the folders `shown`, which are already mounted.
 pub fn private_mounts(folder: &str, shown: &[String]) -> Outcome<()> {
     at("unshare", nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
