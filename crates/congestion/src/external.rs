@@ -257,7 +257,7 @@ fn answers(before: u64, after: u64, ack: &Ack, answers_marks: bool) -> Result<()
     let (did, why) = if after > before && !ack.cwnd_limited {
         ("raised", "the window did not limit the sender (`ack.cwnd_limited` is false, RFC 7661)")
     } else if after > before && !ack.may_grow {
-        ("raised", "the sender is recovering from losses (`ack.may_grow` is false)")
+        ("raised", "the transport permits no growth (`ack.may_grow` is false)")
     } else if after < before && ack.in_recovery && !(answers_marks && ack.marked > 0) {
         ("lowered", "the transport sets cwnd while it recovers from losses (`ack.in_recovery`)")
     } else {

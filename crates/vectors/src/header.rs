@@ -46,9 +46,9 @@ pub struct Made {
 
 /// Builds the queue. If `tc` states all parameters, they must equal the recorded `params`. If the
 /// text is missing or marked as changed by hand (`#`), the queue is built from `params`, which must
-/// be consistent. There are two exceptions. The words of a `dualpi2` or `fq` by hand state all
-/// parameters, since they include the kernel's attributes. A `tbf` by hand states its bucket depths
-/// only as times.
+/// be consistent. The mark has two exceptions: the text of a `dualpi2` or `fq` states all
+/// parameters, since it includes the kernel's attributes; that of a `tbf` states bucket depths only
+/// as times.
 pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Result<Made> {
     let recorded = read::map(1, "params", read::field(1, head, "params")?)?;
     let tc = match head.get("tc") {
