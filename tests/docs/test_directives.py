@@ -103,7 +103,7 @@ def test_where_nothing_moves_a_sentence_stands(built: Built) -> None:
     page, complaints = built(HOME, builder="text")
     assert not complaints
     sentence = " ".join(page.split())
-    assert '"home" behind "fq_codel" and behind "pfifo limit 1000p"' in sentence
+    assert '"home" with "fq_codel" and with "pfifo limit 1000p"' in sentence
     assert "sojourn play" in sentence
 
 
