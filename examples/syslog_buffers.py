@@ -1,6 +1,6 @@
 """The bursts of docs/scenarios/syslog.md: loss and largest size of a receive buffer by policy.
 
-`python examples/syslog_buffers.py` prints the means over ten seeds.
+`python examples/syslog_buffers.py` prints the mean loss and the largest size over ten seeds.
 """
 
 import json

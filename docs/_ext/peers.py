@@ -1,6 +1,6 @@
 """Speed of other simulators: the figures that `bench/peers/run.py --write` recorded.
 
-`{peers}`   two tables, speeds with ratios and the work that was done, and how they were measured
+`{peers}`   how the speeds were measured, a table of speeds with ratios, and a table of the work
 """
 
 import json

@@ -95,7 +95,7 @@ def store(
 ) -> None:
     """Find the replication factor of a store and the consistency levels of its writes and reads.
 
-    All choices that meet the requirements are simulated with the scenario's links, loss and load,
+    Choices that can meet the requirements are simulated with the scenario's links, loss and load,
     and with the same seeds. The recommended choice has the fewest copies among those that are not
     clearly slower than the fastest.
     """

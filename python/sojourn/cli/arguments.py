@@ -9,8 +9,8 @@ SEVERAL = {"compare": ("--queues", "--policies")}
 def spread(arguments: list[str]) -> list[str]:
     """Returns the arguments with one option for each value.
 
-    The parser supports options with one value that may be repeated; this turns `--queues a b` into
-    `--queues a --queues b`.
+    The parser supports only one value after an option, but an option may be repeated. So
+    `--queues a b` becomes `--queues a --queues b`.
     """
     options = SEVERAL.get(next((a for a in arguments if not a.startswith("-")), ""), ())
     result: list[str] = []

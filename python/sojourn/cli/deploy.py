@@ -109,7 +109,7 @@ def show(scenario: Scenario) -> None:
 def asked(scenario: Scenario) -> str | None:
     """Returns the node that the user names at a prompt as the own machine.
 
-    Returns None without a prompt: if `[deploy]` names the machine, without a terminal, or if
+    Returns None without a prompt if `[deploy]` names the machine, if there is no terminal, or if
     several nodes send or receive at the bottleneck.
     """
     from sojourn.scenario.placement import senders_receivers

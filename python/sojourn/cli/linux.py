@@ -242,8 +242,8 @@ def shell(
 ) -> None:
     """Open a shell in a host of a scenario, in virtual time.
 
-    The scenario's links are up, and its flows do not run. The programs and files of this machine
-    are available, read-only. Waiting takes no real time. The virtual machine ends with the shell.
+    The scenario's links are up, and its flows do not run. This machine's programs and its /etc are
+    available, read-only. Waiting takes no real time. The virtual machine ends with the shell.
     """
     from sojourn.linux.shell import shell as opened
 

@@ -396,8 +396,8 @@ class Chosen:
     def refusals(self, plans: Iterable[str]) -> Iterator[None]:
         """Adds a note with suitable engines to the error that an engine cannot run the plans.
 
-        Before that, it prints the programs that the scenario will run, because they are code of the
-        scenario's author.
+        If an engine is not the simulator, the scenario's programs are printed first, because they
+        are code of the scenario's author.
         """
         from sojourn.lab.programs.errors import NotPossible
 

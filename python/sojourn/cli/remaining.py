@@ -7,8 +7,8 @@ from collections import deque
 SETTLED = 2.0
 """Seconds of progress that the first estimate requires."""
 WINDOW = 10.0
-"""Shortest period, in seconds, over which the recent speed is measured. After twice this time, the
-period is the last half of the time since the first progress."""
+"""Period, in seconds, over which the recent speed is measured. If half of the time since the first
+progress is longer, the period is this half."""
 STALLED = 20.0
 """Seconds without progress after which there is no estimate."""
 LONGEST = 100 * 3600.0

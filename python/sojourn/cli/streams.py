@@ -15,8 +15,8 @@ def prepare() -> object:
     """Makes the standard streams usable for any text; returns the identity of standard output.
 
     A closed stream is replaced by /dev/null, because the next opened file would otherwise get the
-    stream's number and its output. Characters that the terminal lacks, and undecodable bytes in
-    file names, are printed as numbers.
+    stream's descriptor and its output. Characters that the terminal lacks, and undecodable bytes in
+    file names, are printed as backslash escapes.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)

@@ -418,8 +418,8 @@ def selftest(
 ) -> None:
     """Measure the highest rate at which real runs are valid here.
 
-    The test makes about ten real runs with iperf3, one after the other: TCP without a limit, small
-    packets, then increasing rates. Other work on the machine affects the results.
+    The test makes about ten real runs in sequence: TCP without a rate limit, small packets, then
+    TCP at increasing rates. Other work on the machine affects the results.
     """
     from sojourn.lab.wire import selftest as tests
     from sojourn.lab.wire.watch import bits, duration

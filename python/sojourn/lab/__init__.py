@@ -5,8 +5,8 @@ the sandbox. When init or this process ends, the kernel removes all of them. `Ho
 namespace without a name, `Process` is a program in it. `Settings` changes settings that exist only
 once per machine, records the changes in a journal, and restores them.
 
-The modules in `sandbox.inside` run inside the sandbox. They import only the standard library until
-a network is configured (pyroute2, the extra `sojourn[lab]`).
+The modules in `sandbox.inside` run inside the sandbox. They need only the standard library, and
+pyroute2 (the extra `sojourn[lab]`) to configure networks.
 """
 
 from sojourn import lazy

@@ -1,8 +1,8 @@
 """Selects servers for new flows, with a policy, its inputs and the states of the servers.
 
 The policy is `sojourn._core.Balancer`, as in simulations. This module reads the inputs of the
-policy and reports to it which servers are up. While the backlogs are too old, it assigns flows to
-these servers by round robin.
+policy and reports to it which servers are up. While the backlogs for the policy are too old, it
+assigns flows to these servers by round robin.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ from __future__ import annotations
 def codel_invsqrt(count: int, rec_inv_sqrt: int) -> int:
     """Returns 1 / sqrt(count) in units of 1/65536, after one Newton step (`codel_Newton_step`).
 
-    `rec_inv_sqrt` is the value before the step, in the same units. It is 65535 at the start of a
-    dropping episode.
+    `rec_inv_sqrt` is the value before the step, in the same units. It is 65535 if a dropping
+    episode begins with a count of 1.
     """
     root = rec_inv_sqrt << 16
     square = (root * root) >> 32

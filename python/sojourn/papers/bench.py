@@ -112,7 +112,7 @@ class Bench:
     def judge(self, part: Part, claims: Sequence[Claim]) -> None:
         """Judges claims on a part's derived tables.
 
-        In a real study, claims that name levels outside the part are recorded as open and not
+        In a real study, claims for which the part has too few levels are recorded as open and not
         judged.
         """
         for name in self._columns:

@@ -160,7 +160,7 @@ class Outcome:
     def notes(self) -> list[str]:
         """Returns notes in addition to the verdicts and the invalid runs.
 
-        The notes name the open claims, the ends of runs with a required precision and the verdicts
+        The notes include the open claims, how parts with a required precision ended, and verdicts
         that differ between real and simulated runs.
         """
         names = [claim.id for claim in self.open]

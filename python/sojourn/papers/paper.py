@@ -81,7 +81,7 @@ class Part:
     The claims of an alternative reading are judged separately.
     """
     sweep: str = ""
-    """Name of the parameter of which `reading` is one value; empty if `reading` is no such value.
+    """Name of the parameter of which `reading` is a value; empty if `reading` is no value.
 
     The values of a parameter are not counted as readings.
     """

@@ -1,7 +1,7 @@
 """Addresses of live pages: the part after `#`, which has the values of the controls.
 
-It is a query such as `scenario=home&queue=fq_codel`, which the page reads. In the form of earlier
-versions it is a whole packed scenario. `unpacked` reads these addresses; the next version will not.
+The part is a query such as `scenario=home&queue=fq_codel`, which the page reads. In addresses of
+earlier versions it is a packed scenario. `unpacked` reads them; the next version will not.
 """
 
 from __future__ import annotations

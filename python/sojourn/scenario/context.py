@@ -28,8 +28,8 @@ class Context:
         self.paths: set[Path] = set()
         """Scenario paths of the problems."""
         self.origins: dict[Path, Path] = {}
-        """Scenario paths by plan path, for parts of the plan whose own path does not determine
-        them."""
+        """Scenario paths by plan path, for parts whose plan path does not determine the scenario
+        path."""
         self.links = links_of(model)
         self.nodes = nodes_of(self.links)
         self.node_index = {name: i for i, name in enumerate(self.nodes)}

@@ -94,8 +94,8 @@ def candidates(plan: Mapping[str, Any]) -> list[str]:
 def usual_condition(plan: Mapping[str, Any]) -> str:
     """Returns the conditions of a question that states none.
 
-    Unacknowledged requests to a store have no latency. Without this condition, a choice that fails
-    more requests would look faster.
+    For a store, the condition is on acknowledged requests. Other requests have no latency, so a
+    choice that fails more requests would look faster.
     """
     store = store_in(plan)
     return SUBJECT_TO if store is None else f"{store['name']}.acknowledged >= 99% of best"

@@ -307,8 +307,8 @@ class Scenario:
     ) -> Run:
         """Returns the result of one run; `engine` None is the simulator.
 
-        `progress(fraction, events)` is called several times. When it returns `False`, the run stops
-        and the result has the measurements so far.
+        `progress(fraction, events)` is called several times. If it returns `False`, the run stops
+        and the result has the measurements so far; engines in virtual time raise `Stopped`.
         """
         check_seed(seed)
         begin = time.perf_counter()

@@ -153,7 +153,7 @@ def parse(text: str, file: str | None) -> tuple[dict[str, Any], Source]:
 
 
 def _toml_error(message: str, text: str) -> tuple[str, int | None, int | None]:
-    """Splits a message of `tomllib` into text, line and column, such as "(at line 3, column 8)".
+    """Splits a message of `tomllib` such as "X (at line 3, column 8)" into text, line and column.
 
     Line and column are None if the message has no place.
     """

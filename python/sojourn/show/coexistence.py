@@ -58,7 +58,7 @@ HARM = "\N{BLACK DOWN-POINTING TRIANGLE}"
 _WIDTH, _HEIGHT = 1.34, 1.0
 """Width and height of a cell, in inches."""
 _GAP = 0.5
-"""Gap between bars of equal and of unequal round-trip times, as a multiple of a bar's distance."""
+"""Gap between bars of equal and unequal round-trip times, in units of the bars' usual distance."""
 
 
 def drawing(matrix: Coexistence, incumbent: str | None = None, theme: str = "light") -> Figure:

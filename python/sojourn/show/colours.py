@@ -74,8 +74,8 @@ _SPARE = (7, 5, 4, 3, 2, 1, 0, 6)
 def slots(names: Iterable[str]) -> list[int]:
     """Returns the style number of each item in a figure, for `colour`, `marker` and `line`.
 
-    A queue has the style of its discipline in all figures. Other items take unused style numbers in
-    order.
+    The first queue of a discipline has the discipline's style in all figures. Other items take
+    unused style numbers in order.
     """
     listed = [_discipline(name) for name in names]
     found: list[int | None] = []

@@ -431,7 +431,7 @@ def decisive(j: Judgement) -> Finding:
 
 
 def worst(findings: Sequence[Finding]) -> Finding:
-    """Returns the quantity that contradicts a claim most.
+    """Returns the quantity that is shown for a claim.
 
     A quantity outside its region comes first, then one across the edge; among equals, the one with
     the least distance from the edge.

@@ -78,7 +78,7 @@ class Side:
 
 
 class Component:
-    """A quantity with its values by seed and its predicted region. It is the mean of the values."""
+    """A quantity that is the mean of its values by seed, with its predicted region."""
 
     def __init__(
         self, label: str, region: Region, values: Sequence[float] | Floats, dropped: int = 0

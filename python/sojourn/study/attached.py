@@ -11,8 +11,7 @@ from sojourn.scenario.engine import Record
 from sojourn.study import disk
 
 FILES = "files"
-"""Name of the subfolder of a results folder with these files; each run has a folder in this
-subfolder.
+"""Name of the subfolder of a results folder that contains a folder with the files of each run.
 """
 
 PCAPNG = bytes.fromhex("0a0d0d0a")

@@ -1,4 +1,4 @@
-"""Check whether simulated differences between queues exceed the simulator's error against Linux.
+"""Checks whether simulated differences between queues exceed the simulator's error against Linux.
 
 The simulator and Linux in virtual time ran the same scenarios (`agreement.json`, recorded by
 `tests/agreement`). For two queues in a scenario, the simulator's error is its difference between

@@ -11,7 +11,7 @@ from sojourn.study.cells import Level
 def in_words(levels: Mapping[str, Level]) -> str:
     """Returns levels in words: only the level if a single factor varies and its level is a text.
 
-    A text that begins with `{` or `[` is a table or list, and not a text. A factor is named by the
+    A level that begins with `{` or `[` is a table or a list, not a text. A factor is named by the
     last part of its key if no other factor has the same last part.
     """
     texts = {

@@ -19,7 +19,7 @@ SIZES = ("limit", "memlimit", "memory_limit")
 def adaptive_red(rate: int, limit: int) -> str:
     """Returns Adaptive RED for a link of `rate` bit/s and a buffer of `limit` bytes.
 
-    The thresholds are those of Floyd, Gummadi and Shenker (2001). `min` is the data of half of 5
+    The thresholds are those of Floyd, Gummadi and Shenker (2001). `min` is half of the data of 5
     ms, but at least five packets. `max` is three times `min`.
     """
     least = max(5 * FULL_FRAME, rate // 8 // 400)

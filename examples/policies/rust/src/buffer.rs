@@ -1,6 +1,6 @@
 //! A policy for receive buffers in Rust, and a buffer that uses it.
 //!
-//! The size of the buffer is twice the number of bytes in the buffer with the packet that arrives.
+//! The size is twice the number of bytes in the buffer, including the packet that arrives.
 
 use sojourn_buffer::external::{Factory, Params, Policy};
 use sojourn_buffer::{Observation, Params as AnyParams, ReceiveBuffer};

@@ -1,7 +1,7 @@
 //! A congestion control in Rust, and a path that loses packets beyond its capacity.
 //!
-//! The policy adds a segment to the window per round trip, and reduces it to 0.7 times the
-//! data in flight on congestion.
+//! The policy adds a segment to the window per round trip. On congestion, the window becomes 0.7
+//! times the data in flight.
 
 use sojourn_congestion::external::{Factory, Fault, Params, Policy};
 use sojourn_congestion::{Ack, Cause, Congestion, Window, hystart};

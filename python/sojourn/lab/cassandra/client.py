@@ -282,8 +282,7 @@ class Client:
         """Sends the requests and logs their outcomes; returns counts.
 
         The first request is due at `start`, and no request is sent at or after `end`
-        (`CLOCK_MONOTONIC` in nanoseconds). With `warm`, requests are sent one after the other
-        without a log.
+        (`CLOCK_MONOTONIC` in nanoseconds). With `warm`, the loop is closed and nothing is logged.
         """
         self.coordinated.clear()
         run = _Run(self, order)

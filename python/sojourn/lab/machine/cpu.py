@@ -23,8 +23,8 @@ PERIOD = 100_000
 _NAME = re.compile(r"sojourn-(\d+)-(\d+)-\d+")
 """Names of groups: the number and start time of the process, and the number of the group."""
 _WEIGHT = {1: 262_144, 2: 10_000}
-"""Weight of a group by version: the highest, since the quota already limits the group. By default
-the kernel gives a group only the weight of one thread.
+"""Highest weight of a group by version of control groups, since the quota limits the group. By
+default the kernel gives a group only the weight of one thread.
 """
 _EMPTYING = 2.0
 """Time limit for the kernel to release threads that have ended, in seconds."""

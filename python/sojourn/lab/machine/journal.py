@@ -123,8 +123,8 @@ class Journal:
     def locked(self, *, create: bool) -> Iterator[dict[str, Entry] | None]:
         """Locks the journal during the context; gives its entries by the name of the setting.
 
-        The caller may change the entries and save them by `write`. Without a journal, `create`
-        decides whether it is created; otherwise `None` is given.
+        The caller may change the entries and save them by `write`. If there is no journal, `create`
+        creates one; without `create`, `None` is given.
         """
         folder = self._lock(create)
         if folder is None:

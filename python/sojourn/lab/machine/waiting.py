@@ -31,9 +31,9 @@ class Waits:
         self._threads: dict[str, dict[tuple[int, int], tuple[float, float]]] = {}
 
     def look(self, pids: Mapping[str, int], now: float) -> None:
-        """Records the waiting times of running programs, whose process numbers are by name.
+        """Records the waiting times of running programs; `pids` has process numbers by name.
 
-        `now` is in seconds of any clock, the same in all calls. The waiting time of a thread counts
+        `now` is in seconds; all calls use the same clock. The waiting time of a thread counts
         from the first reading of the program, or from the thread's start if that is later.
         """
         for name, pid in pids.items():

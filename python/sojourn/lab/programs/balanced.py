@@ -62,8 +62,8 @@ class Balanced:
     def affinity(self) -> str:
         """The controller's affinity: `client-port` or `none`.
 
-        Flows with iperf3 need `client-port`: iperf3's two connections to a port must have one
-        server.
+        Flows with iperf3 need `client-port`: iperf3's two connections to a port must go to
+        the same server.
         """
         apps = {self.plan["groups"][n]["app"]["name"] for n in self.groups}
         return "client-port" if "bulk" in apps else "none"

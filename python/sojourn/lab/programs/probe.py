@@ -1,7 +1,7 @@
 """Probes: small datagrams at a fixed interval, which measure delay during a plan's flows.
 
-The endpoints send and receive the datagrams, and measure one-way delays to microseconds. In
-contrast, ping measures round-trip times, and prints those above 10 ms to a tenth of a millisecond.
+The endpoints send and receive the datagrams, and measure one-way delays. In contrast, ping measures
+round-trip times, and prints them with three significant digits.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from sojourn.lab.sandbox.process import Process
 START_SECONDS = 60.0
 """Time limit for the start of init in seconds; an idle machine needs a tenth of a second."""
 END_SECONDS = 10.0
-"""Time in seconds after which init is killed if it has not ended since its socket was closed."""
+"""Time limit for init to end after its socket was closed, in seconds; then init is killed."""
 
 _START = (
     "import json,sys;c=json.loads(sys.argv[1]);sys.path[:]=c['path'];"

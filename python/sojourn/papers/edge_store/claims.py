@@ -287,7 +287,7 @@ DEVIATION: tuple[Claim, ...] = (
 )
 """Claims of section 5.4, one for each reading.
 
-The section does not state whether latencies were averaged over losses before the deviation.
+The section does not state whether the deviation is that of latencies averaged over losses.
 """
 
 ALIKE: tuple[Claim, ...] = (

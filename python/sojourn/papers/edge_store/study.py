@@ -186,7 +186,7 @@ def _deviations(frame: pd.DataFrame) -> pd.Series[float]:
 
 
 def _averaged_deviation(frame: pd.DataFrame) -> pd.Series[float]:
-    """Returns `_deviation` of the latencies, averaged over the three losses before.
+    """Returns `_deviation` of the latencies that are averaged over the three losses.
 
     The value is NaN if one of the losses was not run.
     """

@@ -1,4 +1,4 @@
-"""The two kinds of traffic of the study, bulk transfers and Web sessions, both with a tenth of UDP.
+"""The two kinds of traffic of the study: bulk transfers and Web sessions, each with 1 Mbit/s UDP.
 
 The paper states: the bottleneck has 10 Mbit/s and a delay of 100 ms. Data senders are 20, 40, 60
 and 80 ms away from it, so base round-trip times are 120 to 180 ms. TCP frames have 1514 bytes, in

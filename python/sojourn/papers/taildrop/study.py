@@ -45,7 +45,7 @@ TODAY: Mapping[World, tuple[str, tuple[int, ...]]] = {
 }
 """Factor and levels of the load in runs with today's queues, by kind of traffic."""
 _DELAY_WITHIN = 0.02
-"""Relative difference of tail drop's from REDopt's delay at which the search for a buffer ends."""
+"""Relative difference of tail drop's and REDopt's delays at which the search for a buffer ends."""
 _BUFFERS = 6
 """Maximum number of buffer sizes that are tried to set tail drop's delay."""
 BETWEEN = 4.0

@@ -355,7 +355,7 @@ def iproute() -> Any:
     """Returns pyroute2's class `IPRoute`.
 
     The `__init__` of pyroute2 imports all its subsystems, which takes most of a second. Here it is
-    executed only if a program requests a name that no module of the package has.
+    executed only if code requests a name of the package that is not the name of a module.
     """
     if "pyroute2" not in sys.modules:
         spec = importlib.util.find_spec("pyroute2")
@@ -396,7 +396,7 @@ _NAME = re.compile(r"net[./][\w./*-]+")
 
 
 def sysctl(name: str, value: str | None) -> str:
-    """Returns a sysctl of the current network namespace, after it has been set to `value`, if any.
+    """Returns a sysctl of the current network namespace; first sets it to `value`, if any.
 
     As in sysctl(8), the parts of a name are separated by dots, or by slashes if a part contains a
     dot (`net/ipv4/conf/eth0.5/...`).
