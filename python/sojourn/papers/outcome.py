@@ -57,7 +57,7 @@ class Outcome:
     found: Mapping[str, Any]
     """Results of the study in addition to its tables."""
     open: tuple[Claim, ...] = ()
-    """Claims that were not judged because levels that they name were not run."""
+    """Claims that were not judged because levels that they need were not run."""
     violations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Reasons why real runs are invalid, by the name of the run."""
     about: Mapping[str, Any] = field(default_factory=dict)

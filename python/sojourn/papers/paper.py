@@ -90,7 +90,7 @@ class Part:
     real_claims: Sequence[Claim] = ()
     """Claims that only real runs can decide."""
     open: Sequence[Claim] = ()
-    """Claims that are not judged because levels that they name are not run."""
+    """Claims that are not judged because levels that they need are not run."""
 
 
 @dataclass(frozen=True, kw_only=True)

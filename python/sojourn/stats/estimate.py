@@ -251,7 +251,7 @@ class RatioComponent(Component):
         return one_sample(self.under).p
 
     def seeds_needed(self, alpha: float) -> int | None:
-        """Returns the number of seeds that would decide, also that the denominator is not zero."""
+        """Returns the number of seeds that would decide and show a nonzero denominator."""
         first = super().seeds_needed(alpha)
         spread = float(self.under.std(ddof=1))
         second = seeds_for_power(float(self.under.mean()), spread, alpha)

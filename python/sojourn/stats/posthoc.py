@@ -56,7 +56,7 @@ class PostHoc:
     omnibus: Anova | KruskalWallis
     """Test of whether any groups differ, before the pairs are compared."""
     critical: float
-    """Critical value of the statistic; NaN if it depends on the pair."""
+    """Critical value (Dunn: before Holm's correction); NaN if it depends on the pair."""
     least_difference: float | None = None
     """Least significant difference; `None` if it depends on the pair."""
     protected: bool = False

@@ -68,7 +68,7 @@ def answer(c: Comparison) -> str:
 
 
 def _otherwise(c: Comparison) -> str:
-    """Returns sentences on groups of flows for which another queue is better."""
+    """Returns sentences on groups of flows for which another choice is better."""
     names, units = c.short, c.table.units
     said = []
     for found in c.otherwise:
@@ -85,7 +85,7 @@ def _otherwise(c: Comparison) -> str:
 
 
 def _same(c: Comparison) -> str:
-    """Returns sentences on queues that gave identical results."""
+    """Returns sentences on choices that gave identical results."""
     names = c.short
     if any(len(queues) == len(c.choices) for queues in c.same):
         text = f"All {c.noun}s gave identical results in every run"

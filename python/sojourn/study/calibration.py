@@ -69,8 +69,8 @@ def alike(a: Any, b: Any) -> bool:
 def shape(plan: Json) -> Json:
     """Returns the properties of a plan by which cells are compared.
 
-    The properties are the traffic, the bottleneck's rate, queue and impairments, and the round-trip
-    time.
+    The properties are the traffic, the bottleneck's rate, queue and impairments, the round-trip
+    time, and the rate of the reverse path.
 
     Raises:
         Unlike: if the plan has a property that no cell has, such as a second bottleneck.

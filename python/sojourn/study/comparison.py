@@ -59,7 +59,7 @@ class Entry:
     levels: Mapping[str, Level]
     """Level of each factor, by factor."""
     verdict: Verdict | Literal["best"] | None
-    """Verdict against the best choice; `None` if a condition is not met."""
+    """Verdict against the best choice; `None` if the choice is not `feasible`."""
     letters: str
     """Group letters: choices that share a letter do not differ significantly."""
     value: stats.Interval
@@ -67,7 +67,7 @@ class Entry:
     difference: stats.Interval | None
     """This choice's mean minus the best choice's, paired by seed, with the verdict's interval.
 
-    `None` for the best choice itself, and if a condition is not met.
+    `None` for the best choice itself, and if the choice is not `feasible`.
     """
     feasible: bool
     """Whether the choice meets all conditions and has a value of the deciding metric."""
@@ -87,16 +87,16 @@ class Entry:
 
 @dataclass(frozen=True)
 class Otherwise:
-    """A group of flows for which another queue is better than the comparison's best queue."""
+    """A group of flows for which another choice is better than the comparison's best choice."""
 
     metric: str
     """Metric of the group of flows."""
     choice: str
-    """Queue that is best by this metric."""
+    """Choice that is best by this metric."""
     value: stats.Interval
-    """Mean of the metric with queue `choice`."""
+    """Mean of the metric with `choice`."""
     behind: stats.Interval
-    """Mean of the metric with the comparison's best queue."""
+    """Mean of the metric with the comparison's best choice."""
 
 
 class Comparison:
@@ -351,14 +351,14 @@ class Comparison:
 
     @property
     def winners(self) -> tuple[Entry, ...]:
-        """Returns the entries of all choices that are not significantly worse than the best."""
+        """Returns the entries of all choices that are not significantly worse than another."""
         return tuple(e for e in self.entries if e.choice in self.ranking.unbeaten)
 
     @property
     def decided(self) -> bool:
-        """Returns whether at least one other choice has a verdict against the best choice.
+        """Returns whether at least one other choice has a decided verdict against the best.
 
-        The result is also true if only one choice meets the conditions.
+        The result is also true if at most one choice meets the conditions.
         """
         others = self.ranking.order[1:]
         verdicts = {self.ranking.verdict(q, self.ranking.order[0]) for q in others}

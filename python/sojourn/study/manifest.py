@@ -46,7 +46,7 @@ class Manifest:
     version: str
     """Version of the first engine."""
     question: Mapping[str, Any] = field(default_factory=dict)
-    """The question of a comparison or a paper; empty for other kinds."""
+    """The question of the study as data; empty without a question."""
     kept: Mapping[str, Any] = field(default_factory=dict)
     """Selection of stored `metrics` and `tables`; empty if everything is stored."""
     engines: list[dict[str, str]] = field(default_factory=list)

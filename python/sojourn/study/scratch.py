@@ -100,7 +100,7 @@ class Scratch:
                 self._summaries[run.key] = summaries[number]
 
     def files(self, key: str) -> Path:
-        """Returns the folder of a run's captures; it exists only if the run has captures."""
+        """Returns the folder of a run's captures and other files; it exists only if not empty."""
         return self.folder / attached.FILES / key
 
     def about(self, key: str) -> dict[str, Any]:

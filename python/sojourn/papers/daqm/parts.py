@@ -333,7 +333,7 @@ WALL_PERIODS = ("1ms", "100ms", SLOW_CLOCK)
 def quirks(size: Size) -> Part:
     """Returns the part with HTTP at a constant rate on the bus, and dAQM with different quirks.
 
-    dAQM has no quirk, each quirk alone, all quirks except `discards`, or all quirks.
+    dAQM has no quirk, one quirk, all quirks except `discards`, or all at different clock speeds.
     """
     names = quirk_names()
     shown = names if size.whole else ("discards", "literal", "tumbling")

@@ -77,7 +77,7 @@ def first_seed(pooled: pd.DataFrame) -> pd.DataFrame:
 
 
 def anova_tables(pooled: pd.DataFrame) -> pd.DataFrame:
-    """Returns the paper's tables 1 and 2: ANOVA with one run's clients as independent values."""
+    """Returns tables like the paper's 1 and 2: ANOVA with a run's clients as independent values."""
     rows = []
     for name, policies in SETS.items():
         for network, transport, clients, part in cells(first_seed(pooled)):
@@ -97,7 +97,7 @@ def anova_tables(pooled: pd.DataFrame) -> pd.DataFrame:
 
 
 def lsd_tables(pooled: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Returns the paper's table 3 (`IQLB`) or 4 (`QTM`): mean throughputs in Mbit/s and the LSD.
+    """Returns a table like the paper's 3 (`IQLB`) or 4 (`QTM`): mean throughputs in Mbit/s and LSD.
 
     `name` is the set of experiments, `IQLB` or `QTM`.
     """
@@ -121,7 +121,7 @@ def lsd_tables(pooled: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def proper(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns the comparison of all policies with the mean of a run as one value, in each cell.
+    """Compares all policies in each cell; the mean of a run is one value.
 
     The table has the p values of several tests. The test that suits the residuals gives the groups
     of policies that do not differ significantly.

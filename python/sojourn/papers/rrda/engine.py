@@ -98,7 +98,7 @@ class Simulated:
 
 
 class Real(Simulated):
-    """Runs the project's UDP transport between two real hosts, one run at a time."""
+    """Runs the project's UDP transport between two network namespaces, one run at a time."""
 
     slots = 1
 
