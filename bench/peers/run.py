@@ -131,7 +131,7 @@ def present(builds: list[Path], htsim: Path | None) -> list[Program]:
 
 
 def lines(columns: Columns, old: Columns) -> list[tuple[str, ...]]:
-    """Returns the lines of the table: per work the new results, then recorded results of others."""
+    """Returns the lines of the table: per work the new results, then recorded ones of the rest."""
     made = []
     for work, found in columns.items():
         rest = {p: c for p, c in old.get(work, {}).items() if p not in found}

@@ -1,7 +1,7 @@
 """Measures the throughput of the wire, and compares it with a veth pair and the kernel's netem.
 
 Each value is from one run, so compare only values of one call of this program. The programs that
-send and receive run on the same processors, as in a laboratory.
+send and receive share the processors with the wire, as in a laboratory.
 """
 
 from __future__ import annotations

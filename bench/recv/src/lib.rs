@@ -68,8 +68,8 @@ impl Reader {
     }
 }
 
-/// Times of a sender: it sends for `seconds` seconds, all the time, or bursts of `burst` bytes with
-/// an interval of `gap` milliseconds.
+/// Times of a sender, which sends for `seconds` seconds: without pauses, or with `burst` a burst of
+/// `burst` bytes every `gap` milliseconds.
 pub struct Writer {
     start: Instant,
     seconds: f64,

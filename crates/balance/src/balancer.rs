@@ -14,8 +14,8 @@ pub struct Choice {
     pub server: usize,
     /// Reason of the choice.
     pub reason: Reason,
-    /// Age of the latest reading of the server, in nanoseconds; `None` if the policy uses no
-    /// readings or has no reading yet.
+    /// Age in nanoseconds of the policy's information about the server: 0 for open flows and
+    /// latencies, `None` without information or before the first reading.
     pub age: Option<Nanos>,
 }
 

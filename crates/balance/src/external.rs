@@ -19,8 +19,8 @@ use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 use std::sync::Arc;
 
-/// Information about a server for an external policy. Only the fields that the policy's `look`
-/// selects are set.
+/// Information about a server for an external policy. Of `open`, `backlog` and `counters`, only the
+/// field that the policy's `look` selects is set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ServerInfo {
     /// Identifier of the server: a hash of its name, which is the same in every run.

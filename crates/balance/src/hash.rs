@@ -1,8 +1,7 @@
 //! Choice by the flow's hash modulo the number of servers, as in ECMP.
 //!
 //! The policy has no state, so several balancers agree without communication. If a server is added
-//! or removed, almost all flows are assigned to other servers; [`maglev`](super::maglev) avoids
-//! this.
+//! or removed, most flows are assigned to other servers; [`maglev`](super::maglev) avoids this.
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::needs::{Needs, Signal};

@@ -1,9 +1,9 @@
 //! Join-idle-queue: a server that has reported that it is idle, or a random server if no server is
 //! idle.
 //!
-//! A server whose last flow has ended is appended to a list. A new flow goes to the first server of
-//! the list, or to a random server if the list is empty. No information is requested when a flow
-//! begins.
+//! A server without flows is appended to a list when its last flow ends and when it comes up. A new
+//! flow goes to the first server of the list, or to a random server if the list is empty. No
+//! information is requested when a flow begins.
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::needs::{Needs, Signal};

@@ -1,6 +1,6 @@
 //! A random server, with probabilities proportional to the weights.
 //!
-//! This is the baseline: the policy needs no information, and its flows never all choose the same
+//! This is the baseline: the policy needs no information, and new flows do not gather at one
 //! server. But the longest of n queues is far above the mean (balls into bins).
 
 use crate::contract::{Policy, PolicyParams, Request};

@@ -1,5 +1,5 @@
-//! The server whose port sent the least in the last period. Policies that compare the growth of a
-//! counter are based on this module.
+//! Choice of the server whose port sent the fewest packets or bytes per second between its last two
+//! readings, for the policies `least_packets` and `least_bandwidth`.
 
 use crate::contract::{Policy, Request};
 use crate::facts::Counters;

@@ -28,8 +28,8 @@ pub trait PolicyParams: Parameters<On = ()> + Default {
     /// Returns the policy of a new buffer.
     fn build(&self) -> Self::Policy;
 
-    /// Returns the policy's sizes with the names of their words, which must be in ascending order.
-    /// The minimum, initial and maximum size are among them.
+    /// Returns sizes that must be in ascending order, with the names of their words: the minimum,
+    /// the maximum, and possibly sizes between them.
     fn sizes(&self) -> Vec<(&'static str, Bytes)>;
 
     /// Returns the initial size of a buffer in bytes.

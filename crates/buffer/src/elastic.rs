@@ -20,8 +20,8 @@
 //! counts, so that a pause is not mistaken for slowness either. If `processed` is unknown, the
 //! buffer does not shrink because of a standing queue, but its growth still ends after `patience`.
 //!
-//! The buffer grows by at least a quarter, which is a hysteresis. It shrinks only if a quarter is
-//! free.
+//! The buffer grows by at least a quarter if its maximum permits. An idle buffer shrinks only by
+//! more than a quarter.
 
 use crate::contract::{PolicyParams, Sizing, bytes, span, within};
 use crate::observation::{Decision, GREATEST, Memory, Observation, Reason};
@@ -37,8 +37,8 @@ params! {
     pub struct Params {
         /// Minimum and initial size.
         floor: Bytes = bytes("64kb"),
-        /// Minimum size for a first burst while the handler catches up and memory suffices. It has
-        /// no effect if it is not above `floor`.
+        /// Initial size, and minimum while the handler catches up and memory suffices, for a first
+        /// burst. It has no effect if it is not above `floor`.
         ready: Bytes = size("0b").check(|&size| {
             if size <= GREATEST { Ok(()) } else { Err("must be at most 1048576mb") }
         }),
@@ -204,7 +204,7 @@ impl Elastic {
     }
 
     /// Adds the time since the last observation to the measurement of the handler's work, if the
-    /// buffer was not empty.
+    /// buffer was not empty then and has complete packets now.
     fn measure_work(&mut self, seen: &Observation, last: &Last, now: Nanos) {
         let (Some(processed), Some(before)) = (seen.processed, last.processed) else { return };
         if seen.occupied <= seen.reserved || last.held == 0 {

@@ -80,7 +80,7 @@ impl PolicyParams for Params {
     }
 }
 
-/// Maximum number of epochs that one observation ends. Older epochs have no effect on the average.
+/// Maximum number of epochs that one observation adds to the average; more hardly change it.
 const MOST_EPOCHS: u64 = 64;
 
 /// Values at the beginning of the current epoch.

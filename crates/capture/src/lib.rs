@@ -111,8 +111,8 @@ impl<'a> Fields<'a> {
 /// Reads a pcap or pcapng file. Returns the packets that `select` selects, at most `most` of them.
 ///
 /// # Errors
-/// If the file is malformed: the place and the reason. If it contains more than `most` selected
-/// packets.
+/// If the file is malformed or contains more than `most` selected packets: the place and the
+/// reason.
 pub fn read(bytes: &[u8], select: &Select, most: usize) -> Result<Capture, CaptureError> {
     let mut capture = Capture { packets: Vec::new(), seen: 0 };
     let mut take = |record: Record<'_>| {

@@ -40,17 +40,16 @@ const BW_ROUNDS: usize = 10;
 /// Length in rounds of a period of [`Aggregation`]; the maximum excess of the last two periods
 /// counts.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// Upper limit of the allowance for aggregation, as the time in nanoseconds in which this data
-/// arrives.
+/// Upper limit of the allowance for aggregation: the data that arrive in this time, which is in
+/// nanoseconds.
 const AGGREGATION_SPAN: Nanos = 100 * MILLISECOND;
-/// Number of segments delivered since the start of a measurement of aggregation, from which on it
-/// restarts.
+/// Number of delivered segments after which a measurement of aggregation restarts.
 const AGGREGATION_SEGMENTS: u64 = 1 << 20;
 /// Minimum and maximum number of rounds in an interval of the search for a policer.
 const POLICER_ROUNDS: (u32, u32) = (4, 16);
 /// Ratio of lost to delivered data in 1/256, from which on an interval indicates a policer.
 const POLICER_LOSS: u64 = 50;
-/// Tolerance for two equal rates of a policer: at most 1/8 of the rate, or 500 bytes per second.
+/// Greatest difference of two rates of a policer that count as equal: 1/8, or 500 bytes per second.
 const POLICER_SHARE: u64 = 8;
 const POLICER_BYTES: u64 = 500;
 /// Number of rounds for which a policer's rate is used.
@@ -203,8 +202,8 @@ pub struct Bbr {
     probe_rtt_done: Nanos,
     probe_rtt_round_done: bool,
     /// Bandwidth samples of segments that were sent before this number of bytes was delivered count
-    /// as limited by the application. It is set by a probe of the round-trip time, in which few
-    /// segments are in flight.
+    /// as limited by the application. A probe of the round-trip time sets the number, since few
+    /// segments are in flight then.
     ignore_before: u64,
     pacing_gain: u64,
     cwnd_gain: u64,
@@ -306,8 +305,8 @@ impl Bbr {
         };
     }
 
-    /// Linux: detects a policer, if two successive intervals have equal rates and lose a fifth of
-    /// the data.
+    /// Linux: detects a policer by two successive intervals with losses of at least `POLICER_LOSS`
+    /// and nearly equal rates. Its rate is used for `POLICER_KEPT` rounds.
     fn update_policer(&mut self, ack: &Ack) {
         if !self.is_linux() {
             return;
@@ -367,7 +366,7 @@ impl Bbr {
         (bytes / window.mss).max(self.super_packet().least).min(SUPER_SEGMENTS)
     }
 
-    /// Returns the number of segments that arrive in `span` nanoseconds at the estimated bandwidth.
+    /// Returns the number of segments that arrive in `span` nanoseconds at the used bandwidth.
     fn arrivals(&self, window: &Window, span: Nanos) -> u64 {
         path::bytes(self.used_bandwidth(), span) / window.mss
     }
@@ -394,7 +393,7 @@ impl Bbr {
     }
 
     /// Linux: updates the measurement of aggregation, that is, of segments delivered in excess of
-    /// the estimated bandwidth.
+    /// the used bandwidth.
     fn update_aggregation(&mut self, window: &Window, ack: &Ack) {
         if !self.is_linux() || ack.delivered == 0 || ack.rate.interval == 0 {
             return;
@@ -440,8 +439,8 @@ impl Bbr {
         self.inflight_at(window, self.bandwidth, gain, 0)
     }
 
-    /// Returns the bytes in flight for `gain` times the product of `bandwidth` and delay, plus
-    /// `more` segments.
+    /// Returns the target of the bytes in flight: `gain` times the product of `bandwidth` and
+    /// delay, plus `more` segments and room for segments that the hosts are processing.
     fn inflight_at(&self, window: &Window, bandwidth: u64, gain: u64, more: u64) -> u64 {
         if self.min_rtt == 0 && !self.is_linux() {
             return self.initial_cwnd;

@@ -72,8 +72,8 @@ impl Detector {
         self.score = (self.score + varies / 2 + long / 2).clamp(0, HIGHEST);
     }
 
-    /// Returns the minimum of alpha for the reaction to a mark, in 2^-20: 5/8 for a classic queue,
-    /// 0 for L4S.
+    /// Returns the minimum of alpha for the reaction to a mark, in 2^-20: from 0 for L4S to 5/8 for
+    /// a classic queue.
     #[inline]
     pub(crate) fn least_alpha(&self) -> u64 {
         ((self.score - STICKY).clamp(0, ONE) * 5 / 8) as u64

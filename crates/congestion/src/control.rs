@@ -41,8 +41,8 @@ pub trait Control {
     /// and before [`Control::on_ack`]; only if ECN was negotiated.
     fn before_reduction(&mut self, _window: &Window, _ack: &Ack) {}
 
-    /// Called for each segment that is considered lost, before the acknowledgement or timeout that
-    /// reveals the loss; only for controls that need [`Ack::rate`].
+    /// Called for each segment newly considered lost, before [`Control::on_ack`] if an
+    /// acknowledgement reveals the loss; only for controls that need [`Ack::rate`].
     fn on_lost(&mut self, _window: &Window, _lost: &Lost) {}
 
     /// Returns the new ssthresh in bytes for a reduction of the window. `flight` is the number of

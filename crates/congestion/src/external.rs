@@ -76,8 +76,8 @@ pub trait Policy: Send + Sync {
         Ok(())
     }
 
-    /// Returns the pacing rate in bytes per second; `None` if the policy sets none. A connection is
-    /// paced (`pacing auto`) if the policy sets a rate from the start.
+    /// Returns the pacing rate in bytes per second; `None` if the policy sets none. With
+    /// `pacing auto`, a connection is paced if the policy sets a rate from the start.
     fn pacing_rate(&self) -> Option<u64> {
         None
     }

@@ -168,8 +168,8 @@ impl Prague {
         window.set_cwnd(window.cwnd.min(window.ssthresh));
     }
 
-    /// Grows the window by one segment per round of `rtt_target`, in proportion to the bytes
-    /// acknowledged without a mark.
+    /// Grows the window by one segment per window of bytes acknowledged without a mark, or by
+    /// (srtt/target)^2 of a segment if srtt is below the target.
     fn increase(&mut self, window: &mut Window, acked: u64, srtt: Nanos) {
         let target = self.patience(window);
         let scale = if srtt == 0 || srtt >= target {

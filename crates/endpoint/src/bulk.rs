@@ -97,8 +97,8 @@ impl Sender {
         self.at
     }
 
-    /// Opens the connection, takes a sample, or takes the last sample and closes the connection,
-    /// depending on the state and the time.
+    /// Opens the connection, or takes a sample; from the stop time on, also closes an open
+    /// connection.
     pub fn due(&mut self, world: &mut World, token: u64) {
         let outcome = match &self.state {
             State::Idle => self.open(world, token),

@@ -71,8 +71,8 @@ impl Sender {
         Self { ends, tcp, source, next, seq: 0, start, stop, end, state, pending: 0, look: None }
     }
 
-    /// Returns the time when [`due`](Self::due) must be called; `None` if only an event of the
-    /// socket can start an action.
+    /// Returns the time when [`due`](Self::due) must be called next before the run's end; `None`
+    /// without such a time.
     pub fn deadline(&self) -> Option<Nanos> {
         let at = match &self.state {
             State::Idle => self.start,

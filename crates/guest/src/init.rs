@@ -29,8 +29,8 @@ const PROGRESS: u64 = 100 * MILLISECOND;
 /// Longest time after the run's end for hosts to write their logs, in nanoseconds.
 const GRACE: u64 = SECOND;
 
-/// Runs the guest and powers it off. With a job it plays the run; without one it writes facts about
-/// the kernel.
+/// Runs the guest and powers it off. With a job it plays the run or opens the shell; without one it
+/// writes facts about the kernel.
 pub fn main() -> ! {
     let outcome =
         mount_all().and_then(|()| if Path::new(FILE).exists() { play() } else { facts() });

@@ -102,8 +102,8 @@ impl Journal {
     }
 }
 
-/// Fails if a socket has dropped packets since the last such check; `what` is the name in the
-/// message of the file with the packets.
+/// Fails if a socket has dropped packets since its last check. The message names the file with the
+/// packets, `what`.
 pub fn whole(socket: &OwnedFd, what: &str) -> Outcome<()> {
     match lost(socket)? {
         0 => Ok(()),

@@ -37,7 +37,7 @@ const NAME: &str = "SOJOURN_PROGRAM";
 #[derive(Debug, Serialize)]
 struct End {
     /// Exit status of the program, or minus the number of the signal that ended it; `None` if it
-    /// was not started.
+    /// was not started or did not end in time.
     status: Option<i32>,
     /// Time of the start; `None` if the program was not started.
     started: Option<i64>,
@@ -162,8 +162,8 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// Returns the time of the next start or stop of a program; `None` without one. `start` is
-    /// the time of the run's start.
+    /// Returns the time of the next start, stop or kill of a program; `None` without one. `start`
+    /// is the time of the run's start.
     fn due(&self, start: Nanos) -> Option<Nanos> {
         let programs = self.job.programs.iter().zip(&self.running);
         let due = programs.filter_map(|(program, running)| match running {

@@ -1,4 +1,4 @@
-//! Measures the nanoseconds of a hop: `offer` and its calls of `advance`, without an event queue.
+//! Measures the nanoseconds of a hop: `offer`, and `advance` at each event, without an event queue.
 //!
 //! `cargo bench -p sojourn-link [-- PART OF A CASE'S NAME]`
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
@@ -81,8 +81,8 @@ impl Corrupt for Frame {
     fn corrupt(&mut self, _: u32) {}
 }
 
-/// Offers bursts of packets one `gap` apart, and runs every event at its time. Returns nanoseconds
-/// and events per packet.
+/// Offers a burst of packets every `gap` nanoseconds, and runs every event at its time. Returns
+/// nanoseconds and events per packet, of the fastest of five runs.
 fn measure(rate: u64, netem: &str, queue: &str, gap: Nanos, burst: u32) -> (f64, f64) {
     const PACKETS: u32 = 2_000_000;
     let rate = Rate::new(rate);

@@ -54,7 +54,7 @@ impl Sub for Capacity {
 pub struct Account {
     /// Capacity and use until `since`.
     total: Capacity,
-    /// When the present rate begins to apply; after the clock while a transmission at the previous
+    /// Time from which the present rate applies; in the future while a transmission at the previous
     /// rate is in progress.
     since: Nanos,
     /// Time that the link has been busy until `since`.

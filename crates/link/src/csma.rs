@@ -174,7 +174,7 @@ impl Backoff {
         self.retries = 0;
     }
 
-    /// Takes an attempt at `at` that found `medium` busy. Returns when the station tries again, or
+    /// Handles an attempt at `at` that found `medium` busy. Returns when the station tries again;
     /// `None` if it gives the frame up.
     ///
     /// Attempts before the end of the transmission in progress must fail, so they are made here at

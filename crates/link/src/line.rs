@@ -97,8 +97,8 @@ impl<P> DelayLine<P> {
         self.slots.as_deref()
     }
 
-    /// With slots: notes that a packet enters the wire at `at`, when the next arrival is determined
-    /// again.
+    /// With slots: records that a packet enters the wire at `at`; the next arrival is then
+    /// determined again.
     pub fn entered(&mut self, at: Nanos) {
         if let Some(slots) = &mut self.slots {
             slots.look_at(at);

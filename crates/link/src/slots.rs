@@ -13,8 +13,8 @@ pub struct Slots {
     next: Nanos,
     packets: u32,
     bytes: i64,
-    /// When a packet enters the wire, at which the next arrival is determined again; [`NEVER`]
-    /// without one.
+    /// Time at which a packet enters the wire and the next arrival is determined again; [`NEVER`]
+    /// without such a packet.
     entered: Nanos,
     /// When a packet has arrived, if another may follow at once; else [`NEVER`].
     left: Nanos,

@@ -512,8 +512,8 @@ pub const METRICS: &[Metric] = metrics! {
     }
 };
 
-/// Returns the metric of a column: the part of its name after the last point. Columns of a policy's
-/// internal state, `<link>.state.<name>`, have no metric: the kernel's code defines them.
+/// Returns the metric of a column: the part of its name after the last dot. Columns of a policy's
+/// internal state, `<link>.state.<name>`, have no metric.
 pub fn of_column(column: &str) -> Option<&'static Metric> {
     let name = column.rsplit('.').next()?;
     METRICS.iter().find(|m| m.name == name)

@@ -79,8 +79,8 @@ pub struct Server {
     pub port: usize,
     /// Weight of the server, at least 1.
     pub weight: u32,
-    /// Distribution of the service time of each received transfer in nanoseconds, processed one
-    /// after another; `None` for no service time.
+    /// Distribution of the service time of a received transfer, in nanoseconds; transfers are
+    /// processed one after another. `None` for no service time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<Distribution>,
 }

@@ -1,7 +1,7 @@
 //! Ports and marks that filters read, for packets of the simulation and real packets.
 //!
-//! Simulated packets in queues have no ports. This module provides ports and marks by the packet's
-//! flow: the scenario's values for the flow, or otherwise those of the packet.
+//! This module provides the ports and mark of a packet by its flow: the scenario's values, else the
+//! port of the flow's server, else the values that the caller gives.
 
 use crate::{Group, address};
 use sojourn_queue::Headers;

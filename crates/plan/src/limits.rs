@@ -1,4 +1,4 @@
-//! Maximum sizes of the parts of a plan. Larger values would exhaust memory or 32-bit numbers.
+//! Maximum sizes of the parts of a plan. Larger values would exhaust memory or overflow numbers.
 
 use sojourn_units::{Nanos, SECOND};
 

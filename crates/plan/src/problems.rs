@@ -151,8 +151,8 @@ impl Problems {
 pub(crate) struct Names<'a>(BTreeMap<&'a str, &'static str>);
 
 impl<'a> Names<'a> {
-    /// Records the name of an owner of a kind such as "a link". Adds an error if the name is empty
-    /// or in use.
+    /// Records the name of an object of the kind `kind`, such as "a link". Adds an error if the
+    /// name is empty or in use.
     pub fn give(
         &mut self,
         problems: &mut Problems,

@@ -182,8 +182,8 @@ impl Balancer {
         self.last.map(|choice| choice.reason.name())
     }
 
-    /// Returns the age in nanoseconds of the reading of the last chosen server; `None` if there was
-    /// no reading.
+    /// Returns the age in nanoseconds of the policy's information about the last chosen server: 0
+    /// for open flows and latencies, `None` without information or before the first reading.
     #[getter]
     fn age(&self) -> Option<u64> {
         self.last.and_then(|choice| choice.age)

@@ -166,7 +166,7 @@ impl AdaptiveBuffer {
     }
 }
 
-/// Releases the interpreter while the thread stops, since it may be waiting for the interpreter.
+/// Releases the interpreter while the thread stops, since the thread may be waiting for it.
 impl Drop for AdaptiveBuffer {
     fn drop(&mut self) {
         Python::attach(|py| py.detach(|| self.adaptive().stop().is_ok()));

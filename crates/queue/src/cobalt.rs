@@ -13,8 +13,8 @@
 //! decides as CAKE with `unlimited besteffort flowblind`. CAKE does not visit its queues while all
 //! are empty; therefore BLUE's probability never falls in this discipline, which has one queue.
 //!
-//! Invariants: BLUE's probability changes at most once per `target`; memory never exceeds its
-//! limit.
+//! Invariants: BLUE's probability changes at most once per `target`; after an arrival, memory is
+//! within its limit.
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
@@ -260,8 +260,8 @@ impl State {
         now.wrapping_sub(self.blue_timer) > constants.target as i64
     }
 
-    /// Raises BLUE's probability, unless the last change is too recent. Returns whether it was 0
-    /// before.
+    /// Raises BLUE's probability, unless the last change is too recent. Returns whether it rises
+    /// from 0.
     fn raise_blue(&mut self, constants: &Constants, now: i64) -> bool {
         if !self.blue_may_move(constants, now) {
             return false;
@@ -303,7 +303,7 @@ impl State {
 
     /// Decides about a leaving packet that was enqueued at `at`, and returns whether to drop it.
     /// The packet may be marked in either case. `bulk_flows` is the number of bulk flows in the tin
-    /// (`cake`), else 0.
+    /// (`cake` in `ingress` mode), else 0.
     #[inline]
     pub fn should_drop<P: Packet>(
         &mut self,

@@ -150,8 +150,8 @@ impl Constants {
 /// CoDel's state of one queue. Times are ticks of CoDel's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// Number of packets dropped or marked in this dropping state; it determines the time to the
-    /// next drop.
+    /// Number that determines the time to the next drop: the drops and marks in this dropping
+    /// state, plus a number taken over from a recent one.
     pub count: u32,
     /// Value of `count` at the start of the last dropping state.
     pub lastcount: u32,
@@ -288,8 +288,8 @@ impl State {
         Some(packet)
     }
 
-    /// Drops or marks one packet for each drop time that has passed. Since Linux 7.3 the schedule
-    /// restarts after the maximum number of drops.
+    /// Drops one packet for each drop time that has passed; ends with a mark or without a standing
+    /// queue. Since Linux 7.3 the schedule restarts after the maximum number of drops.
     fn continue_dropping<P: Packet>(
         &mut self,
         constants: &Constants,

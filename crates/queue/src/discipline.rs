@@ -75,8 +75,8 @@ pub enum Dequeue<P> {
     NotBefore(Nanos),
 }
 
-/// Random numbers and keyed hashes for a discipline. A discipline draws the same numbers, of the
-/// same widths and in the same order, as the kernel's code.
+/// Random numbers and keyed hashes for a discipline. A discipline of the kernel draws the same
+/// numbers, of the same widths and in the same order, as the kernel's code.
 pub trait Draws {
     /// Returns 16 uniform random bits.
     fn draw_u16(&mut self) -> u16;
@@ -132,8 +132,8 @@ pub trait Sink<P> {
     /// inspect headers call this method.
     fn tcp(&self, packet: &P) -> Option<TcpView>;
 
-    /// Returns the protocol, ports and mark of the arriving `packet`. Only filters on these fields
-    /// call this method.
+    /// Returns the protocol, ports and mark of the arriving `packet`, for filters on these fields
+    /// and external policies.
     fn headers(&self, packet: &P) -> Headers;
 
     /// Returns the sending host's information about `packet`, which is arriving or leaving. Only
@@ -237,8 +237,7 @@ pub trait Discipline<P: Packet>: View {
     /// discipline without classes visits nothing.
     fn leaves(&self, _visit: &mut dyn FnMut(&str, usize, u64)) {}
 
-    /// Visits the scheduling lists from the head on, as pairs of list and bucket. List 0 is served
-    /// first.
+    /// Visits the scheduling lists from the head on, as pairs of list and bucket.
     fn lists(&self, _visit: &mut dyn FnMut(usize, usize)) {}
 
     /// Visits the counters since the queue's creation, under the kernel's names. The first six are
@@ -252,8 +251,8 @@ pub struct Totals {
     /// Number of packets dropped, including packets dropped by a change of parameters where the
     /// kernel counts them.
     pub drops: u64,
-    /// Number of decisions to drop or mark (RED and its variants), or of drops on arrival (SFB);
-    /// `overlimits` of `tc -s`.
+    /// Counter `overlimits` of `tc -s`, which each discipline defines: such as decisions to drop or
+    /// mark (RED and its variants), or waits of a shaper.
     pub overlimits: u64,
     /// Number of packets sent.
     pub packets: u64,

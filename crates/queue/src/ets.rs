@@ -6,8 +6,8 @@
 //! `prio`. While they are empty, the other bands take turns by deficit round robin, as in `drr`.
 //! The band of a packet follows from classes, filters and priorities as in `prio`.
 //!
-//! Invariants: a sharing band sends only while all strict bands are empty; sharing bands with
-//! packets send bytes in the ratio of their quanta.
+//! Invariants: a sharing band sends only while no strict band can send; sharing bands with packets
+//! send bytes in the ratio of their quanta.
 
 use crate::classes::rounds::quantum;
 use crate::classes::{BANDS, ClassParams, Classful, Ranked, Scheduler, TREE, Tree, Turns};

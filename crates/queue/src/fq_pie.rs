@@ -6,7 +6,7 @@
 //! that arrive at the bucket. Every `tupdate` the probabilities of all buckets are updated. If the
 //! queue has `limit` packets, the arriving packet is dropped, regardless of its flow.
 //!
-//! Invariants: a queued packet is never dropped; the backlog never exceeds `limit` packets.
+//! Invariants: only a change of parameters drops queued packets; the backlog never exceeds `limit`.
 //! Arrivals above `memory_limit` are counted but not dropped for it, as in the kernel.
 
 use crate::declaration::{Configured, DisciplineParams};

@@ -20,8 +20,7 @@ pub enum Ecn {
 /// A packet as queue disciplines read and mark it.
 #[expect(clippy::len_without_is_empty, reason = "a packet is never empty")]
 pub trait Packet {
-    /// Returns the length in bytes: the Ethernet frame without frame check sequence, plus the
-    /// configured overhead of the link.
+    /// Returns the length of the Ethernet frame in bytes, without frame check sequence.
     fn len(&self) -> u32;
 
     /// Returns the memory that the packet occupies, in bytes (`skb->truesize`); `memory_limit`

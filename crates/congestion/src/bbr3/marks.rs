@@ -75,8 +75,8 @@ impl Marks {
         self.is_in_cycle |= marked > 0;
     }
 
-    /// Ends a round and updates the average. `max_rtt` is the longest round-trip time in
-    /// nanoseconds at which marks count; 0 for any.
+    /// Ends a round and updates the average. Marks count from the first round on whose `min_rtt` is
+    /// at most `max_rtt`, in nanoseconds; 0 for any.
     pub(super) fn end_round(&mut self, min_rtt: Nanos, max_rtt: Nanos, threshold: f64) {
         self.is_eligible |= max_rtt == 0 || min_rtt <= max_rtt;
         if self.is_eligible && self.now.delivered > 0 {
@@ -93,9 +93,9 @@ impl Marks {
         self.startup_rounds >= STARTUP_ROUNDS
     }
 
-    /// Returns whether the share of marked bytes in this round and the previous one exceeds the
-    /// threshold. (Linux uses the share since the acknowledged segment was sent, also a round
-    /// trip.)
+    /// Returns whether this round has marks, and the share of marked bytes in this and the previous
+    /// round together exceeds the threshold. (Linux uses the share since the acknowledged segment
+    /// was sent, also a round trip.)
     pub(super) fn is_too_high(&self, threshold: f64) -> bool {
         let both = Bytes {
             delivered: self.now.delivered.saturating_add(self.before.delivered),

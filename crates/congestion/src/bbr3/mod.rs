@@ -51,8 +51,8 @@ const DRAIN_ROUNDS: u64 = 3;
 /// Number of rounds over which the maximum excess of [`Aggregation`] is taken
 /// (`ExtraAckedFilterLen`).
 const AGGREGATION_ROUNDS: usize = 10;
-/// Minimum time between two probes for bandwidth, in nanoseconds; up to a second is added at
-/// random.
+/// Time between two probes for bandwidth, in nanoseconds, unless the maximum number of rounds ends
+/// it; up to a second is added at random.
 const PROBE_WAIT: Nanos = 2 * SECOND;
 /// Maximum number of rounds between two probes for bandwidth, for coexistence with Reno and CUBIC.
 const PROBE_ROUNDS: u64 = 63;
@@ -81,7 +81,7 @@ params! {
         /// Maximum share of a round trip's data that may be marked in a probe for bandwidth
         /// (`bbr_ecn_thresh`).
         ecn_threshold: f64 = probability("50%"),
-        /// Maximum round-trip time at which the control reacts to marks; 0 for any
+        /// Limit of the minimum round-trip time above which marks have no effect; 0 for no limit
         /// (`bbr_ecn_max_rtt_us`).
         ecn_max_rtt: Nanos = time("5ms"),
         /// Time for which the smallest round-trip time is valid (`BBR.MinRTTFilterLen`).
@@ -265,8 +265,8 @@ pub struct Bbr3 {
     probe_rtt_done: Nanos,
     probe_rtt_round_done: bool,
     /// Bandwidth samples of segments that were sent before this number of bytes was delivered count
-    /// as limited by the application. It is set by a probe of the round-trip time, in which few
-    /// segments are in flight.
+    /// as limited by the application. A probe of the round-trip time sets the number, since few
+    /// segments are in flight then.
     ignore_before: u64,
     restarted: bool,
     aggregation: Aggregation,
@@ -361,8 +361,8 @@ impl Bbr3 {
         path::gained(path::bytes(bandwidth, self.min_rtt), gain, UNIT)
     }
 
-    /// Returns at least `bytes`, with room for three super-packets and the minimum for pipelining
-    /// (`QuantizationBudget`).
+    /// Returns `bytes`, but at least three super-packets and the minimum for pipelining; a probe
+    /// for bandwidth adds two segments (`QuantizationBudget`).
     fn with_room(&self, window: &Window, bytes: u64) -> u64 {
         let quantum = (self.pacing >> SUPER_SHIFT).min(SUPER_BYTES).max(2 * window.mss);
         let bytes = bytes.max(3 * quantum).max(MIN_SEGMENTS * window.mss);
@@ -606,8 +606,8 @@ impl Bbr3 {
         self.mode = Mode::Down;
     }
 
-    /// Starts a refill. In its first round, the probe that follows raises the long-term bound by
-    /// 2^`up_rounds` segments.
+    /// Starts a refill. In the first round of the probe that follows, the long-term bound rises by
+    /// up to 2^`up_rounds` segments.
     fn start_refill(&mut self, up_rounds: u32) {
         self.reset_short_term();
         self.up_rounds = up_rounds;

@@ -88,7 +88,7 @@ pub struct FlowReport {
     /// Number of datagrams that arrived after a datagram with a higher number.
     pub reordered: u64,
     /// Number of datagrams that the receiver's kernel dropped since the run's start because the
-    /// receive buffer of the socket was full. These datagrams also count as lost.
+    /// receive buffer of the socket was full. Those sent after the warm-up also count as lost.
     pub overflowed: u64,
     /// Number of datagrams or transfers received since the run's start that correspond to none that
     /// was sent.
@@ -113,8 +113,7 @@ pub struct FlowReport {
     pub unfinished: u64,
     /// Time when the flow ended, in nanoseconds since the run's start; `None` if it did not end.
     pub end: Option<Nanos>,
-    /// Numbers of the errors that occurred, each with the number of occurrences, since the run's
-    /// start.
+    /// Error numbers that occurred since the run's start, each with the count of its occurrences.
     pub errors: Vec<(u32, u64)>,
     /// Samples of an endless transfer's connection at the sender's kernel, since the run's start.
     pub samples: Vec<BulkSample>,

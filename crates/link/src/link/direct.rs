@@ -103,8 +103,8 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
         arrives
     }
 
-    /// Announces a packet that comes later, when the queue is sure to have space for it. Returns
-    /// when the packet arrives at the far end.
+    /// Announces a packet that comes later; the queue must be sure to have space for it then.
+    /// Returns when the packet arrives at the far end.
     #[inline]
     pub fn announce(&mut self, packet: P) -> Nanos {
         let comes = packet.comes_at();
@@ -232,8 +232,8 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
 }
 
 impl<P: Packet, Q> Link<P, Q> {
-    /// Returns the packets queued and the packets announced by the ring; `None` if the link is not
-    /// in closed form.
+    /// Returns the counts of the queued and of the announced packets, which the line holds; `None`
+    /// if the link is not in closed form.
     pub(super) fn in_ring(&self, queued: u32) -> Option<(Count, Count)> {
         let direct = self.direct.as_ref()?;
         let mut counts = [Count::default(); 2];

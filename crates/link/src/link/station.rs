@@ -16,8 +16,8 @@ use std::collections::VecDeque;
 /// of these; see the [crate] for its rules. Each call gets the same medium; `None` means that the
 /// link does not share its medium.
 ///
-/// Observers are `dyn`: this code is compiled apart from that of [`Link`], which stays as fast
-/// without it.
+/// Observers are `dyn`, so that this code is compiled apart from that of [`Link`] and does not slow
+/// the latter.
 #[derive(Clone, Debug)]
 pub struct Station<P, Q = Queue<P>> {
     link: Link<P, Q>,
@@ -227,8 +227,8 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         self.link.run_timers(now);
     }
 
-    /// Returns whether the end of a transmission makes the host ask its queue. It does if the
-    /// device had no space; a shaper that waits for a late wake-up continues to wait.
+    /// Returns whether the end of a transmission makes the host ask its queue: not while a late
+    /// host waits for the wake-up of a shaper.
     fn asks_after_transmission(&self, at: Nanos) -> bool {
         self.host.is_none() || self.refill == NEVER || self.refill <= at
     }

@@ -102,8 +102,8 @@ impl ControlBench {
         self.step()
     }
 
-    /// Reduces the window as a transport does: to the new slow start threshold, or to one segment
-    /// after a timeout.
+    /// Reduces the window as a transport does: to the new slow start threshold, unless the control
+    /// owns the window, or to one segment after a timeout.
     #[pyo3(signature = (now, cause, /))]
     fn reduce(&mut self, now: Nanos, cause: &str) -> PyResult<Step> {
         let cause = match cause {

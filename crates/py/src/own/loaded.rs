@@ -116,7 +116,7 @@ pub(crate) fn params<'py>(
     package(py)?.call_method1("params", (all,))
 }
 
-/// Calls `visit` for each number that the method `state` of an instance returns. Does nothing if
+/// Calls `visit` for each integer that the method `state` of an instance returns. Does nothing if
 /// there is no such method.
 pub(super) fn visit_state(object: &Bound<'_, PyAny>, visit: &mut dyn FnMut(&str, i128)) {
     let Ok(state) = object.call_method0("state") else { return };

@@ -306,8 +306,8 @@ impl<P: Packet> Tin<P> {
         }
     }
 
-    /// Returns the bytes of a queue's turn: the flow quantum divided by the larger number of bulk
-    /// queues of its two hosts, rounded by a random draw.
+    /// Returns the bytes of a queue's turn, rounded by a random draw: the flow quantum, which
+    /// fairness between hosts divides by the host's bulk queues (the larger number of two hosts).
     #[inline]
     pub fn quantum(&self, queue: usize, draws: &mut impl Draws) -> i32 {
         let sides = self.isolation.sides();

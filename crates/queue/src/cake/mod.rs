@@ -12,9 +12,9 @@
 //! Each part has a module: [`shaper`], [`framing`], [`tins`], [`flows`] with [`lists`],
 //! [`overflow`], [`ack_filter`], [`serve`] for departures, and [`words`] for the parameters.
 //!
-//! Invariants: memory never exceeds its limit. With a shaper, the bytes sent in any period are its
-//! rate times the period, with an error of at most one packet. The last packet of a queue is
-//! dropped only on overflow.
+//! Invariants: after an arrival, memory is within its limit. With a shaper, the bytes sent in any
+//! period are at most its rate times the period plus one packet. COBALT never drops the last packet
+//! of a queue.
 
 pub mod ack_filter;
 pub mod flows;

@@ -261,8 +261,8 @@ impl Params {
         tins
     }
 
-    /// Returns the limit of memory in bytes. If `memlimit` is not given, it is the data of four
-    /// round-trip times at the shaper's rate, at least 4 MiB and at most 10240 largest frames.
+    /// Returns the limit of memory in bytes. Without `memlimit` it is 10240 largest frames or,
+    /// with a rate, at most this: the data of four round-trip times, at least 4 MiB.
     pub fn buffer_limit(&self) -> u32 {
         if self.memlimit != 0 {
             return self.memlimit;

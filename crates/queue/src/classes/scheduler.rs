@@ -60,8 +60,7 @@ struct Rank {
     turn: u32,
 }
 
-/// A discipline with strict classes, and classes that take turns while all strict classes are
-/// empty.
+/// A discipline with strict classes, and classes that take turns while no strict class can send.
 #[derive(Clone, Debug)]
 pub struct Scheduler<P, D> {
     params: D,

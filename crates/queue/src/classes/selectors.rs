@@ -26,8 +26,7 @@ struct Selector {
     ipv6: Option<Vec<String>>,
 }
 
-/// Returns the commands that send the same packets to the same class; `name` returns the name of a
-/// class.
+/// Returns the commands of `tc` with the effect of `filter`; `name` returns the name of a class.
 pub(crate) fn commands_of(filter: &Filter, name: impl Fn(u16) -> String) -> Vec<FilterCommand> {
     let class = name(filter.class);
     let one = |words: String| vec![FilterCommand { protocol: "all", words }];
@@ -120,7 +119,7 @@ fn compared(condition: Condition) -> Vec<Selector> {
 }
 
 /// Returns the alternatives of a range of ports. `u32` compares the leading bits of a port, so a
-/// range consists of several blocks.
+/// range may need several blocks.
 fn blocks(ends: &[&str], first: u16, last: u16) -> Vec<Selector> {
     let mut alternatives = Vec::new();
     let mut next = u32::from(first);

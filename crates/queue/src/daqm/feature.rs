@@ -191,7 +191,7 @@ mod tests {
     }
 
     /// Checks the paper's equations for one example: with a step of 2, the differences over two
-    /// steps are 5, 10 and -6, and the slopes 2.5, 5 and -3.
+    /// steps are 10, 20 and -12, and the slopes 2.5, 5 and -3.
     #[test]
     fn equations_by_hand() {
         let [r1, r2, r3] = derivatives([1.0, 4.0, 11.0, 24.0, -1.0], 2.0);

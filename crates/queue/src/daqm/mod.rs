@@ -11,9 +11,9 @@
 //! queue. The published code differs from the paper; [`published`] has these quirks, which are off
 //! by default.
 //!
-//! Invariants: a packet is dropped only on overflow, by a feature above its threshold, or in the
-//! dropping phase; a phase drops at most one packet at the head; features are never evaluated with
-//! at most five packets in the queue.
+//! Invariants without quirks: a packet is dropped only on overflow, by a feature above its
+//! threshold, or in the dropping phase; a phase drops at most one packet at the head; features are
+//! evaluated only with more than five packets in the queue.
 
 mod feature;
 mod lengths;
@@ -260,7 +260,7 @@ impl<P: Packet> Discipline<P> for Daqm<P> {
         }
     }
 
-    /// Visits the phase and the features' values at the last evaluation, in thousandths of their
+    /// Visits the phase, and the features' values at the last evaluation in thousandths of their
     /// units. `hit` is the number of the phase's feature from 1 on; 0 before the first phase.
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
         visit("phase_until", self.phase.until.into());

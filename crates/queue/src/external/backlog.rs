@@ -26,8 +26,7 @@ pub struct PacketInfo {
     pub at: Nanos,
     /// Number of packets that arrived at the queue before this one.
     pub number: u64,
-    /// Length in bytes: the Ethernet frame without frame check sequence, plus the configured
-    /// overhead of the link.
+    /// Length of the Ethernet frame in bytes, without frame check sequence.
     pub len: u32,
     /// Memory that the packet occupies, in bytes.
     pub truesize: u32,

@@ -376,8 +376,8 @@ impl<P: Packet> Configured<P, Params> for Hfsc<P> {
     }
 
     /// Replaces the parameters. A curve that differs begins anew, and a class that no longer exists
-    /// loses its packets. If a leaf becomes an inner class or the reverse, all classes begin anew
-    /// and lose their packets.
+    /// loses its packets. If a class gets another parent, or a leaf becomes an inner class or the
+    /// reverse, all classes begin anew and lose their packets.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         let before = std::mem::replace(&mut self.params, params);
         let time = ticks(now);

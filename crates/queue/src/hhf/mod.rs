@@ -8,8 +8,8 @@
 //! the other flows gets `non_hh_weight` times the bytes per turn, and is served first when it
 //! becomes active. A full queue drops the oldest packet of the heavy hitters, if they have packets.
 //!
-//! Invariants: the backlog never exceeds the limit; packets of other flows are dropped only while
-//! heavy hitters have no packets.
+//! Invariants: the backlog never exceeds the limit; on overflow, packets of other flows are dropped
+//! only while heavy hitters have no packets.
 
 mod detector;
 

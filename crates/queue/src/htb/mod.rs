@@ -8,9 +8,9 @@
 //! Classes of one level and priority take turns by deficit round robin. A class that can neither
 //! send nor borrow sleeps until it can.
 //!
-//! Invariants: in any period a class sends at most its ceiling times the period plus `cburst`. A
-//! class that always has packets gets its rate, if the rates of the children of each class add up
-//! to at most the rate of that class.
+//! Invariants: in any period a class sends at most its ceiling times the period plus `cburst` and
+//! one packet. A class that always has packets gets its rate, if the rates of the children of each
+//! class add up to at most the rate of that class.
 
 mod params;
 mod rows;
