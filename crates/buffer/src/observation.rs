@@ -11,8 +11,8 @@ pub const GREATEST: Bytes = 1 << 40;
 pub struct Memory {
     /// Total memory in bytes.
     pub total: Bytes,
-    /// Memory in bytes that is available without swapping: `MemAvailable`, or the control group's
-    /// limit minus its use.
+    /// Memory in bytes that is available without swapping: `MemAvailable` or, if less, the control
+    /// group's limit minus its use.
     pub available: Bytes,
 }
 

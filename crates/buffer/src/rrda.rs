@@ -80,7 +80,7 @@ impl PolicyParams for Params {
     }
 }
 
-/// Maximum number of epochs that one observation adds to the average; more hardly change it.
+/// Maximum number of epochs that one observation adds to the average; further ones hardly count.
 const MOST_EPOCHS: u64 = 64;
 
 /// Values at the beginning of the current epoch.

@@ -49,7 +49,7 @@ const AGGREGATION_SEGMENTS: u64 = 1 << 20;
 const POLICER_ROUNDS: (u32, u32) = (4, 16);
 /// Ratio of lost to delivered data in 1/256, from which on an interval indicates a policer.
 const POLICER_LOSS: u64 = 50;
-/// Greatest difference of two rates of a policer that count as equal: 1/8, or 500 bytes per second.
+/// Maximum difference of a policer's rates that count as equal: 1/8 of the rate, or 500 bytes/s.
 const POLICER_SHARE: u64 = 8;
 const POLICER_BYTES: u64 = 500;
 /// Number of rounds for which a policer's rate is used.

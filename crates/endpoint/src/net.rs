@@ -19,8 +19,8 @@ pub static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 /// Size of the receive buffer of a datagram socket in bytes. Without the necessary privilege, the
 /// kernel may limit the size.
 const RECEIVE_BUFFER: usize = 8 << 20;
-/// Greatest maximum rate that the kernel accepts, in bytes per second. It turns pacing on, but is
-/// too high to limit any connection.
+/// Largest 32-bit rate that the kernel takes as a limit, in bytes per second. It turns pacing on,
+/// but is too high to limit a connection.
 const PACED: u32 = u32::MAX - 1;
 
 /// The receiver and the class of a flow.

@@ -2,8 +2,8 @@
 //! in it, or was lost for a known reason.
 //!
 //! Each link counts its packets in its own ledger, and the accounts of flows count them a second
-//! time. All counts in a record come from these two. Counts are never reset: the count after the
-//! warm-up is the difference of two copies.
+//! time. An audit compares the two. Counts are never reset: the count after the warm-up is the
+//! difference of two copies.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};

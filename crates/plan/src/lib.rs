@@ -153,7 +153,7 @@ pub struct Group {
     /// Range of the random delay that is added to each flow's start, in nanoseconds.
     pub start_spread: Nanos,
     /// Interval in nanoseconds: `i` times this interval is added to the start of flow `i`. Flows
-    /// that would start after `stop` or the run's end never start.
+    /// that would not start before `stop` and the run's end never start.
     #[serde(default)]
     pub start_every: Nanos,
     /// Time at which the application stops offering data, in nanoseconds after the run's start;

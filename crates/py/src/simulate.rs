@@ -25,8 +25,8 @@ pub(crate) fn validate_plan(py: Python<'_>, plan_json: &str) -> PyResult<()> {
     read(plan_json)?.validate().map_err(|errors| plan_error(py, &errors))
 }
 
-/// Raises `PlanError` if the simulator cannot run the plan with any seed. The attribute `problems`
-/// of the exception has all errors with their paths.
+/// Raises `PlanError` if the simulator cannot run the plan; the seed has no effect. The attribute
+/// `problems` of the exception has all errors with their paths.
 #[pyfunction]
 #[pyo3(signature = (plan_json, seed, /))]
 pub(crate) fn check(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<()> {

@@ -32,7 +32,7 @@ pub struct Place<'a> {
 }
 
 impl Params {
-    /// Returns the commands that set up the same queue in Linux: commands of `tc`, and one of `ip`
+    /// Returns the commands that set up this queue in Linux: commands of `tc`, and one of `ip`
     /// if `txqueuelen` is not the default of 1000 packets.
     ///
     /// # Errors

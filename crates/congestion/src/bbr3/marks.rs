@@ -75,8 +75,8 @@ impl Marks {
         self.is_in_cycle |= marked > 0;
     }
 
-    /// Ends a round and updates the average. Marks count from the first round on whose `min_rtt` is
-    /// at most `max_rtt`, in nanoseconds; 0 for any.
+    /// Ends a round and updates the average. Marks count from the first round on in which
+    /// `min_rtt` is at most `max_rtt` (nanoseconds), or from any round on if `max_rtt` is 0.
     pub(super) fn end_round(&mut self, min_rtt: Nanos, max_rtt: Nanos, threshold: f64) {
         self.is_eligible |= max_rtt == 0 || min_rtt <= max_rtt;
         if self.is_eligible && self.now.delivered > 0 {

@@ -119,8 +119,7 @@ pub struct Options {
     pub monitor: bool,
     /// Whether the caller may change links by [`Network::set`].
     pub adjustable: bool,
-    /// Whether [`Network::fuse`] has an effect. Results are the same without it; tests compare
-    /// both.
+    /// Whether [`Network::fuse`] has an effect. Tests check that results are the same without it.
     pub fused: bool,
 }
 

@@ -138,8 +138,8 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// Takes packets from a queue until COBALT lets one pass. The last packet of the queue is never
-    /// dropped.
+    /// Takes packets from a queue until COBALT lets one pass or, in `ingress` mode, drops one. The
+    /// last packet of the queue is never dropped.
     #[inline]
     fn take_by_cobalt(
         &mut self,

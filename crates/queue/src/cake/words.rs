@@ -261,8 +261,8 @@ impl Params {
         tins
     }
 
-    /// Returns the limit of memory in bytes. Without `memlimit` it is 10240 largest frames or,
-    /// with a rate, at most this: the data of four round-trip times, at least 4 MiB.
+    /// Returns the limit of memory in bytes. Without `memlimit` it is the length of 10240 largest
+    /// frames or, if less, the data of four round-trip times at the shaper's rate (at least 4 MiB).
     pub fn buffer_limit(&self) -> u32 {
         if self.memlimit != 0 {
             return self.memlimit;

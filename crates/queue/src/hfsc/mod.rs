@@ -260,7 +260,7 @@ impl<P: Packet> Hfsc<P> {
         self.insert_active(parent, place);
     }
 
-    /// Updates virtual times and limits of a leaf and its parents after `length` bytes were sent.
+    /// Updates virtual times and limits of a leaf and its ancestors after `length` bytes were sent.
     fn advance(&mut self, leaf: usize, length: u32) {
         let first = &self.classes[leaf];
         let is_empty = first.queue.is_none_or(|queue| self.children.is_empty(queue));
