@@ -1,7 +1,7 @@
 //! A policy with a constant size.
 //!
-//! Most servers are configured in this way. UDT 4 reserves 8192 packets of 1500 bytes (12 MB), Linux
-//! gives a socket 212 992 bytes (208 KiB), and the RRDA paper uses 1 MB for comparison.
+//! Most servers are configured in this way. UDT 4 reserves 8192 packets of 1500 bytes (12 MB),
+//! Linux gives a socket 212 992 bytes (208 KiB), and the RRDA paper uses 1 MB for comparison.
 
 use crate::contract::{PolicyParams, Sizing, bytes};
 use crate::observation::{Decision, Observation, Reason};

@@ -2,7 +2,7 @@
 
 use sojourn_units::Nanos;
 
-/// Maximum of every window in bytes: 1 GiB, the largest window that TCP can announce (RFC 7323).
+/// Maximum of every window in bytes: 1 GiB, the limit of RFC 7323.
 pub const MAX_WINDOW: u64 = 1 << 30;
 
 /// The congestion window in bytes. The transport owns it; the control and loss recovery change it.

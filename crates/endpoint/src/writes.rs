@@ -17,8 +17,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 /// Time between two checks for space in the send buffer while the application waits, in
-/// nanoseconds. The checks are necessary since the kernel does not notify the application when the
-/// send buffer of the simulator's rules has space.
+/// nanoseconds. The checks are necessary since the kernel's notification does not follow the
+/// simulator's rules for the send buffer.
 const LOOK: Nanos = MILLISECOND / 2;
 /// Maximum number of writes, or of calls that receive, before the other flows of the host are
 /// served.

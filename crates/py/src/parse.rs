@@ -122,7 +122,7 @@ pub(crate) fn not_modelled(name: &str) -> Option<String> {
     sojourn_queue::not_modelled(name)
 }
 
-/// Returns the queue in `tc` syntax. Raises `NoKernelEquivalent` if one command cannot express it.
+/// Returns the queue in `tc` syntax. Raises `NoKernelEquivalent` if no single command expresses it.
 #[pyfunction]
 #[pyo3(signature = (params_json, /))]
 pub(crate) fn queue_to_tc(params_json: &str) -> PyResult<String> {

@@ -252,7 +252,7 @@ impl<P: Packet> Fq<P> {
         (if is_new { &mut band.new } else { &mut band.old }).pop_front();
     }
 
-    /// Throttles a flow that is on no list until `time`, or changes the time of a throttled flow.
+    /// Throttles until `time` a flow that is on no list, or changes the time of a throttled flow.
     fn delay(&mut self, slot: u32, time: Nanos) {
         self.turns += 1;
         let turn = self.turns;
@@ -372,8 +372,8 @@ impl<P: Packet> Fq<P> {
         None
     }
 
-    /// Sends a packet of a flow that could leave since `time`, and computes the flow's next
-    /// departure time.
+    /// Sends a packet that could leave since `time`, and computes the next departure time of its
+    /// flow.
     fn send(
         &mut self,
         now: Nanos,
