@@ -85,8 +85,8 @@ impl Plan {
     /// Applies edits. The changed plan is not validated.
     ///
     /// # Errors
-    /// If a text is invalid, or the plan does not have a link or group: the first such error, with
-    /// its path in the edits. The plan may then contain some of the edits.
+    /// If a text is invalid, the plan does not have a link or group, or a link with a trace gets a
+    /// rate: the first such error, with its path. The plan may then contain some of the edits.
     pub fn edit(&mut self, edits: &Edits) -> Result<(), PlanErrors> {
         if let Some(text) = &edits.duration {
             let duration = time(at!["duration"], text)?;

@@ -88,7 +88,7 @@ pub struct FlowReport {
     /// Number of datagrams that arrived after a datagram with a higher number.
     pub reordered: u64,
     /// Number of datagrams that the receiver's kernel dropped since the run's start because the
-    /// receive buffer of the socket was full. Those sent after the warm-up also count as lost.
+    /// receive buffer was full. Those sent after the warm-up also count as `lost` or `pending`.
     pub overflowed: u64,
     /// Number of datagrams or transfers received since the run's start that correspond to none that
     /// was sent.
