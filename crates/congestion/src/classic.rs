@@ -23,7 +23,7 @@ const STICKY: i64 = 8 * ONE;
 const HIGHEST: i64 = STICKY + ONE + STICKY;
 /// Mean deviation that leaves the score unchanged, in nanoseconds.
 const V0: Nanos = 3 * MILLISECOND / 4;
-/// Queueing delay that leaves the score unchanged, in nanoseconds; longer delays raise the score.
+/// Queueing delay up to which the score is unchanged, in nanoseconds; longer delays raise it.
 const D0: Nanos = 2 * MILLISECOND;
 /// The averages are stored in units of `2^-SCALE` ns; `2^-SCALE` is also the smallest gain.
 const SCALE: u32 = 18;

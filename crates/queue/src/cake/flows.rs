@@ -278,7 +278,7 @@ impl<P: Packet> Tin<P> {
         }
     }
 
-    /// Changes the scheduling state of a queue and the counts of states; the lists are unchanged.
+    /// Changes the scheduling state of a queue, and updates the counts of states and of hosts.
     #[inline]
     pub fn enter(&mut self, queue: usize, set: Set) {
         let before = self.flows[queue].set;

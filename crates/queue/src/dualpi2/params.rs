@@ -40,8 +40,8 @@ params! {
         /// Number of packets that an arriving packet must find in the L queue for step_thresh to
         /// apply to it.
         min_qlen_step: u32 = packets("0p"),
-        /// Under overload drops packets in both queues; if disabled, marks them until the limit is
-        /// reached.
+        /// Under overload also drops ECN-capable packets; if disabled, marks them until the limit
+        /// is reached.
         drop_on_overload: bool = switch("overflow", "drop_on_overload"),
         /// Drops and marks with the controller's probability on arrival instead of departure;
         /// step_thresh always acts on departure.
