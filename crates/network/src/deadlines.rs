@@ -279,7 +279,7 @@ impl Deadlines {
     }
 }
 
-/// Returns the number of slots: the power of 2 that is at least twice `entities`, within
+/// Returns the number of slots: the least power of 2 that is at least twice `entities`, within
 /// [`FEWEST_SLOTS`] and [`MOST_SLOTS`].
 fn slots_for(entities: u32) -> usize {
     (2 * entities as usize).next_power_of_two().clamp(FEWEST_SLOTS, MOST_SLOTS)
