@@ -21,8 +21,8 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
     /// the discipline.
     const NOT_IN_KERNEL: Option<&'static str> = None;
 
-    /// Returns the unit and the value of the queue's limit; `None` if the queue limits its memory,
-    /// or has several limits.
+    /// Returns the unit and the value of the limit of all packets in the queue; `None` if there is
+    /// no such limit, or only one of memory.
     fn limit(&self) -> Option<(Unit, u32)>;
 
     /// Returns the table of the name under which the parameters were given.

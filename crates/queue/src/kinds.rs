@@ -1,5 +1,4 @@
-//! Kinds of parameters that several queue disciplines use. Values are 32-bit numbers, as in the
-//! kernel.
+//! Kinds of parameters that several queue disciplines use.
 
 use crate::device::Device;
 use crate::linux::Linux;

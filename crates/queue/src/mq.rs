@@ -140,8 +140,8 @@ impl Ranked for Params {
         0
     }
 
-    /// Returns the class by the flow's hash. A discipline in the class uses the same hash, so its
-    /// flows fall into a part of its buckets only.
+    /// Returns the class by the flow's hash. A flow-queueing discipline in the class uses the same
+    /// hash, so that its flows may fall into only a part of its buckets.
     fn class_of<P: Packet>(
         &self,
         packet: &P,

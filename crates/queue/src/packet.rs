@@ -27,8 +27,8 @@ pub trait Packet {
     /// counts it.
     fn truesize(&self) -> u32;
 
-    /// Returns a hash of the packet's flow. A flow-queueing discipline puts the packet into bucket
-    /// `hash * flows >> 32`, and treats packets with equal hashes as one flow.
+    /// Returns a hash of the packet's flow. Flow-queueing disciplines treat packets with equal
+    /// hashes as one flow.
     fn flow_hash(&self) -> u32;
 
     /// Returns the numbers of the source and destination host, for fairness between hosts (`cake`).
@@ -170,7 +170,7 @@ pub struct Socket {
     pub number: u32,
     /// Protocol and state of the socket.
     pub kind: SocketKind,
-    /// Hash of the connection (`sk_hash`). A changed hash shows that the number now belongs to
+    /// Hash of the connection (`sk_hash`). A changed hash shows that `number` now belongs to
     /// another connection.
     pub hash: u32,
     /// Requested pacing rate in bytes per second; `None` for no limit.

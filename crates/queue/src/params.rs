@@ -67,7 +67,7 @@ macro_rules! family {
 
         impl<P: Packet> Queue<P> {
             /// Replaces the parameters, as `tc qdisc change`. Packets that exceed the new limit are
-            /// dropped where the kernel drops them.
+            /// dropped if the kernel drops them.
             ///
             /// # Errors
             /// If `params` are of another discipline; the queue is unchanged.
@@ -172,7 +172,7 @@ impl Params {
     }
 
     /// Reads the words of a `tc qdisc change`, such as `codel limit 300p`. A value that they do not
-    /// name is kept, unless `tc` states all values anew (`red` and `choke` with `limit`, `sfb`).
+    /// name is kept, unless `tc` states all values anew (such as `red` with `limit`).
     ///
     /// # Errors
     /// What is wrong in the text, and its position; another discipline; a value that cannot be
@@ -229,8 +229,8 @@ impl Params {
         }
     }
 
-    /// Returns the unit and the value of the queue's limit; `None` if the queue limits its memory,
-    /// or has several limits.
+    /// Returns the unit and the value of the limit of all packets in the queue; `None` if there is
+    /// no such limit, or only one of memory.
     pub fn limit(&self) -> Option<(Unit, u32)> {
         disciplines!(each! (Params, self, params => params.limit()))
     }

@@ -10,8 +10,8 @@
 //! are neither very short nor very long. The delay comes from timestamps or, with
 //! `dq_rate_estimator`, from the measured departure rate.
 //!
-//! Invariants: no early drop in the first 150 ms of congestion, and none below a backlog of two
-//! largest frames. Under long overload the probability can exceed 1, as in the kernel.
+//! Invariants: no early drop within 150 ms of an update without congestion, or below a backlog of
+//! two largest frames. Under long overload the probability can exceed 1, as in the kernel.
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;

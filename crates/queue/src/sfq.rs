@@ -8,12 +8,12 @@
 //! with `headdrop`. With `redflowlimit` each bucket has its own RED, whose average is updated only
 //! on arrivals.
 //!
-//! Invariants: the queue has at most `limit` packets, a bucket at most `depth`, and at most `flows`
-//! buckets have packets; exactly the buckets with packets are in the round; packets of one flow
-//! leave in order.
+//! Invariants: the queue has at most `limit` packets and, until parameters change, a bucket at most
+//! `depth`, and at most `flows` buckets have packets; exactly these buckets are in the round;
+//! packets of one flow leave in order.
 //!
-//! After a change of the hash (`perturb`), the next call assigns the queued packets to new buckets,
-//! one old bucket after another.
+//! After a change of the hash (`perturb`), the next enqueue or dequeue assigns the queued packets
+//! to new buckets, one old bucket after another.
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
@@ -214,7 +214,7 @@ impl RedConstants {
     }
 }
 
-/// RED's decision about an arrival: accept, drop early, or drop because the average is above max.
+/// RED's decision: accept the arrival, drop or mark it early, or drop or mark it above max.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Pass,
@@ -378,8 +378,8 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// Assigns the queued packets to buckets by a new hash. A packet whose new bucket is full is
-    /// dropped.
+    /// Assigns the queued packets to buckets by a new hash. A packet is dropped if its new bucket
+    /// is full, or if `flows` other buckets have packets.
     fn rehash(&mut self, draws: &mut impl Draws, sink: &mut impl Sink<P>) {
         self.rekey = false;
         self.key = Some(draws.draw_key());

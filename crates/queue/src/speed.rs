@@ -63,8 +63,8 @@ impl Speed {
         length.wrapping_mul(self.mult.into()) >> self.shift
     }
 
-    /// Returns the transmission time of `bytes` as `tc` passes it to the kernel: in ticks, without
-    /// the bytes that the line adds.
+    /// Returns the transmission time of `bytes` as `tc` passes it to the kernel: rounded down to
+    /// ticks, without the bytes that the line adds.
     pub fn depth(&self, bytes: u32) -> Nanos {
         // `tc` converts to microseconds and then to ticks, and rounds down each time.
         let micros = (f64::from(bytes) / self.bytes as f64 * 1e6) as u32;

@@ -74,8 +74,8 @@ impl Source {
     }
 
     /// Appends the socket of an earlier reading to `out`. The search by address takes the same time
-    /// for any number of sockets. Returns false if the socket is not found, or cannot be
-    /// distinguished from other sockets on its port.
+    /// for any number of sockets. Returns false if the search finds no socket or another one, or if
+    /// cookies are unknown.
     ///
     /// # Errors
     /// If the kernel does not answer.
@@ -148,7 +148,7 @@ impl Diag {
     /// that enters the namespace.
     ///
     /// # Errors
-    /// `EPERM` without `CAP_SYS_ADMIN` in both user namespaces.
+    /// `EPERM` without `CAP_SYS_ADMIN` in the user namespaces of this process and of `namespace`.
     pub fn open_in(namespace: &Path) -> io::Result<Self> {
         let namespace = File::open(namespace)?;
         thread::scope(|scope| {

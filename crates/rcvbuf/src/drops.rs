@@ -4,8 +4,8 @@
 //! A socket has one counter of drops for all reasons (`sk_drops`). UDP's counters distinguish
 //! reasons, but cover a whole network namespace. Together they bound the number of drops due to one
 //! socket's full buffer: it is at most the namespace's `RcvbufErrors`, and at least the socket's
-//! drops that no other counter can explain. Both counters exclude packets that were dropped before
-//! they reached a socket, by a CPU's backlog or a device.
+//! drops that no other counter can explain. All these counters exclude packets that were dropped
+//! before they reached a socket, by a CPU's backlog or a device.
 
 use crate::procfs;
 use std::collections::BTreeMap;

@@ -177,7 +177,7 @@ impl Journal {
     }
 
     /// Adds entries, which are on disk when this function returns. Entries of sockets that another
-    /// tuner has changed are not added; their cookies are returned with the PID of this tuner.
+    /// running tuner has changed are not added; their cookies are returned with that tuner's PID.
     ///
     /// # Errors
     /// If the file cannot be written. In this case no entry is added.

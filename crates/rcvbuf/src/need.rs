@@ -27,8 +27,8 @@ pub struct Need {
     pub bursts: u64,
     /// Number of packets lost in the worst burst.
     pub worst: u64,
-    /// Longest time in nanoseconds from the server's last catching up to the end of the losses,
-    /// over all bursts.
+    /// Longest time in nanoseconds from the server's last catching up to the last observation of a
+    /// burst, over all bursts.
     pub longest: Nanos,
 }
 

@@ -90,8 +90,8 @@ fn address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, port))
 }
 
-/// Adds UDP's counters in the text of `/proc/net/snmp`, which has a line of names and a line of
-/// values, to `into`.
+/// Adds to `into` UDP's counters in the text of `/proc/net/snmp`, which has a line of names and a
+/// line of values.
 pub fn add_snmp(text: &str, into: &mut BTreeMap<String, u64>) {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp:"));
     let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return };
@@ -103,8 +103,8 @@ pub fn add_snmp(text: &str, into: &mut BTreeMap<String, u64>) {
     }
 }
 
-/// Adds UDP's counters in the text of `/proc/net/snmp6`, with lines such as `Udp6InErrors 0`, to
-/// `into`. The prefix `Udp6` of the names is removed.
+/// Adds to `into` UDP's counters in the text of `/proc/net/snmp6`, with lines such as
+/// `Udp6InErrors 0`. The prefix `Udp6` of the names is removed.
 pub fn add_snmp6(text: &str, into: &mut BTreeMap<String, u64>) {
     for line in text.lines() {
         let Some((name, value)) =

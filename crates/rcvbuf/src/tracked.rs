@@ -44,8 +44,8 @@ pub(crate) struct Tracked {
     pub(crate) peak_size: Bytes,
     /// Meter of the size that would have prevented all drops.
     pub(crate) need: Meter,
-    /// The latest moments, newest last: largest memory of packets in bytes, and number of dropped
-    /// packets.
+    /// For each of the latest quarters of a second, newest last: largest memory of packets in
+    /// bytes, and number of dropped packets.
     pub(crate) recent: VecDeque<(Bytes, u64)>,
     moment: (Bytes, u64),
 }

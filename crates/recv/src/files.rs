@@ -269,7 +269,7 @@ impl Files {
     }
 
     /// Returns the index of a file in the list of kept files. Before the search, a file with this
-    /// name whose connection is idle is moved to the list.
+    /// name and length whose connection is idle is moved to the list.
     fn find_kept(&mut self, name: &str, length: u64) -> Option<usize> {
         let is_it = |partial: &Partial| {
             partial.name.as_ref().is_some_and(|known| (known.0.as_str(), known.1) == (name, length))

@@ -506,8 +506,8 @@ impl Sender {
         pace.min(self.settings.rate.map_or(f64::INFINITY, |rate| rate as f64)).max(least)
     }
 
-    /// Returns the length of a burst at the rate `pace` in bytes: the data of one millisecond, as
-    /// in Linux's TCP.
+    /// Returns the length of a burst in bytes: the data of one millisecond at the rate `pace`, from
+    /// two segments to [`BURST`] as in Linux's TCP.
     fn burst(&self, pace: f64) -> f64 {
         (pace / 1000.0).min(BURST).max(2.0 * self.window.mss as f64)
     }
@@ -517,8 +517,8 @@ impl Sender {
             && (!self.again.is_empty() || self.next_fragment().is_some())
     }
 
-    /// Returns the next fragment that has never been sent; `None` if the mode or the receiver's
-    /// limit forbids it.
+    /// Returns the next fragment that has never been sent; `None` if no such fragment is
+    /// left, or if the mode or a limit forbids it.
     fn next_fragment(&self) -> Option<(u64, u32)> {
         let m = self.messages.get(self.cursor)?;
         let first = self.messages.first();

@@ -45,8 +45,8 @@ impl Placement {
         }
     }
 
-    /// Checks that a key has at least one replica, and that the ring has enough nodes for all
-    /// replicas.
+    /// Checks that a key has 1 to `MOST_REPLICAS` replicas, and that the ring has enough nodes for
+    /// all replicas.
     ///
     /// # Errors
     /// If a replication factor does not fit the ring.

@@ -86,7 +86,7 @@ impl Ring {
 }
 
 /// Returns the token of node `node` if `nodes` nodes share the ring evenly, as in `nodetool` and
-/// Cassandra's documentation: `node * 2^64 / nodes - 2^63`.
+/// Cassandra's documentation: `node * floor(2^64 / nodes) - 2^63`.
 pub fn even(node: u32, nodes: u32) -> Token {
     let step = (1u128 << 64) / u128::from(nodes.max(1));
     (step * u128::from(node)) as u64 as i64 ^ i64::MIN

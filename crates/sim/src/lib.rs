@@ -36,7 +36,7 @@ use sojourn_plan::Plan;
 pub use stepwise::Stepwise;
 
 /// Runs a plan with a seed. `progress` is called about 200 times at equal steps of simulated time,
-/// and additionally after every 4 million events.
+/// and additionally after about every 4 million events.
 ///
 /// # Errors
 /// If the plan cannot be run, or an internal check of the simulator fails.

@@ -190,7 +190,7 @@ impl AppParams for Params {
 }
 
 impl Params {
-    /// Returns the quality of a call. `delay` is the mean time from departure to playout in
+    /// Returns the quality of a call. `playout` is the mean time from departure to playout in
     /// nanoseconds, `loss` the share of packets that are lost or late.
     pub fn quality(&self, playout: Nanos, loss: f64, burst_ratio: f64) -> Quality {
         // The delay of a voice sample includes the packet's duration and the lookahead.

@@ -355,7 +355,7 @@ impl Session {
     /// last missing object.
     ///
     /// # Panics
-    /// If `object` was not requested, or has already arrived.
+    /// If `object` was not requested, or its page is already complete.
     pub fn complete(&mut self, now: Nanos, object: ObjectId) -> Option<Page> {
         let index = self.loading.iter().position(|page| page.page.number == object.page);
         let index = index.expect("a completed object belongs to a page that is loading");

@@ -173,8 +173,8 @@ impl<T, On> Param<T, On> {
         }))
     }
 
-    /// Sets a function that returns the default. It replaces the text form of the default if this
-    /// depends on an object, or if the default has no text form.
+    /// Sets a function that returns the default, instead of the default's text form. It is needed
+    /// if the default depends on an object or has no text form.
     #[must_use]
     pub const fn initially(self, initially: fn(&On) -> T) -> Self {
         match self.how {

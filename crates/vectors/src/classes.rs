@@ -45,7 +45,7 @@ pub fn change(name: &str, command: &str) -> String {
     }
 }
 
-/// Returns the parameters as recordings represent them; `None` for disciplines without classes.
+/// Returns the parameters as recordings of classes represent them; `None` for other disciplines.
 pub fn numbers(params: &Params) -> Option<Json> {
     Some(match params {
         Params::Prio(p) => {

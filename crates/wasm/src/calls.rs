@@ -125,8 +125,8 @@ pub fn rewrite_queue(text: &[u8]) -> Result<Value, Value> {
     Ok(Value::from(written.to_string()))
 }
 
-/// Returns the quantity `text` as a number in the base unit of its dimension: ns, bit/s, bytes or
-/// packets. The input is `{"dimension", "text"}`.
+/// Returns the quantity `text` as a number in the base unit of its dimension: ns, bit/s, bytes,
+/// packets, or 1 for a probability. The input is `{"dimension", "text"}`.
 ///
 /// # Errors
 /// If the dimension is unknown, or the text is not a quantity of this dimension.

@@ -384,8 +384,8 @@ pub struct Outside<W> {
 }
 
 impl<W: Write> Outside<W> {
-    /// Begins the file of a link. At most `snaplen` bytes of each packet are captured. Packets are
-    /// not captured once their blocks would exceed `largest` bytes.
+    /// Begins the file of a link. At most `snaplen` bytes of each packet are captured. A packet is
+    /// not captured if all blocks together would exceed `largest` bytes.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -436,7 +436,7 @@ impl<W: Write> Outside<W> {
     }
 }
 
-/// Writes a packet's bytes as a wire would carry them into `frame`: with ECN marks of the queues
+/// Writes into `frame` a packet's bytes as a wire would carry them: with ECN marks of the queues
 /// and a complete checksum.
 fn as_on_wire(frame: &mut Vec<u8>, packet: &Packet, load: &PacketMeta, bytes: &[u8]) {
     frame.clear();

@@ -1,7 +1,7 @@
 //! The Internet checksum (RFC 1071) and its incremental update (RFC 1624).
 
-/// Returns the sum of `bytes` as big-endian 16-bit words, not folded. An odd last byte is padded
-/// with zero.
+/// Returns the ones' complement sum of `bytes` as big-endian 16-bit words, not folded to 16 bits.
+/// An odd last byte is padded with zero.
 pub fn sum(bytes: &[u8]) -> u64 {
     // The ones' complement sum does not depend on the word size, as long as each byte keeps its
     // place in a 16-bit word. Therefore 64 bits are added at a time, as two 32-bit words.

@@ -299,8 +299,8 @@ impl Group {
     }
 
     /// Returns whether all bytes before the transport header agree, except lengths and IPv4's
-    /// header checksum. The IPv4 identification must be constant or increase by one, as in Linux,
-    /// so that splitting the super-packet restores it.
+    /// header checksum. IPv4's identification must increase by one, or with DF may be constant, as
+    /// in Linux, so that splitting the super-packet restores it.
     fn has_same_network(&self, packet: &Candidate<'_>) -> bool {
         let (ours, theirs) = (&self.bytes, packet.frame);
         let ip = packet.ip_at;

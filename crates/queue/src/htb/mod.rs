@@ -209,8 +209,8 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Enters a class that gets packets into its level's row, or into the rows of the classes that
-    /// it borrows from.
+    /// Enters an active class into its level's row if it may send, or into its parent's row if it
+    /// borrows; the parent is then active and is entered too.
     fn link(&mut self, place: usize) {
         let mut at = place;
         let mut bits = self.get(place).active;
@@ -298,7 +298,7 @@ impl<P: Packet> Htb<P> {
     }
 
     /// Updates the classes of a level that are due at `now`; returns the time at which the next one
-    /// wakes.
+    /// is due, or one second from now without one.
     fn wake(&mut self, level: usize, now: Nanos) -> Nanos {
         while let Some(&(at, _, place)) = self.sleeping[level].first() {
             if at > now {
@@ -480,8 +480,8 @@ impl<P: Packet> Configured<P, Params> for Htb<P> {
     }
 
     /// Replaces the parameters; tokens and modes are kept. A class that no longer exists loses its
-    /// packets. If a leaf becomes an inner class or the reverse, all classes begin anew and lose
-    /// their packets.
+    /// packets. If a class gets another parent, or a leaf becomes an inner class or the reverse,
+    /// all classes begin anew and lose their packets.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         let before = std::mem::replace(&mut self.params, params);
         let keeps_shape = before.tree.keeps_shape(&self.params.tree);

@@ -10,8 +10,8 @@
 //! counting since the last drop makes the gaps between drops even. Without a gentle ramp, all
 //! arrivals at or above `max` are dropped (or marked). While the queue is empty the average decays.
 //!
-//! Invariants: no early drop below `min`; without `gentle`, every arrival is dropped or marked at
-//! or above `max`; the gap between early drops at a constant average is uniformly distributed.
+//! Invariants: no early drop below `min`; without `gentle` and `nodrop`, arrivals at or above `max`
+//! are dropped or marked; at a constant average the gaps between early drops are uniform.
 //!
 //! The defaults of `min`, `max` and `burst`, the averaging weight and the idle table are those of
 //! iproute2 6.1. In its idle table ticks of 64 ns count as microseconds, and natural logarithms as

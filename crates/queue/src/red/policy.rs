@@ -43,8 +43,8 @@ struct Counters {
     forced_mark: u64,
 }
 
-/// RED's decision about an arrival: accept, drop early, or drop because the average is above the
-/// ramp.
+/// RED's decision about an arrival: accept; drop or mark early; drop or mark because the average is
+/// above the ramp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Pass,

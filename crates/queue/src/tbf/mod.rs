@@ -9,8 +9,8 @@
 //! FIFO with a limit in bytes.
 //!
 //! The length of the child's next packet must be known before it leaves ([`Peek`]). FIFOs, RED,
-//! CHOKe and SFB show the packet in the queue. Other children dequeue it, with all effects of a
-//! departure, and it waits outside the child.
+//! CHOKe, SFB and SKBPRIO show the packet in the queue. Other children dequeue it, with all effects
+//! of a departure, and it waits outside the child.
 //!
 //! Invariants: the bytes sent in any period are at most the rate times the period plus one `burst`;
 //! packets leave in the child's order; a change of parameters drops no packets itself.

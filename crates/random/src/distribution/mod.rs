@@ -98,8 +98,8 @@ pub enum Distribution {
     },
 }
 
-/// Name of a distribution, followed by its arguments. Each has a name, and states whether it is
-/// written with the [`Unit`] of the values.
+/// Name of a distribution, and its arguments: for each its name, and whether it is written with the
+/// [`Unit`] of the values.
 type Form = (&'static str, &'static [(&'static str, bool)]);
 
 const FORMS: &[Form] = &[

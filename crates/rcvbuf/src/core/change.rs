@@ -73,7 +73,7 @@ impl Core {
         }
     }
 
-    /// Stores the original settings of sockets that are to be changed for the first time on disk.
+    /// Stores on disk the original settings of sockets that are to be changed for the first time.
     fn prepare(&mut self, inodes: &[u64]) {
         let mut entries = Vec::new();
         for inode in inodes {

@@ -183,8 +183,8 @@ impl Core {
         }
     }
 
-    /// Opens the network namespaces of the target's processes. If the target is a port, this
-    /// process's own namespace is included.
+    /// Opens the network namespaces of the target's processes, and this process's own if the
+    /// processes are unknown or, with a port, one may not be inspected.
     fn enter_spaces(&mut self, anybody: bool) {
         let own = own_network().unwrap_or(0);
         let mut wanted = BTreeSet::new();

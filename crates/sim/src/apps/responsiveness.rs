@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 
 /// Number of foreign probes on the path without load.
 const IDLE_PROBES: u32 = 10;
-/// Number of intervals after which the load begins even if some of these probes are not complete.
+/// Number of intervals after which the load begins even if some foreign probes are not complete.
 const IDLE_INTERVALS: u32 = 10;
 /// Maximum number of foreign probes at one time, and of self probes on one connection at one time.
 const MOST_OPEN: usize = 1000;

@@ -28,8 +28,8 @@ pub(crate) use sojourn_units::NEVER;
 const MAX_DELAY: Nanos = 200 * MILLISECOND;
 /// Most segments that quick ACKs acknowledge singly (`TCP_MAX_QUICKACKS`).
 const MAX_QUICK: u32 = 16;
-/// Segments that are acknowledged singly from the first marked segment on, or from a retransmission
-/// without ECT on.
+/// Number of segments that are acknowledged singly, beginning with the first marked segment or with
+/// a retransmission without ECT.
 const ECN_QUICK: u32 = 2;
 /// Segments beyond a hole that are acknowledged at once (`TCP_FASTRETRANS_THRESH`).
 const DUPLICATES: u8 = 3;
@@ -577,7 +577,7 @@ impl Receiver {
     }
 
     /// Takes a round-trip time from the timestamp `echo` in a segment of `payload` bytes. With
-    /// `memory truesize`, only full segments and only the first segment with an echo count
+    /// `memory truesize`, a segment counts only if it is full and the first one with its echo
     /// (`tcp_rcv_rtt_measure_ts`).
     #[inline]
     pub(crate) fn note_rtt(&mut self, rtt: Nanos, echo: u32, payload: u64) {

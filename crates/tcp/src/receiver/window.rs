@@ -11,7 +11,7 @@ const LOW_RTT: Nanos = MILLISECOND;
 
 impl Receiver {
     /// With `memory truesize`: takes a segment before it is stored. A full segment opens the window
-    /// by two segments up to the buffer's size, and is then acknowledged at once
+    /// by two segments up to the buffer's size; with `quick_ack` it is then acknowledged at once
     /// (`tcp_grow_window`).
     pub(super) fn open(&mut self, payload: u64) {
         let Some(memory) = &mut self.memory else { return };

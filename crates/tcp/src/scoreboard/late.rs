@@ -105,9 +105,9 @@ impl Scoreboard {
         }
     }
 
-    /// Returns the departure of the last segment sent once that left before `newest` and may become
-    /// late; segments below `timed` are decided. Neither departures nor `newest` decrease, so the
-    /// search continues where the last search ended.
+    /// Returns the departure of the last original transmission that left before `newest` and may
+    /// become late; segments below `timed` are decided. Neither departures nor `newest` decrease,
+    /// so the search continues where the last search ended.
     fn last_before(&self, newest: (Nanos, u64), holes: &mut Holes) -> Option<Nanos> {
         holes.early = holes.early.max(holes.timed);
         while holes.early < self.tail {

@@ -14,7 +14,7 @@ pub(super) const ENTERING: &str = "entering its network namespace";
 ///
 /// # Errors
 /// If the namespace cannot be entered: `EINVAL` if the descriptor is not a network namespace,
-/// `EPERM` without `CAP_SYS_ADMIN` in it.
+/// `EPERM` without `CAP_SYS_ADMIN` in the user namespaces of the caller and of `namespace`.
 pub fn within<R: Send>(
     namespace: Option<BorrowedFd<'_>>,
     work: impl FnOnce() -> R + Send,

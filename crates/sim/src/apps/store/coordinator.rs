@@ -68,8 +68,8 @@ impl Store {
         self.found = found;
     }
 
-    /// Reduces `asked` to the replicas that a read needs: the coordinator itself first, then the
-    /// nearest ones. Returns the other replicas, the nearest one last.
+    /// Reduces `asked` to the replicas that a read needs, the nearest first (the coordinator, if it
+    /// is one). Returns the other replicas, the nearest one last.
     fn nearest(&self, node: NodeId, need: &Need, asked: &mut Vec<(NodeId, u32)>) -> Vec<NodeId> {
         let place = self.ring.place(node);
         asked.sort_by_key(|&(replica, dc)| {
@@ -150,8 +150,8 @@ impl Store {
         }
     }
 
-    /// Continues a read that has all answers of its present step: requests data from all replicas
-    /// if the answers differ, then repairs outdated replicas, then replies.
+    /// Continues a read that has all answers of its present step: requests the data if the answers
+    /// differ, then repairs outdated replicas (with `read_repair`), then replies.
     fn read_answered(&mut self, world: &mut World, node: NodeId, id: Id) {
         let Some(request) = self.slots.get(id) else { return };
         let answers = std::mem::take(&mut request.answers);

@@ -20,8 +20,8 @@ impl Operation {
 }
 
 /// Steps of a request. In `FIRST` the coordinator sends the write or read to replicas. If the
-/// answers to a read differ, it requests the data from all of them in `DATA`, and writes the newest
-/// version to outdated replicas in `REPAIR`.
+/// answers to a read differ, it requests the data from these replicas in `DATA`, and writes the
+/// newest version to outdated replicas in `REPAIR`.
 pub(super) const FIRST: u8 = 0;
 pub(super) const DATA: u8 = 1;
 pub(super) const REPAIR: u8 = 2;

@@ -53,7 +53,7 @@ impl Store {
         }
     }
 
-    /// Finishes a node's task, and begins the next one in its queue. Tasks of before a crash are
+    /// Finishes a node's task, and begins the next one in its queue. Tasks from before a crash are
     /// ignored.
     pub(super) fn served(&mut self, world: &mut World, node: NodeId, life: u32, task: Task) {
         let replica = &mut self.replicas[node as usize];

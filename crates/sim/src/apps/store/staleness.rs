@@ -90,8 +90,7 @@ impl Staleness {
         self.settle(key);
     }
 
-    /// Adds the acknowledged writes of a record that all replicas have to the sums, and removes
-    /// them.
+    /// Adds to the sums a record's acknowledged writes that all replicas have, and removes them.
     fn settle(&mut self, key: u64) {
         let Some(writes) = self.pending.get_mut(&key) else { return };
         let over = |write: &Pending| {
@@ -122,8 +121,8 @@ impl Staleness {
         }
     }
 
-    /// Returns the probability for each of [`AGES`] at the end of a run; NaN if no write reached
-    /// that age.
+    /// Returns the probability of a stale read at each of [`AGES`], at the end of a run; NaN if no
+    /// write reached that age.
     pub(super) fn probabilities(&self, now: Nanos) -> [f64; AGES.len()] {
         let mut all = self.clone();
         for write in self.pending.values().flatten() {
