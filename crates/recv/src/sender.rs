@@ -200,8 +200,8 @@ pub struct Sender {
     probe: bool,
     /// Greatest acknowledged datagram number.
     largest: u64,
-    /// Time at which the next datagram will be overdue among the unacknowledged datagrams before an
-    /// acknowledged datagram; `None` if there are no such datagrams.
+    /// Earliest time at which an unacknowledged datagram below the highest acknowledged number is
+    /// overdue; `None` without such a datagram.
     overdue: Option<Nanos>,
     /// Bytes declared lost that have not been reported to congestion control.
     unreported: Bytes,

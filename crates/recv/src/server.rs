@@ -31,8 +31,8 @@ use std::net::SocketAddr;
 const AHEAD: u64 = 4096;
 /// Maximum delay of an acknowledgement that was not requested, in nanoseconds.
 pub const DELAY: Nanos = 5 * MILLISECOND;
-/// Number of datagrams that are acknowledged immediately after a gap. The client declares a
-/// datagram lost when one that was sent three later is acknowledged.
+/// Number of datagrams after a gap that are acknowledged at once. The client declares a datagram
+/// lost when one that was sent three later is acknowledged.
 const URGENT: u8 = 3;
 /// Time in nanoseconds without progress after which a client's reservations are released, if other
 /// clients need the space.

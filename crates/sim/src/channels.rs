@@ -112,8 +112,8 @@ impl<M: Message> Channels<M> {
         }
     }
 
-    /// Moves the messages within the first `delivered` bytes of the direction to side `to` (0 for
-    /// the opener, 1 for the other host) into the inbox.
+    /// Moves into the inbox the messages to side `to` (0 for the opener, 1 for the other host) that
+    /// end within the first `delivered` bytes of their direction.
     fn deliver(&mut self, id: u32, to: u32, delivered: u64) {
         let channel = &mut self.list[id as usize];
         let from = (to ^ 1) as usize;

@@ -102,8 +102,8 @@ impl MarkCounter {
         changed || self.pending >= MOST_PENDING
     }
 
-    /// Returns the ACE field, as flags, of a segment that leaves; `bare` if the segment has no
-    /// payload.
+    /// Returns the ACE field, as flags, of a segment that leaves; `bare` states that the segment
+    /// has no payload.
     pub(crate) fn stamp(&mut self, bare: bool) -> Flags {
         self.pending = 0;
         match self.reflects.take() {

@@ -26,8 +26,8 @@ pub const FIRST_PORT: u16 = 20_000;
 /// Maximum number of segments of a connection whose round-trip time is measured at the same time.
 const TIMED: usize = 1 << 12;
 
-/// Maximum number of connections that are followed. For packets of further connections only the
-/// account of sent and received packets is kept.
+/// Maximum number of connections that are followed; those of a user's own programs count twice. For
+/// packets of further connections only the account of sent and received packets is kept.
 const CONNECTIONS: usize = 1 << 16;
 
 /// Header fields of a packet that identify its flow and are measured.

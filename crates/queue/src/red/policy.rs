@@ -1,4 +1,4 @@
-//! RED without its queue: average, decision and counters, for all disciplines that decide as RED.
+//! RED without its queue: average, decision and counters, for `red` and `choke`.
 
 use super::average::Filter;
 use super::params::{Adaptation, Averaging, Options, Params, Ramp};

@@ -196,7 +196,7 @@ impl Params {
     }
 
     /// Returns the parameters after a change, which states all values anew except the child. If the
-    /// child is a FIFO, a given limit becomes the limit of the child, in the child's unit.
+    /// child is a FIFO that the change does not name, a given limit becomes its limit, in its unit.
     pub(super) fn after(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
         let mut changed = Self { child: self.child.clone(), ..Self::new(device) };
         changed.set(given)?;

@@ -424,8 +424,8 @@ fn is_same(a: Option<u64>, b: Option<u64>) -> bool {
     a.is_none() || b.is_none() || a == b
 }
 
-/// Returns the part of one socket with `packets` drops in the drops of several sockets, `total` in
-/// all. The part of the full buffer is rounded up.
+/// Returns the part of `whole` for one socket, which has `packets` of the `total` drops of several
+/// sockets. The drops due to the full buffer are rounded up.
 fn share(whole: Split, packets: u64, total: u64) -> Split {
     let part = |some: u64| u128::from(some) * u128::from(packets);
     let total = u128::from(total.max(1));

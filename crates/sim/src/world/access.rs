@@ -94,7 +94,7 @@ impl World<'_> {
     }
 
     /// Handles the complete arrival of a flow's transfer. Returns whether the transfer is over;
-    /// otherwise its server still processes it, and the flow's timer is set to the end of that.
+    /// otherwise its server processes it until the flow's timer is due.
     pub fn serve(&mut self, id: u32) -> bool {
         let Some(mut assignment) = self.flows[id as usize].assignment else { return true };
         if assignment.is_serving() {

@@ -342,8 +342,8 @@ impl Scoreboard {
         holes
     }
 
-    /// Notes that the segment at `index` was sent again. With `remember`, RACK's queue of
-    /// retransmissions gets it.
+    /// Notes that the segment at `index` was sent again. With `remember`, it is added to RACK's
+    /// queue of retransmissions.
     pub fn on_repair(&mut self, index: u64, now: Nanos, snapshot: Snapshot, remember: bool) {
         let entry = self.entry_mut(index);
         let len = entry.len;

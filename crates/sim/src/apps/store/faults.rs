@@ -1,8 +1,8 @@
 //! Faults of the store: crashes of nodes, with or without a restart, and partitions between hosts.
 //!
 //! A crashed node sends and receives nothing, and loses its tasks; acknowledged writes are on its
-//! disk. All other hosts detect the crash after a fixed time, and then remove their connections to
-//! the node. In a partition, hosts discard each other's packets on arrival.
+//! disk. All other hosts detect a crash that lasts longer than a fixed time, and then remove their
+//! connections to the node. In a partition, hosts discard each other's packets on arrival.
 
 use crate::channels::Host;
 use sojourn_plan::Store as Params;
