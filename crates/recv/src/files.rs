@@ -6,8 +6,8 @@
 //! received bytes. A server locks its incomplete files, so that a later server can recognise and
 //! remove the incomplete files of a killed server.
 //!
-//! If a connection ends, the received part of a file of known length is kept until the server ends,
-//! so that another connection can resume the transfer.
+//! If a connection ends, the contiguous beginning of a file of known length is kept until the
+//! server ends or newer files need its place. Another connection can resume the transfer.
 //!
 //! A message has a kind (1 byte), a number (8 bytes) and content:
 //!

@@ -7,8 +7,8 @@
 //! declares it lost. The message counts as discarded once per attempt. Acknowledged data are
 //! discarded only with their connection.
 //!
-//! An acknowledgement is sent immediately on request or after reordering, otherwise after at most
-//! [`DELAY`].
+//! An acknowledgement is sent immediately on request, for repeated data or after reordering,
+//! otherwise after at most [`DELAY`].
 //!
 //! # Invariants
 //! Memory is bounded: the number of connections, the bytes of one client and of all clients, the

@@ -43,8 +43,8 @@ pub struct Report {
     pub delays: Moments,
     /// Web pages loaded.
     pub pages: u64,
-    /// Names and values of further metrics. The group's value is the mean over its flows without
-    /// NaN.
+    /// Names and values of further metrics. The group's value is the mean over the flows whose
+    /// value is not NaN.
     pub means: Vec<(&'static str, f64)>,
     /// Rows of the summary, each with the prefix of its metrics.
     pub rows: Vec<(String, Row)>,

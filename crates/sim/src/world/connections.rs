@@ -159,8 +159,8 @@ impl End {
         }
     }
 
-    /// Adds the congestion window to its course if it has changed and this end is an opener that
-    /// sends the flow's data.
+    /// Adds a change of the congestion window to its course if this end is an opener that sends the
+    /// flow's data.
     #[inline]
     pub(super) fn follow_window(&mut self, now: Nanos, slot: u32, courses: &mut [Course]) {
         let cwnd = self.tcp.cwnd();

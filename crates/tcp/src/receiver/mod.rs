@@ -565,8 +565,8 @@ impl Receiver {
         }
     }
 
-    /// Linux: acknowledges CWR at once, and the segments after a first mark or a retransmission
-    /// singly, since the sender's window may be very small.
+    /// Linux: acknowledges CWR at once, and two segments singly, beginning with a first mark or a
+    /// retransmission, since the sender's window may be very small.
     fn hasten(&mut self, segment: &Segment, ce: bool) {
         self.ack_now |= segment.flags.has(Flags::CWR);
         let capable = ce || segment.flags.any(Flags::ECT0 | Flags::ECT1);
