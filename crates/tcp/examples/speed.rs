@@ -41,8 +41,8 @@ fn drain(end: &mut Connection, now: Nanos, out: &mut VecDeque<(Nanos, Segment)>,
     }
 }
 
-/// Runs a transfer of `segments` segments. Every `loss`-th segment sent is lost (0: none); the
-/// queue holds `limit` segments.
+/// Runs a transfer and measures `segments` segments after a warm-up. Every `loss`-th segment sent
+/// is lost (0: none); the queue holds `limit` segments.
 fn run(text: &str, delay: Nanos, limit: u64, loss: u64, segments: u64) -> Run {
     let params = Arc::new(Params::parse(text).unwrap());
     let mut now = EPOCH;

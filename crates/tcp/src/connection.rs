@@ -474,8 +474,8 @@ impl Connection {
         segment
     }
 
-    /// Returns whether a SYN or SYN-ACK does not ask for ECN because earlier ones were lost: one,
-    /// or two with AccECN (RFC 9768, section 3.1.4).
+    /// Returns whether a SYN, or with AccECN a SYN-ACK, does not ask for ECN because earlier ones
+    /// were lost: one, or two with AccECN (RFC 9768, section 3.1.4).
     fn falls_back(&self) -> bool {
         let attempts = if self.params.ecn == Ecn::Accecn { 2 } else { 1 };
         self.params.ecn_fallback && self.syn_tries >= attempts

@@ -52,8 +52,8 @@ impl Steering {
     /// destination address decides.
     ///
     /// # Errors
-    /// If the two ends of a cable do not name each other, if more or fewer than two devices have
-    /// neither address nor peer, or if two devices have the same address.
+    /// If the two ends of a cable do not name each other, if no device has an address or peer and
+    /// there are not exactly two, or if two devices have the same address.
     pub fn new(routes: &mut Routes, attachments: &[Attachment]) -> Result<Self, PlanError> {
         let fail = |message: String| PlanError::new(at!["devices"], message);
         let mut way = |from: &Attachment, to: usize| {

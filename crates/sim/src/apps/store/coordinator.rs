@@ -252,8 +252,8 @@ impl Store {
         }
     }
 
-    /// Closes a request at its coordinator when no further answer is awaited. With hints, a write
-    /// stays open until all replicas have answered or its timeout expires.
+    /// Closes a request at its coordinator when no further answer is awaited. With hints, an
+    /// acknowledged write stays open until all replicas have answered or its timeout expires.
     fn close(&mut self, id: Id) {
         let hints = self.params.patience.hints;
         let Some(request) = self.slots.get(id) else { return };
