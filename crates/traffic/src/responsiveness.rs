@@ -290,8 +290,8 @@ impl Test {
         confidence == Confidence::High
     }
 
-    /// Returns the time between two probes in nanoseconds, for which the probes use the permitted
-    /// share of the capacity; `None` before a measurement of the capacity.
+    /// Returns the time between two probes in nanoseconds, by `probes` and the permitted share of
+    /// the capacity; `None` if the capacity is not yet measured or too small.
     pub fn gap(&self) -> Option<Nanos> {
         let loaded = (0..2).filter(|&way| self.loads(way));
         let capacity = loaded.map(|way| self.capacity[way]).fold(f64::INFINITY, f64::min);

@@ -418,8 +418,8 @@ fn ipv6(frame: &[u8], at: usize) -> Option<Ip> {
     Some(ip)
 }
 
-/// Parses IPv6 extension headers until the transport header, a header that is cut short, or
-/// [`FURTHEST`] (RFC 8200, section 4).
+/// Parses IPv6 extension headers until the transport header, a later fragment, a header that is cut
+/// short, or [`FURTHEST`] (RFC 8200, section 4).
 fn extensions(frame: &[u8], ip: &mut Ip) {
     const HOP_BY_HOP: u8 = 0;
     const ROUTING: u8 = 43;
