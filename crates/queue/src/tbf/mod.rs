@@ -12,8 +12,8 @@
 //! CHOKe, SFB and SKBPRIO show the packet in the queue. Other children dequeue it, with all effects
 //! of a departure, and it waits outside the child.
 //!
-//! Invariants: the bytes sent in any period are at most the rate times the period plus one `burst`;
-//! packets leave in the child's order; a change of parameters drops no packets itself.
+//! Invariants: until parameters change, the bytes sent in a period are at most the rate times the
+//! period plus one `burst`; packets leave in the child's order; a change drops no packets itself.
 
 mod params;
 

@@ -84,7 +84,7 @@ impl HostQueue {
 
     /// Hands a segment to the queue at `now`; if the queue paces, the segment departs at `next` at
     /// the earliest. Returns its departure. A segment that continues a super-packet departs with
-    /// that.
+    /// it.
     pub(crate) fn on_sent(
         &mut self,
         now: Nanos,
