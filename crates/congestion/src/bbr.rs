@@ -482,8 +482,8 @@ impl Bbr {
         let sample = path::rate(rate);
         let limited = rate.app_limited || rate.prior_delivered < self.ignore_before;
         if limited && sample < self.bandwidth {
-            // Ignore the sample: it reflects the application's rate, or a small number of segments
-            // in flight.
+            // Ignore the sample: it reflects the application's rate, or the few segments in flight
+            // in ProbeRTT.
         } else if self.is_linux() {
             self.bandwidth = self.greatest.add(BW_ROUNDS as u64, self.round, sample);
         } else {

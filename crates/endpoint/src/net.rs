@@ -83,7 +83,7 @@ impl World {
     #[inline]
     pub fn log(&mut self, flow: u32, kind: Kind, number: u64, length: u32, at: Nanos) {
         // An error is not lost: the log keeps the records that it could not write, and `flush`
-        // fails when it tries to write them again.
+        // tries to write them again.
         let _ = self.log.add(&Event { flow, kind, length, number, at });
     }
 

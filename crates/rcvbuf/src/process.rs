@@ -88,7 +88,7 @@ impl Process {
     /// `EACCES` if this process may not inspect the other one, `ESRCH` if the other one has ended.
     pub fn sockets(&self) -> io::Result<Vec<Open>> {
         let found = match self.links() {
-            // Only the owner may list `fd`. With `CAP_SYS_PTRACE` alone, `fdinfo` is still
+            // With `CAP_SYS_PTRACE` alone, another user's `fd` cannot be listed, but `fdinfo` is
             // readable.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => self.infos(),
             other => other,

@@ -119,7 +119,7 @@ impl Stretch {
     fn hear(&mut self, seq: u64, in_time: bool) {
         if seq < self.next {
             // A packet that arrives out of order was counted as lost, but the jitter buffer plays
-            // it at its position. The limit excludes packets from before the end of the warm-up.
+            // it at its position. A packet of the warm-up must not raise `heard` above `expected`.
             self.heard = (self.heard + u64::from(in_time)).min(self.expected);
             return;
         }

@@ -76,7 +76,7 @@ impl Wire {
         if change.queue.is_some() || change.params.is_some() {
             self.net.set(self.now, id as u32, &params).map_err(|e| e.to_string())?;
         } else {
-            // RED and SFB drop their packets even if a change names their parameters anew.
+            // RED and SFB drop their packets at any change of parameters, even to the same ones.
             self.net.set_wire(self.now, id as u32, &params);
         }
         self.take_arrivals();

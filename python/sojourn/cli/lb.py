@@ -69,7 +69,7 @@ class Balanced:
         from sojourn.own.text import alone
 
         servers = [_server(text, as_json) for text in self.server]
-        if remove:  # the rules depend on neither policy nor queues, which may be gone
+        if remove:  # the rules need neither policy nor queues, and both may be gone
             return {"address": self.address, "policy": "round-robin", "servers": servers}
         if self.backlog:
             from sojourn.lb.backlog import sources_of

@@ -210,7 +210,7 @@ def explain(
     found = [
         (kind, item) for kind, items in known.items() for item in items if item["name"] == name
     ]
-    if not found:  # a metric of a link or group, named as a column: `calls.mos`
+    if not found:  # a metric after a name and a dot, as in a column: `calls.mos`
         metric = name.rpartition(".")[2]
         found = [
             ("metric", item) for item in known["metric"] if "." in name and item["name"] == metric

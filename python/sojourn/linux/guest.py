@@ -237,7 +237,7 @@ class Guest:
         spent = {pid: s - before.get(pid, 0.0) for pid, s in watched.spent().items()}
         if spent:
             # A program of the user has its name in its environment. Other processes are in the
-            # order of `running`.
+            # order of `names`.
             which = max(spent, key=lambda pid: spent[pid])
             if name := _own_name(which):
                 return name

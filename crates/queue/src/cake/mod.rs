@@ -318,7 +318,7 @@ impl<P: Packet> Discipline<P> for Cake<P> {
                 Some(victim) if victim == (tin, queue) => given = Return::Congestion,
                 Some(_) => {}
                 None if was_live => {}
-                // The heap was just put in order, so all queues are empty.
+                // The heap was just put in order, and its top is empty: all queues are empty.
                 None => break,
             }
         }

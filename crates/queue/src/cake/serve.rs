@@ -153,8 +153,8 @@ impl<P: Packet> Cake<P> {
             let length = queued.note;
             let Tin { flows, numbers, bulk, .. } = &mut self.tins[tin];
             let flow = &mut flows[queue];
-            // In `ingress` mode, in which drops use capacity, COBALT's target grows with the number
-            // of bulk queues. Otherwise drops could use all capacity.
+            // In `ingress` mode, in which drops use capacity, COBALT's target is at least the time
+            // of two MTUs for each bulk queue. Otherwise drops could use all capacity.
             let flows = if self.params.ingress { u32::from(*bulk) } else { 0 };
             let Queued { at, packet, .. } = &mut queued;
             let drop = flow.cobalt.should_drop(&numbers.constants, now, *at, packet, flows, draws);

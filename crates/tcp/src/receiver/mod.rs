@@ -293,7 +293,7 @@ impl Receiver {
             self.ack_now |= self.marks().on_segment(segment.flags, segment.len, ce);
         }
         if segment.span() == 0 {
-            // A window probe has the last sequence number received.
+            // A window probe has the sequence number before the next expected one.
             self.ack_now |= start + 1 == self.nxt;
             return;
         }
@@ -557,7 +557,7 @@ impl Receiver {
                         self.unacked = 0;
                         self.ack_at = NEVER;
                     }
-                    // Linux reports the change at once, too (`dctcp_ece_ack_update`).
+                    // Linux also reports the new state at once (`dctcp_ece_ack_update`).
                     self.ack_now |= self.params.ack_rule == AckRule::Linux;
                     self.echo = ce;
                 }

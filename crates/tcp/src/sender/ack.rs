@@ -218,8 +218,8 @@ impl Sender {
     /// no sample from a retransmitted segment, unless timestamps identify it (RFC 7323, section 4).
     fn on_round_trip(&mut self, now: Nanos, news: &News, tally: &Tally) -> Nanos {
         let (sample, newest) = if tally.first_sent > 0 && !tally.repeated {
-            // `fq` with a short `horizon` or an `offload_horizon` sends packets before their
-            // departure times.
+            // The departure times may be in the future: `fq` with a short `horizon` or an
+            // `offload_horizon` sends packets early.
             (now.saturating_sub(tally.first_sent), now.saturating_sub(tally.last_sent))
         } else if tally.sack_sent > 0 && !tally.repeated {
             (now.saturating_sub(tally.sack_sent), now.saturating_sub(tally.sack_sent))

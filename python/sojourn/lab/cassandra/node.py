@@ -144,9 +144,9 @@ def command(java: str, class_path: str, home: Path, settings: Settings) -> list[
         # The tokens are configured, so a node need not wait for gossip.
         "cassandra.skip_wait_for_gossip_to_settle": "0",
         "cassandra.ring_delay_ms": "5000",
-        # Otherwise Cassandra measures this size at the start, which takes seconds.
+        # Otherwise Cassandra measures the overhead of a row at the start, which takes seconds.
         "cassandra.memtable.row_overhead_size": "180",
-        # The check of acknowledged writes reads each replica separately.
+        # The check of acknowledged writes uses these queries to read each replica separately.
         "cassandra.enable_nodelocal_queries": "true",
         "java.io.tmpdir": str(home),
         "jdk.attach.allowAttachSelf": "true",

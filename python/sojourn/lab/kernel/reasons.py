@@ -154,7 +154,7 @@ def split(counters: Counters) -> dict[str, int]:
     if not counters.leaves:
         return _split(counters)
     parts = [_split(leaf) for leaf in counters.leaves.values()]
-    # Only the default FIFOs of classes, which are not listed, can have the remaining drops.
+    # The rest are drops of classes' default FIFOs, which are not listed, or without a class.
     rest = counters.drops - sum(leaf.drops for leaf in counters.leaves.values())
     parts.append({f"drops_{reason}": 0 for reason in REASONS} | {"drops_overflow": rest})
     known = [name for name in parts[-1] if all(name in part for part in parts)]

@@ -325,8 +325,8 @@ def quirk_names() -> tuple[str, ...]:
     return tuple(meaning["name"] for meaning in word["of"])
 
 
-#: Simulated time in which the clock of the published code's host advances by 10 ms: alternatives to
-#: the 10 ms of the main reading.
+#: Simulated time while the wall clock of the published simulations' computer advances by 10 ms:
+#: alternatives to the 10 ms of the main reading.
 WALL_PERIODS = ("1ms", "100ms", SLOW_CLOCK)
 
 

@@ -81,8 +81,8 @@ START = 45.0
 
 #: Loss and delay in ms of the runs that distinguish phi from order statistics.
 WHERE = ("high", 50)
-#: Changes of the scenario at `WHERE`; each is compared with `as it was`: RF 2 to 5, QUORUM, one
-#: write at a time.
+#: Changes of the scenario at `WHERE`. Each is compared with `as it was`, which has RF 2 to 5,
+#: QUORUM and one write at a time.
 VARIANTS: dict[str, dict[str, Any]] = {
     "as it was": {},
     "min_rto 20ms": {"tcp": "cubic min_rto 20ms"},

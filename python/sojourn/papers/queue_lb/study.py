@@ -89,8 +89,8 @@ FULL = Size(
     reading_networks=tuple(network.name for network in NETWORKS), reading_seconds=20,
     reading_seeds=8, reading_rounds=2, sweep=120, sweep_seeds=10,
 )  # fmt: skip
-#: The quick size takes at most three minutes on two idle cores. Starts are at least 1.03 s apart,
-#: which is more than QTM's period of 1 s.
+#: The quick size takes at most three minutes on two idle cores. In the main reading, starts
+#: are at least 1.03 s apart, which is more than QTM's period of 1 s.
 QUICK = Size(
     seconds=18, seeds=5, rounds=1, policies=tuple(PAPER), readings=tuple(READINGS),
     reading_networks=("unequal",), reading_seconds=18, reading_seeds=4,
