@@ -108,7 +108,7 @@ impl Sender {
 
     fn open(&mut self, world: &mut World, token: u64) -> io::Result<()> {
         let socket = net::connect(&self.ends, &self.tcp)?;
-        // Events are edge-triggered: an event is needed only when a full socket becomes writable.
+        // Events are edge-triggered: there is no event while the socket stays writable.
         world.watch(&socket, token, EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET)?;
         self.state = State::Open(socket);
         Ok(())

@@ -190,7 +190,7 @@ class Health:
         state.listens = yes
         if yes:
             state.served, state.knocked = True, 0
-        # If no reachable server answers, the port is not a port of the service.
+        # If all reachable servers refuse the port, it is not a port of the service.
         asked = [s for n, s in enumerate(self.states) if s.link and self._mac(n) is not None]
         if all(s.listens is False for s in asked):
             self._learn(0)

@@ -172,8 +172,8 @@ impl Stream {
             return None;
         }
         if len < mss && must_fill {
-            // RFC 9293, 3.8.6.2.1, (3): if the window limits a segment to less than half of the
-            // largest window, the segment waits.
+            // RFC 9293, 3.8.6.2.1, (3): a segment that the window limits to less than half of the
+            // largest window waits, unless it continues a super-packet to the window's edge.
             let fills = joins && self.memory.is_some() && !self.nagle;
             let is_edge = fills && len == space.usable();
             if len < waiting && !is_edge && len < u64::from(space.max_window) / 2 {

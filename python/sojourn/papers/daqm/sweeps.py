@@ -261,7 +261,7 @@ def payloads(t: Terms) -> tuple[Claim, ...]:
     small: Cell = {"flow": "http", "payload": _SMALL}
     http: Cell = {"flow": "http", "payload": _LARGE}
     ftp: Cell = {"flow": "ftp", "payload": _LARGE}
-    # Only in the reading *as published*: on the switch the ports' rates grow with the packets.
+    # Only in the reading *as published*: on the switch the ports' rates grow with packet sizes.
     if t.figures:
         s.add(
             "size-falls", "Queue, sojourn time, loss and delay are lower with packets of 1400 B "
