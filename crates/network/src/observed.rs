@@ -144,7 +144,7 @@ impl Observed {
     /// packets in the queue at `end`.
     fn row(mut self, end: Nanos, queued: u32) -> (Row, LinkProbe, Series) {
         self.series.sample(end, self.rate.is_some(), self.probe.last_sojourn);
-        // Packets that have not left by the end count as dropped, except the latest `queued` ones.
+        // Packets since the warm-up that have not left are drops, except the latest `queued` ones.
         let mut rest: Vec<Sighting> = self.waiting.into_values().flatten().collect();
         rest.sort_by_key(|sighting| sighting.at);
         rest.truncate(rest.len().saturating_sub(queued as usize));

@@ -14,7 +14,7 @@ fn transport(words: &Words) -> Arc<TransportConfig> {
         config.receive_window(VarInt::from_u32(window));
         config.send_window(u64::from(window));
     }
-    // Path MTU discovery is off, so that datagrams are as large as in the other programs.
+    // Path MTU discovery is off, so that datagrams are as large as those of this project.
     config.mtu_discovery_config(None);
     config.initial_mtu(1452);
     Arc::new(config)
