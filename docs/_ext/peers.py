@@ -24,7 +24,7 @@ def speed(packets_per_cpu_s: float) -> str:
 
 
 def figures(name: str, column: dict[str, Any] | None) -> str:
-    """Returns a program's speed, and the ratio of Sojourn's to it in the same run."""
+    """Returns a program's speed and, unless it is Sojourn, the ratio of Sojourn's speed to it."""
     if column is None:
         return "–"
     text = speed(column["packets_per_cpu_s"])

@@ -28,7 +28,7 @@ PAGE = DOCS / "studies" / "coexistence.md"
 BEGIN, END = "% tables: begin\n", "% tables: end\n"
 WIDTHS = (2000, 1700, 1400)
 SHADES = 96
-"""Colours of a picture's palette: bars have more of them than the colours of other figures."""
+"""Number of colours in a picture's palette; bars need more than other figures."""
 
 
 def picture(matrix: Coexistence, theme: str) -> None:
@@ -50,7 +50,7 @@ def picture(matrix: Coexistence, theme: str) -> None:
 
 
 def table(matrix: Coexistence, title: str, told: Callable[[Encounter], str]) -> str:
-    """A row a rival and a column a queue; cells have the range over the round-trip times."""
+    """A row for each rival, a column for each queue; cells have the range over round-trip times."""
     mine = matrix.incumbents[0]
     lines = [f"| {title} | {' | '.join(matrix.queues)} |", "|---" * (len(matrix.queues) + 1) + "|"]
     for rival in matrix.rivals(mine):
@@ -63,7 +63,7 @@ def table(matrix: Coexistence, title: str, told: Callable[[Encounter], str]) -> 
 
 
 def told_of(met: list[Encounter], told: Callable[[Encounter], str]) -> str:
-    """The values at all round-trip times, or their first and last if they are numbers."""
+    """The smallest and the largest value over the round-trip times; one value if they are equal."""
     values = [told(e) for e in met]
     numbers = sorted((float(v), v) for v in values)
     low, high = numbers[0][1], numbers[-1][1]

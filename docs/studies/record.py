@@ -143,7 +143,7 @@ def planned(asked: argparse.Namespace) -> None:
 
 
 def measured(folder: Path, size: str, took: dict[str, Any], run: Callable[[Any], Any]) -> Any:
-    """Returns the results of a study, with CPU time if this command made all runs."""
+    """Returns the results of a study; adds the CPU time to `took` if it is known for all runs."""
     from sojourn.cli.bars import stages
     from sojourn.papers import records
 

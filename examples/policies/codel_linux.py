@@ -32,7 +32,7 @@ class Codel:
         return sojourn.ACCEPT
 
     def take(self, now, queue):
-        """Returns the next packet, and whether CoDel drops it (`codel_should_drop` in Linux)."""
+        """Returns the next packet, and whether CoDel marks or drops it (`codel_should_drop`)."""
         packet = queue.pop()
         if packet is None:
             self.first_above_time = 0

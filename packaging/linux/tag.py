@@ -13,7 +13,7 @@ class Tag(BuildHookInterface):  # type: ignore[type-arg]
     """Build hook that sets the tag."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Set the tag; hatchling calls this before it writes the wheel."""
+        """Sets the tag; hatchling calls this before it writes the wheel."""
         del version
         build_data["pure_python"] = False
         build_data["tag"] = TAG

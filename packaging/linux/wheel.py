@@ -43,7 +43,7 @@ interchange, for no more than the cost of physically performing the distribution
 
 
 def stage(kernel: kernels.Kernel, folder: Path) -> None:
-    """Write the project of a kernel's wheel into an empty folder."""
+    """Writes the project of a kernel's wheel into an empty folder."""
     description = json.loads((kernel.folder / kernels.DESCRIPTION).read_text("utf-8"))
     if any("addresses" not in source for source in description.get("sources", [{}])):
         raise LabError(
@@ -66,7 +66,7 @@ def stage(kernel: kernels.Kernel, folder: Path) -> None:
 
 
 def offer(name: str, description: dict[str, Any]) -> str:
-    """Return the text of the file SOURCES: the addresses of the sources, and the offer."""
+    """Returns the text of the file SOURCES: the addresses of the sources, and the offer."""
     lines = []
     for source in description["sources"]:
         lines.append(f"- {source['file']}, SHA-256 {source['sha256']}")
@@ -80,7 +80,7 @@ def offer(name: str, description: dict[str, Any]) -> str:
 
 
 def pack(kernel: kernels.Kernel, out: Path) -> Path:
-    """Build the wheel of a kernel in the folder `out`; return its path."""
+    """Builds the wheel of a kernel in the folder `out`; returns its path."""
     with tempfile.TemporaryDirectory(prefix="sojourn-") as made:
         project, packed = Path(made) / "project", Path(made) / "packed"
         project.mkdir()
@@ -103,7 +103,7 @@ def pack(kernel: kernels.Kernel, out: Path) -> Path:
 
 
 def main() -> None:
-    """Pack the kernel of the command line, by default the one that runs use."""
+    """Packs the kernel of the command line, by default the one that runs use."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "kernel",

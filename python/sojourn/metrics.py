@@ -37,7 +37,7 @@ class Interest:
     """Origin of the value, for display."""
 
     def at(self, value: float) -> float:
-        """Returns the smallest difference of interest from a reference value, in its unit."""
+        """Returns the smallest difference of interest from a value, in the unit of the value."""
         return max(self.share * abs(value), self.absolute)
 
 
@@ -112,7 +112,7 @@ def registry() -> Mapping[str, Metric]:
 
 
 def base(column: str) -> str:
-    """Returns the name of a column's metric: the part after the last point."""
+    """Returns the name of a column's metric: the part after the last dot."""
     return column.rpartition(".")[2]
 
 

@@ -196,7 +196,7 @@ class Switch:
     priority: Annotated[
         int,
         typer.Option(
-            "--priority", min=1, max=65000, help="Priority of the balancer's lowest rule."
+            "--priority", min=1, max=65000, help="Base priority; the rules are 10 to 40 above it."
         ),
     ] = 30_000
     most_flows: Annotated[

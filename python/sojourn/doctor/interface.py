@@ -48,7 +48,7 @@ LOOPBACK = {"loopback": "loopback"}
 class Facts:
     """Properties of an interface.
 
-    A property that could not be read is `None`; `unread` has the reason.
+    A property that could not be read has its default; `unread` has the reason.
     """
 
     name: str

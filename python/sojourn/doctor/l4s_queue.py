@@ -23,7 +23,7 @@ FIFOS = ("pfifo_fast", "pfifo", "bfifo", "noqueue", "pfifo_head_drop")
 THRESHOLDS = ("fq_codel", "fq", "codel")
 """Disciplines with the parameter `ce_threshold`, which marks at a fixed delay."""
 SHAPERS = ("htb", "hfsc", "netem")
-"""Disciplines that contain others and do not drop or mark packets themselves."""
+"""Disciplines that contain others and have no AQM."""
 VIRTUAL = (
     "loopback",
     "veth",

@@ -63,7 +63,7 @@ class WireEngine:
         """Violations of each invalid run so far."""
 
     def fingerprint(self) -> str:
-        """Returns a hash of everything that determines results: versions, engine and kernel."""
+        """Returns a hash of what determines results, such as versions, engine and kernel."""
         parts = (
             _core.fingerprint(), self.name, platform.release(), platform.version(), CASSANDRA,
             *([] if self.datapath == "auto" else [self.datapath]),

@@ -68,7 +68,7 @@ def filled(
 ) -> list[Column]:
     """Returns a table with replaced values: row n has the values that `rows[n]` has, by metric.
 
-    Columns of a metric are named `prefix` and the name of the metric.
+    The name of a metric's column is `prefix` and the metric's name.
     """
     out = []
     for name, unit, given, data in table:
@@ -208,7 +208,7 @@ def _of_all(flows: Sequence[Figures], groups: Sequence[Mapping[str, Any]]) -> Fi
 
 
 def _smoothed(plan: Mapping[str, Any], results: Sequence[FlowResult]) -> Figures:
-    """Returns the mean and quantiles of flows' smoothed round-trip times, weighted by time."""
+    """Returns the mean and quantiles of bulk transfers' smoothed round-trip times, by time."""
     times = sorted(
         (s.rtt / 1e9, min(s.end, plan["duration"]) - max(s.start, plan["warmup"]))
         for result in results

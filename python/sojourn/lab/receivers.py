@@ -57,7 +57,7 @@ class Wanted:
     share: float = 0.4
     """Share of the handler's working time in which it uses a processor; otherwise it sleeps."""
     cpu: float = 1.0
-    """Share of this processor time that the quota grants in each period."""
+    """Share of the handler's processor time that the quota grants in each period."""
     sample: float = 0.1
     """Interval between samples, in seconds."""
 

@@ -207,7 +207,7 @@ class Switch(Part):
         return {"health": "arp", "health_seconds": every, "misses": probes["misses"]}
 
     def begin(self, execution: Execution, tell: IO[bytes]) -> None:
-        """Starts the wire, the controller and the run; waits until all servers are up."""
+        """Sends the start time to the wire and the controller; waits until all servers are up."""
         start = execution.begin(time.monotonic_ns() + LEAD)
         tell.write(b"%d\n" % start)
         self._begin.write(b"%d\n" % start)

@@ -180,7 +180,7 @@ class Result:
 
     @property
     def verdict(self) -> Verdict | Literal["not valid"]:
-        """Verdict on the scenario: the worst verdict of its metrics."""
+        """Verdict on the scenario: `not valid` after violations, else the worst of all verdicts."""
         if self.violations:
             return "not valid"
         if not all(self.agreements):

@@ -90,7 +90,7 @@ class Connection:
     """Rate (packets per second) and burst (packets) of the switch's meters, by meter number."""
     found: list[Found] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
-    """Rules of other applications in the same table whose priority is not below the balancer's."""
+    """Rules of other applications in the same table with at least the service's `priority`."""
     ready: bool = False
     unconfirmed: OrderedDict[int, Flow] = field(default_factory=OrderedDict)
     """Flows with unconfirmed rules, by message number of the barrier request after these rules."""
@@ -587,7 +587,7 @@ class LoadBalancer(OSKenApp):
             self._ended(flow)
 
     def _ended(self, flow: Flow) -> None:
-        """Ends a flow whose rules are removed; the table remembers its server."""
+        """Ends a flow whose rules are removed; forgets a flow without a second packet."""
         self.flows.rules(flow, forward=False, reverse=False)
         number = self._server(flow)
         if flow.counted and number is not None:

@@ -22,7 +22,7 @@ from sojourn.lb.service import Service
 COOKIE_MASK = 0xFFFF_FFFF_0000_0000
 WHOLE = 0xFFFF_FFFF_FFFF_FFFF
 OURS_ABOVE = 40
-"""Difference between the highest and the lowest priority of the rules."""
+"""Difference between the highest priority of a rule and the service's `priority`."""
 
 
 class Kind(IntEnum):

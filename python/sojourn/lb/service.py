@@ -123,7 +123,7 @@ class Service(_Model):
     """
     table: Annotated[int, Field(ge=0, le=254)] = 0
     priority: Annotated[int, Field(ge=1, le=65_000)] = 30_000
-    """Priority of the lowest rule; the highest rule is 40 above it."""
+    """Base of the priorities of the rules, which are 10 to 40 above it."""
     number: Annotated[int, Field(ge=0, le=65_535)] | None = None
     """Number in the cookie that distinguishes the rules of balancers; None derives it from the
     virtual address.

@@ -223,7 +223,7 @@ class Guest:
             return 0
 
     def _spinning(self, watched: _Watched) -> str:
-        """Returns the name of the guest's process that uses the processor; if unknown, of all.
+        """Returns the name of the guest's process that uses the processor; if unknown, all names.
 
         For each process of the guest, the kernel has a process on this machine, created at the same
         time.

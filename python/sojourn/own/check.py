@@ -26,7 +26,7 @@ Note = Callable[[str], None]
 """Callback with a line of text for each step and its result."""
 
 START = 1_000_000_000
-"""Time at the begin of a schedule, in nanoseconds."""
+"""Time at the beginning of a schedule, in nanoseconds."""
 
 
 class Broken(Exception):

@@ -36,7 +36,7 @@ class ControlTrial:
         self.sources = own.sources_json
 
     def schedule(self, draws: random.Random) -> Schedule:
-        """Returns a random schedule; losses, marks and other limits than the window vary."""
+        """Returns a random schedule; losses, marks and whether cwnd limits the sender vary."""
         rtt, calm = draws.choice(ROUND_TRIPS), draws.choice((0.8, 0.95, 1.0))
         marks, limited = draws.choice((0.0, 0.3)), draws.choice((0.5, 1.0))
         steps: Schedule = []

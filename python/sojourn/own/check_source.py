@@ -34,7 +34,7 @@ class SourceTrial:
         return [("begin", 0, 1), ("begin", 0, step[2])] if step[0] == "begin" else []
 
     def play(self, note: Note) -> _Play:
-        """Returns an execution with a flow that starts at time 0."""
+        """Returns an execution with a flow that starts at `START`."""
         return _Play(self, note)
 
 

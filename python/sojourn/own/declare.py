@@ -280,7 +280,7 @@ def _word(name: str, default: Default) -> Word:
 
 
 def _kind(text: str) -> str:
-    """Returns the kind of a parameter from the unit of its default; `name` without a unit."""
+    """Returns the kind of a parameter from the text of its default, such as `time` for `5ms`."""
     if text.endswith("%"):
         return "probability"
     if text.isdigit():

@@ -137,7 +137,7 @@ def rows(today: date | None = None) -> list[dict[str, str]]:
 
 
 def footnotes() -> list[str]:
-    """Returns notes on the table of `rows`, such as which studies another engine has made."""
+    """Returns notes on the table of `rows`, such as the studies made by another engine version."""
     notes = ["Linux: in virtual time. time: CPU time of the simulated runs."]
     fingerprint = _core.fingerprint()
     other = [one["study"] for one in listed() if one["engine"] not in (None, fingerprint)]

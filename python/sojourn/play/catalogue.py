@@ -334,7 +334,7 @@ def _with_delay(netem: str | None) -> str:
 def _count_keys(scenario: Scenario, plan: Mapping[str, Any]) -> list[list[str]]:
     """Returns the keys of each group's number of flows.
 
-    A group is selected by name if the scenario has this name, otherwise by number.
+    A group is selected by a name without a dot that the scenario has, otherwise by number.
     """
     known = [flow.name or flow.app.split()[0] for flow in scenario.model.flows]
     names = [group["name"] for group in plan["groups"]]

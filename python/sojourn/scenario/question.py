@@ -25,7 +25,7 @@ from sojourn.scenario.models import Question
 from sojourn.scenario.source import Source
 
 BY = "sojourn_p95"
-"""Default metric of a scenario without an interactive group."""
+"""Default metric of a scenario without a store or an interactive group at the bottleneck."""
 SUBJECT_TO = "goodput >= 95% of best"
 
 

@@ -251,7 +251,7 @@ class Scenario:
 
     @property
     def queue_keys(self) -> tuple[str, ...]:
-        """Dotted keys that set the bottleneck's queue, one for each link."""
+        """Dotted keys that set the bottleneck's queue; several links can have the same one."""
         return tuple(dict.fromkeys(source.dotted(link.queue_at) for link in self._subjects))
 
     @property
@@ -271,7 +271,7 @@ class Scenario:
 
     @property
     def asked_queues(self) -> list[str]:
-        """Queues in the question. If the scenario's own queue has classes, it comes first."""
+        """Queues in the question; the scenario's queue comes first if it has classes."""
         named = list(self.question.queues)
         if not named or not self.has_classes:
             return named

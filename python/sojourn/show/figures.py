@@ -109,7 +109,7 @@ def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLU
 
 
 def _half_text(half: float, places: int) -> str:
-    """Returns half of an interval's width as text; a value that rounds to zero is shown as `<`."""
+    """Returns half of an interval's width as text, such as `<0.1` if it would round to zero."""
     least = 10.0**-places
     return f"<{least:.{places}f}" if 0 < half < least / 2 else quantities.number(half, places)
 

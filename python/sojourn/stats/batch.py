@@ -21,7 +21,7 @@ class BatchMeans:
     batches: Floats
     """Means of the batches."""
     lag1: float
-    """Correlation between the means of consecutive batches; far above 0, batches are too short."""
+    """Correlation of the means of consecutive batches; far above 0 if batches are too short."""
 
     @property
     def trustworthy(self) -> bool:

@@ -40,7 +40,7 @@ class Unlike(Exception):
 
 @dataclass(frozen=True)
 class Calibration:
-    """Result of comparing the queues' differences to the best queue with the simulator's errors."""
+    """The queues' differences from the best queue, compared with the simulator's errors."""
 
     within: dict[str, float]
     """Largest error in similar cells by queue, for queues whose difference is at most this error.

@@ -128,7 +128,7 @@ class Comparison:
         """Levels of the factors by choice, in the given order."""
         self.alpha = alpha
         self.rule = rule
-        """Precision that ended the runs; `None` if the number of seeds was fixed.
+        """Rule by which the runs ended; `None` if the number of seeds was fixed.
 
         Intervals allow for the repeated looks at the results.
         """
@@ -214,7 +214,7 @@ class Comparison:
 
     @cached_property
     def stopping(self) -> Stopping | None:
-        """Returns at which precision the runs ended; `None` if the number of seeds was fixed."""
+        """Returns the looks and the last precisions; `None` if the number of seeds was fixed."""
         return None if self.rule is None else stopping(self.table, self.rule, paired=True)
 
     @cached_property

@@ -34,7 +34,7 @@ class Scale:
 
 
 def scale(unit: str, values: Iterable[float], metric: str = "") -> Scale:
-    """Returns the unit in which the largest value has one to three digits before the point.
+    """Returns the unit in which the largest value has one to three digits before the decimal point.
 
     If most values are much smaller than the largest, the result is the next smaller unit, in which
     the largest value has four digits. `metric` decides whether shares are shown in per cent.
@@ -60,7 +60,7 @@ def scale(unit: str, values: Iterable[float], metric: str = "") -> Scale:
 
 
 def decimals(values: Iterable[float], half_widths: Iterable[float] = (), most: int = 6) -> int:
-    """Returns the number of digits to show after the point, from 0 to `most`.
+    """Returns the number of decimal places to show, from 0 to `most`.
 
     The median of the half widths of the values' intervals is shown with two digits. Without half
     widths, the largest value is shown with three digits.
@@ -82,7 +82,7 @@ def decimals(values: Iterable[float], half_widths: Iterable[float] = (), most: i
 
 
 def decimals_of_each(values: Sequence[float], half_widths: Sequence[float]) -> list[int]:
-    """Returns the number of digits to show after the point, for each value.
+    """Returns the number of decimal places to show for each value.
 
     The number is the result of `decimals` for all values together. Small values have more digits if
     they would have fewer than two significant digits.
@@ -95,7 +95,7 @@ def decimals_of_each(values: Sequence[float], half_widths: Sequence[float]) -> l
 
 
 def number(value: float, places: int) -> str:
-    """Returns a number as text with `places` digits after the point.
+    """Returns a number as text with `places` decimal places.
 
     NaN is `NOTHING`, and infinity is `∞`.
     """

@@ -20,7 +20,7 @@ from sojourn.tc.shell.syntax import ShellSyntaxError, parse
 from sojourn.tc.shell.values import TooMuch
 
 FAULTS = 100
-"""Largest number of lines that are reported as no shell commands."""
+"""Largest number of lines that are reported as not shell commands."""
 _PROMPT = re.compile(r"^\s*(?:\S*[#$%>]|\+)\s+(?=(?:sudo\s+)?(?:\S*/)?tc\s|\$\w+\s|\w+=)")
 _PROMPT_BEFORE_TC = re.compile(r"^\s*[#$%>]\s*(?=(?:sudo\s+)?(?:\S*/)?tc\s)")
 _COMMAND = re.compile(

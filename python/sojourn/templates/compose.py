@@ -34,7 +34,7 @@ class Activity:
     what: str
     flows: tuple[Flows, ...]
     felt: str = ""
-    """Metric of the first flows that users notice; empty for background activities."""
+    """Metric that users notice, of the first flows; empty for background activities."""
     smallest: str = ""
     """Line of the scenario with the smallest difference of interest; empty: the metric's default.
     """

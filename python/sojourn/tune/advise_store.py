@@ -150,7 +150,7 @@ class Advice:
 def candidates(nodes: int, asked: Asked) -> list[Candidate]:
     """Returns the candidates that meet all requirements except the simulated `stale`.
 
-    If reads and writes of a candidate overlap, it has the lowest read level for which they do.
+    A candidate whose reads see all acknowledged writes has the lowest such read level.
     """
     found: dict[tuple[int, int], Candidate] = {}
     kept = []

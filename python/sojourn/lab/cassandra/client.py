@@ -95,7 +95,7 @@ def _paced(items: Sequence[T], rate: float | None) -> Iterator[Sequence[T]]:
 
 
 class Client:
-    """A session with a store; the public methods execute orders of the same name.
+    """A session with a store; each order is executed by the method with its name.
 
     `given` has the settings of the session. Outcomes of requests are written to `log`.
     """
@@ -320,7 +320,7 @@ class Client:
         return {"keys": len(keys), **counts, "some": {n: k[:most] for n, k in named.items() if k}}
 
     def _held(self, keys: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """Returns the number of replicas that have a key, and of all its replicas, by key.
+        """Returns for each key the number of replicas that have it, and of all its replicas.
 
         The result omits a key if one of its replicas did not answer.
         """
@@ -371,7 +371,7 @@ class Client:
         return (key + (1 << 63)) % (1 << 64) - (1 << 63)
 
     def ask(self, request: Request) -> Any:
-        """Sends a request, of a `modify` the read; returns the driver's future."""
+        """Sends a request (of a `modify`, its read); returns the driver's future."""
         key = self.key_of(request.key)
         if request.kind in ("update", "insert"):
             value = bytes(self.given["value_bytes"])

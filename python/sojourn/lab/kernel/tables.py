@@ -248,7 +248,7 @@ def series(
     end: int,
     observed: Observed = NOTHING,
 ) -> list[Column]:
-    """Returns the time series at the plan's interval, from the last sample before each time."""
+    """Returns the time series at the plan's interval, from the last sample up to each time."""
     step = plan["observe"]["series_interval"]
     if not table or not step:
         return [(n, u, d, [] if isinstance(x, list) else b"") for n, u, d, x in table]

@@ -55,7 +55,7 @@ class Throttled:
 def find(
     mounts: Path = Path("/proc/self/mounts"), own: Path = Path("/proc/self/cgroup")
 ) -> Hierarchy:
-    """Returns where processor quotas can be set; raises `Unavailable` if that is nowhere.
+    """Returns the hierarchy for processor quotas; raises `Unavailable` without one.
 
     `mounts` and `own` are the files of the kernel with the mounts and this process's groups.
     """

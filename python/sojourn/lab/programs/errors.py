@@ -1,4 +1,4 @@
-"""Errors for plans that real programs cannot run; they are found before a program is started."""
+"""Errors for plans that real programs cannot run, usually found before a program is started."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Problem:
 
 
 class NotPossible(LabError):
-    """Real programs on this machine cannot run a plan. No program was started.
+    """Real programs on this machine cannot run a plan, or did not become ready.
 
     `problems` lists all reasons.
     """

@@ -101,7 +101,7 @@ class Route:
     """Congestion control of connections whose programs select none."""
 
     def metrics(self) -> dict[str, int | str]:
-        """Returns the attributes for pyroute2: milliseconds, and bits of features and locks."""
+        """Returns the attributes for pyroute2: times in ms, features and locks as bits."""
         found: dict[str, int | str] = {}
         if self.congestion is not None:
             found["congctl"] = self.congestion

@@ -33,7 +33,7 @@ CLONE_NEWNET = 0x40000000
 POOL = ipaddress.IPv4Network("10.64.0.0/10")
 """Network of default addresses; each wire uses a block of four addresses."""
 NAME = re.compile(r"[^\s/:@]{1,15}")
-"""Valid names of interfaces; the kernel accepts all of them."""
+"""Pattern of allowed names of interfaces."""
 OFFERED = "wire"
 """Beginning of the default names of devices; a number follows."""
 

@@ -114,7 +114,7 @@ KEY = ("flow", "model", "rate", "payload", "drop_rate", "mechanism")
 
 
 def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Returns the levels of `KEY` for a published value; omitted levels are the flow's own."""
+    """Returns the levels of `KEY` for a published value; omitted levels have their default."""
     flow = FLOWS[row["flow"]]
     given = {"rate": flow.rate, "payload": flow.payload, "drop_rate": 0.0}
     for name in given:

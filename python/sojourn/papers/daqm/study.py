@@ -82,7 +82,7 @@ def _spread(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def judged(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns the runs on which claims are judged: load above 1, or all runs without loads."""
+    """Returns the runs for the claims: those with load above 1, or all if no loads are given."""
     return frame[frame["load"] > 1] if "load" in frame else frame
 
 

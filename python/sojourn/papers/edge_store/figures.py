@@ -24,7 +24,7 @@ _LATENCY = "Mean latency of a write (ms)"
 
 
 def _points(axes: Axes, values: Iterable[tuple[float, ...]]) -> None:
-    """Draws the paper's values over the delay as hollow points, one series for each colour."""
+    """Draws the paper's values over the delay as hollow points, with a colour for each series."""
     for i, series in enumerate(values):
         axes.plot(
             published.DELAYS,
