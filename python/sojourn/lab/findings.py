@@ -208,7 +208,7 @@ def _of_all(flows: Sequence[Figures], groups: Sequence[Mapping[str, Any]]) -> Fi
 
 
 def _smoothed(plan: Mapping[str, Any], results: Sequence[FlowResult]) -> Figures:
-    """Returns the mean and quantiles of bulk transfers' smoothed round-trip times, by time."""
+    """Returns the mean and quantiles of bulk transfers' smoothed RTTs, weighted by time."""
     times = sorted(
         (s.rtt / 1e9, min(s.end, plan["duration"]) - max(s.start, plan["warmup"]))
         for result in results

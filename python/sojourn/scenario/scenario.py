@@ -271,7 +271,7 @@ class Scenario:
 
     @property
     def asked_queues(self) -> list[str]:
-        """Queues in the question; the scenario's queue comes first if it has classes."""
+        """Queues in the question; the scenario's own queue is added if it has classes."""
         named = list(self.question.queues)
         if not named or not self.has_classes:
             return named

@@ -115,7 +115,7 @@ class Verified:
 
     @property
     def best(self) -> Trial:
-        """Returns the trial with the most margin to the limits of `off_middle`, `oscillation`."""
+        """Returns the trial farthest within the limits of `off_middle` and `oscillation`."""
         return min(
             self.trials,
             key=lambda t: max(t.off_middle / MEAN_WITHIN, t.oscillation / DEVIATION_BELOW),
