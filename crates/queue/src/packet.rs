@@ -95,7 +95,7 @@ pub struct TcpView {
     pub payload: u32,
     /// TCP timestamps option (RFC 7323): value and echo reply; `None` without the option.
     pub timestamps: Option<(u32, u32)>,
-    /// Whether the header has options other than timestamps, SACK and MD5.
+    /// Whether the header has options other than timestamps, SACK, MD5 and padding.
     pub other_options: bool,
     /// Blocks of the SACK option; empty without the option.
     pub sack: SackBlocks,

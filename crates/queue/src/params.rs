@@ -117,7 +117,7 @@ fn read_as<D: DisciplineParams>(
     is_called::<D>(table.name).then(|| D::named(table, device).with(given, device))
 }
 
-/// A description: the named discipline, its given words, and the reading of the typed text.
+/// A description: its discipline, its words, and the text as typed.
 struct Description {
     table: &'static Table,
     given: Given,

@@ -103,9 +103,9 @@ params! {
 /// Parameters of each bucket's RED, in the units that `tc` passes to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RedConstants {
-    /// Average backlog in bytes from which on packets are dropped early.
+    /// Average backlog in bytes from which on packets are dropped or marked early.
     pub min: u32,
-    /// Average backlog in bytes from which on all packets are dropped.
+    /// Average backlog in bytes from which on all packets are dropped or marked.
     pub max: u32,
     /// Exponent of the averaging weight, which is 2^-`wlog`.
     pub wlog: u8,
@@ -690,7 +690,7 @@ impl<P: Packet> Discipline<P> for Sfq<P> {
         self.timer
     }
 
-    /// Makes the next call assign packets to buckets by a new hash.
+    /// Makes the next `enqueue` or `dequeue` assign packets to buckets by a new hash.
     fn on_timer(&mut self, now: Nanos) {
         self.rekey = true;
         self.arm(now);

@@ -133,7 +133,7 @@ impl Span {
         }
     }
 
-    /// Returns a text that [`Span::parse`] parses to this value; `None` for measured durations.
+    /// Returns a text that [`Span::parse`] parses to this value; `None` if a file was read.
     pub fn format(&self) -> Option<String> {
         match self {
             Self::Law(law) => Some(law.format(Unit::Time)),
@@ -142,7 +142,7 @@ impl Span {
         }
     }
 
-    /// Returns whether all durations are 0. In this case no random number is drawn.
+    /// Returns whether this is the constant 0, for which no random number is drawn.
     pub fn is_zero(&self) -> bool {
         *self == Self::ZERO
     }

@@ -91,7 +91,7 @@ struct Contents {
 /// users `$XDG_STATE_HOME/sojourn/rcvbuf`.
 ///
 /// # Errors
-/// If it depends on `XDG_STATE_HOME` and `HOME`, and neither is set.
+/// If the folder depends on `XDG_STATE_HOME` and `HOME`, and neither is an absolute path.
 pub fn default_folder() -> io::Result<PathBuf> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -162,7 +162,7 @@ impl Journal {
     /// Returns a journal in `folder` without entries, and therefore without a file.
     ///
     /// # Errors
-    /// If the folder cannot be created, or other users can write to it.
+    /// If the folder cannot be created, belongs to another user, or other users can write to it.
     pub fn new(folder: &Path) -> io::Result<Self> {
         prepare(folder)?;
         let owner = Owner::me()?;
@@ -180,7 +180,7 @@ impl Journal {
     /// running tuner has changed are not added; their cookies are returned with that tuner's PID.
     ///
     /// # Errors
-    /// If the file cannot be written. In this case no entry is added.
+    /// If a journal cannot be read or written. In this case no entry is added.
     pub fn add(&mut self, entries: &[Entry]) -> io::Result<Vec<(u64, u32)>> {
         let _lock = lock(&self.folder)?;
         let others: Vec<Found> = all(&self.folder)?

@@ -122,7 +122,7 @@ impl Buffer {
         Ok(decision)
     }
 
-    /// Restores the original setting. Returns whether the setting is now exactly the original one.
+    /// Restores the original setting. Returns whether the size is now exactly the original one.
     ///
     /// # Errors
     /// If the kernel refuses the setting.
@@ -206,7 +206,7 @@ impl Adaptive {
         *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops the thread. Returns whether the setting is now exactly the original one.
+    /// Stops the thread. Returns whether the size is now exactly the original one.
     ///
     /// # Errors
     /// If an error has ended the thread earlier: this error.

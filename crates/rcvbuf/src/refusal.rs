@@ -15,7 +15,7 @@ use std::io;
 pub enum Missing {
     /// `CAP_SYS_PTRACE`, needed to inspect other users' processes.
     Ptrace,
-    /// `CAP_NET_ADMIN`, needed for sizes above `net.core.rmem_max`.
+    /// `CAP_NET_ADMIN`, needed for sizes above twice `net.core.rmem_max`.
     NetAdmin,
     /// `CAP_SYS_ADMIN`, needed to enter another network namespace.
     SysAdmin,

@@ -113,7 +113,7 @@ pub struct Granted {
     pub bounded: bool,
 }
 
-/// Sets the size in bytes. The size may exceed `net.core.rmem_max` if this process has
+/// Sets the size in bytes. The size may exceed twice `net.core.rmem_max` if this process has
 /// `CAP_NET_ADMIN`.
 ///
 /// # Errors
@@ -132,7 +132,7 @@ pub fn resize(socket: impl AsFd, size: u64) -> io::Result<Granted> {
     Ok(Granted { size: socket_recv_buffer_size(&socket)? as u64, bounded })
 }
 
-/// Restores a setting. Returns whether the setting is now exactly `before`.
+/// Restores a setting. Returns whether the size is now exactly that of `before`.
 ///
 /// # Errors
 /// If the kernel refuses the setting.

@@ -159,7 +159,7 @@ pub struct Tuner {
 }
 
 impl Tuner {
-    /// Starts a tuner. Restores the sockets that killed tuners have left changed first.
+    /// Restores the sockets that killed tuners left changed (not in a dry run), and starts a tuner.
     ///
     /// # Errors
     /// If the target does not exist, or the journal's folder cannot be used.

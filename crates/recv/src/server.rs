@@ -108,7 +108,7 @@ pub struct Counters {
 }
 
 struct Partial {
-    /// Received data up to the end of the last fragment that has arrived.
+    /// Received data, up to the end of the highest-numbered fragment that has arrived.
     data: Vec<u8>,
     length: u32,
     have: Vec<u64>,

@@ -39,7 +39,7 @@ impl Spare {
         )
     }
 
-    /// Keeps a block if the kept memory then does not exceed `room` bytes.
+    /// Keeps a block of at least 4096 bytes if the kept memory then does not exceed `room` bytes.
     pub(crate) fn put(&mut self, data: Vec<u8>, room: Bytes) {
         let capacity = data.capacity() as Bytes;
         // Small blocks are not kept, since the allocator handles them efficiently.

@@ -49,7 +49,7 @@ impl Placement {
     /// all replicas.
     ///
     /// # Errors
-    /// If a replication factor does not fit the ring.
+    /// If the number of replicas is not allowed, or the nodes do not suffice.
     pub fn check(&self, ring: &Ring) -> Result<(), String> {
         let total = self.factor() as usize;
         if total == 0 || total > MOST_REPLICAS {

@@ -132,7 +132,7 @@ pub struct Ledger {
     pub offered: u64,
     /// Number of acknowledged requests.
     pub acknowledged: u64,
-    /// Number of requests refused because too few replicas were up.
+    /// Number of requests refused because too few replicas were known to be up.
     pub unavailable: u64,
     /// Number of requests that ended with an error.
     pub errors: u64,

@@ -44,7 +44,7 @@ fn udp_through_one_queue(bencher: divan::Bencher) {
     bencher.counter(ItemsCount::new(148_600u32)).bench_local(|| run(&plan, 1).unwrap().events);
 }
 
-/// Moves the earliest of `n` deadlines behind all others, as for a busy link.
+/// Moves the earliest of `n` deadlines to a later time, as for a busy link.
 #[divan::bench(args = [10, 100, 1_000, 10_000])]
 fn deadlines(bencher: divan::Bencher, n: u32) {
     let mut queue = Deadlines::new(n);

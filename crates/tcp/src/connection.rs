@@ -643,7 +643,7 @@ impl Connection {
         matches!(self.state, State::Closed | State::TimeWait)
     }
 
-    /// Returns whether the connection ended by a RST, by giving up, or by [`Connection::abort`].
+    /// Returns whether the connection ended by a RST before both FINs, by giving up or by an abort.
     pub fn was_reset(&self) -> bool {
         self.reset
     }

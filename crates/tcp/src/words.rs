@@ -61,7 +61,7 @@ impl Params {
     /// Reads a description in one line.
     ///
     /// # Errors
-    /// An unknown control or word, a value of the wrong kind, or values that contradict.
+    /// An unknown control or word, a value of the wrong kind, or values that contradict each other.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         let (table, given) = words::describe("transport", tables(), text)?;
         Self::read(&given, |profile| {
@@ -75,7 +75,7 @@ impl Params {
     /// were read by a [`table`] of the control's words.
     ///
     /// # Errors
-    /// A value of the wrong kind, or values that contradict.
+    /// A value of the wrong kind, or values that contradict each other.
     pub fn external(given: &Given, control: external::Params) -> Result<Self, WordError> {
         Self::read(given, |_| Ok(control.into()))
     }

@@ -187,7 +187,7 @@ impl External {
 }
 
 impl Source for External {
-    /// Returns the next packet; [`Emission::NONE`] after the last one.
+    /// Returns the next packet; [`Emission::NONE`] after the last one and after a fault.
     fn next_packet(&mut self) -> Emission {
         let next = self.ask().unwrap_or_else(|fault| {
             if let Some(policy) = &mut self.policy {

@@ -103,7 +103,7 @@ const RESAMPLE: Nanos = 500 * MILLISECOND;
 const QUANTILE: f64 = 0.95;
 /// Factor by which the weight of older entries is multiplied when an entry is added.
 const FORGET: f64 = 0.983;
-/// The n-th entry has the weight `START_WEIGHT` / n, as long as this exceeds 1 - `FORGET`.
+/// The n-th entry has the weight `START_WEIGHT` / n, but at most 1 and at least 1 - `FORGET`.
 const START_WEIGHT: f64 = 2.0;
 /// Playout delay before the first entry, in nanoseconds.
 const START: Nanos = 80 * MILLISECOND;

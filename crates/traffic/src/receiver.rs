@@ -85,7 +85,7 @@ impl Receiver {
         }
     }
 
-    /// Returns the interarrival jitter in seconds; NaN before the second packet.
+    /// Returns the interarrival jitter in seconds; NaN before the second packet after the warm-up.
     pub fn jitter(&self) -> f64 {
         if self.delays.count() < 2 { f64::NAN } else { self.jitter / SECOND as f64 }
     }

@@ -259,7 +259,7 @@ fn recorded_mtu(recorded: &Object, device: &Device) -> u32 {
         .map_or(device.psched_mtu.min(1 << 20), |mtu| mtu.min(1 << 20) as u32)
 }
 
-/// Returns `params` with all fields replaced by the recorded numbers.
+/// Returns `params` with all fields except [`ELSEWHERE`] replaced by the recorded numbers.
 fn from_numbers(params: &Params, recorded: &Object) -> Result<Params> {
     let mut fields = fields(params);
     for (key, value) in &mut fields {

@@ -300,7 +300,7 @@ impl Recorded {
         self.fault.get_or_insert(Fault { what, recorded, asked });
     }
 
-    /// Returns an error unless the operation requested exactly the recorded draws and hashes.
+    /// Checks that the operation used exactly the recorded draws, hashes and forgotten flows.
     pub fn finish(&self, line: usize) -> Result<()> {
         if let Some(Fault { what, recorded, asked }) = &self.fault {
             return Err(Outcome::differs(line, *what, recorded, asked));

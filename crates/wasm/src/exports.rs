@@ -105,7 +105,7 @@ pub extern "C" fn queues() -> u32 {
     call(|_| Ok(calls::queues()))
 }
 
-/// Calls [`Session::open`]; the new session replaces an open one.
+/// Closes an open session, and calls [`Session::open`].
 #[unsafe(no_mangle)]
 pub extern "C" fn open() -> u32 {
     call(|text| {

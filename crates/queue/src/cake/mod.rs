@@ -84,7 +84,7 @@ pub struct Cake<P> {
     memory: u64,
     /// Time at which the packet that left last had been enqueued; `None` before the first.
     left_at: Option<Nanos>,
-    /// Time at which the last call requested the next `dequeue`; `None` without a request.
+    /// Time of the next `dequeue` that the last call requested; `None` without a request.
     wake: Option<Nanos>,
     counters: Counters,
     totals: Totals,

@@ -19,7 +19,7 @@ pub(crate) struct Children<P> {
     totals: Totals,
     /// Time at which the packet that left last had been enqueued; `None` before the first.
     left: Option<Nanos>,
-    /// Time at which the last call requested the next `dequeue`; `None` without a request.
+    /// Time of the next `dequeue` that the last call requested; `None` without a request.
     wake: Option<Nanos>,
 }
 

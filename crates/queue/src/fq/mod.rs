@@ -114,7 +114,7 @@ pub struct Fq<P> {
     packets: usize,
     bytes: u64,
     left_at: Option<Nanos>,
-    /// Time at which the last call requested the next `dequeue`; `None` without a request.
+    /// Time of the next `dequeue` that the last call requested; `None` without a request.
     wake: Option<Nanos>,
     counters: Counters,
     totals: Totals,

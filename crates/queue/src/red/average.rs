@@ -3,7 +3,7 @@
 use super::params::Options;
 use sojourn_units::Nanos;
 
-/// Number of fraction bits of the average if the weight is not a power of two.
+/// Number of fraction bits of the average with [`Filter::Weight`].
 const FRACTION: u8 = 24;
 
 /// The computation of the average.

@@ -18,7 +18,7 @@ pub enum Adaptation {
     Off,
     /// Adaptation every half second, after Floyd 2001 as in Linux.
     Floyd,
-    /// Adaptation when the average crosses a threshold, after Feng 1999.
+    /// Adaptation when the average falls below `min` or rises above `max`, after Feng 1999.
     Feng,
 }
 

@@ -20,9 +20,9 @@ enum Side {
 pub struct State {
     /// Average backlog in the unit of the limit, as a fixed-point number.
     pub qavg: u64,
-    /// Number of arrivals since the last early drop; -1 while the average is outside the ramp.
+    /// Number of arrivals since the last early drop or mark; -1 while the average is off the ramp.
     pub qcount: i32,
-    /// Random threshold that determines the gap to the next early drop.
+    /// Random threshold that determines the gap to the next early drop or mark.
     pub q_r: u32,
     /// Time at which the queue became idle; 0 while it is not idle.
     pub qidlestart: Nanos,
@@ -287,7 +287,7 @@ impl Policy {
         totals.refuse(packet, DropReason::Overflow, sink);
     }
 
-    /// Adapts the probability after Feng 1999, once each time the average crosses a threshold.
+    /// Adapts the probability when the average falls below `min` or rises above `max` (Feng 1999).
     fn feng(&mut self) {
         let bits = self.filter.bits();
         let side = if self.against_min() == Ordering::Less {

@@ -98,7 +98,7 @@ pub struct Tbf<P> {
     peak_tokens: i64,
     /// Time at which the last packet left.
     checked: Nanos,
-    /// Time at which the last call requested the next `dequeue`; `None` without a request.
+    /// Time of the next `dequeue` that the last call requested; `None` without a request.
     wake: Option<Nanos>,
     /// Number of packets offered since creation.
     offered: u64,

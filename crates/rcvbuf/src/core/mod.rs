@@ -23,7 +23,7 @@ use std::time::Instant;
 
 /// Maximum time from the first observation of an unknown socket to the next search, in nanoseconds.
 const SOON: Nanos = 50 * MILLISECOND;
-/// Minimum time between two searches, in multiples of a search's duration.
+/// Minimum time between two regular searches, in multiples of a search's duration.
 const PART: Nanos = 50;
 /// Length of one moment of a socket's history, in nanoseconds.
 const MOMENT: Nanos = 250 * MILLISECOND;

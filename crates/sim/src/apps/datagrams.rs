@@ -64,7 +64,7 @@ impl App for Datagrams {
         }))
     }
 
-    /// Sends the datagram that is due, and earlier datagrams that waited for a server.
+    /// Sends the next datagram, and later ones that are overdue because they waited for a server.
     #[inline]
     fn on_timer(&mut self, world: &mut World, id: u32) {
         match world.access(id) {

@@ -40,7 +40,7 @@ const COMPRESSED: u8 = 44;
 const COMPRESS_PERCENT: Nanos = 33;
 /// Longest wait of segments beyond a hole on any path (`net.ipv4.tcp_comp_sack_delay_ns`).
 const COMPRESS_DELAY: Nanos = MILLISECOND;
-/// Lateness of the timer of this wait (`net.ipv4.tcp_comp_sack_slack_ns`).
+/// Lateness of the timer of [`COMPRESS_DELAY`] (`net.ipv4.tcp_comp_sack_slack_ns`).
 const COMPRESS_SLACK: Nanos = 10 * MICROSECOND;
 /// Initial window with autotuning, and largest window without window scaling, in bytes.
 const UNSCALED: u64 = 65_535;
@@ -612,7 +612,7 @@ impl Receiver {
         self.read(u64::MAX);
     }
 
-    /// The application reads `bytes` bytes. An ACK announces the window if it opens enough.
+    /// The application reads `bytes` bytes. An ACK announces a small window that opens enough.
     pub(crate) fn read(&mut self, bytes: u64) {
         self.unread = self.unread.saturating_sub(bytes);
         let announced = self.edge.saturating_sub(self.nxt);

@@ -94,7 +94,7 @@ impl Half {
         }
     }
 
-    /// Returns the sender for a change; `None` before data is sent.
+    /// Returns the sender for a change; `None` if it has not been created yet.
     #[inline]
     pub(crate) fn sender_mut(&mut self) -> Option<&mut Sender> {
         match self {

@@ -23,7 +23,7 @@ sockopt_impl!(
     PacketIgnoreOutgoing, SetOnly, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, libc::c_int
 );
 sockopt_impl!(
-    /// Membership of the socket, here: all frames that pass the interface.
+    /// Membership by which a socket receives all frames that pass an interface.
     PacketMembership, SetOnly, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, libc::packet_mreq
 );
 sockopt_impl!(

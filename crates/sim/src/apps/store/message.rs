@@ -27,7 +27,7 @@ pub(super) enum Message {
     Read { id: Id, step: u8, key: u64, records: u32 },
     /// The answer from a replica to the coordinator: the version, or `None` for a failure.
     Done { id: Id, step: u8, version: Option<u64>, bytes: u64 },
-    /// A hint: a write that a node stored for a replica that did not answer.
+    /// A hint: a write that a node stored for a replica that was down or did not answer.
     Hint { key: u64, version: u64, bytes: u64 },
     /// The replica's acknowledgement of a hint.
     Hinted,

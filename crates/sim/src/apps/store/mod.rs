@@ -162,7 +162,7 @@ impl Store {
         self.schedule.add(at, event);
     }
 
-    /// Returns the host's number of a client. Nodes have the first numbers.
+    /// Returns the host number of a client. Nodes have the first numbers.
     fn client_host(&self, client: u32) -> Host {
         self.replicas.len() as Host + client
     }
