@@ -132,7 +132,7 @@ impl Diag {
     /// Opens a netlink socket in the network namespace of this process.
     ///
     /// # Errors
-    /// If the kernel has no `sock_diag` for UDP, or a seccomp filter forbids it.
+    /// If the kernel has no `sock_diag` for UDP, or a seccomp filter or security module forbids it.
     pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
         socket.bind_auto()?;

@@ -188,7 +188,7 @@ impl Tuner {
         Ok(Self { shared, thread: Some(thread), outcomes: Vec::new(), recovered })
     }
 
-    /// Returns whether the tuner has ended because all processes of its target have ended.
+    /// Returns whether the tuner was stopped, or all processes of its target have ended.
     pub fn is_over(&self) -> bool {
         self.shared.done.load(Ordering::Acquire)
     }

@@ -92,7 +92,7 @@ pub enum Job {
 pub struct Counters {
     /// Number of received datagrams.
     pub datagrams: u64,
-    /// Received datagrams with an unknown format, an unknown connection, or a wrong address.
+    /// Received datagrams that are invalid, or have an unknown connection or a wrong address.
     pub strange: u64,
     /// Received fragments that had been received before.
     pub repeated: u64,
@@ -128,7 +128,7 @@ struct Connection {
     /// Numbers of messages after `below` that have arrived.
     above: BTreeSet<u64>,
     processed: u64,
-    /// Bytes in the buffer, reserved or complete, including [`CHARGE`] for each message.
+    /// Bytes reserved, complete or being processed, including [`CHARGE`] for each message.
     held: Bytes,
     /// Total bytes reserved so far, including [`CHARGE`] for each message.
     charged: u64,

@@ -46,7 +46,7 @@ pub struct Captured {
     pub packets: [u64; 3],
     /// Packets not captured, for each [`Side`], because the ring buffer or the file was full.
     pub missed: [u64; 3],
-    /// Why the file is incomplete; `None` if it was written without an error.
+    /// Error of writing the file; `None` if it was written without an error.
     pub error: Option<String>,
 }
 

@@ -89,7 +89,7 @@ struct Flow {
     /// Whether the flow belongs to a user's own programs, whose data go in both directions over any
     /// transport.
     both: bool,
-    /// Time of the flow's first packet; [`Nanos::MAX`] before it.
+    /// Time of the flow's first packet in a direction of its data; [`Nanos::MAX`] before it.
     start: Nanos,
     /// End of the flow's last transfer; `None` before it.
     end: Option<Nanos>,
@@ -103,7 +103,7 @@ struct Flow {
     delays: Moments,
     last_delay: Option<Nanos>,
     jitter: f64,
-    /// Ports of the flow's latest packet at both nodes, and the connection of this packet.
+    /// Ports of the flow's latest TCP packet at both nodes, and the connection of this packet.
     latest: (Ports, u32),
 }
 

@@ -133,7 +133,7 @@ impl Core {
         }
     }
 
-    /// Reads the machine's free memory and the counters of all network namespaces.
+    /// Computes the budget from the available memory, and reads the counters of all namespaces.
     fn refresh(&mut self) {
         let pids: Vec<u32> = self.holders.processes().map(|process| process.pid).collect();
         let sum = |of: fn(&Tracked) -> Bytes| self.sockets.values().map(|(_, s)| of(s)).sum();

@@ -19,7 +19,7 @@ pub struct Taken {
     pub connection: Handle,
     /// Bytes of payload delivered at this end so far.
     pub delivered: u64,
-    /// Whether the segment acknowledged data that were not acknowledged before.
+    /// Whether the segment newly acknowledged data; false for the plan's own applications.
     pub room: bool,
     /// Whether the owner is notified of [`Change::Progress`].
     pub followed: bool,

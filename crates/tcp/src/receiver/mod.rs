@@ -73,7 +73,7 @@ pub struct Receiver {
     unread: u64,
     /// Bytes that the application reads only after the ACK that is due has left.
     queued: u64,
-    /// The window announced last, in bytes; kept only with `memory truesize`.
+    /// The window announced last, in bytes; kept only with `memory truesize` and window scaling.
     offered: u64,
     paused: bool,
     /// The window in bytes that the empty receive buffer allows at present.
