@@ -186,6 +186,6 @@ pub enum SocketKind {
     Unconnected,
     /// A listening socket, or the rest of a connection that has ended (TIME-WAIT).
     Passive,
-    /// A connected UDP socket. A `rate` is its own maximum rate.
+    /// A connected UDP socket. A `rate` is a maximum that its program has set.
     Datagram,
 }

@@ -101,7 +101,7 @@ pub struct Outcome {
     pub acknowledged: u64,
     /// Number of messages that were omitted because the client's queue was full (open load only).
     pub held_back: u64,
-    /// Number of clients that the server refused or did not answer.
+    /// Number of clients whose connection ended early: refused, failed, or without an answer.
     pub failed: u32,
 }
 

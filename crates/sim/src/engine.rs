@@ -29,7 +29,7 @@ use sojourn_units::{EPOCH, Nanos};
 /// Number of audits of the ledgers during a run, at equal steps of simulated time. One more follows
 /// at the end.
 const AUDITS: u64 = 16;
-/// Number of calls of `progress` at equal steps of simulated time.
+/// Number of equal steps of simulated time, after each of which `progress` is called.
 const STEPS: u64 = 200;
 /// Number of events after which `progress` is called in addition, for runs with long steps.
 const EVENTS_A_STEP: u64 = 1 << 22;

@@ -196,7 +196,7 @@ impl Params {
     /// are sorted by time; a frame shorter than a UDP packet with one byte becomes such a packet.
     ///
     /// # Errors
-    /// There are no packets, or a packet is longer than a jumbo frame.
+    /// No packets or too many, a packet longer than a jumbo frame, or another value not allowed.
     pub fn load(&self, mut packets: Vec<Packet>) -> Result<Self, String> {
         // A stable sort keeps the order of packets with equal times.
         packets.sort_by_key(|packet| packet.time);

@@ -18,7 +18,7 @@ pub struct Health {
     pub reads: u64,
     /// Number of writes to devices. A super-packet counts once.
     pub writes: u64,
-    /// Packets that a device did not accept, because its host's queue was full.
+    /// Packets that a device did not accept, for example because its host's queue was full.
     pub refused: u64,
     /// Packets lost because the network already held the maximum number of packets.
     pub overflowed: u64,
@@ -96,7 +96,7 @@ pub struct HealthReport {
     pub reads: u64,
     /// Number of writes to devices.
     pub writes: u64,
-    /// Packets that a device did not accept, because its host's queue was full.
+    /// Packets that a device did not accept, for example because its host's queue was full.
     pub refused: u64,
     /// Packets lost because the network already held the maximum number of packets.
     pub overflowed: u64,

@@ -85,7 +85,7 @@ impl Half {
         }))
     }
 
-    /// Returns the sender; `None` before data is sent.
+    /// Returns the sender; `None` if it has not been created yet.
     #[inline]
     pub(crate) fn sender(&self) -> Option<&Sender> {
         match self {
