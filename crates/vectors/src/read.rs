@@ -214,7 +214,7 @@ pub fn operation<'a, 'k>(
     }
 }
 
-/// The first requested draw, hash or forgotten flow that differs from the recorded one.
+/// The first requested draw or hash that differs from the recorded one.
 #[derive(Debug)]
 struct Fault {
     what: &'static str,
