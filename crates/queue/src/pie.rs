@@ -47,7 +47,7 @@ params! {
         alpha: u32 = integer(1, 32, "2"),
         /// Gain on the change of the delay since the last update, in 1/16 Hz.
         beta: u32 = integer(1, 32, "20"),
-        /// Marks ECN-capable packets instead of dropping them, up to a probability of 10 %.
+        /// Marks ECN-capable packets instead of dropping them early, up to a probability of 10 %.
         ecn: bool = switch("noecn", "noecn"),
         /// Scales the drop probability by the packet's length.
         bytemode: bool = switch("nobytemode", "nobytemode"),

@@ -79,7 +79,7 @@ params! {
         /// Hard limit of a bucket's RED in bytes, from which RED's other defaults follow; 0
         /// disables RED.
         redflowlimit: u32 = bytes("0b"),
-        /// Average backlog of a bucket above which RED drops early; a third of max by default.
+        /// Average backlog of a bucket from which RED drops early; a third of max by default.
         min: u32 = bytes("0b"),
         /// Average backlog of a bucket from which on RED drops all packets; a quarter of
         /// redflowlimit by default.

@@ -225,7 +225,7 @@ params! {
         ecn_fallback: bool = on_off("on"), // net.ipv4.tcp_ecn_fallback = 1
         /// How losses are repaired: RFC 6582, RFC 6675, or RFC 6675 with RFC 6937.
         recovery: Recovery = choice("prr"), // tcp_cwnd_reduction
-        /// Loss by time and tail loss probes (RFC 8985); needs SACK.
+        /// RACK-TLP (RFC 8985): detects losses by time, and sends tail loss probes; needs SACK.
         rack: bool = on_off("on"), // net.ipv4.tcp_recovery = 1, tcp_early_retrans = 3
         /// Detection of spurious timeouts (RFC 5682).
         frto: bool = on_off("on"), // net.ipv4.tcp_frto = 2

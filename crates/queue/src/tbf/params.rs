@@ -49,7 +49,7 @@ params! {
         limit: u32 = group(LIMIT, |_| 0, set_limit, |limit, text| {
             text.optional("limit", (*limit != 0).then_some(*limit))
         }),
-        /// Maximum rate of bursts, above rate; by default bursts are not limited.
+        /// Maximum rate of bursts, above rate; by default the rate of bursts is not limited.
         peakrate: Option<Rate> = optional_rate(),
         /// Depth of the bucket of peakrate, in bytes; 0 without peakrate.
         mtu: u32 = group(MTU, |_| 0, set_mtu, |mtu, text| {
