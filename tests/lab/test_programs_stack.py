@@ -92,7 +92,7 @@ def test_what_hosts_and_routes_are_told() -> None:
         ("reno mss 64", "`mss 64`: must be 88 to 8960 bytes"),
         (
             "reno ecn l4s",
-            "`ecn l4s`: this kernel supports off and classic, and accurate only with dctcp",
+            "`ecn l4s`: supported are off and classic, and accurate only with dctcp",
         ),
         ("dctcp ecn classic", "`dctcp ecn classic`: Linux's dctcp has accurate"),
         ("dctcp shift 5", "`dctcp shift 5`: Linux has 4"),

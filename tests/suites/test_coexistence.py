@@ -113,7 +113,7 @@ def test_every_verdict_can_come() -> None:
     }
     noisy = Coexistence(table(seeds=3, spread=0.3))
     assert {e.verdict for e in noisy.encounters.values() if e.rival == "close"} == {"not decided"}
-    assert "greedy does more harm to cubic than cubic does to itself in 4 of 4 cells" in (
+    assert "greedy harms cubic more than cubic harms itself, by over a tenth, in 4 of 4" in (
         Coexistence(table()).answer()
     )
 

@@ -254,7 +254,8 @@ class Session:
         typer.Option(
             "--stale",
             metavar="TIME",
-            help="Age above which a port's backlog is ignored; the policy's period is added.",
+            help="Age of a backlog above which round robin replaces a policy that reads backlogs; "
+            "the policy's period is added.",
         ),
     ] = "3s"
     state: Annotated[

@@ -56,9 +56,9 @@ WHY = {
         "queues share no AQM, and dualpi2 does not couple them."
     ),
     "netem": (
-        "On the sender's own device, TCP counts packets that netem delays against its limit of "
-        "unsent data. An AQM on the same device measures netem's delay as queueing delay, or "
-        "gets no queue."
+        "On the sender's own device, packets that netem delays use up TCP's limit of unsent "
+        "data. An AQM on the same device measures netem's delay as queueing delay, or gets no "
+        "queue."
     ),
     "pacing": (
         "Prague requires pacing. `fq` paces each packet. Without `fq`, TCP paces by timers; "

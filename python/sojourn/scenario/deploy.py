@@ -152,7 +152,7 @@ def _notes(placed: Placement) -> list[str]:
                 f"{placed.rate * 100 // placed.line} % of the line rate, so that the queue forms "
                 f"here and not in the device {'before' if placed.ingress else 'behind'} it."
             ),
-            f"{varies} its lowest rate. Otherwise packets queue in the modem again.",
+            f"{varies} the lowest rate. Otherwise packets queue in the modem again.",
         ]
     if placed.is_cake:
         notes.append(

@@ -92,7 +92,7 @@ class QuorumModel:
         needed(self.level, self.replicas)
         if not (0 <= self.loss < 0.5 and self.delay >= 0 and self.rto > 0):
             raise StatisticsError(
-                "loss must be from 0 to below 0.5, and times must not be negative"
+                "loss must be from 0 to below 0.5, delay 0 or more, and rto above 0"
             )
 
     @cached_property

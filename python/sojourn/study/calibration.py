@@ -125,9 +125,9 @@ def shape(plan: Json) -> Json:
 
 def _steady(link: Json) -> None:
     if link["changes"] or link["ring"] or link["medium"] is not None:
-        raise Unlike("no recorded scenario has a link that changes, or a transmit ring")
+        raise Unlike("no recorded scenario has a changing link, a transmit ring or a shared bus")
     if "host" in link:
-        raise Unlike("no recorded scenario has a host with processing delays")
+        raise Unlike("no recorded scenario has a host that serves its queue late")
     if "cells" in link["params"]:
         raise Unlike("no recorded scenario has a line with ATM or PTM cells")
 

@@ -220,8 +220,8 @@ class Coexistence:
                 worse = [e for e in met if e.verdict == "harms more"]
                 where = ", ".join(dict.fromkeys(e.queue for e in worse))
                 lines.append(
-                    f"{rival} does more harm to {incumbent} than {incumbent} does to itself in "
-                    f"{len(worse)} of {len(met)} cells{f': {where}' if worse else ''}."
+                    f"{rival} harms {incumbent} more than {incumbent} harms itself, by over a tenth"
+                    f", in {len(worse)} of {len(met)} cells{f': {where}' if worse else ''}."
                 )
         return "\n".join(lines)
 

@@ -170,7 +170,7 @@ DEPLOY = """\
 machine = "here"                     # your machine, which shapes outgoing or incoming traffic
 # interface = "eth0"                 # its interface to the line; `ip link` lists them
 # format = "sqm"                     # settings of OpenWrt; also tc, networkd"""
-"""Table of the scenario with the machine that `sojourn deploy` configures."""
+"""Table of the scenario with the machine for which `sojourn tc` prints commands."""
 
 
 def about(does: Sequence[str]) -> list[str]:

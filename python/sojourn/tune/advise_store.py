@@ -255,8 +255,8 @@ def advise(
     kept = _kept(asked, metrics)
     if not kept:
         raise AdviceError(
-            "at every level that meets the other requirements, a read misses a write just "
-            f"acknowledged with a probability above {asked.stale:g}"
+            "at every level that meets the other requirements, the probability that a read misses "
+            f"a write just acknowledged is above {asked.stale:g}"
         )
     choices = _ranked(nodes, asked, [listed[i] for i in kept], [metrics[i] for i in kept])
     return Advice(tuple(choices), reads, assumed, tuple(unreadable(nodes, asked)))

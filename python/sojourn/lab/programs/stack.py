@@ -315,7 +315,7 @@ def refusals(tcp: dict[str, Any], settings: Settings) -> Iterator[tuple[str, str
     if tcp["ecn"] in ("accurate", "l4s", "accecn") and tcp["congestion"]["name"] != "dctcp":
         yield (
             f"ecn {tcp['ecn']}",
-            "this kernel supports off and classic, and accurate only with dctcp",
+            "supported are off and classic, and accurate only with dctcp",
         )
     if not 1 <= tcp["syn_retries"] <= 127:
         yield f"syn_retries {tcp['syn_retries']}", "Linux has 1 to 127"

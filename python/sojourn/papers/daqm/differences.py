@@ -169,7 +169,7 @@ def messages(outcome: Outcome) -> list[str]:
         (
             f"As published, measuring discards {_share(_mean(bus, C1, 'discarded'))} of the "
             "packets that clients send through dAQM_c1. The loss by the published definition, "
-            f"{_share(_mean(bus, C1, 'plr'))}, does not contain them; if each packet is counted "
+            f"{_share(_mean(bus, C1, 'plr'))}, hardly contains them; if each packet is counted "
             f"once, dAQM_c1 loses {_share(_mean(bus, C1, 'loss'))}. On the same bus without the "
             "quirks of the published code, dAQM_c1's simulated sojourn time is "
             f"{_quirk(outcome, C1, 'none', 'sojourn'):.0f} ms instead of "
@@ -200,7 +200,7 @@ def messages(outcome: Outcome) -> list[str]:
     shortest = min(EIGHT, key=lambda m: _mean(meant, m, SOJOURN))
     fewest = min(EIGHT, key=lambda m: _mean(meant, m, LOSS))
     said.append(
-        f"As meant, at load {load:g} of HTTP at a constant rate, {shortest} has the shortest "
+        f"As meant, with HTTP at a constant rate and load {load:g}, {shortest} has the shortest "
         f"sojourn time ({1000 * _mean(meant, shortest, SOJOURN):.1f} ms) and {fewest} the least "
         f"loss ({_share(_mean(meant, fewest, LOSS))}). The thesis names dAQM_c3 for sojourn time "
         f"({1000 * _mean(meant, 'dAQM_c3', SOJOURN):.1f} ms here) and dAQM_c1 for loss "
@@ -209,8 +209,8 @@ def messages(outcome: Outcome) -> list[str]:
     most = max(_mean(meant, m, DELIVERED) for m in EIGHT)
     shares = ", ".join(f"{m} {_share(_mean(meant, m, DELIVERED) / most)}" for m in CONFIGURATIONS)
     said.append(
-        f"As meant, at load {load:g}, the throughput of each dAQM, as a share of the best "
-        f"mechanism's, is: {shares}."
+        f"As meant, with HTTP at a constant rate and load {load:g}, the throughput of each dAQM, "
+        f"as a share of the best mechanism's, is: {shares}."
     )
     return said
 

@@ -85,7 +85,8 @@ def drop_rates(t: Terms) -> tuple[Claim, ...]:
         (s.ratio(t.sojourn, d, RED, Region(0.03, 0.1), 12, ftp) for d in CONFIGURATIONS),
     )  # fmt: skip
     s.add(
-        "drop-rate-throughput", "FTP: dAQM's throughput is lower at drop rate 99 % than at 1 %",
+        "drop-rate-throughput", "FTP: every dAQM's throughput is at least 3 % lower at a drop rate "
+        "of 99 % than at 1 %",
         "in the long flows, dAQMs had a reduced throughput in its trend with increasing drop rate",
         (s.moves(t.throughput, d, 12, {"flow": "ftp"}, "drop_rate", (_FIRST, _LAST),
                  Region(high=0.97)) for d in CONFIGURATIONS),

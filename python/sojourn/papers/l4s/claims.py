@@ -380,7 +380,7 @@ HOW = {
     "a flow with 10 ms, for every pair of congestion controls.",
     "s1-beyond-16": "Of two Prague flows in DualPI2, that with 160 ms has a share of at most 1/17.",
     "s1-rtt-unfairness": "Share of the flow with 160 ms next to a flow with 10 ms: at least 5 "
-    "percentage points lower with two Prague flows in DualPI2 than two CUBIC flows in pfifo.",
+    "percentage points lower with two Prague flows in DualPI2 than with two CUBIC flows in pfifo.",
     "s2-longer-spike": "A spike is the time in which the smoothed round-trip time is above the "
     "path's by more than 25 ms and four packets' transmission time. After a step from 50 to "
     "25 Mbit/s in fq_codel at 80 ms, Prague's spike is at least twice as long as CUBIC's.",

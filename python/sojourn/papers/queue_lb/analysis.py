@@ -229,7 +229,7 @@ def why(frame: pd.DataFrame) -> str:
     means = two.groupby(["transport", "policy"])[["utilisation", "loss"]].mean()
     used, lost = means["utilisation"]["TCP"], means["loss"]["UDP"]
     return (
-        "TCP fills both ports with any placement: the simulated utilisation is "
+        "TCP fills both ports even with random placement: the simulated utilisation is "
         f"{percent(used['random'])} with random and {percent(used['IQLB'])} with IQLB (including "
         "idle times before the second start and between rounds), so little can be gained. UDP "
         f"loses {percent(lost['random'])} with random and {percent(lost['IQLB'])} with IQLB. UDP's "

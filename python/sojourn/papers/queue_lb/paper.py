@@ -22,8 +22,8 @@ are above IQLB's threshold, IQLB selects the shortest queue; the paper does not 
 _STATISTICS = """\
 Tables 1 to 4 repeat the paper's analysis on one run: its clients are pooled, in the full study 48,
 60, 80 or 100 values for each policy. These values are not independent, because they share queues
-and choices. The tables below table 4 have a correct analysis of the same data: a run is one value,
-all policies have the same seeds, and the test is chosen by the distribution of the residuals."""
+and choices. The table "Correct analysis" has tests of the same data in which a run is one value.
+All policies have the same seeds, and the test is chosen by the distribution of the residuals."""
 
 
 def _remarks(outcome: Outcome) -> list[str]:

@@ -13,7 +13,7 @@ Our own study, which extends the tail-drop paper. Every second, REDopt on-line e
 of TCP flows from its loss rate and mean queue, and uses the parameters of REDopt's model for this
 number. The user of REDopt on-line sets the link's rate, a mean round-trip time and the share of
 unresponsive traffic. The parameters of REDopt set for a number of flows are verified by simulation.
-REDstd and tail drop have the largest of these buffers."""
+REDstd and tail drop have the largest of REDopt's buffers."""
 
 
 def _remarks(outcome: Outcome) -> list[str]:
@@ -23,7 +23,7 @@ def _remarks(outcome: Outcome) -> list[str]:
         (
             f"Each run has three phases of {size.phase:g} s with different numbers of flows. Each "
             f"sequence of numbers is run with {size.seeds} seeds. Claims concern the second half "
-            "of a phase; `soon` is from 20 to 40 s after a change of the number of flows. The "
+            "of a phase, or the time from 20 to 40 s after a change (`soon`). The "
             f"claims were fixed on {claims.FROZEN}. The first seed is {claims.FIRST_SEED}."
         ),
     ]

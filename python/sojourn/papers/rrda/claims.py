@@ -144,7 +144,8 @@ def _claims(
         "throughput-third": Ratio(
             id=name("throughput-third"),
             text=words(
-                "At half or 3/4 of the CPU RRDA has 15 to 45 % more throughput than a static buffer"
+                "At half and 3/4 of the CPU, RRDA's mean throughput is 15 to 45 % above the "
+                "static buffer's"
             ),
             metric="throughput",
             published="30 % on average",
@@ -178,7 +179,7 @@ def _claims(
         "figure-8-many": Ratio(
             id=name("figure-8-many"),
             text=words(
-                "With over 15 clients RRDA's throughput is at least 5 % above the static buffer's"
+                "Beyond 15 clients RRDA's mean throughput is at least 5 % above a static buffer's"
             ),
             metric="throughput",
             published="obviously higher",

@@ -145,7 +145,7 @@ BULK: tuple[Claim, ...] = (
     ),
     AllIn(
         id="bulk-goodput-level",
-        text="Over all loads, mean TCP goodput is 8.2 to 8.6 Mbit/s on a link of 10 Mbit/s",
+        text="Every mechanism's mean TCP goodput over all loads is 8.2 to 8.6 Mbit/s of 10 Mbit/s",
         metric="goodput",
         published="around 8.4 Mbps in all scenarios",
         cells=tuple(_cell(m) for m in MECHANISMS),
@@ -249,7 +249,7 @@ BULK: tuple[Claim, ...] = (
     ),
     Least(
         id="bulk-deviation-td-light",
-        text="At 16 flows tail drop has the largest standard deviation of queueing delay, by 5 %",
+        text="At 16 flows tail drop's standard deviation of delay is the largest, by at least 5 %",
         metric="sojourn_sd",
         published="high with TD due to global synchronisation",
         among="mechanism",
