@@ -43,7 +43,7 @@ def paper(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Folder for results; results/paper-NAME[-quick] by default.",
+            help="Folder for results; results/paper-NAME[-real][-quick][-until] by default.",
         ),
     ] = None,
     *,

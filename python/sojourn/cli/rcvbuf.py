@@ -45,7 +45,7 @@ State = Annotated[
         "--state",
         metavar="DIR",
         help="Folder for the journal of original buffer sizes. By default /run/sojourn/rcvbuf "
-        "for root, and sojourn/rcvbuf in $XDG_STATE_HOME for other users.",
+        "for root, and sojourn/rcvbuf in $XDG_STATE_HOME (~/.local/state) for other users.",
     ),
 ]
 

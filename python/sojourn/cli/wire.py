@@ -120,7 +120,7 @@ class Devices:
         typer.Option(
             "--addresses",
             metavar="A/N,B/N",
-            help="Addresses of the created devices. By default from 10.x.x.x/30.",
+            help="Addresses of the created devices. By default a free /30 network in 10.64.0.0/10.",
         ),
     ] = None
     overhead: Annotated[

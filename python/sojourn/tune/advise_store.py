@@ -238,7 +238,7 @@ def advise(
         raise AdviceError(
             f"no choice on {plural(nodes, 'node')} meets all requirements: survive the loss of "
             f"{plural(asked.survive, 'node')}, work with {asked.down} down, be unavailable with a "
-            f"probability of at most {asked.unavailable:g}"
+            f"probability of at most {asked.unavailable:g}, --stale {asked.stale:g}"
         )
     made = [scenario.replace(one.changes) for one in listed]
     tasks = [(i, seed) for seed in range(1, asked.seeds + 1) for i in range(len(made))]

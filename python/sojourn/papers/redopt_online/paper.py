@@ -23,7 +23,7 @@ def _remarks(outcome: Outcome) -> list[str]:
         (
             f"Each run has three phases of {size.phase:g} s with different numbers of flows. Each "
             f"sequence of numbers is run with {size.seeds} seeds. Claims concern the second half "
-            "of a phase, or the time from 20 to 40 s after a change (`soon`). The "
+            "of a phase, or 20 to 40 s after a change of the number of flows (`soon`). The "
             f"claims were fixed on {claims.FROZEN}. The first seed is {claims.FIRST_SEED}."
         ),
     ]

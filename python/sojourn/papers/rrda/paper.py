@@ -49,9 +49,9 @@ def _remarks(outcome: Outcome) -> list[str]:
             f"judged on runs with seeds from {claims.FIRST_SEED} on, which no earlier run used."
         ),
         (
-            f"Simulated runs last {size.seconds:g} s without warm-up, with {size.seeds} seeds. The "
-            f"comparison of policies has {size.grid_seeds} seeds and runs of {size.grid:g} s, a "
-            "twelfth of which is warm-up."
+            f"Simulated runs of figures 2, 3 and 6 to 8 last {size.seconds:g} s without warm-up, "
+            f"with {size.seeds} seeds. The comparison of policies has {size.grid_seeds} seeds and "
+            f"runs of {size.grid:g} s, a twelfth of which is warm-up."
         ),
         *outcome.notes,
     ]
