@@ -266,7 +266,7 @@ tc class add dev eth0 parent 1: classid 1:2 cbq rate 1mbit allot 1500 prio 1
         "htb; class 1:1 parent 1: rate 512kbit prio 4; class 1:2 parent 1: rate 1mbit ceil 10mbit"
     )
     assert any(
-        "`cbq`, which Linux removed in 6.8, is read as `htb`" in notice
+        "`cbq`, which Linux no longer has, is read as `htb`" in notice
         for notice in applied(text).notices
     )
 

@@ -190,8 +190,8 @@ def contrast(
             "--baseline",
             metavar="LEVEL",
             help="Level with which the others are compared, such as codel. By default the first "
-            "level of --factor, or without --factor that of the queue if the queue varies, "
-            "otherwise that of the first factor.",
+            "level: of --factor if given, otherwise of the queue if it varies, otherwise of the "
+            "first factor.",
         ),
     ] = None,
     metrics: Metrics = None,

@@ -1,4 +1,4 @@
-"""Reads CBQ, which Linux removed in version 6.8, as its replacement HTB."""
+"""Reads CBQ, which Linux no longer has, as its replacement HTB."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _VALUES = {
 }  # fmt: skip
 """Words of CBQ that take a value; `bounded`, `isolated`, `borrow` and `sharing` take none."""
 TOLD = (
-    "`cbq`, which Linux removed in 6.8, is read as `htb`: rates, borrowing and priorities are "
-    "the same; the estimate of idle time is ignored"
+    "`cbq`, which Linux no longer has, is read as `htb`: rates, borrowing and priorities are the "
+    "same; the estimate of idle time is ignored"
 )
 
 

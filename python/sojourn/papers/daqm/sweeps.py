@@ -319,7 +319,7 @@ def payloads(t: Terms) -> tuple[Claim, ...]:
         s.ratio(t.delay, C3, RED, better(47), 16, ftp),
     )
     s.add(
-        "size-loss-c1", "dAQM_c1 loses least at every packet size; with HTTP RED is left out",
+        "size-loss-c1", "dAQM_c1 loses least from 50 to 1400 B; with HTTP RED is left out",
         "dAQM_c1 consistently delivers the lowest PLR across all packet sizes, from small to large",
         (s.least(t.loss, C1, others(RED, C1), 15, {"flow": "http", "payload": size})
          for size in _SIZES),
@@ -335,7 +335,7 @@ def payloads(t: Terms) -> tuple[Claim, ...]:
         s.ratio(t.loss, C1, RED, better(55), 16, ftp),
     )
     s.add(
-        "size-queue-c3", "dAQM_c3 has the shortest queue at every packet size",
+        "size-queue-c3", "dAQM_c3 has the shortest queue from 50 to 1400 B",
         "dAQM_c3 consistently maintains the lowest queue length starting from small packet sizes "
         "to large sizes",
         (s.least(t.queue, C3, others(C3), n, {"flow": flow, "payload": size})
