@@ -184,9 +184,9 @@ def messages(outcome: Outcome) -> list[str]:
             "and 10.0 packets)."
         ),
         (
-            f"RED's mean sojourn time is {_mean(bus, RED, 'sojourn'):.0f} ms without samples of "
-            f"zero, and {_mean(bus, RED, 'sojourn_with_zeros'):.0f} ms with them. Because drops "
-            f"are counted twice, COBALT's final loss is {_share(_mean(bus, COBALT, 'plr_final'))}, "
+            f"As published, RED's mean sojourn time is {_mean(bus, RED, 'sojourn'):.0f} ms without "
+            f"samples of zero, and {_mean(bus, RED, 'sojourn_with_zeros'):.0f} ms with them. Drops "
+            f"count twice: COBALT's loss at the end is {_share(_mean(bus, COBALT, 'plr_final'))}, "
             f"although it dropped {_share(_mean(bus, COBALT, 'loss'))} of the clients' packets."
         ),
         (

@@ -11,7 +11,7 @@ from sojourn.papers.queue_lb import analysis, claims, figures, published, scenar
 _NETWORK = """\
 The paper does not state link rates, queues, UDP rates, lengths and start times. The total
 throughput in its tables grows with the number of clients, so this study assumes that clients start
-one after the other. UDP clients send what QTM delivers in table 4, the lowest possible rate. The
+one after the other. UDP clients send at QTM's throughput in table 4, and cannot have sent less. The
 networks here fit the tables, so claims concern the differences between policies and not the
 throughput itself. Three networks are three readings: ports of 100 and 100 Mbit/s; ports of 50 and
 150 Mbit/s; two ports of 140 Mbit/s, one of them with 80 Mbit/s of other traffic. The paper
