@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Counts the instructions of six runs, and compares them with the recorded counts.
 
-The comparison shows whether a change makes the engine slower or faster.
+The comparison shows whether a change of the code makes the engine execute more instructions.
 
     python bench/counts/run.py             count and compare
     python bench/counts/run.py --write     count and record
@@ -31,7 +31,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 TABLE = HERE / "counts.json"
 TOLERANCE = 0.03
-"""Relative difference from the recorded count that is allowed."""
+"""Allowed relative difference from the recorded count."""
 GATE = ["hundred", "slow", "many", "fq_codel", "datagrams", "leaf-spine-128"]
 """Plans whose counts are recorded and compared."""
 BUILD = [
@@ -78,7 +78,7 @@ def compiler() -> str:
 
 
 def count(*, every: bool = False) -> dict[str, Run]:
-    """Builds the program and counts the instructions of the compared plans, or of all plans."""
+    """Builds the program and counts the instructions of the plans in `GATE`, or of `every` plan."""
     if shutil.which("valgrind") is None:
         raise Missing("valgrind is not installed (apt-get install valgrind)")
     output(BUILD)

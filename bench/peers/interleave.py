@@ -1,4 +1,4 @@
-"""Runs several programs alternately on the same work, and prints a table of the medians.
+"""Runs several programs alternately on the same work, and compares the medians.
 
 Each round runs all programs, so that a change of the machine's load affects all of them equally.
 """

@@ -114,7 +114,7 @@ def record(columns: Columns) -> None:
 
 
 def present(builds: list[Path], htsim: Path | None) -> list[Program]:
-    """Returns the installed programs; prints the missing ones, and how to install them."""
+    """Returns the installed programs; prints why the others are not measured."""
     makers = [programs.sojourn, functools.partial(programs.ns3_of, ns3.installed)]
     makers += [
         functools.partial(programs.ns3_of, functools.partial(ns3.in_folder, p)) for p in builds
@@ -131,7 +131,7 @@ def present(builds: list[Path], htsim: Path | None) -> list[Program]:
 
 
 def lines(columns: Columns, old: Columns) -> list[tuple[str, ...]]:
-    """Returns the lines of the table: per work the new results, then recorded ones of the rest."""
+    """Returns the table's lines: per work the new results, then recorded ones of other programs."""
     made = []
     for work, found in columns.items():
         rest = {p: c for p, c in old.get(work, {}).items() if p not in found}

@@ -49,7 +49,7 @@ impl Reader {
         Self { start: None, pause, every, last: Instant::now(), bytes: 0 }
     }
 
-    /// Returns the remaining time of the present pause; zero outside a pause.
+    /// Returns the remaining time of the present pause; `None` outside a pause.
     pub fn rest(&mut self) -> Option<Duration> {
         let start = *self.start.get_or_insert_with(Instant::now);
         let at = start.elapsed().as_micros() as u64 % (self.every * 1000);
@@ -62,7 +62,7 @@ impl Reader {
         self.last = Instant::now();
     }
 
-    /// Returns the time in seconds from the first to the last read.
+    /// Returns the time in seconds from the first call of [`Reader::rest`] to the last read.
     pub fn seconds(&self) -> f64 {
         self.start.map_or(0.0, |start| (self.last - start).as_secs_f64())
     }

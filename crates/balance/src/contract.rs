@@ -29,7 +29,7 @@ pub trait Policy {
     /// Called after readings of the servers.
     fn observe(&mut self, _now: Nanos, _servers: &Servers<'_, Self::View>) {}
 
-    /// Returns the server for a new flow; `None` if no server is available.
+    /// Returns the server for a new flow; `None` if none is up, or to refuse the flow.
     fn choose(&mut self, request: Request<'_, Self::View>) -> Option<Pick>;
 
     /// Called after the end of a flow of `server`. `latency` is the duration of the flow's request

@@ -44,7 +44,7 @@ pub enum Freshness {
 }
 
 impl Freshness {
-    /// Returns readings once per `period`, or at each choice if `period` is 0.
+    /// Returns the freshness of readings once per `period`, or at each choice if `period` is 0.
     pub fn every(period: Nanos) -> Self {
         if period == 0 { Self::Now } else { Self::Sampled { period } }
     }
@@ -84,7 +84,7 @@ impl Needs {
         Self { signal, freshness: Freshness::Unread, limits: false, rates: false, weights: false }
     }
 
-    /// Returns the needs of a policy that uses `signal` without readings, and weights.
+    /// Returns the needs of a policy that uses weights, and `signal` without readings.
     pub fn weighted(signal: Signal) -> Self {
         Self { weights: true, ..Self::of(signal) }
     }

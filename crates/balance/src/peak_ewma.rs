@@ -59,7 +59,7 @@ struct Latency {
 }
 
 impl Latency {
-    /// Returns the weight that an average of the time `at` has at `now`.
+    /// Returns the weight at `now` of an average that was updated at `at`.
     fn weight(at: Nanos, now: Nanos, decay: Nanos) -> f64 {
         libm::exp(-(now.saturating_sub(at) as f64 / decay as f64))
     }

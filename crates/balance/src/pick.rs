@@ -28,7 +28,7 @@ choices! {
         Idle = "idle",
         /// An external policy chose the server.
         Policy = "policy",
-        /// The server was drawn at random among all servers, because there was no reading.
+        /// The server was drawn at random among those that are up: the measure was unknown for all.
         Unread = "unread",
     }
 }

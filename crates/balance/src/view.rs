@@ -22,7 +22,7 @@ impl Known {
     }
 }
 
-/// A part of the information about a server. It is `None` before the first reading.
+/// A part of the information about a server.
 pub trait View: Copy {
     #[doc(hidden)]
     fn of(known: &Facts<'_>) -> Option<Self>;
@@ -119,7 +119,7 @@ impl<'a, V: View> Servers<'a, V> {
         self.servers[server].server.id
     }
 
-    /// Returns the view of a server; `None` before its first reading.
+    /// Returns the view of a server; `None` if the view needs a reading that the server lacks.
     pub fn get(&self, server: usize) -> Option<V> {
         V::of(&Facts(&self.servers[server]))
     }

@@ -95,7 +95,7 @@ impl PolicyParams for Params {
     }
 }
 
-/// Memory is short if the available part is less than one over this number of the total.
+/// Memory is short if the available memory is less than the total divided by this number.
 const SHORT: Bytes = 20;
 
 /// Maximum of a value in the current and in the previous window.

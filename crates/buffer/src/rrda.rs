@@ -42,7 +42,7 @@ params! {
         epoch: Nanos = span("100ms"),
         /// Number of consecutive epochs in which the difference must have the same sign.
         k: u32 = integer(1, 1000, "3"),
-        /// Factor of the average difference by which the size changes, as a number of epochs.
+        /// Factor of the average difference in a change of the size, as a number of epochs.
         beta: f64 = real(0.0, 1e6, "16"),
         /// Weight of the latest epoch in the moving average.
         omega: f64 = probability("0.5"),

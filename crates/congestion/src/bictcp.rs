@@ -79,7 +79,7 @@ pub(crate) struct Bictcp {
 }
 
 impl Bictcp {
-    /// Returns the state of a new connection, with `beta` and `c` as in RFC 9438.
+    /// Returns the state of a new connection; RFC 9438 defines `beta` and `c`.
     pub(crate) fn new(
         beta: f64,
         c: f64,
@@ -173,7 +173,7 @@ impl Bictcp {
         }
     }
 
-    /// Counts `acked` delivered segments in congestion avoidance.
+    /// Grows the window after `acked` delivered segments in congestion avoidance.
     pub(crate) fn on_ack(&mut self, window: &mut Window, now: Nanos, acked: u64) {
         self.update(window.segments(), now, acked);
         self.count.avoid(window, self.per, acked);

@@ -23,9 +23,9 @@ const STICKY: i64 = 8 * ONE;
 const HIGHEST: i64 = STICKY + ONE + STICKY;
 /// Mean deviation that leaves the score unchanged, in nanoseconds.
 const V0: Nanos = 3 * MILLISECOND / 4;
-/// Queueing delay up to which the score is unchanged, in nanoseconds; longer delays raise it.
+/// Queueing delay in nanoseconds above which the delay raises the score.
 const D0: Nanos = 2 * MILLISECOND;
-/// The averages are stored in units of `2^-SCALE` ns; `2^-SCALE` is also the smallest gain.
+/// The averages are stored in units of `2^-SCALE` ns; `2^-SCALE` is also the mean's smallest gain.
 const SCALE: u32 = 18;
 /// Maximum round-trip time in nanoseconds (69 s); longer round-trip times count as this value.
 const MAX_RTT: Nanos = 1 << 36;

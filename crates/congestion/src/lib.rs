@@ -4,7 +4,7 @@
 //! congestion event, a timeout. The transport performs the parts that all controls have in common
 //! (loss detection, cwnd during loss recovery, undo); a control is the remaining policy.
 //!
-//! A control is one file, with its parameters, its entry in the list below, and its page.
+//! A control is a module with its parameters, and an entry in the list below.
 //!
 //! # Contract
 //! Every control passes the same tests (`tests.rs`):

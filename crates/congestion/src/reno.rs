@@ -42,7 +42,7 @@ impl ControlParams for Params {
 #[derive(Clone, Debug)]
 pub struct Reno {
     hystart: HyStart,
-    /// Bytes acknowledged in congestion avoidance since the last growth of cwnd.
+    /// Bytes acknowledged in congestion avoidance that have not yet made cwnd grow.
     counted: u64,
     /// Number of segments acknowledged in congestion avoidance since the last growth of cwnd
     /// (`count segments`).

@@ -114,7 +114,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Makes the writes that are due, at most [`TURN`]. Closes the stream at the time `stop`.
+    /// Makes up to [`TURN`] due writes; closes the stream at `stop`, or before if no write remains.
     fn write(&mut self, world: &mut World) -> io::Result<()> {
         self.look = None;
         for _ in 0..TURN {

@@ -12,7 +12,7 @@ use sojourn_wire::capture::{Captured, Outside, Side};
 use std::fs::File;
 use std::io::BufWriter;
 
-/// Size in bytes of the buffer of a file; the buffer is written at once.
+/// Size in bytes of the buffer of a file.
 const WRITTEN: usize = 1 << 20;
 const SIDES: [Side; 2] = [Side::Before, Side::After];
 

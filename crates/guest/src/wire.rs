@@ -30,7 +30,7 @@ pub const OUTCOME: &str = "/run/wire";
 const MAGIC: &[u8] = b"sojourn wire 1\n";
 /// Longest time after the run's end in which packets are forwarded, in nanoseconds.
 const LINGER: Nanos = 60 * SECOND;
-/// Longest time in which packets are forwarded if the job has a shell, in nanoseconds.
+/// Longest time after the run's end in which packets are forwarded for a shell, in nanoseconds.
 const FOREVER: Nanos = 1 << 60;
 /// Maximum number of bytes of packets in the emulated network; they are a part of the guest's
 /// memory.
@@ -38,7 +38,7 @@ const ROOM: usize = 96 << 20;
 /// Largest size of a capture file in bytes.
 pub const LARGEST: u64 = 1 << 30;
 
-/// Forwards packets between the hosts of the job until the end of the run.
+/// Forwards packets between the hosts of the job until the end of standard input.
 pub fn run() -> Outcome<()> {
     let job = job()?;
     let wanted = job.wire.as_ref().ok_or("the job has no settings of the wire")?;

@@ -49,7 +49,7 @@ impl Sub for Capacity {
     }
 }
 
-/// Keeps the account of a link's capacity from one change of its rate to the next.
+/// Account of the capacity and its use on a link whose rate changes.
 #[derive(Clone, Debug)]
 pub struct Account {
     /// Capacity and use until `since`.
@@ -87,7 +87,7 @@ impl Account {
         self.rate = bits(rate);
     }
 
-    /// Adds capacity and use that opportunities of a trace, and not a rate, gave before `since`.
+    /// Adds the capacity and use of a trace's opportunities before `since`.
     pub fn add(&mut self, capacity: Capacity) {
         self.total = self.total + capacity;
     }

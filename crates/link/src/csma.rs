@@ -95,7 +95,7 @@ impl std::fmt::Display for Params {
 /// The events on a medium since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Times that a station sensed the medium to transmit a frame.
+    /// Number of times that a station sensed the medium to transmit a frame.
     pub attempts: u64,
     /// Attempts that found the medium busy.
     pub deferrals: u64,
@@ -169,7 +169,7 @@ impl Backoff {
         self.retries > 0
     }
 
-    /// Ends the attempts: the frame was sent, or the station has none.
+    /// Ends the attempts: the frame is sent, or the station has no frame.
     pub(crate) fn reset(&mut self) {
         self.retries = 0;
     }

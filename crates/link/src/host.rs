@@ -46,7 +46,7 @@ params! {
         /// Length of a stall, during which the host does nothing: a time, a distribution, or measured(FILE).
         /// Needs `every`.
         stall: Span = span("0"),
-        /// Time from the start of a stall to the start of the next: as for `stall`.
+        /// Time from the start of a stall to the start of the next; same forms as `stall`.
         every: Option<Span> = optional_span(),
         /// Most packets in the receive ring during a stall; further packets are dropped.
         rx: u32 = integer(1, 1_000_000, "1000"),

@@ -81,7 +81,7 @@ struct Gemodel {
     good_loss: u32,
 }
 
-/// The thresholds of the chain of four states, which have netem's numbers.
+/// The thresholds of the chain of four states; the states have netem's numbers.
 #[derive(Clone, Copy, Debug)]
 struct Chain {
     p13: u32,

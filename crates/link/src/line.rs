@@ -203,7 +203,7 @@ impl<P> DelayLine<P> {
         self.ring.get(index).map(|(at, packet)| (*at, packet))
     }
 
-    /// Returns the first of the last `count` packets. Only if packets keep their order.
+    /// Returns the first of the last `count` packets; packets must keep their order.
     #[inline]
     pub fn behind(&self, count: usize) -> &P {
         &self.ring[self.ring.len() - count].1

@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns a percentage that `tc` prints with a label before it, if one follows.
+    /// Returns the percentage that follows, if any, with or without `label` before it.
     fn labelled(&mut self, word: &str, label: &str) -> Result<Option<f64>, WordError> {
         match self.next_if(|word| word == label) {
             Some(_) => self.percent(word).map(Some),

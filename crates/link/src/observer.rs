@@ -39,7 +39,7 @@ pub enum Event {
 
 /// Receives the events of a link in the order of time.
 ///
-/// No method has a default: an observer that wraps another one must pass on all.
+/// No method has a default, so that an observer that wraps another one forwards all calls.
 pub trait Observer<P> {
     /// `event` happens to `packet` at the theoretical time `at`.
     fn on_event(&mut self, at: Nanos, packet: &P, event: Event);

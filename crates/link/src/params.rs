@@ -9,7 +9,7 @@ use sojourn_units::{Nanos, Rate, SECOND, choices};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Rate of the transmitter. Without `rate` and `trace` it is infinitely fast.
+    /// Rate of the transmitter, which is infinitely fast without `rate` and `trace`.
     #[serde(default)]
     pub rate: Option<Rate>,
     /// Opportunities to send that the transmitter has instead of a rate; `rate` has precedence.
@@ -19,7 +19,7 @@ pub struct Params {
     /// count for the time of transmission only, not in the queue.
     #[serde(default)]
     pub overhead: i32,
-    /// Cells into which the line cuts each packet, its overhead included.
+    /// Cells into which the line cuts each packet with its overhead.
     #[serde(default, skip_serializing_if = "Cells::is_none")]
     pub cells: Cells,
     /// Propagation delay.

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// A selection of metrics, such as those of a link in a run's summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct View {
-    /// Name of the view. Views for different kinds of groups have the same name.
+    /// Name of the view. Views for different kinds of groups can have the same name.
     pub name: &'static str,
     /// Metric that only groups of this kind have; empty if the view applies to all kinds.
     pub sign: &'static str,

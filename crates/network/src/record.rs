@@ -6,7 +6,7 @@ use sojourn_units::Nanos;
 /// The results of one run, which has one plan and one seed.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// One row: run-level metrics, then `<group>.<metric>`, then `<link>.<metric>`.
+    /// One row: metrics of the run and the bottleneck, then `<name>.<metric>` of groups, links, ...
     pub summary: Table,
     /// One row for each flow of the plan.
     pub flows: Table,

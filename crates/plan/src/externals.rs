@@ -29,7 +29,7 @@ impl External<'_> {
 }
 
 impl Plan {
-    /// Returns all external policies, in the order of the plan.
+    /// Returns all external policies: queues, balancers, sources, then congestion controls.
     pub fn externals(&mut self) -> Vec<External<'_>> {
         let mut found = Vec::new();
         for link in &mut self.links {

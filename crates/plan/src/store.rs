@@ -186,7 +186,7 @@ pub struct Patience {
     /// Time after which a coordinator asks another replica for the data of a read; `None` for
     /// never.
     pub speculate: Option<Nanos>,
-    /// Whether a read updates the stale replicas that it finds before it is answered.
+    /// Whether a read is answered only after the stale replicas that it found are updated.
     pub read_repair: bool,
     /// Whether coordinators store writes for replicas that are down, and deliver them later.
     pub hints: bool,

@@ -89,7 +89,7 @@ fn presets() -> Vec<Value> {
     web.chain(voice).chain(kinds).chain(models).collect()
 }
 
-/// Returns all word tables, profiles, presets and metrics as JSON.
+/// Returns all word tables, profiles, presets, metrics and views as JSON.
 #[pyfunction]
 pub(crate) fn describe() -> PyResult<String> {
     json(&object!({

@@ -67,7 +67,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Calls `progress`, unless it was called a moment ago. Returns whether the runs continue.
+    /// Calls `progress` at most once per [`LISTEN`]. Returns whether the runs continue.
     fn ask(&mut self, now: &sojourn_sim::Progress) -> PyResult<bool> {
         if self.last_call.elapsed() < LISTEN {
             return Ok(true);

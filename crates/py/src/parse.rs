@@ -132,7 +132,7 @@ pub(crate) fn queue_to_tc(params_json: &str) -> PyResult<String> {
 /// Returns the commands of `tc` and `ip` that set a queue on a device: at its root, or in the class
 /// `parent`.
 ///
-/// `handle` is the queue's number, such as `10:`. Without it, the queue's own number is used.
+/// `handle` is the queue's number, such as `10:`; by default that in the parameters, or `1:`.
 #[pyfunction]
 #[pyo3(signature = (params_json, device, /, parent=None, handle=None))]
 pub(crate) fn queue_commands(

@@ -49,7 +49,7 @@ impl RcvbufTuner {
     }
 }
 
-/// Releases the interpreter while the tuner stops, since its thread may be waiting for it.
+/// Releases the interpreter, for which the tuner's thread may wait, while the tuner stops.
 impl Drop for RcvbufTuner {
     fn drop(&mut self) {
         Python::attach(|py| py.detach(|| self.tuner().stop().len()));
@@ -166,7 +166,7 @@ impl AdaptiveBuffer {
     }
 }
 
-/// Releases the interpreter while the thread stops, since the thread may be waiting for it.
+/// Releases the interpreter, for which the thread may wait, while the thread stops.
 impl Drop for AdaptiveBuffer {
     fn drop(&mut self) {
         Python::attach(|py| py.detach(|| self.adaptive().stop().is_ok()));

@@ -54,7 +54,7 @@ impl UdpServer {
     }
 }
 
-/// Releases the interpreter while the server stops, since its threads may be waiting for it.
+/// Releases the interpreter, for which the server's threads may wait, while the server stops.
 impl Drop for UdpServer {
     fn drop(&mut self) {
         Python::attach(|py| self.stop(py));

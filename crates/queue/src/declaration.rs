@@ -14,7 +14,7 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
     /// Tables with a name and its words; several if the discipline has several names.
     const TABLES: &'static [&'static Table];
 
-    /// Table of the words of its classes; `None` if the discipline has no classes.
+    /// Table of the words of the discipline's classes; `None` without classes.
     const CLASS: Option<&'static Table> = None;
 
     /// Reason why the kernel lacks this discipline, and an alternative; `None` if the kernel has

@@ -12,9 +12,9 @@ use sojourn_units::Nanos;
 
 /// Weight of a round in `alpha`.
 const GAIN: f64 = 1.0 / 16.0;
-/// Factor of `alpha` by which a round with marks cuts the bound.
+/// A round with marks multiplies the short-term bound by 1 minus this factor times `alpha`.
 const FACTOR: f64 = 1.0 / 3.0;
-/// Number of consecutive rounds above the threshold that ends startup.
+/// Number of consecutive rounds at or above the threshold that ends startup.
 const STARTUP_ROUNDS: u32 = 2;
 
 /// Numbers of delivered and marked bytes in a round.
@@ -45,7 +45,7 @@ pub(super) struct Marks {
     /// Numbers of bytes in this round and in the previous round.
     now: Bytes,
     before: Bytes,
-    /// Whether marks have arrived since the last adaptation of the bounds.
+    /// Whether marks that cause a reaction have arrived since the last adaptation of the bounds.
     is_in_round: bool,
     /// Whether marks have arrived since the last probe.
     is_in_cycle: bool,
@@ -88,7 +88,7 @@ impl Marks {
         self.now = Bytes::default();
     }
 
-    /// Returns whether enough rounds were above the threshold to end startup.
+    /// Returns whether enough consecutive rounds reached the threshold to end startup.
     pub(super) fn end_startup(&self) -> bool {
         self.startup_rounds >= STARTUP_ROUNDS
     }

@@ -44,7 +44,7 @@ const MARGIN: u64 = 99;
 /// the pipe counts as full.
 const FULL_GROWTH: u64 = 125;
 const FULL_ROUNDS: u32 = 3;
-/// Number of separate losses in a round that ends startup (`BBRStartupFullLossCnt`).
+/// Minimum number of separate losses in a round that can end startup (`BBRStartupFullLossCnt`).
 const FULL_LOSSES: u32 = 6;
 /// Maximum number of rounds of drain.
 const DRAIN_ROUNDS: u64 = 3;
@@ -178,7 +178,7 @@ struct Sample {
 /// Detection of a full pipe.
 #[derive(Clone, Copy, Debug, Default)]
 struct FullPipe {
-    /// Rate that the next rounds must exceed by 1/4 (`full_bw`), in bytes per second.
+    /// Rate in bytes per second; a rate of at least 5/4 of it restarts the detection (`full_bw`).
     rate: u64,
     rounds: u32,
     /// Whether the pipe counts as full since the last reset of the detection (`full_bw_now`).
@@ -353,7 +353,7 @@ impl Bbr3 {
         self.bandwidth
     }
 
-    /// Returns `gain` times the bandwidth-delay product in bytes (`BDPMultiple`).
+    /// Returns `gain` times the bandwidth-delay product, or the initial cwnd without a sample.
     fn product(&self, bandwidth: u64, gain: u64) -> u64 {
         if self.min_rtt == Nanos::MAX {
             return self.initial_cwnd;
@@ -420,7 +420,7 @@ impl Bbr3 {
         }
     }
 
-    /// Ends a cycle and discards the rate of the cycle before it (`AdvanceMaxBwFilter`).
+    /// Ends a cycle that has a rate, and discards the rate of the previous cycle.
     fn advance_cycle(&mut self) {
         if self.cycles[1] > 0 {
             self.cycles = [self.cycles[1], 0];

@@ -39,7 +39,7 @@ pub(super) struct Direct {
     announced: u32,
     /// When the next event is to be recorded, or [`NEVER`].
     next: Nanos,
-    /// The length of the last computed transmission time, and this time.
+    /// Length of the packet whose transmission time was computed last, and this time.
     last: (u32, Nanos),
 }
 

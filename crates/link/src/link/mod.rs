@@ -59,7 +59,7 @@ pub struct Link<P, Q = Queue<P>> {
     trace: Option<Box<Opportunities>>,
     framing: Framing,
     delay: Nanos,
-    /// The last length and its transmission time: most packets are as long as the one before.
+    /// Length and transmission time of the last packet: most packets are as long as the one before.
     last_transmission: (u32, Nanos),
     /// `last_transmission` before the last change of the link: a transmission in progress ends at
     /// the old rate.
@@ -76,7 +76,7 @@ pub struct Link<P, Q = Queue<P>> {
     key: Key,
 }
 
-/// Returns the trace that the transmitter follows; `None` if it has a rate.
+/// Returns the trace that the transmitter follows, which it does only without a rate.
 fn followed(params: &Params) -> Option<&Trace> {
     params.trace.as_ref().filter(|_| params.rate.is_none())
 }
@@ -559,7 +559,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         true
     }
 
-    /// Returns whether the wire has its limit of packets when the transmission in progress ends.
+    /// Returns whether the wire has its maximum of packets when the transmission in progress ends.
     fn is_full(&self, impair: &Impair) -> bool {
         impair.limit.is_some_and(|limit| self.line.len_at(self.due) >= limit as usize)
     }

@@ -25,7 +25,7 @@ pub struct Station<P, Q = Queue<P>> {
     ring: VecDeque<P>,
     /// Most packets in `ring`.
     room: usize,
-    /// When a queue that shapes is asked for the next packet of the ring; [`NEVER`] if it is not.
+    /// When a queue that shapes is asked again for a packet for the ring; [`NEVER`] for no request.
     refill: Nanos,
     /// The host, if it is late.
     host: Option<Box<Host<P>>>,
@@ -115,7 +115,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         self.host.as_mut().is_some_and(|host| host.is_stalled(at))
     }
 
-    /// Puts a packet that comes during a stall into the receive ring.
+    /// Puts a packet that comes during a stall into the receive ring, or drops it if that is full.
     fn hold(&mut self, at: Nanos, packet: P, observer: &mut dyn Observer<P>) -> Return {
         let refused = self.host.as_mut().and_then(|host| host.keep(packet).err());
         if let Some(packet) = refused {
@@ -145,7 +145,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         self.stir(at, medium, observer);
     }
 
-    /// Returns the time at which the host resumes after a stall, if any work waits.
+    /// Returns when the host resumes after a stall; [`NEVER`] if no work waits for this.
     fn resume(&self) -> Nanos {
         self.host.as_ref().map_or(NEVER, |host| host.resume())
     }

@@ -19,7 +19,7 @@ struct Declared {
     default: String,
 }
 
-/// Tables of words of a policy: its own words, and together with those of TCP.
+/// Tables of words of a policy: one of its own words, and one with TCP's words in addition.
 struct Tables {
     own: &'static Table,
     tcp: LazyLock<Table, Box<dyn FnOnce() -> Table + Send>>,

@@ -77,7 +77,7 @@ pub enum Set {
     None = 0,
     /// Has packets, and is in its first turn.
     Sparse = 1,
-    /// Empty after its first turn, whose bytes it has exceeded.
+    /// Empty, after the bytes of its first turn were used up.
     SparseWait = 2,
     /// Has more packets than its first turn could send.
     Bulk = 3,
@@ -218,7 +218,7 @@ impl<P: Packet> Tin<P> {
         self.sparse > 0 || self.bulk > 0
     }
 
-    /// Returns the index of the packet's queue, and counts whether the search for it was a hit.
+    /// Returns the index of the packet's queue, and counts the result of the search for it.
     #[inline]
     pub fn choose(&mut self, packet: &P, count: &mut Ways) -> usize {
         let Some(hash) = self.isolation.hash(packet) else { return 0 };

@@ -64,7 +64,7 @@ impl Shaper {
         (next > now).then_some(next)
     }
 
-    /// Sets clocks that are behind to `now`, so that an idle period gives no credit.
+    /// Sets both clocks to `now` if `time_next` is behind, so that an idle period gives no credit.
     #[inline]
     pub fn restart(&mut self, now: Nanos) {
         if self.time_next < now {

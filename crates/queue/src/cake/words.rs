@@ -58,7 +58,7 @@ const WITHOUT_EFFECT: &[Word] = words! {
     "via-ethernet", Kind::Flag, "", "Accepted without effect, as in `tc`.";
 };
 
-/// Returns warnings about given words that have an effect in Linux but none here.
+/// Returns warnings about given words that have no effect here.
 pub(super) fn without_effect(given: &Given) -> Vec<String> {
     let mut warnings = Vec::new();
     if given.flag("nat") == Some(true) {

@@ -31,7 +31,7 @@ params! {
         min: u32 = packets("max/3").above_zero().initially(|_| 0),
         /// Average backlog above which every arrival is dropped.
         max: u32 = packets("limit/4").above_zero().initially(|_| 0),
-        /// Early drop probability just below max of an arrival that does not match.
+        /// Early drop probability just below max, for an arrival that does not match.
         max_p as "probability": u32 = kernel_fraction("0.02"),
         /// Typical packet length, for burst and idle times.
         avpkt: u32 = bytes("1000b").above_zero(),

@@ -44,7 +44,7 @@ pub trait ClassParams: Parameters<On = Device> + Clone + PartialEq {
     /// Whether Linux allows the discipline only at the root of a device.
     const AT_ROOT: bool = false;
 
-    /// Whether a statement about an existing class states all its values anew.
+    /// Whether a statement about an existing class resets the values that it does not name.
     const RESTATED: bool = false;
 
     /// Words allowed inside the value of another word; each has a value.
@@ -278,7 +278,7 @@ impl<C: ClassParams> Tree<C> {
         }
     }
 
-    /// Checks that a change of `before` keeps the number, and that leaves remain leaves.
+    /// Checks that the discipline keeps its number, and that leaves and inner classes remain such.
     ///
     /// # Errors
     /// The discipline's number changes, a leaf gets classes, or an inner class loses its last

@@ -132,7 +132,7 @@ pub enum Interval {
 }
 
 impl Interval {
-    /// Returns the distance in milliseconds; 0 if fewer than two packets of `queue` determine it.
+    /// Returns the distance in milliseconds; 0 if it is measured with fewer than two packets.
     pub(crate) fn millis(self, queue: &impl View) -> f64 {
         match self {
             Self::Constant(interval) => millis(interval),

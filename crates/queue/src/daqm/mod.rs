@@ -1,4 +1,4 @@
-//! dAQM: drops packets depending on derivatives of sojourn time and queue length.
+//! dAQM: drops packets depending on sojourn time, queue length and their derivatives.
 //!
 //! Source: S. Shu, "Adaptive In-Network Queue Management based on the Stochasticity of Network
 //! Flows" (thesis, Groningen, 2023), sections 4 and 5.2.3; S. Saleh, S. Shu, B. Koldehofe, "dAQM"
