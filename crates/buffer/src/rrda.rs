@@ -40,7 +40,7 @@ params! {
         ceiling: Bytes = bytes("1gb"),
         /// Length of an epoch, which is the time between two decisions.
         epoch: Nanos = span("100ms"),
-        /// Number of consecutive epochs in which the difference must have the same sign.
+        /// Number of consecutive epochs in which the average difference must have the same sign.
         k: u32 = integer(1, 1000, "3"),
         /// Factor of the average difference in a change of the size, as a number of epochs.
         beta: f64 = real(0.0, 1e6, "16"),

@@ -15,7 +15,7 @@ const TICK: Nanos = MILLISECOND;
 const TICKS: u64 = 1000;
 /// Smallest window in segments at which HyStart acts.
 const LOW_WINDOW: u64 = 16;
-/// Number of samples of a round from which on its smallest round-trip time is used.
+/// Number of samples of a round after which its smallest round-trip time is used.
 const SAMPLES: u8 = 8;
 /// Maximum gap between acknowledgements of one train, in microseconds.
 const TRAIN_GAP: u64 = 2000;

@@ -108,7 +108,7 @@ pub struct Ack {
     pub delivered: u64,
     /// Bytes that are newly considered lost after this acknowledgement.
     pub lost: u64,
-    /// Newly acknowledged bytes for which the peer echoes congestion (ECE); 0 without an echo.
+    /// Newly acknowledged bytes for which the peer reports marks (by ECE or AccECN).
     pub marked: u64,
     /// Sequence number of the first byte that is not acknowledged.
     pub una: u64,

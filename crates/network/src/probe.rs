@@ -114,7 +114,7 @@ pub struct LinkProbe {
     pub packets: TimeWeighted,
     /// Number of bytes in the queue over time.
     pub bytes: TimeWeighted,
-    /// Sojourn times, from a packet's arrival at the queue to the start of its transmission.
+    /// Sojourn times, from a packet's arrival at the queue to its departure from the queue.
     pub sojourn: Histogram,
     /// Runs of consecutive losses.
     pub runs: LossRuns,

@@ -111,7 +111,7 @@ pub struct FlowReport {
     pub finished: u64,
     /// Number of transfers that had started and had neither finished nor failed at the run's end.
     pub unfinished: u64,
-    /// Time when the flow ended, in nanoseconds since the run's start; `None` if it did not end.
+    /// Time when the flow ended or, over UDP, last sent, in nanoseconds since the run's start.
     pub end: Option<Nanos>,
     /// Error numbers that occurred since the run's start, each with the count of its occurrences.
     pub errors: Vec<(u32, u64)>,

@@ -217,7 +217,7 @@ impl<P: Packet> Children<P> {
         }
     }
 
-    /// Visits the counters of the discipline, then each counter of the queues, summed by name.
+    /// Visits the discipline's counters, then further counters of its queues, summed by name.
     pub fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         // A drop in a class counts as a drop of the discipline.
         let drops = self.offered - self.totals.packets - self.packets() as u64;

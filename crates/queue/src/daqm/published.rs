@@ -21,7 +21,7 @@ pub enum Quirk {
     Behind,
     /// Derivatives of lengths are computed once per five samples.
     Tumbling,
-    /// Samples of lengths are taken at twice the time of a departure.
+    /// Samples of lengths are taken at twice the time of a departure, plus `sampling`.
     Doubled,
     /// The host's clock limits the samples of lengths.
     WallClock,

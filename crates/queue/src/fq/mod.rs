@@ -299,7 +299,7 @@ impl<P: Packet> Fq<P> {
         };
     }
 
-    /// Advances to the next band that has flows and credit; returns false if no flow is listed.
+    /// Selects the band to serve, which has flows and credit; returns false if no flow is listed.
     fn choose_band(&mut self) -> bool {
         let mut tries = 0;
         loop {

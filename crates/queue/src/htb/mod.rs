@@ -343,7 +343,7 @@ impl<P: Packet> Htb<P> {
         self.get_mut(place).active = 0;
     }
 
-    /// Passes the turn from a leaf that borrows from `level` to the next leaf.
+    /// Passes the turn from a leaf that is served at `level` to the next leaf.
     fn pass_on(&mut self, place: usize, level: usize, prio: usize) {
         let at = match self.get(place).parent {
             Some(parent) if level > 0 => At::Class(parent),
