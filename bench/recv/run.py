@@ -160,7 +160,7 @@ def joined(received: Json, sent: Json) -> Json:
 
 
 def line(name: str, found: Json, limit: float | None) -> str:
-    """Return one line of the table; `limit` is the CPU time of plain sockets."""
+    """Return one line of the table; `limit` is the CPU time of plain sockets per Gbit."""
 
     def mb(value: int | None) -> str:
         return "-" if value is None else f"{value / MB:.1f}"

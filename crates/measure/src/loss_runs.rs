@@ -89,7 +89,7 @@ impl LossRuns {
         self.greatest
     }
 
-    /// Returns each length that occurred, with the number of events of this length.
+    /// Returns each length with its number of events; those above [`LONGEST`] count as [`LONGEST`].
     pub fn lengths(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.counts.iter().enumerate().filter(|&(_, &n)| n > 0).map(|(i, &n)| (i as u64 + 1, n))
     }

@@ -277,7 +277,7 @@ impl Draws {
     }
 }
 
-/// Returns the text of a Python object for messages, at most 60 characters long.
+/// Returns the text of a Python object for messages, cut after 60 characters.
 pub(super) fn shown(value: &Bound<'_, PyAny>) -> String {
     let text = value.repr().ok().map(|text: Bound<'_, PyString>| text.to_string());
     let text = text.unwrap_or_else(|| "an object that cannot be printed".to_owned());
