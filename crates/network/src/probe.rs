@@ -66,7 +66,7 @@ impl std::iter::Sum for Work {
 pub struct Fates {
     /// Packets dropped.
     pub dropped: u64,
-    /// Packets whose transmission began.
+    /// Packets that left the queue.
     pub departed: u64,
 }
 

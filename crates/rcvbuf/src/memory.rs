@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// Memory is short if tasks waited for memory for at least this share of the last ten seconds.
 pub const PRESSURE: f64 = 0.1;
-/// Memory is short if the available part is less than one over this number of the total.
+/// Memory is short if less than the total divided by this number is available.
 const SHORT: Bytes = 20;
 const PAGE: Bytes = 4096;
 
