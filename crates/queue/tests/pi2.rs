@@ -226,7 +226,7 @@ fn means(seen: &[(f64, f64)]) -> (f64, f64) {
 /// Under an unresponsive load of r times the link's rate, p' approaches the value whose square
 /// is 1 - 1/r, and the delay approaches the target. Drops of `dualpi2`, on departure, have an immediate
 /// effect. Drops of `pi2`, on arrival, affect the delay of the oldest packet one queueing delay
-/// later, so that above twice the link's rate the probability oscillates.
+/// later, so that at high loads the probability oscillates.
 #[test]
 fn the_target_is_held_over_loads() {
     for (text, target, loads) in
