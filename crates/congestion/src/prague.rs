@@ -6,8 +6,8 @@
 //! of the window, at most once per round. But L4S marks arrive continuously, so the window also
 //! grows in rounds with a reduction (by the bytes acknowledged without a mark). In equilibrium
 //! there are two to three marks per round. Rounds and growth are those of a flow with a round-trip
-//! time of at least `rtt_target`, so that a flow on a short path gets no more than one on a long
-//! path. For a new flow this applies only after `rtt_transition` rounds, and never in slow start.
+//! time of at least `rtt_target`, so that a short path does not give many times the rate of a long
+//! one. For a new flow this applies only after `rtt_transition` rounds, and never in slow start.
 //! Segments are paced over the round-trip time. A loss halves the window.
 //! Invariants: alpha is between 0 and 1; at most one reduction per round; outside slow start the
 //! window grows by at most a segment per round.
