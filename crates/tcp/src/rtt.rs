@@ -148,7 +148,7 @@ impl Rtt {
         if self.srtt8 == 0 {
             self.srtt8 = rtt << 3;
             self.mdev4 = rtt << 1;
-            // In the kernel's unit the deviation is already multiplied by four.
+            // As in the kernel, `mdev4` is four times the deviation.
             self.var4 = self.mdev4.max(self.least);
             self.mdev_max4 = self.var4;
             self.round_end = nxt;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 type Result<T> = std::result::Result<T, Outcome>;
 
-/// Counters that rows do not list in `w`; only the row `end` states them.
+/// Counters that `w` (changed counters) omits; the row `end` states them.
 const PLAIN: &[&str] = &[
     "qlen",
     "backlog",

@@ -319,7 +319,7 @@ impl<'a> Server<'a> {
         server.peaks.0 = server.sizes;
         server.set_memory();
         for slot in 0..server.slots.len() as u32 {
-            // Each slot begins at a random time: in an open load within the first time between
+            // Each slot begins at a random time: in an open load within the first gap between
             // bursts, in a closed load within the first 10 ms.
             let spread = server.gap(slot).unwrap_or(10_000_000).max(1);
             let start = server.slots[slot as usize].draws.below(spread);

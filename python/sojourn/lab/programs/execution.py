@@ -216,7 +216,7 @@ class Execution:
                 fds=fds,
                 limit=program.kept,
             )
-        # A wait for other programs of this machine would delay acknowledgements.
+        # A program that waits for a processor acknowledges late.
         self._running[program.name].prefer(NICE)
 
     def _log(self, program: Program) -> Path:

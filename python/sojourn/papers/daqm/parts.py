@@ -325,8 +325,8 @@ def quirk_names() -> tuple[str, ...]:
     return tuple(meaning["name"] for meaning in word["of"])
 
 
-#: Simulated time while the wall clock of the published simulations' computer advances by 10 ms:
-#: alternatives to the 10 ms of the main reading.
+#: Values of `wall-period` besides 10 ms, that of the main reading: simulated time in which the clock
+#: of the published code's host advances by 10 ms.
 WALL_PERIODS = ("1ms", "100ms", SLOW_CLOCK)
 
 

@@ -277,8 +277,8 @@ def simulated(outcome: Outcome) -> Drawn:
         "Age of information",
         (
             "Heavy-tailed transfers that begin at random times, with 70 % load on four ports of "
-            "40 Mbit/s. JSQ's wide line lies under IQLB's: if all queues have the same limit, "
-            "both policies choose the same server."
+            "40 Mbit/s. JSQ's wide line coincides with IQLB's: if all queues have the same "
+            "limit, both policies choose the same server."
         ),
     )
     return found
