@@ -69,7 +69,7 @@ choices! {
         Standing = "standing",
         /// The policy's minimum or maximum limits the size.
         Bound = "bound",
-        /// Memory is short.
+        /// Memory of the machine or of the control group is short.
         Pressure = "pressure",
         /// An external policy decided.
         Policy = "policy",

@@ -146,7 +146,7 @@ pub struct State {
     /// Remaining time in which no packet is dropped early, in ticks.
     pub burst_time: u64,
     /// Start of the rate measurement or, with timestamps, time of the last departure; 2^64 - 1 if
-    /// none.
+    /// there was none since the last reset.
     pub dq_tstamp: u64,
     /// Drop probability in units of 1 / [`MAX_PROB`], which is 2^56 - 1.
     pub prob: u64,

@@ -115,7 +115,7 @@ def page(snapshot: dict[str, Any]) -> bytes:
 def address(text: str) -> tuple[str, int]:
     """Returns address and port from `9441`, `127.0.0.1:9441` or `[::1]:9441`.
 
-    The default address is 127.0.0.1. Raises `ValueError` for other texts.
+    The default address is 127.0.0.1. Raises `ValueError` if a part is not valid.
     """
     host, colon, port = text.rpartition(":")
     host = host.strip("[]") if colon else "127.0.0.1"

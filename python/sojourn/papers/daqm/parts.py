@@ -325,8 +325,8 @@ def quirk_names() -> tuple[str, ...]:
     return tuple(meaning["name"] for meaning in word["of"])
 
 
-#: Values of `wall-period` next to the main reading's 10 ms: simulated time in which the clock of the
-#: published code's host advances by 10 ms.
+#: Values of `wall-period` next to the main reading's 10 ms: simulated time in which the published
+#: code's clock, that of its host, advances by 10 ms.
 WALL_PERIODS = ("1ms", "100ms", SLOW_CLOCK)
 
 
