@@ -82,7 +82,7 @@ class Placement:
 
     @property
     def is_tree(self) -> bool:
-        """Returns whether the queue has classes or filters and needs several commands of `tc`."""
+        """Returns whether several commands set the queue up: classes, filters or `txqueuelen`."""
         return len(self.commands(self.shaped)) > 1
 
     @property

@@ -67,7 +67,7 @@ def _data(text: str) -> dict[str, Any] | None:
     """Returns the data of a TOML text; `None` if it is not valid TOML."""
     try:
         return tomllib.loads(text)
-    except ValueError:  # `_without_study` broke a multi-line string
+    except ValueError:  # `_without_study` broke a string or array of several lines
         return None
 
 
