@@ -36,8 +36,8 @@ pub(crate) fn read<'a>(
     if major != 2 {
         return Err(CaptureError::new(4, format!("the pcap version must be 2, found {major}")));
     }
-    // The upper bits contain the length of the frame check sequence at the end of each packet in
-    // 16-bit words, if it is known.
+    // The upper bits contain the length of each packet's frame check sequence, in 16-bit words, if
+    // it is known.
     let fcs = if network & 1 << 26 == 0 { 0 } else { (network >> 28) * 2 };
     let link = Link::of(network & 0xffff).map_err(|why| CaptureError::new(20, why))?;
     let mut at = HEADER;

@@ -203,8 +203,8 @@ impl Real {
         }
         if self.params.reno_friendly {
             let beta = self.params.beta;
-            // Section 4.3: from the window before the last reduction on, the estimate grows with
-            // Reno's slope. Linux omits this.
+            // Section 4.3: when the estimate has reached the window before the last reduction, it
+            // grows as fast as Reno. Linux omits this.
             let passed = self.w_est >= self.cwnd_prior && !self.is_linux();
             let alpha = if passed { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
             self.w_est += alpha * segments / cwnd;

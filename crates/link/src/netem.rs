@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
             return Err(complaint(token, &format!("`{word}` needs a time of 0 or more"), "15ms"));
         }
         let parsed = match (token.text, parse_time(token.text)) {
-            // Unlike other disciplines, netem reads a time without a unit in nanoseconds.
+            // Unlike other disciplines, netem reads a number without a unit as nanoseconds.
             (bare, Err(_)) if is_number(bare) => parse_time(&format!("{bare}ns")).inspect(|span| {
                 self.bare(word, bare, &format_time(*span), "a time in nanoseconds");
             }),

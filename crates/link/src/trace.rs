@@ -201,7 +201,7 @@ impl Opportunities {
     /// Opportunities at `now` itself are excluded.
     pub fn capacity(&self, now: Nanos) -> Capacity {
         let offered = self.trace.offered((now - self.begin).saturating_sub(1));
-        // The packet in transmission uses the opportunities until its end, except `room` in the last.
+        // The packet in transmission uses all bytes offered from `now` to `open`, except `room`.
         let coming = if now <= self.open {
             self.trace.offered(self.open - self.begin) - offered - self.room
         } else {

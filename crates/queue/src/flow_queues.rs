@@ -277,8 +277,8 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
                 return Some(packet);
             }
             self.pop_head(list);
-            // If there are old buckets, an empty new one joins them for a round. Otherwise its next
-            // packet would make it new again, and its flow would starve the old buckets.
+            // An empty new bucket joins the old buckets, if there are any, for a round. Without
+            // this, its next packet would make it new again, and old buckets would starve.
             if list == NEW && self.lists[OLD].head != NONE {
                 self.push_tail(OLD, index);
             }

@@ -85,7 +85,7 @@ impl Params {
 
     /// Returns these parameters in the units of the controller's computation.
     pub fn constants(&self) -> Constants {
-        // Change of the probability per tick of 64 ns; probability 1 is 2^32 - 1.
+        // Change of the probability per 64 ns of delay; probability 1 is 2^32 - 1.
         let scaled = |gain: u32| ((u64::from(gain) * u64::from(MAX_PROB)) >> 2) / SECOND;
         Constants {
             target: Nanos::from(self.target_us) * MICROSECOND,

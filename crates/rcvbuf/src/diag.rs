@@ -138,8 +138,8 @@ impl Diag {
         socket.bind_auto()?;
         socket.connect(&NetlinkAddr::new(0, 0))?;
         let mut diag = Self { socket, sequence: 0, buffer: vec![0; MESSAGE] };
-        // Without the module `udp_diag` the socket opens, but the kernel does not answer. A query
-        // tests this.
+        // Without the module `udp_diag` the socket opens, but the kernel refuses queries. This
+        // query tests whether the module exists.
         diag.read(Families { v4: true, v6: false }, Some(1), &mut Vec::new())?;
         Ok(diag)
     }

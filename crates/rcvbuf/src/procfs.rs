@@ -127,8 +127,8 @@ pub fn softnet_dropped(text: &str) -> u64 {
         .sum()
 }
 
-/// Returns the number of packets that devices dropped or received with errors, from the text of
-/// `/proc/net/dev`, without `lo`.
+/// Returns the number of received packets that devices dropped (columns drop and fifo), from the
+/// text of `/proc/net/dev`, without `lo`.
 pub fn device_dropped(text: &str) -> u64 {
     let one = |line: &str| -> Option<u64> {
         let (name, values) = line.split_once(':')?;

@@ -207,7 +207,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
                 let trace = followed(params).cloned();
                 self.trace = trace.map(|trace| Box::new(Opportunities::new(trace, now)));
                 if !self.transmitting && self.due != NEVER {
-                    // The transmitter may wait for an opportunity of the old trace.
+                    // The transmitter may be waiting for an opportunity of the old trace.
                     self.due = now;
                 }
             }

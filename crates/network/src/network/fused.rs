@@ -94,7 +94,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         id: u32,
         call: impl FnOnce(&mut Link<Packet>, &mut Tap<'_, T, W>) -> R,
     ) -> R {
-        // `take` returns packets that arrive at the far end.
+        // `Link::take` returns the packets that arrive, so `lands` is false.
         let view = View { observed: false, forwards: true, lands: false };
         self.tapped(id, view, |port, _, tap| call(port.plain(), tap))
     }

@@ -100,7 +100,7 @@ impl Plan {
                     "the pairs of a balanced group must contain the balancer's first server",
                 );
             }
-            // A pair with the first server as client is an error in the check of the group's pairs.
+            // Other checks report a pair whose client is the first server.
             let behind = |client: usize| servers[1..].iter().any(|other| other.node == client);
             if let Some(j) = pairs.iter().position(|&(client, _)| behind(client)) {
                 let node = &self.nodes[pairs[j].0].name;

@@ -42,8 +42,8 @@ pub(crate) fn commands_of(filter: &Filter, name: impl Fn(u16) -> String) -> Vec<
             format!("u32 match {} flowid {class}", tests.join(" match "))
         }),
         (_, conditions) => protocols(conditions, expressed, |tests| {
-            // Words must follow an expression, because `tc` reads the last word of an expression at
-            // the end of a command twice.
+            // The expression must not be at the end of the command: `tc` would read its last word
+            // twice.
             format!("handle 1 {HASH} match '{}' {spread}", tests.join(" and "))
         }),
     }

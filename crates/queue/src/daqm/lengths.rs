@@ -75,7 +75,7 @@ impl Clock {
         if self.schedule.doubled {
             let since = now.saturating_sub(EPOCH);
             let at = EPOCH + 2 * since + self.schedule.period;
-            // Samples are caused in the order of their times, so the gap can be checked here.
+            // Samples are caused in the order of their times, so the minimum gap is checked here.
             if self.is_far_enough(at) {
                 self.pending.push_back(at);
             }

@@ -441,7 +441,7 @@ impl<P: Packet> Fq<P> {
             span = SECOND;
             self.counters.pkts_too_long += 1;
         }
-        // A delay of the last packet beyond its departure time shortens the wait, by at most half.
+        // If the packet leaves late, the delay shortens the next packet's wait, by at most half.
         if flow.time_next != 0 && now > flow.time_next {
             span -= (span / 2).min(now - flow.time_next);
         }

@@ -153,8 +153,8 @@ impl<P: Packet> Hhf<P> {
             if is_spent {
                 served.deficit += turn;
             }
-            // If the other class is old, an empty new class becomes old for a round. Otherwise its
-            // next packet would make it new again.
+            // An empty new class becomes old for a round, if the other class is old. Without this,
+            // its next packet would make it new again.
             let stays = is_spent || is_new && !self.old.is_empty();
             if is_new {
                 self.is_new = false;

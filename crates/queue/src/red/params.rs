@@ -267,8 +267,8 @@ impl Params {
     pub(super) fn as_burst(&self, weight: f64) -> Option<Averaging> {
         let log =
             (1u8..32).find(|&log| (weight * (1u64 << log) as f64).to_bits() == 1f64.to_bits())?;
-        // The exponent does not decrease as the burst grows: a binary search finds the smallest
-        // burst.
+        // `wlog` does not decrease as the burst grows: a binary search finds the smallest burst
+        // with this `log`.
         let (mut low, mut high) = ((self.min_bytes() / u64::from(self.avpkt)) as u32, u32::MAX);
         while low < high {
             let middle = low + (high - low) / 2;

@@ -222,8 +222,8 @@ impl Policy {
             let bits = self.filter.bits();
             (self.state.qavg - (u64::from(self.params.min) << bits)) >> bits
         };
-        // With `wait`, `least` is the upper limit of the random threshold: 2^32, or the largest
-        // quotient of a draw and the divisor.
+        // With `wait`, `least` is the upper limit of the random threshold `q_r`: 2^32, or 2^32
+        // divided by `divisor`.
         let least = match (self.params.wait, self.fine()) {
             (false, _) => 0,
             (true, true) => 1 << 32,

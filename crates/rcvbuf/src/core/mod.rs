@@ -405,7 +405,7 @@ impl Core {
             socket.curbed = size < claim.wanted;
             socket.wanted = size & !1;
             let now = socket.size.unwrap_or(0);
-            // A change by less than 1/64 is not worth a system call, unless it is to the minimum
+            // A change by at most 1/64 is not worth a system call, unless it is to the minimum
             // size.
             let worth = socket.wanted.abs_diff(now) > now / 64 || socket.wanted == socket.least();
             if socket.wanted != now && worth && socket.refusal.is_none() {
