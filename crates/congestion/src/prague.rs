@@ -175,8 +175,8 @@ impl Prague {
         let scale = if srtt == 0 || srtt >= target {
             ONE
         } else {
-            // A round of `target` has target/srtt round trips. The window grows by (srtt/target)^2
-            // of a segment per round trip, and therefore by srtt/target of a segment per round.
+            // A round lasts `target`, which is target/srtt round trips. The window grows by
+            // (srtt/target)^2 of a segment per round trip, and so by srtt/target per round.
             (u128::from(srtt) * u128::from(srtt) * u128::from(ONE)
                 / (u128::from(target) * u128::from(target))) as u64
         };
@@ -240,7 +240,7 @@ impl Control for Prague {
     }
 
     fn super_packet(&self) -> SuperPacket {
-        // About a quarter of a millisecond (`prague_burst_shift`), but at least one segment.
+        // Data of about a quarter of a millisecond (`prague_burst_shift`), at least one segment.
         SuperPacket { shift: 12, least: 1, larger_nearby: false }
     }
 

@@ -110,8 +110,8 @@ impl sojourn_queue::Packet for Packet {
 
     #[inline]
     fn truesize(&self) -> u32 {
-        // As in Linux: headroom, data and `skb_shared_info` take a power of two of bytes, and the
-        // sk_buff 256 more. A frame of 1514 bytes takes 2304, an acknowledgement without data 768.
+        // As in Linux: headroom, data and `skb_shared_info` are rounded up to a power of two, and
+        // the sk_buff adds 256. A frame of 1514 bytes takes 2304, a frame without data 768.
         (self.len + 64 + 320).next_power_of_two() + 256
     }
 
