@@ -67,7 +67,7 @@ impl TraceHash {
     /// 0.
     #[inline]
     pub fn add(&mut self, time: u64, place: u32, kind: Kind, packet: u64, size: u32, verdict: u8) {
-        // Sizes are below 2^24, since the simulator's frames have at most 64 KiB.
+        // The simulator's frames are shorter than 2^24 bytes.
         let what = u64::from(place) << 32
             | u64::from(size & 0x00ff_ffff) << 8
             | u64::from((kind as u8) << 4 | (verdict & 0x0f));
