@@ -46,7 +46,7 @@ autodoc_typehints_format = "short"
 # Make quotation marks curly, but keep two hyphens, with which options begin.
 smartquotes_action = "q"
 
-# `make man` makes this page from the definitions of the commands, like the page of the reference.
+# `make man` builds the manual page `sojourn(1)` from the reference page of the commands.
 man_pages = [("reference/commands", "sojourn", "a laboratory for queues", author, 1)]
 
 html_theme = "furo"

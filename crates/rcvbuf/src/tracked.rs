@@ -110,8 +110,8 @@ impl Tracked {
     /// unknown.
     pub(crate) fn decide(&mut self, now: Nanos, memory: Memory) -> Option<Bytes> {
         let size = self.size?;
-        // A buffer filled to a quarter of the original size counts as empty, because the kernel may
-        // release this much memory late (`udp_rmem_release`).
+        // A fill level of at most a quarter of the original size counts as empty, because the
+        // kernel may release memory late (`udp_rmem_release`).
         let little = self.least() / 4;
         self.need.look(now, size, self.reading.occupied, self.drops.buffer, little);
         let decision = self.policy.observe(&Observation {

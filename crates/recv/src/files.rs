@@ -409,7 +409,7 @@ fn unfinished(folder: &OwnedFd) -> io::Result<(File, String)> {
         let number = u64::from_be_bytes(random()?);
         let path = format!("{}{number:016x}{}", UNFINISHED.0, UNFINISHED.1);
         let file = rustix::fs::openat(folder, path.as_str(), flags, Mode::RUSR | Mode::WUSR)?;
-        // If the file system has no locks, no server can lock and therefore remove the file.
+        // On a file system without locks, no server removes the file, since it must lock it first.
         let _ = rustix::fs::flock(&file, FlockOperation::LockExclusive);
         // Another server may have removed the file before it was locked. If so, create another one.
         if rustix::fs::fstat(&file)?.st_nlink > 0 {
@@ -430,7 +430,7 @@ fn sweep(folder: &OwnedFd) -> io::Result<()> {
             continue;
         }
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::RDONLY | OFlags::CLOEXEC;
-        // A file that cannot be locked belongs to a running server.
+        // A file that cannot be locked may be in use by a running server.
         let Ok(file) = rustix::fs::openat(folder, &name, flags, Mode::empty()) else { continue };
         if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
             let _ = rustix::fs::unlinkat(folder, &name, AtFlags::empty());

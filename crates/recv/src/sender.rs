@@ -724,8 +724,8 @@ impl Sender {
             // The receiver's buffer is full or there are no data to send. A probe keeps the
             // connection alive.
             self.probe = true;
-            // If the handler has processed all messages, no space in the buffer will become free by
-            // itself.
+            // If the handler has processed all earlier messages, none of them will free space in
+            // the buffer.
             self.force = !idle && self.processed >= self.messages.first();
             return;
         }

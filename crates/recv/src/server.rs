@@ -340,7 +340,7 @@ impl Server {
             return Err(Code::Chunk);
         }
         if let Some(c) = self.connections.get(&id) {
-            // Either the same client repeats its request, or another client uses this number.
+            // Either the client repeats its request, or another connection has the same number.
             return if c.address == from && c.chunk == chunk {
                 Ok(self.limit(id))
             } else {

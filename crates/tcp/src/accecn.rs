@@ -157,7 +157,7 @@ impl MarkReader {
         }
         let least = field.wrapping_sub(self.packets.wrapping_add(INITIAL)) & MASK;
         let counted = option.map(|bytes| u64::from(bytes.wrapping_sub(self.bytes) & BYTES_MASK));
-        // The difference to an older option is negative as a number of 24 bits.
+        // If the option is older, the signed 24-bit difference is negative: ignore the option.
         let counted = counted.filter(|bytes| bytes >> 23 == 0);
         if let (Some(bytes), Some(_)) = (option, counted) {
             self.bytes = bytes;
@@ -166,8 +166,8 @@ impl MarkReader {
         let packets = if segments <= MASK {
             least
         } else {
-            // The field may have wrapped. It counts as wrapped as often as the delivered segments
-            // allow, unless the marked bytes show that it did not wrap.
+            // The field may have wrapped. Assume the largest number of wraps that the delivered
+            // segments allow, unless the marked bytes indicate that it did not wrap.
             let most = segments - ((segments - least) & MASK);
             match counted {
                 Some(0) => least,

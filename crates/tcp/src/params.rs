@@ -256,9 +256,9 @@ params! {
         /// The ACKs at the start, after an idle time and after duplicate data are not delayed.
         quick_ack: bool = on_off("on"), // TCP_MAX_QUICKACKS 16
         /// A small segment waits until all sent data is acknowledged (RFC 896).
-        nagle: bool = on_off("off"), // on in the kernel, off in most bulk and interactive programs
+        nagle: bool = on_off("off"), // on in the kernel, but many programs turn it off
         /// Whether segments are spread over the round-trip time.
-        pacing: Pacing = choice("auto"), // only BBR paces without the fq queue discipline
+        pacing: Pacing = choice("auto"), // without the fq qdisc, only BBR and Prague pace
         /// A segment that leaves later than pacing allows shortens the gap after it, by half at most.
         #[serde(default)]
         pacing_credit: bool = on_off("on"), // tcp_update_skb_after_send

@@ -117,7 +117,7 @@ pub const RFC: Profile = Profile {
         syn_retries: 6,                         // two minutes; RFC 1122, 4.2.3.5, asks for three
         retries: 15,                            // RFC 1122, 4.2.3.5: at least 100 s
         delayed_ack: 2,                         // RFC 5681, section 4.2
-        delayed_ack_timeout: 200 * MILLISECOND, // RFC 1122 allows up to 500 ms; 200 ms is usual
+        delayed_ack_timeout: 200 * MILLISECOND, // RFC 1122: less than 500 ms; 200 ms is usual
         ack_rule: AckRule::Rfc5681,             // RFC 5681, section 4.2
         quick_ack: false,                       // not in the RFCs
         nagle: true,                            // RFC 1122, 4.2.3.4
@@ -203,7 +203,7 @@ pub const SACK_2001: Profile = Profile {
         congestion: sojourn_congestion::Params::Reno(reno::Params {}), // RFC 2581
         slow_start: hystart::Params {
             kind: hystart::Kind::None,    // later than 2001
-            limit: 1,                     // RFC 2581: one segment an ACK
+            limit: 1,                     // RFC 2581: one segment per ACK
             byte_counting: false,         // RFC 3465 is of 2003; Linux 2.4 counts ACKs
             count: hystart::Count::Bytes, // RFC 2581 counts bytes
         },
@@ -215,7 +215,7 @@ pub const SACK_2001: Profile = Profile {
         window_scaling: true,                   // RFC 1323
         ecn: Ecn::Off,                          // off by default
         ecn_fallback: false,                    // without effect: ECN is off
-        recovery: Recovery::Rfc6675, // RFC 6675's forerunner, the pipe of ns-2's Sack1 and Linux 2.4
+        recovery: Recovery::Rfc6675, // the pipe algorithm of ns-2's Sack1 and of Linux 2.4
         rack: false,                 // later
         frto: false,                 // later
         undo: false,                 // Linux 2.4 had it with timestamps or D-SACK only

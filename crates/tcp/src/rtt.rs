@@ -158,8 +158,8 @@ impl Rtt {
         self.srtt8 = self.srtt8.saturating_add_signed(error).max(1);
         let mut change = error.abs() - (self.mdev4 >> 2) as i64;
         if error < 0 && change > 0 {
-            // A shorter round-trip time must hardly lengthen the timeout, so the gain is an eighth
-            // of the usual one.
+            // A shorter round-trip time should lengthen the timeout only a little, so the gain is
+            // an eighth of the usual one.
             change >>= 3;
         }
         self.mdev4 = self.mdev4.saturating_add_signed(change);

@@ -262,7 +262,7 @@ impl Test {
                 continue;
             }
             push(&mut self.delivered[way], bytes, mad);
-            // The draft divides by MAD times ID: intervals before the first one count as empty.
+            // As in the draft, intervals before the first one count as empty in the average.
             let sum: u64 = self.delivered[way].iter().sum();
             let average = 8.0 * sum as f64 / (mad as f64 * seconds);
             push(&mut self.goodputs[way], average, mad);

@@ -491,8 +491,8 @@ fn write_all(mut outlets: Vec<Outlet>) -> Vec<Written> {
     loop {
         let (mut idle, mut over) = (true, true);
         for ((_, outlet, file), (_, result)) in outlets.iter_mut().zip(&mut results) {
-            // Check whether the sender has gone before the fill level is read: afterwards an empty
-            // ring buffer stays empty.
+            // Check first whether the sender has gone. If it has, a ring buffer that is empty now
+            // stays empty.
             let abandoned = outlet.is_abandoned();
             let waiting = outlet.slots().min(PORTION);
             over &= abandoned && waiting == 0;

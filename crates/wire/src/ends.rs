@@ -98,7 +98,7 @@ pub fn flows_seen(plan: &Plan, mut seen: Vec<Seen>, end: Nanos) -> Ends {
     let mut flows = Flows::new(plan);
     let mut accounts = vec![FlowAccount::default(); 2 * (flows.count() + 1)];
     let mut series = Series::new(plan);
-    // For each account, the sending time of the received packet that was sent last.
+    // For each account, the latest sending time of a received packet.
     let mut latest: Vec<Nanos> = vec![0; accounts.len()];
     let mut waiting: BTreeMap<(u64, u32), VecDeque<Sent>> = BTreeMap::new();
     let since = EPOCH + plan.warmup;

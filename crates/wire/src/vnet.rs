@@ -67,8 +67,8 @@ impl Partial {
     pub fn finish(self, frame: &mut [u8]) {
         let (start, field) = (usize::from(self.start), self.field());
         if field + 2 <= frame.len() {
-            // In UDP, 0 means "no checksum". 0xffff is the same number in ones' complement, in TCP
-            // too.
+            // In UDP, 0 means "no checksum". In ones' complement, 0xffff is the same number, so it
+            // is also correct in TCP.
             let sum = match !checksum::fold(checksum::sum(&frame[start..])) {
                 0 => 0xffff,
                 sum => sum,

@@ -168,8 +168,8 @@ impl Wire {
         }
         let interval = plan.observe.series_interval;
         let ticks = Ticks {
-            // The end of the warm-up is processed even if the warm-up is 0, since it begins the
-            // measurement of the links' capacity.
+            // The end of the warm-up is processed even if the warm-up is 0, since the measurement
+            // of the links' capacity begins at this time.
             warmup: EPOCH + plan.warmup,
             sample: if interval == 0 { NEVER } else { EPOCH + interval },
             end: EPOCH + plan.duration,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ScenarioFile = Annotated[
     Path,
-    # `Scenario.load` reports a file that cannot be read, together with other mistakes.
+    # `Scenario.load` reports a file that cannot be read.
     typer.Argument(metavar="FILE", help="Scenario, a TOML file.", readable=False),
 ]
 Real = Annotated[

@@ -152,7 +152,7 @@ impl App for Stream {
         let Some(emitter) = Emitter::new(group, planned, world.plan.duration) else {
             return Ok(None);
         };
-        // The connection opens at the flow's start, unless no write is due before the stop.
+        // The connection opens at the flow's start if a write is due before the flow's stop.
         let flow = &world.flows[id as usize];
         if emitter.next.at < flow.stop.min(EPOCH + world.plan.duration) {
             world.start_timer(id, flow.start);

@@ -58,8 +58,7 @@ impl App for Transfer {
             Access::Refused => return world.retry(id),
             Access::Served => return self.finish(world, id, true),
         }
-        // The first transfer starts with the flow; each later one was set when the one before
-        // ended.
+        // The first transfer starts with the flow. The end of each transfer sets the next one.
         if self.job.is_none() {
             let start = world.flows[id as usize].start;
             self.job = self.transfers.after(start).map(|job| (job.at, job.bytes));

@@ -183,8 +183,8 @@ impl Web {
             group.fct.record(now - done.at);
             flow.finished += 1;
         }
-        // The session continues even if the object was not delivered, but a page with a missing
-        // last object is not counted.
+        // The session continues even if the object was not delivered. A page counts only if its
+        // last object was delivered.
         if let Some(page) = self.session.complete(now, done.id)
             && success
         {

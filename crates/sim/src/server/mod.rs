@@ -418,8 +418,8 @@ impl<'a> Server<'a> {
         let client = (slot / window) as usize;
         let sent = self.link_free[client].max(self.now) + transmission(self.params.message, link);
         self.link_free[client] = sent;
-        // The port transmits in the order of sending, which is the order of arrival, since all
-        // clients have the same round-trip time.
+        // Simplification: the port transmits in the order of these calls. The order of arrival may
+        // differ, since a message may wait for its client's link.
         let there = self.through_port(sent) + rtt / 2;
         let s = &mut self.slots[slot as usize];
         if s.attempt == 0 {

@@ -595,7 +595,7 @@ impl Receiver {
             self.ack_at = NEVER;
             self.ack_now = true;
             if self.compressed == 0 {
-                // A delayed ACK that no data carried doubles the delay
+                // A delayed ACK that leaves without data doubles the delay
                 // (`tcp_delack_timer_handler`).
                 self.patience = (2 * self.patience).min(self.rto).min(MAX_DELAY);
             }
@@ -617,8 +617,8 @@ impl Receiver {
         self.unread = self.unread.saturating_sub(bytes);
         let announced = self.edge.saturating_sub(self.nxt);
         let free = self.free();
-        // RFC 1122, 4.2.3.3: announce a window below two full segments when it opens by the smaller
-        // of half the buffer and two full segments.
+        // RFC 1122, 4.2.3.3: if the announced window is below two full segments, announce it again
+        // when it has opened by two full segments, or by half the buffer if this is less.
         if free >= announced + (self.space / 2).min(2 * self.full) && announced < 2 * self.full {
             self.ack_now = true;
         }

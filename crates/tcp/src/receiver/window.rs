@@ -62,8 +62,8 @@ impl Receiver {
     /// Sets the window by the bytes that the application read in a round-trip time. The application
     /// reads segment by segment: `beyond` bytes follow the first one.
     pub(super) fn tune(&mut self, now: Nanos, beyond: u64) {
-        // The least time in which one window arrives also counts as a round trip; timestamps add
-        // other samples.
+        // The shortest time in which one window arrives counts as a round-trip time. Timestamps
+        // give other samples.
         if self.rtt_at == 0 || self.nxt >= self.rtt_edge {
             if self.rtt_at != 0 {
                 let round = (now - self.rtt_at).max(MILLISECOND);

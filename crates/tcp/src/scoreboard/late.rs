@@ -81,8 +81,8 @@ impl Scoreboard {
                 if sent_at.saturating_add(delay) > now {
                     return (lost, self.last_repair_before(newest, &holes.repairs));
                 }
-                // The bytes of a segment that is lost again count: they left the network a second
-                // time.
+                // If a segment is lost twice, its bytes count twice, since they left the network
+                // twice.
                 lost += u64::from(entry.len);
                 if self.lose(index, holes) == 0 {
                     self.note_loss(index);

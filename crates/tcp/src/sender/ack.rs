@@ -343,7 +343,7 @@ impl Sender {
     /// the growth of cwnd.
     #[inline]
     fn counted(&self, acked: u64, phase: Phase) -> u64 {
-        // RFC 3465, section 2.3: one segment an ACK after a timeout.
+        // RFC 3465, section 2.3: after a timeout, at most one segment per ACK counts.
         let one = phase == Phase::Loss && self.slow_after_timeout;
         if one { acked.min(self.window.mss) } else { acked }
     }

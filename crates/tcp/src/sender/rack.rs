@@ -119,8 +119,8 @@ impl Rack {
         let delay = self.delay(in_recovery, board.sacked_count(), rtt.min(), rtt.srtt());
         let (lost, waiting) = board.mark_by_time(now, self.newest, delay);
         self.at = waiting.map_or(NEVER, |sent| {
-            // Without ticks, as in the profile `linux-6`, the timer counts from the newest
-            // delivered segment's departure.
+            // Without ticks, the timer counts from the newest delivered segment's departure, as in
+            // an earlier model of Linux (profile `linux-6`).
             let from = if rtt.ticks() { sent } else { self.newest.0 };
             late_at(now, from + delay, rtt)
         });

@@ -179,8 +179,8 @@ impl Stream {
             if len < waiting && !is_edge && len < u64::from(space.max_window) / 2 {
                 return None;
             }
-            // RFC 9293, 3.7.4: the last small segment waits for an acknowledgement, unless it
-            // carries the FIN.
+            // RFC 9293, 3.7.4: the last data wait for an acknowledgement if they do not fill a
+            // segment, unless the segment carries the FIN.
             if len == waiting && self.nagle && !self.fin {
                 return None;
             }
