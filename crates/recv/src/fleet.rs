@@ -159,7 +159,7 @@ fn one(params: &Params, mut draws: Stream) -> io::Result<(Counters, u64, bool)> 
             client.sender.abandon();
         }
         if let Some(end) = client.sender.end() {
-            // Sends a message that ends the connection, so that the server need not wait.
+            // Sends a message that ends the connection, so the server need not wait for a timeout.
             client.step(now, 0)?;
             return Ok((client.sender.counters(), held_back, end != End::Abandoned));
         }

@@ -105,7 +105,7 @@ pub fn send(
             }
         }
         if let Some(end) = client.sender.end() {
-            // Sends a message that ends the connection, so that the server need not wait.
+            // Sends a message that ends the connection, so the server need not wait for a timeout.
             client.transmit(now)?;
             return match end {
                 End::Server(Code::Done, digest) => Ok((digest, client.progress())),

@@ -494,8 +494,8 @@ impl Connection {
             flags |= Flags::CONTINUES;
         }
         if self.ecn != Ecn::Off {
-            // RFC 3168, section 6.1.5: retransmissions are not ECN-capable; with an exact echo they
-            // are.
+            // Retransmissions are not ECN-capable (RFC 3168, section 6.1.5), unless the echo is
+            // exact.
             if !output.repeat || self.ecn.is_exact() {
                 flags |= self.ecn.codepoint(self.params.congestion.ecn());
             }

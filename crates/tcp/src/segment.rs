@@ -243,7 +243,7 @@ impl Segment {
         if self.flags.has(Flags::SYN) {
             let mss = u32::from(self.syn.mss > 0) * 4;
             let scale = u32::from(self.syn.window_scale.is_some()) * 4;
-            // SACK-permitted fills the padding of the timestamps, or a word of its own.
+            // SACK-permitted fills the padding of the timestamps, or takes four bytes of its own.
             let permitted = u32::from(self.syn.sack_permitted && !self.has_timestamps) * 4;
             return mss + timestamps + scale + permitted;
         }

@@ -31,7 +31,7 @@ pub fn play<'a>(
     crate::header::clock(head)?;
     let params = read::map(1, "params", read::field(1, head, "params")?)?;
     read::only(1, "params", params, &["interval", "target", "mtu_time", "p_inc", "p_dec"])?;
-    // A duration above one day affects no decision, and could cause an overflow.
+    // A duration above one day has no use, and could cause an overflow.
     let span = |key| read::number(1, params, key, 86_400_000_000_000);
     let step = |key| read::number(1, params, key, u64::from(u32::MAX)).map(|v| v as u32);
     let constants = Constants {

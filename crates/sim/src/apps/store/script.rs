@@ -68,7 +68,7 @@ impl Asked {
         } else if w.read > 0.0 {
             Kind::Read
         } else if w.insert > 0.0 {
-            // The shares' sum may fall short of 1 by a rounding.
+            // Because of rounding, the sum of the shares may be below 1.
             Kind::Insert
         } else {
             Kind::Update
