@@ -126,7 +126,7 @@ def spelled(text: str) -> str:
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
     """Returns the candidate that is most similar to a word; `None` if none is similar."""
-    # A word without a point may be a metric without the name before it.
+    # A word may be a metric without the name and the dot before it.
     by_word = {base(c): c for c in candidates}
     by_word |= {c: c for c in by_word.values()}
     close = _core.nearest(word, list(by_word))

@@ -47,7 +47,7 @@ def unread() -> bool:
         AttributeError,
         OSError,
         ValueError,
-    ):  # the system has no `poll`, or standard output is no file
+    ):  # the system has no `poll`, or standard output has no descriptor
         return False
 
 

@@ -146,7 +146,7 @@ class Receivers:
                 share = wanted.share * wanted.cpu
                 group = stack.enter_context(cpu.CpuGroup(share, self._hierarchy))
                 group.add(threads["udp-handle"])
-                # The group can be removed only after the server's threads have ended.
+                # The server ends before its control group is removed.
                 stack.callback(server.stop)
             before = _lost(server.pid)
             settings = _clients(plan, seed)
@@ -202,7 +202,7 @@ def _clients(plan: Mapping[str, Any], seed: int) -> dict[str, Any]:
         "seed": seed,
     }
     if load["kind"] == "open":
-        # The simulated clients have no link that could limit their rate.
+        # In the simulation, the clients of an open load have no link that could limit their rate.
         rates = [[at, rate] for at, rate in load["rates"]]
         unlimited = {"rate": None, "timeout": 25_000_000, "jitter": 0.0}
         return {**each, **unlimited, "load": {"kind": "open", "rates": rates}}

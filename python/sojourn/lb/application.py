@@ -580,8 +580,8 @@ class LoadBalancer(OSKenApp):
         flow.proved |= found.packets > 0
         alive = (forward and first) or (not forward and flow.forward)
         if alive if aged else self.bucket.take():
-            # Write the rules again if a second packet earns the flow the longer idle timeout, if
-            # only its reverse rule timed out, or if another program removed a rule.
+            # Write the rules again if the flow has had its second packet (its idle timeout is now
+            # longer), if only its reverse rule timed out, or if another program removed a rule.
             self._install(flow)
         elif not flow.installed:
             self._ended(flow)

@@ -147,8 +147,8 @@ class Guest:
         folders = [str(self.kernel.folder), *READ, *read]
         there = [folder for folder in folders if Path(folder).exists()]
         allowed = [word for folder in there for word in ("--read", folder)]
-        # The original `init` is executed, because a child process of another guest that is just
-        # starting may have the copy open for writing.
+        # The original `init` is executed, because a process that was forked for another guest may
+        # have the copy open for writing.
         command = [
             str(init()), "confine", "--cpu", str(_processor()),
             "--write", str(self.folder), "--write", "/dev/null", *allowed,

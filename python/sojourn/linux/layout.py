@@ -172,7 +172,7 @@ class _Layout:
         near, far = link.near(stage), link.far(stage)
         if link.routed and stage == 0:
             # When a router receives a packet, the sender's TCP no longer counts it. Behind a
-            # bridge, packets in the queue would count against TCP's limit of small queues.
+            # bridge, packets in the queue would count against the limit of TCP Small Queues.
             line.ip.append(f"link set dev {near} address {link.mac(ROUTER)}")
             line.tc += self._marks(link)
             captured = link.number in self.captured

@@ -242,6 +242,6 @@ def _shrunk(trial: Trial, schedule: Schedule, rule: str) -> Failure:
                 schedule = candidate
     steps: list[str] = []
     broken = _broken(trial, schedule, steps.append)
-    # If the schedule does not fail again, the policy draws elsewhere or keeps state elsewhere.
+    # If the schedule does not fail again, the policy depends on something outside the instance.
     message = AGAIN if broken is None or rule == "again" else str(broken)
     return Failure(rule, message, steps, first)

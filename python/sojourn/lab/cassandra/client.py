@@ -445,7 +445,7 @@ class _Run:
         self.active += 1
         begun = time.monotonic_ns()
         self.allowed = begun + self.least_gap
-        # In an open loop, the latency begins at the due time.
+        # The latency of a scheduled request begins at its due time.
         intended = due if scheduled else begun
         asked = _Asked(request, slot, self.made, intended, begun)
         try:

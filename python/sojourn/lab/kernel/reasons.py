@@ -47,7 +47,7 @@ DISCIPLINES = {
     "ets": _REFUSED,
     "htb": _REFUSED,
     "hfsc": _REFUSED,
-    # The counter of drops at the limit includes drops for lack of memory.
+    # `drop_overlimit` of `fq_codel` includes drops for lack of memory.
     "codel": Counted(("early",), {"overflow": _LIMIT}),
     "fq_codel": Counted(("early",), {"overflow": _LIMIT}),
     "pie": Counted(("early",), {"overflow": ("overlimit",)}),
@@ -154,7 +154,7 @@ def split(counters: Counters) -> dict[str, int]:
     if not counters.leaves:
         return _split(counters)
     parts = [_split(leaf) for leaf in counters.leaves.values()]
-    # The rest are drops of classes' default FIFOs, which are not listed, or without a class.
+    # The rest are drops without a class, and drops of classes' default FIFOs, which are not listed.
     rest = counters.drops - sum(leaf.drops for leaf in counters.leaves.values())
     parts.append({f"drops_{reason}": 0 for reason in REASONS} | {"drops_overflow": rest})
     known = [name for name in parts[-1] if all(name in part for part in parts)]

@@ -135,7 +135,7 @@ class Journal:
         finally:
             with suppress(OSError):
                 # `rmdir` removes only an empty folder. A process that waits for the lock of a
-                # removed folder creates it again.
+                # removed folder tries again.
                 self.folder.rmdir()
             os.close(folder)
 

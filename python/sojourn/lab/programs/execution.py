@@ -173,7 +173,7 @@ class Execution:
                 acts.append((stop, self._stop, program))
             elif program.stop_at is not None:
                 acts.append((min(program.stop_at, duration), self._stop, program))
-            # The run ends at its duration, even if all programs have ended earlier.
+            # The run lasts for its whole duration, even if all programs end earlier.
             acts.append((duration, _nothing, program))
         return sorted(acts, key=lambda act: (act[0], act[1] == self._start))
 

@@ -183,8 +183,8 @@ def collect(flow: Flow, sent: Ended, received: Ended) -> BulkResult:
     server = _report(received, errors)
     values: dict[str, Any] = {}
     # The client's last interval ends at the stop signal or shortly after it. The client's clock
-    # cannot begin before the client starts. The server's clock begins one delay later than the
-    # client's; this delay is neglected.
+    # cannot begin before the client starts. The server's clock begins later than the client's by
+    # the delay of the path, which is neglected.
     stopped = sent.signalled if sent.signalled is not None else flow.stop
     begun = flow.start or 0
     if client is not None and client.intervals:

@@ -121,7 +121,7 @@ class Process:
         if self._result is not None:
             return self.usage.cpu
         try:
-            # The CPU clock of another process, after clock_getcpuclockid(3).
+            # The number of another process's CPU clock, as clock_getcpuclockid(3) computes it.
             return time.clock_gettime((~self.pid << 3) | 2)
         except OSError:
             self.wait(SLACK)

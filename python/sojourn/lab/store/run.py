@@ -355,7 +355,7 @@ class StoreRun:
     ) -> LabRecord:
         """Returns the record of the run."""
         self.wire.output.seek(0)
-        # If all requests are answered before the end of the plan, the plan's links end early.
+        # The wire ends early if all requests are answered early. Such a run is complete, too.
         outcome = replace(read_outcome(self.wire.output), complete=True)
         health = {**outcome.health, "stolen_share": self.stolen}
         against = [

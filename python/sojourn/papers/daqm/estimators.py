@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-#: Time in seconds after which FlowMonitor counts a packet without a trace as lost.
+#: FlowMonitor counts a packet as lost if it has not seen the packet for this time in seconds.
 FORGOTTEN = 10.0
 #: Number of times that the published code counts a drop at a queue.
 DROPS_COUNTED = 2

@@ -19,7 +19,7 @@ LIMIT, HEADERS = 2000, 54
 RED, PIE, CODEL, FQ_CODEL, COBALT = "RED", "PIE", "CoDel", "FQ-CoDel", "COBALT"
 #: Mechanisms with which the thesis compares dAQM, in the thesis' order.
 RIVALS = (RED, PIE, CODEL, FQ_CODEL, COBALT)
-#: dAQM with one feature each, and with all features in three configurations.
+#: dAQM with one of eight features, and with all features in three configurations.
 FEATURES = tuple(f"dAQM_f{i}" for i in range(1, 9))
 CONFIGURATIONS = ("dAQM_c1", "dAQM_c2", "dAQM_c3")
 C1, C2, C3 = CONFIGURATIONS

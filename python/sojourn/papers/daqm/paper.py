@@ -248,7 +248,7 @@ def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
     return shown[["source", "mechanism", "metric", "published", "here", "ratio"]]
 
 
-# The study on Linux, with Linux's TCP through links with dAQM.
+# The study on Linux, with Linux's TCP.
 
 
 def _real_remarks(outcome: Outcome) -> list[str]:

@@ -97,8 +97,8 @@ class RealSize:
         return len(REAL_MODELS) * len(EIGHT) * self.seeds
 
 
-#: With `BETWEEN`, the runs of `REAL_QUICK` take about 16 minutes in sequence, and those of
-#: `REAL_FULL` about 48 minutes.
+#: In sequence, the runs of `REAL_QUICK` take about 16 minutes, and those of `REAL_FULL` about 48.
+#: These times include `BETWEEN` for each run.
 REAL_QUICK = RealSize(3, 1, 3)
 REAL_FULL = RealSize(10, 2, 5)
 REAL_CLIENTS = 20
@@ -325,8 +325,8 @@ def quirk_names() -> tuple[str, ...]:
     return tuple(meaning["name"] for meaning in word["of"])
 
 
-#: Values of `wall-period` next to the main reading's 10 ms: simulated time in which the published
-#: code's clock, that of its host, advances by 10 ms.
+#: Values of `wall-period`: simulated times in which the published code's clock advances by 10 ms.
+#: The main reading has the value 10 ms.
 WALL_PERIODS = ("1ms", "100ms", SLOW_CLOCK)
 
 

@@ -75,7 +75,7 @@ AS_WRITTEN = {
 #: Traffic models whose clients start at intervals of one second in the published code.
 STAGGERED = ("cbr", "vbr")
 
-#: TCP of the published code: ns-3.35's NewReno with the published initial window.
+#: TCP of the published code: ns-3's NewReno with the published initial window.
 TCP_PUBLISHED = (
     "reno profile ns3-3.37 mss 1446 iw 65535 delack_timeout 0s rwnd 1mb sndbuf 1mb "
     "limited_transmit off"

@@ -267,7 +267,7 @@ def published_tables() -> Frames:
     return {"": frame.assign(many=[figure[key] for key in keys])}
 
 
-# Results of the runs: predictions of the two explanations and their errors.
+# Results of the runs, compared with the predictions of the two explanations.
 
 
 def predicted(nodes: int, rf: int, loss: str, delay: int, level: str = "quorum") -> float:

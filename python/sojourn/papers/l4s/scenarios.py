@@ -181,7 +181,7 @@ TWO_BDP = 167
 """Buffer in packets of 1500 bytes: two bandwidth-delay products. FIFO has 250,000 bytes."""
 PARTIAL_QUEUES = {
     "FIFO": "bfifo limit 250000",
-    # Equivalent to the testbed's `fq` with one bucket: a FIFO that marks packets above 5 ms.
+    # The testbed's `fq` with one bucket is a FIFO that marks packets after more than 5 ms.
     "FIFO+ECN": f"codel limit {TWO_BDP}p target 100s interval 100s ce_threshold 5ms ecn",
     "PIE, drops": f"pie limit {TWO_BDP}p target 5ms",
     "CoDel, drops": f"codel limit {TWO_BDP}p target 5ms interval 100ms",

@@ -228,8 +228,8 @@ def _worlds(
             axes, x, intervals, i, fmt=style.marker(i), markersize=3.5, linewidth=0.8, label=world
         )
     axes.set_xticks(range(len(policies)), [_SHORT.get(p, p) for p in policies])
-    # The scale follows the runs, because the interval of two runs may be far wider than their
-    # range.
+    # The scale follows the runs, because the confidence interval of two runs may be far wider
+    # than their range.
     axes.set_ylim(0, 1.5 * most)
 
 

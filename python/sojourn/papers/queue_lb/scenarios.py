@@ -68,12 +68,12 @@ NETWORKS = (
 
 #: Rate of a UDP client in Mbit/s, by number of clients: QTM's means in table 4.
 UDP_RATES = {4: 50.9083, 10: 25.5054, 20: 16.642}
-#: Length of an iperf divided by the time between two starts, except in reading `together`.
+#: Length of an iperf run divided by the time between two starts, except in reading `together`.
 AT_ONCE = 14
 #: Maximum random delay of a start, as a share of the time between two starts.
 LATE = 0.2
-#: Delay between switch and controller, and time of a decision: the median of a controller in
-#: Python with Open vSwitch.
+#: Typical times of a controller in Python with Open vSwitch: delay between switch and controller,
+#: and time of a decision.
 CHANNEL, DECISION = "500us", "1500us"
 #: Minimum time from the end of one round to the beginning of the next, in seconds.
 GAP = 0.5
@@ -241,8 +241,8 @@ def iperf(
     return Scenario.from_toml(head + text)
 
 
-#: Periods in seconds at which policies read backlogs in the sweep over information age; 0 means a
-#: reading at each choice.
+#: Periods in seconds at which policies read backlogs in the sweep over information age; with 0,
+#: they read backlogs at each choice.
 AGES = (0.0, 0.02, 0.1, 0.5, 1.0, 2.0)
 AGEING = {
     "JSQ": "jsq period {age}",

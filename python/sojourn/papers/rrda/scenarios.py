@@ -206,8 +206,8 @@ _HANDLER = 7_500_000
 
 #: Rates of the client in the scenarios of figures 4 and 5: pairs of time in ns and rate in bytes
 #: per second from then on. The paper's third scenario has spikes in the 1st and 8th epoch of
-#: `WINDOW`, of unstated cause and size. Here the rate of a spike exceeds the handler's rate by
-#: half or twice the difference of the handler's and the usual rate.
+#: `WINDOW`, of unstated cause and size. Here the rate of a spike exceeds `_HANDLER` by half or
+#: twice the difference of `_HANDLER` and `_LOW`.
 RATES = {
     "constant 10 Mbit/s": [(0, _LOW)],
     "10 to 100 Mbit/s": [(0, _LOW), (2 * SECOND, _HIGH)],
@@ -233,8 +233,8 @@ def scenario(rates: list[tuple[int, int]]) -> dict[str, Any]:
 
 #: Shares of memory that other programs use in the runs on the release of memory.
 USES = (0.3, 0.5, 0.7)
-#: Duration of the high load, a fifth above the handler's mean rate, in seconds. Then a tenth of the
-#: high load follows.
+#: Duration of the high load in seconds. The high load is a fifth above the handler's mean rate.
+#: Then a tenth of the high load follows.
 BUSY = 10
 
 

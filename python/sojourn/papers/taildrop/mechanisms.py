@@ -19,9 +19,9 @@ MECHANISMS = (TD, RED, GRED, REDOPT)
 TODAY = {"fq_codel": "fq_codel", "CAKE": "cake"}
 
 
-#: Words of ``red`` for the spacing of early drops. The paper measured bulk traffic with dummynet,
-#: whose gaps are uniform from 1 to 1/p, as in Linux. It simulated Web traffic with ns-2, whose gaps
-#: are uniform from 1/p to 2/p.
+#: Words of ``red`` for the gaps between early drops, in packets, at drop probability p. The paper
+#: measured bulk traffic with dummynet, whose gaps are uniform from 1 to 1/p, as in Linux. It
+#: simulated Web traffic with ns-2, whose gaps are uniform from 1/p to 2/p.
 DUMMYNET, NS2 = "", "wait"
 
 

@@ -112,7 +112,7 @@ QUICK = Size(
     bulk=100, bulk_warmup=40, bulk_seeds=6, proof=100, web=200, web_warmup=60, web_seeds=6,
     pilot=200, pilot_seeds=4, variant_seeds=3, web_variant=200, web_variant_seeds=3,
 )  # fmt: skip
-#: The full real runs have the paper's loads, a measured time of 100 s and half of its warm-up.
+#: The full real runs have the paper's loads, half of its warm-up, and a measured time of 100 s.
 REAL_FULL = Size(bulk=150, bulk_warmup=50, bulk_seeds=5, proof=400, tcp=REAL_TCP)
 #: The quick size's real runs take about ten minutes together.
 REAL_QUICK = Size(

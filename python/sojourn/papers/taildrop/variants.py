@@ -23,14 +23,14 @@ from sojourn.papers.taildrop.mechanisms import (
 from sojourn.scenario import Scenario
 from sojourn.tune.redopt import BUFFER_SHARE, MAX_SHARE, MIN_SHARE, RedParameters
 
-#: Loads of bulk traffic in alternative readings: those that claims name.
+#: Loads of bulk traffic in alternative readings: those of the claims on single loads.
 FLOWS = (16, 32, 128, 256)
 #: The path's capacity in packets, as the paper states it.
 CAPACITY = 300
 #: Number of Web sessions for each session of the paper, in the reading with scaled loads. In the
 #: paper, REDopt's `max_p` indicates the load and grows most from 1200 to 1400 sessions (by a factor
-#: of 16.7). Here, of the steps from s to 7/6 s sessions, it grows most from 840 to 980 (by 1.5).
-#: These steps were tried from 550 to 1400 sessions, with runs of 400 s and seeds 1 to 3.
+#: of 16.7). Here it grows most from 840 to 980 sessions (by 1.5). Steps by the same factor, 7/6,
+#: were tried from 550 to 1400 sessions, with runs of 400 s and seeds 1 to 3.
 WEB_SCALE = 0.7
 
 World = Literal["bulk", "web"]
