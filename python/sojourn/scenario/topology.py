@@ -118,7 +118,7 @@ def _given(key: str, way: str, layers: Sequence[Layer], index: int) -> tuple[Any
     for part, at in layers:
         for table, path in ((getattr(part, way, None), (*at, way, key)), (part, (*at, key))):
             if table is part and key in _OF_QUEUE and way == REVERSE:
-                continue  # the queue of the reverse direction is only `reverse.queue`
+                continue  # outside `reverse`, these keys concern the forward direction only
             value = getattr(table, key, None)
             if isinstance(value, list):
                 # Elements of a list are assigned to the hosts in turn.

@@ -395,7 +395,7 @@ def draw_over(axes: Axes, table: Table, metric: str, over: str, by: str) -> None
         axes.set_xscale("log")
     axes.set_xticks(list(at.values()), across.texts)
     axes.minorticks_off()
-    if found["mean"].min() >= 0:  # an interval may reach below zero, but the metric cannot
+    if found["mean"].min() >= 0:  # an interval may reach below zero although no mean does
         axes.set_ylim(bottom=max(0, axes.get_ylim()[0]))
     axes.set_xlabel(across.title)
     axes.set_ylabel(labels.wrap(labels.axis(column, scale), 28))

@@ -83,7 +83,7 @@ def figures_of(results: Results) -> dict[str, Figure]:
             attempt(name, partial(figures.over, table, metric, across, rest[0]))
         elif (
             metric == metrics[0]
-        ):  # only the first metric is drawn, for up to `MOST_CELLS` combinations of other levels
+        ):  # with more factors, only the first metric is drawn, in up to `MOST_CELLS` figures
             levels = product(*(table.levels(factor) for factor in rest[1:]))
             for cell in islice((dict(zip(rest[1:], x, strict=True)) for x in levels), MOST_CELLS):
                 title = in_words(cell)

@@ -161,7 +161,7 @@ class Component:
             side = self.side(bound)
             wanted = 1 if bound == self.region.low else -1
             if self.region.low == self.region.high or side.sign == 0:
-                # A quantity on the bound is inside the closed region only if all seeds are equal.
+                # A quantity on the bound is inside the region only if it is equal for all seeds.
                 on = float(np.ptp(self.z(bound))) == 0.0 and side.sign == 0
                 worst = max(worst, 0.0 if on else 1.0)
             else:

@@ -85,7 +85,7 @@ def _t_test(mean: float, error: float, df: float, level: float, n: int) -> TTest
     half = t_critical(level, df) * error
     interval = Interval(mean, mean - half, mean + half, level, n)
     if error == 0.0:
-        # If all values are equal, the difference is exactly zero, or certainly not zero.
+        # Values that do not vary leave no doubt whether the mean is zero.
         t = 0.0 if mean == 0.0 else math.copysign(math.inf, mean)
         return TTest(interval, t, df, 1.0 if mean == 0.0 else 0.0)
     t = mean / error
@@ -149,7 +149,7 @@ def paired_ratio(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) -> Int
     ratio = mx / my
     cov = np.cov(x, y, ddof=1) / n
     t2 = t_critical(level, n - 1) ** 2
-    # (mx - r my)^2 = t^2 (vxx - 2 r vxy + r^2 vyy), a quadratic in r.
+    # The limits r solve (mx - r my)^2 = t2 (cov_xx - 2 r cov_xy + r^2 cov_yy).
     qa = my**2 - t2 * float(cov[1, 1])
     qb = mx * my - t2 * float(cov[0, 1])
     qc = mx**2 - t2 * float(cov[0, 0])
@@ -176,7 +176,7 @@ def median_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
     x = np.sort(sample(values))
     n = int(x.size)
     k = int(_st.binom.ppf((1.0 - level) / 2.0, n, 0.5))
-    # P(X_(k) <= median <= X_(n+1-k)) = 1 - 2 P(Bin < k): decrease k until that is sufficient.
+    # The k-th smallest and k-th largest value enclose the median with probability 1 - 2 cdf(k - 1).
     while k > 0 and 2.0 * float(_st.binom.cdf(k - 1, n, 0.5)) > 1.0 - level:
         k -= 1
     low, high = (float(x[k - 1]), float(x[n - k])) if k > 0 else (-math.inf, math.inf)

@@ -60,7 +60,7 @@ def every(rate: int, packets: int) -> Mapping[str, str]:
         # The bands are selected by the DSCP, as by default in Linux.
         "prio": f"prio txqueuelen {packets}p",
         "ets": f"ets bands 3 strict 1 priomap 1 2 2 2 1 2 0 0 txqueuelen {packets}p",
-        # Small network cards have four transmit queues.
+        # Some network cards have four transmit queues.
         "mq": f"mq default_qdisc pfifo txqueuelen {packets // 4 + 1}p",
         # Flows are distributed over eight classes by a hash.
         "drr": f"drr txqueuelen {packets // 8 + 1}p"

@@ -60,8 +60,7 @@ def descended(
         if rule.target not in inner or rule.divisor != 1:
             found.append(rule)
         else:
-            # A rule that leads back to a class already replaced is kept, which ends the recursion.
-            # (HFSC's filters may lead only to lower classes.)
+            # A rule that leads back to a class on this path is kept, so the recursion ends.
             deeper = descended(
                 of_class.get(rule.target, []), of_class, inner - {rule.target}, default
             )

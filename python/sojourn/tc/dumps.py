@@ -228,8 +228,8 @@ class Dumps:
             if found.parent == ROOT:
                 target = name_of(found.target or found.flow.get("baseclass", ""))
                 major = target.major if target is not None else 0
-            # `tc` prints a filter of the root with its parent, or without the parent if the command
-            # named the parent.
+            # `tc filter show` and `tc filter show ... parent 1:` both print the root's filters, but
+            # only the first command prints their parent.
             key = (
                 name,
                 major,
@@ -318,7 +318,7 @@ def shown_words(kind: str, words: list[str]) -> tuple[list[str], str | None]:
         at += 1
     notice = None
     if kind == "tbf" and kept.count("mpu") > 1:
-        # `tc` prints `mpu` after the parameters of both buckets.
+        # `tc` prints `mpu` twice: after the parameters of each bucket.
         del kept[kept.index("mpu") : kept.index("mpu") + 2]
     if kind == "sfq" and "min" in kept:
         notice = "`tc` does not print `redflowlimit`, so sfq is read without RED"

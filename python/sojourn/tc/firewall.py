@@ -101,8 +101,7 @@ class Rewriter:
             return met
         block = list(met[same:])
         if others[same:] == block[max(len(block) - len(others) + same, 0) :]:
-            # `block` ends with the rules of `others`, and only the rules before these need the
-            # step's tests.
+            # The last rules of `block` are also in `others`, so they do not need the step's tests.
             block = block[: len(block) - len(others) + same]
         elif self._default is not None and not any(rule.is_total for rule in block):
             block.append(Rule((), self._default, step.place))

@@ -239,7 +239,7 @@ class _Builder:
             )
         inner = next(iter(self._seat(one)), None)
         if inner is not None and inner.kind != "netem":
-            # The outer discipline's limit has no effect then, although `tc` prints one.
+            # With an inner discipline, the outer limit has no effect, although `tc` prints it.
             words = _without(words, ("limit", "latency"))
             words += ["child", self._head(inner, at_root=False)]
         return " ".join(words)

@@ -134,7 +134,7 @@ TEMPLATES = {
             "libreqos-circuit",
             "an ISP's shaper as configured by LibreQoS: plans that exceed their site",
             {"rate": ("links.sector.rate",), "rtt": ("links.uplink.netem",)},
-            # The root and the class of other packets depend on the shaper's interface only.
+            # Class 1:1 and class 1:2 depend on the shaper's interface, not on the radio's rate.
             Proportion(
                 "links.sector.rate",
                 ("queues.*",),

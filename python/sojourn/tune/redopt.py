@@ -18,17 +18,17 @@ from dataclasses import dataclass
 #: Share of the average's weight that samples older than one TCP cycle have (Firoiu and Borden
 #: 2000).
 WEIGHT_OF_OLDER_SAMPLES = 0.1
-#: Factor of ``max_p`` if a tenth of the traffic is unresponsive, from the paper.
+#: Factor of ``max_p`` if unresponsive traffic shares the link.
 UNRESPONSIVE_FACTOR = 1.1
 #: Thresholds and buffer divided by the width of the ramp. The thresholds are 3/20 and 13/20 of the
 #: buffer.
 MIN_SHARE, MAX_SHARE, BUFFER_SHARE = 0.3, 1.3, 2.0
 #: Averaging weight of REDstd, which is the usual recommendation for RED.
 STANDARD_WEIGHT = 0.002
-#: Largest averaging weight of REDopt. By section 5 of the paper it is smaller than REDstd's, by an
+#: Largest averaging weight of REDopt. By the ISCC paper it is smaller than REDstd's, by an
 #: unknown factor, so a small factor is chosen.
 LARGEST_WEIGHT = STANDARD_WEIGHT / 2
-#: Smallest averaging weight; with smaller weights, the average would cover more than a run.
+#: Smallest averaging weight, with which the average covers about a million packets.
 SMALLEST_WEIGHT = 1e-6
 
 

@@ -23,8 +23,8 @@ from typing import Any
 
 import sojourn
 
-# A relative import, so that this file's model counts as a source of the queue: the keys of runs
-# depend on the sources.
+# A relative import, so that `redopt.py` counts as a source of the queue: keys of runs depend on the
+# sources.
 from .redopt import Link, flows_at, redopt
 
 PLACE = f'"{Path(__file__).resolve()}:RedoptOnline"'

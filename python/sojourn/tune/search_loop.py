@@ -183,7 +183,7 @@ class Search:
         value = self._mean(queue, self.first)
         if value is None:
             return f"{self.objective} was not measured"
-        # A failed condition stops the trial only if it fails with each of the first seeds.
+        # A condition stops the trial only if it fails with each of the first seeds.
         each = [self._checks(queue, [seed]) for seed in self.first]
         for checks in zip(*each, strict=True):
             if not any(c.met for c in checks):

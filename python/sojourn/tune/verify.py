@@ -22,10 +22,9 @@ from sojourn.tune.redopt import (
     redopt,
 )
 
-#: Factor of the average queue in the state of `red` with a `weight`; the average is a fixed-point
-#: number.
+#: Factor of the average queue in the state of `red`, a fixed-point number, if `weight` is set.
 _FRACTION = 1 << 24
-#: Maximum distance of the mean average queue from the middle of the ramp, as a share of the middle.
+#: Maximum distance of the average's mean from the middle of the ramp, as a share of the middle.
 MEAN_WITHIN = 0.10
 #: Limit of the standard deviation of the average queue, as a share of the ramp's width.
 DEVIATION_BELOW = 1 / 8

@@ -324,7 +324,7 @@ class Shell:
         old = self.variables.get(name) if adds else None
         text = origins.add(old) if old is not None else ""
         value = origins.value(text + self.expander.text(word, origins))
-        # The user may set an unknown output by the variable's name.
+        # The user may set a command's unknown output by the name of this variable.
         unknown = (u if WHICH_IS in u else f"{name}{WHICH_IS}{u}" for u in value.unknown)
         self.variables.put(name, Value(value.text, value.missing, frozenset(unknown)))
 
