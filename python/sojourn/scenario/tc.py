@@ -17,7 +17,7 @@ def steps(placed: Placement) -> Steps:
     Incoming traffic is redirected to an `ifb` device, which gets the queue.
     """
     dev, shaped = placed.interface, placed.shaped
-    # A class without a queue gets a queue of the device's `txqueuelen`, which is 32 for an `ifb`.
+    # A class without a discipline gets a FIFO of `txqueuelen` packets, by default 32 for an `ifb`.
     length = " txqueuelen 1000" if placed.is_tree else ""
     before: list[str] = []
     undo = [f"tc qdisc del dev {dev} root"]

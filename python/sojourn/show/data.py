@@ -73,8 +73,8 @@ class Distribution:
         x, p = self.cdf()
         if x.size <= most:
             return x, p
-        # The points of the body have equal distances in probability, and the points of the tail in
-        # the logarithm of the share above them.
+        # Half of the points are at equal steps of the probability, and half at equal steps of the
+        # logarithm of the share above them.
         body = np.searchsorted(p, np.linspace(0, 1, most // 2))
         rest = np.maximum(1 - p, 1e-12)
         tail = np.searchsorted(

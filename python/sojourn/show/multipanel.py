@@ -72,8 +72,8 @@ def _draw(axes: Axes, table: Table, content: Panel) -> None:
         return
     figures.draw_over(axes, table, content.metric, content.over, content.by)
     if content.zero:
-        # Matplotlib's margin is a share of the data's range, and too small at the top for similar
-        # values.
+        # Matplotlib's margin is a share of the data's range, so it is too small at the top if the
+        # values are similar.
         top = axes.dataLim.y1
         axes.set_ylim(0, max(axes.get_ylim()[1], 1.06 * top) if top > 0 else None)
     if content.label:

@@ -152,7 +152,7 @@ class Space:
         space = cls(base, _without(base, seen, words), tuple(variables), None)
         start = _start(base, variables, words)
         # A word such as `preset` sets other words. The defaults in the table of words are then not
-        # the queue's values, and there is no start.
+        # the queue's values, so the search has no start.
         true = start is not None and _parsed(space.queue(start), read) == _parsed(base, read)
         return replace(space, start=start) if true else space
 
