@@ -50,7 +50,7 @@ def test_the_page_has_the_table_of_trees() -> None:
     assert trees.table() in page
     recorded = json.loads(trees.RECORD.read_text("utf-8"))["cells"]
     inside = sum(all(one["inside"] for one in cell.values()) for cell in recorded.values())
-    assert f"In {inside} of {len(recorded)} cells all estimates" in page
+    assert f"In {inside} of {len(recorded)} rows all estimates" in page
     verdicts = {one["verdict"] for cell in recorded.values() for one in cell.values()}
     assert "different" not in verdicts
     assert set(recorded) == {cell.name for cell in trees.grid()}

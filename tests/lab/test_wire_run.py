@@ -180,14 +180,14 @@ def test_a_new_rate_keeps_the_packets_of_red(spaces: tuple[str, str], name: str)
             for _ in range(30):
                 one.sendto(bytes(1000), two.getsockname())
             until(lambda: client.counters()["links"][0]["backlog_packets"] >= 20)
-            client.set(name, rate="128kbit", netem="delay 1ms")
+            client.set(name, rate="32kbit", netem="delay 1ms")
             counters = client.counters()["links"][0]
             assert counters["backlog_packets"] >= 10
             assert not any(counters["dropped"].values())
             client.set(name, queue=red)
             counters = client.counters()["links"][0]
-            assert counters["backlog_packets"] == 0
             assert counters["dropped"]["overflow"] >= 10
+            assert counters["backlog_packets"] < 10
 
 
 def test_a_trace_of_capacity_is_followed(

@@ -96,7 +96,7 @@ def test_a_policy_sees_the_buffer(write: Callable[..., Path]) -> None:
     [
         (policy_class("return 1").replace("now, buffer", "now"), "mine.py:Mine", "must be observe"),
         (policy_class("return 1"), "mine.py:Mine floor 0", "must be sizes above 0"),
-        (policy_class("return 1"), "mine.py:Mine floor 2mb ceiling 1mb", "the smaller one"),
+        (policy_class("return 1"), "mine.py:Mine floor 2mb ceiling 1mb", "at most `ceiling`"),
         (
             policy_class("return 1", '@sojourn.balancer("mine")').replace(
                 "observe(self, now, buffer)", "choose(self, now, flow, servers)"

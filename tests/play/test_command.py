@@ -127,7 +127,8 @@ def test_an_address_of_the_earlier_form_opens_with_a_warning(tmp_path: Path) -> 
         plan = served(url)["scenarios"]["own"]["plan"]
         assert plan["duration"] == scenario.plan()["duration"]
         process.terminate()
-        assert "which the next version will not open" in process.communicate(timeout=PATIENCE)[1]
+        warned = process.communicate(timeout=PATIENCE)[1]
+        assert "which the next version of Sojourn will not open" in warned
 
 
 TRACED = packed(TEMPLATES["mobile"].scenario().as_dict())

@@ -139,7 +139,8 @@ def test_a_closed_socket_is_gone(tmp_path: Path) -> None:
         grown(server, tuner)
         server.kill()
         until(lambda: tuner.over)
-        assert tuner.stop() == []
+        # The socket is listed if the last scan was before its end.
+        assert {entry["action"] for entry in tuner.stop()} <= {"gone"}
     assert not list(tmp_path.glob("*.json"))
 
 
