@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-/// Returns the engine's fingerprint: the hash of all sources and lock files that affect results,
+/// Returns the engine's fingerprint: the hash of the sources and build files that affect results,
 /// which `build.rs` computes.
 #[pyfunction]
 pub(crate) fn fingerprint() -> &'static str {
