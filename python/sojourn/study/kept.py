@@ -46,7 +46,7 @@ class Kept:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Returns the selection from a manifest's data, as `as_dict` returns it."""
+        """Returns the selection from a manifest's data in the form of `as_dict`."""
         return cls.of(data.get("metrics"), data.get("tables"))
 
     def as_dict(self) -> dict[str, list[str]]:

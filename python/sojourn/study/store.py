@@ -60,7 +60,7 @@ class Store:
         self._log = folder / LOG
         self._claims = Claims(self._log / _CLAIMS)
         self._lock = threading.RLock()
-        # Index of the runs in the folder.
+        # Index of the runs in Parquet files and logs.
         self._compacted = columns.Rows(folder / f"{batches.RUNS}.parquet")
         self._tables: dict[str, columns.Rows] = {}
         self._ends: dict[Path, int] = {}
