@@ -17,15 +17,15 @@ def spread(arguments: list[str]) -> list[str]:
     current: str | None = None
     given = True
     for i, argument in enumerate(arguments):
+        is_option = argument.startswith("-") and len(argument) > 1
+        if is_option and current is not None and not given:
+            result.append(current)  # the parser reports that the option has no value
         if argument == "--":
             return result + arguments[i:]
-        if argument in options:
-            current, given = argument, False
-        elif argument.startswith("-") and len(argument) > 1:
-            if current is not None and not given:
-                result.append(current)  # the option has no value: the parser reports this
-            current = None
-            result.append(argument)
+        if is_option:
+            current, given = (argument if argument in options else None), False
+            if current is None:
+                result.append(argument)
         elif current is not None:
             result += [current, argument]
             given = True
