@@ -10,7 +10,8 @@ def spread(arguments: list[str]) -> list[str]:
     """Returns the arguments with one option for each value.
 
     The parser supports only one value after an option, but an option may be repeated. So
-    `--queues a b` becomes `--queues a --queues b`.
+    `--queues a b` becomes `--queues a --queues b`. An option without a value becomes the last
+    argument, because the parser would take the next option as its value.
     """
     options = SEVERAL.get(next((a for a in arguments if not a.startswith("-")), ""), ())
     result: list[str] = []
@@ -19,7 +20,7 @@ def spread(arguments: list[str]) -> list[str]:
     for i, argument in enumerate(arguments):
         is_option = argument.startswith("-") and len(argument) > 1
         if is_option and current is not None and not given:
-            result.append(current)  # the parser reports that the option has no value
+            break
         if argument == "--":
             return result + arguments[i:]
         if is_option:
