@@ -134,7 +134,7 @@ struct Last {
 pub struct Elastic {
     params: Params,
     last: Option<Last>,
-    /// Duration in nanoseconds and bytes of the current measurement of the handler's work.
+    /// Current measurement of the handler's work: duration in nanoseconds, and bytes processed.
     busy: (Nanos, Bytes),
     /// Bytes that the handler processes in one `target` while the buffer is not empty.
     work: Peak,

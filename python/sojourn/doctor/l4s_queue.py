@@ -56,9 +56,9 @@ WHY = {
         "queues share no AQM, and dualpi2 does not couple them."
     ),
     "netem": (
-        "On the sender's own device, packets that netem delays use up TCP's limit of unsent "
-        "data. An AQM on the same device measures netem's delay as queueing delay, or gets no "
-        "queue."
+        "On the sender's own device, packets delayed by netem use up TCP's limit of unsent data. "
+        "An AQM on the same device measures netem's delay as queueing delay, or no queue builds "
+        "up in it."
     ),
     "pacing": (
         "Prague requires pacing. `fq` paces each packet. Without `fq`, TCP paces by timers; "

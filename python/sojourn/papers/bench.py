@@ -145,8 +145,8 @@ class Bench:
         if not invalid:
             return measured
         rows = table.frame.loc[table.frame["key"].isin(list(invalid)), [*table.factors, "seed"]]
-        # Values are derived without the invalid runs. A row that includes an invalid run has no
-        # measurements.
+        # Invalid runs are left out before values are derived. A derived row has no measurements if
+        # one of its runs is invalid.
         derived = part.frames(table.having(without(table.frame, rows)))
         valid = quantified(claims, {n: without(f, rows) for n, f in derived.items()})
         why = "; ".join(dict.fromkeys(d["what"] for found in invalid.values() for d in found))
