@@ -118,7 +118,8 @@ impl Places {
             let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
             let path = path.trim_start_matches('/');
             if controllers.is_empty() {
-                // Version 2 is mounted at `self.cgroup`, or at `unified` in it if version 1 is too.
+                // Version 2 is mounted at `self.cgroup`, or at `self.cgroup/unified` if version 1
+                // is also mounted.
                 for root in [self.cgroup.clone(), self.cgroup.join("unified")] {
                     climb(&root, path, version2, &mut found);
                 }

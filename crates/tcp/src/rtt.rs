@@ -148,7 +148,8 @@ impl Rtt {
         if self.srtt8 == 0 {
             self.srtt8 = rtt << 3;
             self.mdev4 = rtt << 1;
-            // As in the kernel, `mdev4` is four times the deviation.
+            // First deviation: half the RTT; `mdev4` is four times it, as in the kernel, and
+            // `least` is compared unscaled.
             self.var4 = self.mdev4.max(self.least);
             self.mdev_max4 = self.var4;
             self.round_end = nxt;

@@ -198,7 +198,7 @@ _HARMLESS = {
     "netem": "delay 0ms",
     "app": "bulk",
     "client": "true",
-    "duration": "0s",  # the engine rejects 0s, and then checks no other time against the duration
+    "duration": "0s",  # the engine rejects this duration, and then compares no other time with it
 }
 
 

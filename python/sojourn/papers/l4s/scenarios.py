@@ -19,8 +19,8 @@ FRAME = 1514
 ACCESS = 1_000_000_000
 """Rate of the hosts' links in bit/s."""
 SLOTS = "slot 800us 5ms packets 16"
-"""Words of `netem` for bursts of at most 16 packets, 4 ms at 50 Mbit/s, as in
-heistp/l4s-tests."""
+"""Words of `netem` for bursts of at most 16 packets (a transmission time of 4 ms at 50 Mbit/s), as
+in heistp/l4s-tests."""
 
 
 class Group(NamedTuple):

@@ -28,7 +28,8 @@ from sojourn.scenario import Scenario
 CLIENTS = (4, 10, 20)
 TRANSPORTS = ("TCP", "UDP")
 
-#: Rounds of a run by clients and transport: the number of the paper's measurements of each client.
+#: Number of rounds in a run, for each number of clients and transport: as often as the paper
+#: measured each client.
 ROUNDS = {
     (4, "TCP"): 12, (4, "UDP"): 12,
     (10, "TCP"): 6, (10, "UDP"): 8,

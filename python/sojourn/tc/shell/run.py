@@ -415,7 +415,7 @@ class Shell:
             self._calls -= 1
 
     def had(self, name: str) -> None:
-        """Records that a file is evaluated by itself, so that `.` skips it."""
+        """Records that a file is read as a separate script, so that `.` skips it."""
         last = name.rpartition("/")[2]
         self.sources.pop(last, None)
         self._read.add(last)
