@@ -178,16 +178,16 @@ pub const NS3_3_37: Profile = Profile {
         delayed_ack_timeout: 200 * MILLISECOND, // TcpSocket::DelAckTimeout
         ack_rule: AckRule::Rfc5681, // an ACK for every segment beyond a hole
         quick_ack: false,           // none
-        nagle: true, // off in ns-3 (TcpSocket::TcpNoDelay), but on in the recorded study of dAQM
-        pacing: Pacing::Auto, // TcpSocketState::EnablePacing is off
-        pacing_credit: false, // none
-        tso: false,  // none
+        nagle: false,               // TcpSocket::TcpNoDelay
+        pacing: Pacing::Auto,       // TcpSocketState::EnablePacing is off
+        pacing_credit: false,       // none
+        tso: false,                 // none
         idle_restart: IdleRestart::Off, // none
-        memory: Memory::Payload, // memory is not modelled
-        frame_memory: 2304, // without effect
-        receive_window: 128 << 10, // TcpSocket::RcvBufSize, 131072
-        autotune: false, // none
-        send_buffer: 128 << 10, // TcpSocket::SndBufSize, 131072
+        memory: Memory::Payload,    // memory is not modelled
+        frame_memory: 2304,         // without effect
+        receive_window: 128 << 10,  // TcpSocket::RcvBufSize, 131072
+        autotune: false,            // none
+        send_buffer: 128 << 10,     // TcpSocket::SndBufSize, 131072
         blocking: false,
         hz: 0,                   // without ticks
         time_wait: 240 * SECOND, // TcpSocketBase::MaxSegLifetime 120 s, twice
