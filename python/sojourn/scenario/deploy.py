@@ -2,8 +2,8 @@
 
 A queue forms only at the bottleneck. A discipline on an interface that is faster than the following
 link stays empty, so the discipline is put inside a shaper slightly slower than the link. CAKE needs
-no other shaper, nor do trees and `tbf` with a rate below the link's. A host's own queue is at the
-link itself and needs no shaper.
+no other shaper, nor does a tree or `tbf` if its rate is below the link's. A host's own queue is at
+the link itself and needs no shaper.
 """
 
 from __future__ import annotations

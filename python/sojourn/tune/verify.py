@@ -22,7 +22,8 @@ from sojourn.tune.redopt import (
     redopt,
 )
 
-#: Factor of the average queue in the state of `red`, a fixed-point number, if `weight` is set.
+#: Scale of the average queue in `red`'s state: with `weight`, a fixed-point number with 24 fraction
+#: bits.
 _FRACTION = 1 << 24
 #: Maximum distance of the average's mean from the middle of the ramp, as a share of the middle.
 MEAN_WITHIN = 0.10

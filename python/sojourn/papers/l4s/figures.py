@@ -179,7 +179,7 @@ def drawn(outcome: Outcome) -> Drawn:
 
 
 def tables(outcome: Outcome) -> Titled:
-    """Returns a table of how each sentence is judged, and a table of means for each part."""
+    """Returns a table of each claim's criterion and verdict, and a table of means for each part."""
     verdicts = {j.claim.id: j.verdict for j in outcome.judgements}
     read = pd.DataFrame(
         {"claim": name, "criterion": how, "verdict": verdicts.get(name, "")}
