@@ -141,6 +141,7 @@ def test_data_centres_racks_and_faults() -> None:
         ({"faults": [{"at": "2s", "crash": "client1"}]}, "store.faults.0.crash", "not a node"),
         ({"name": "node1-node2"}, "store.name", "already the name of a link"),
         ({"data_centres": {"a": ["node1"]}}, "store.data_centres", "in no data centre"),
+        ({"racks": {"r": ["client1"]}}, "store.racks.r", "store's `nodes`: add it"),
         ({"service": {"write": "1"}}, "store.service.write", "unit"),
     ],
 )  # fmt: skip

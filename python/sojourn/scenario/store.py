@@ -58,8 +58,9 @@ def store_of(context: Context, store: Store) -> Json:
     nodes = context.hosts((*at, "nodes"), store.nodes)
     clients = context.hosts((*at, "clients"), store.clients)
     centres = list(store.data_centres) or [DEFAULT_DATA_CENTRE]
-    where = _places(context, (*at, "data_centres"), store.data_centres, {*nodes, *clients})
-    racks = _places(context, (*at, "racks"), store.racks, set(nodes))
+    hosts = {"nodes": nodes, "clients": clients}
+    where = _places(context, (*at, "data_centres"), store.data_centres, hosts)
+    racks = _places(context, (*at, "racks"), store.racks, {"nodes": nodes})
     named = list(store.racks)
     for one in [*nodes, *clients]:
         if store.data_centres and one not in where:
@@ -118,15 +119,19 @@ def store_of(context: Context, store: Store) -> Json:
 
 
 def _places(
-    context: Context, at: Path, places: Mapping[str, list[str]], known: set[int]
+    context: Context, at: Path, places: Mapping[str, list[str]], hosts: Mapping[str, list[int]]
 ) -> dict[int, str]:
-    """Returns the data centre or rack of each host, from a table of hosts by place."""
+    """Returns the data centre or rack of each host, from a table of hosts by place.
+
+    `hosts` has the hosts that are allowed, by the key that lists them.
+    """
+    known = {node for listed in hosts.values() for node in listed}
+    keys = " or ".join(f"`{key}`" for key in hosts)
     found: dict[int, str] = {}
     for place, names in places.items():
         for node in context.hosts((*at, place), names):
             name = context.nodes[node]
             if node not in known:
-                keys = "`nodes`" if at[-1] == "racks" else "`nodes` or `clients`"
                 context.complain((*at, place), f"`{name}` is not in the store's {keys}: add it")
             elif node in found:
                 context.complain((*at, place), f"`{name}` is already in `{found[node]}`")
