@@ -139,7 +139,7 @@ pub const RFC: Profile = Profile {
 /// The TCP of ns-3.37.
 pub const NS3_3_37: Profile = Profile {
     name: "ns3-3.37",
-    summary: "ns-3.37 with its defaults, except for Ethernet's segment size and Nagle's algorithm",
+    summary: "ns-3.37 with its defaults, except for Ethernet's segment size",
     adapt: |_| {},
     make: || Params {
         congestion: sojourn_congestion::Params::Cubic(cubic::Params {

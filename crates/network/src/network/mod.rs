@@ -446,9 +446,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
 
     /// Gives a link new parameters at `now`, except its queue (see [`Link::set_wire`]).
     pub fn set_wire(&mut self, now: Nanos, id: u32, params: &Params) {
-        self.with_port(now, id, false, |port, media, tap| {
-            port.set_wire(now, params, media, tap);
-        });
+        self.change(now, id, params);
         // The change may have moved the link's next event.
         self.run(now, id);
     }
