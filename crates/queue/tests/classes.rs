@@ -287,6 +287,16 @@ mod text {
                 "`1:1` is a strict band and cannot have a quantum",
             ),
             (
+                "ets bands 3; class 1:9 quantum 3b",
+                "class 1:9 quantum 3b",
+                "class `1:9` does not exist",
+            ),
+            (
+                "prio; qdisc parent 1:4 codel",
+                "qdisc parent 1:4 codel",
+                "class `1:4` does not exist",
+            ),
+            (
                 "prio; class 5:1 quantum 3b",
                 "class 5:1 quantum 3b",
                 "no inner discipline has the number `5:`",
@@ -304,6 +314,17 @@ mod text {
         ] {
             let error = Params::parse(text, &Device::default()).expect_err(text);
             assert_eq!((error.to_string().as_str(), &text[error.at]), (message, at), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_band_with_default_values_needs_no_statement() {
+        for (text, short) in [
+            ("ets bands 3; class 1:1", "ets bands 3"),
+            ("prio; class 1:2", "prio"),
+            ("prio; qdisc parent 1:2 codel; qdisc del parent 1:2", "prio"),
+        ] {
+            assert_eq!(params(text), params(short), "{text}");
         }
     }
 

@@ -82,7 +82,9 @@ impl<D: Classful> DisciplineParams for D {
     }
 
     fn settle(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
-        self.complete(given, device)
+        self.complete(given, device)?;
+        self.tree_mut().remove_defaults();
+        Ok(())
     }
 
     fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {

@@ -73,6 +73,13 @@ pub struct Class<C> {
     pub child: Option<Box<Params>>,
 }
 
+impl<C: ClassParams> Class<C> {
+    /// Returns whether a description names the class.
+    fn is_said(&self) -> bool {
+        !C::IMPLICIT || !self.words.write(Text::new("")).done().is_empty()
+    }
+}
+
 /// Classes of a discipline, and the filters that send packets to them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tree<C> {
@@ -192,8 +199,7 @@ impl<C: ClassParams> Tree<C> {
     /// Returns classes, inner disciplines and filters, for the commands of `tc`.
     pub(crate) fn inside(&self) -> Inside<'_> {
         let words = |class: &Class<C>| class.words.write(Text::new(C::DISCIPLINE)).done();
-        let is_said = |class: &&Class<C>| !C::IMPLICIT || words(class) != C::DISCIPLINE;
-        let classes = self.classes.iter().filter(is_said);
+        let classes = self.classes.iter().filter(|class| class.is_said());
         Inside {
             handle: self.handle,
             txqueuelen: Some(self.txqueuelen),
@@ -224,7 +230,8 @@ impl<C: ClassParams> Tree<C> {
     /// returns whether a class does.
     ///
     /// # Errors
-    /// A filter to a class that holds no packets, or a discipline in such a class.
+    /// A filter to a class that holds no packets, a discipline in such a class, or a band that does
+    /// not exist.
     pub(crate) fn check(
         &self,
         given: &Given,
@@ -243,14 +250,21 @@ impl<C: ClassParams> Tree<C> {
                 return Err(self.error(given, matches, message));
             }
         }
-        for class in self.classes.iter().filter(|class| class.child.is_some()) {
-            if !is_leaf(class.id) {
-                let name = self.name(class.id);
-                let message = format!("`{name}` holds no packets and cannot have a discipline");
-                return Err(self.class_error(given, class.id, message));
-            }
+        for class in self.classes.iter().filter(|class| !is_leaf(class.id)) {
+            let name = self.name(class.id);
+            let message = match class.child {
+                _ if C::IMPLICIT => format!("class `{name}` does not exist"),
+                Some(_) => format!("`{name}` holds no packets and cannot have a discipline"),
+                None => continue,
+            };
+            return Err(self.class_error(given, class.id, message));
         }
         Ok(())
+    }
+
+    /// Removes the bands that have default values, since they exist without a statement.
+    pub(crate) fn remove_defaults(&mut self) {
+        self.classes.retain(|class| class.child.is_some() || class.is_said());
     }
 
     /// Returns an error whose position is the last statement about the class `id` or about its
@@ -530,10 +544,7 @@ impl<C: ClassParams> Tree<C> {
         if self.txqueuelen != TXQUEUELEN {
             text = text.value("txqueuelen", self.txqueuelen);
         }
-        for class in &self.classes {
-            if C::IMPLICIT && class.words.write(Text::new("")).done().is_empty() {
-                continue;
-            }
+        for class in self.classes.iter().filter(|class| class.is_said()) {
             text = text.flag(END).value("class", self.name(class.id));
             if C::NESTED {
                 text = text.value("parent", self.name(class.parent));
