@@ -52,7 +52,7 @@ def say(what: str, figure: str, real: dict[str, Any] | None = None, note: str = 
         how = (
             f"late by {health['lateness_p50'] * 1e6:.0f} us, "
             f"99 % {health['lateness_p99'] * 1e6:.0f} us; processor {health['cpu_share']:.0%}"
-            + ("" if real["valid"] else "; NOT VALID")
+            + "".join(f"; NOT VALID: {v['what']} {v['found']}" for v in real["violations"])
         )
     print(f"{what:<46} {figure:>18}   {how}", flush=True)
 
