@@ -1,6 +1,6 @@
 //! The flows of a group with their nodes and times, for the simulator and for real programs.
 
-use crate::Group;
+use crate::{Group, Transport};
 use sojourn_random::Key;
 use sojourn_traffic::App;
 use sojourn_units::{EPOCH, Nanos};
@@ -32,6 +32,27 @@ impl Flow {
 }
 
 impl Group {
+    /// Returns a group of one flow from the run's start to its end. The other fields have the
+    /// default values of scenarios.
+    pub fn new(name: &str, pairs: Vec<(usize, usize)>, transport: Transport, app: App) -> Self {
+        Self {
+            name: name.to_owned(),
+            pairs,
+            balancer: None,
+            count: 1,
+            start: 0,
+            start_spread: 0,
+            start_every: 0,
+            stop: None,
+            dscp: 0,
+            source_port: None,
+            destination_port: None,
+            mark: 0,
+            transport,
+            app,
+        }
+    }
+
     /// Returns the flows of a run with this `seed` and `duration`, in the order of their numbers.
     pub fn flows(&self, seed: u64, duration: Nanos) -> impl Iterator<Item = Flow> {
         let key = Key::new(seed, &self.name);
@@ -77,25 +98,15 @@ impl Group {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Transport;
     use sojourn_units::SECOND;
 
     fn group(app: &str) -> Group {
+        let pairs = vec![(0, 1), (2, 1), (0, 3), (0, 1)];
         Group {
-            name: "calls".to_owned(),
-            pairs: vec![(0, 1), (2, 1), (0, 3), (0, 1)],
-            balancer: None,
             count: 6,
             start: SECOND,
             start_spread: 2 * SECOND,
-            start_every: 0,
-            stop: None,
-            dscp: 0,
-            source_port: None,
-            destination_port: None,
-            mark: 0,
-            transport: Transport::Udp,
-            app: App::parse(app).unwrap(),
+            ..Group::new("calls", pairs, Transport::Udp, App::parse(app).unwrap())
         }
     }
 

@@ -64,22 +64,8 @@ mod tests {
     use crate::Transport;
 
     fn group(app: &str) -> Group {
-        Group {
-            name: "g".to_owned(),
-            pairs: vec![(0, 1), (2, 1)],
-            balancer: None,
-            count: 3,
-            start: 0,
-            start_spread: 0,
-            start_every: 0,
-            stop: None,
-            dscp: 0,
-            source_port: None,
-            destination_port: None,
-            mark: 0,
-            transport: Transport::Udp,
-            app: App::parse(app).unwrap(),
-        }
+        let app = App::parse(app).unwrap();
+        Group { count: 3, ..Group::new("g", vec![(0, 1), (2, 1)], Transport::Udp, app) }
     }
 
     const OWN: Headers = Headers { protocol: 17, ports: (50_001, 50_002), mark: 0 };

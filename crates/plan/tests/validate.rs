@@ -27,20 +27,9 @@ fn plan() -> Plan {
         },
     };
     let group = |name: &str, transport, app| Group {
-        name: name.into(),
-        pairs: vec![(0, 2)],
-        balancer: None,
         count: 2,
-        start: 0,
         start_spread: SECOND,
-        start_every: 0,
-        stop: None,
-        dscp: 0,
-        source_port: None,
-        destination_port: None,
-        mark: 0,
-        transport,
-        app: App::parse(app).unwrap(),
+        ..Group::new(name, vec![(0, 2)], transport, App::parse(app).unwrap())
     };
     Plan {
         sources: std::collections::BTreeMap::default(),

@@ -74,21 +74,12 @@ impl Star {
 
     fn flows(mut self, name: &str, count: u32, transport: Transport, text: &str) -> Self {
         let first = self.plan.balancers[0].servers[0].node;
+        let pairs = (1..=self.clients).map(|client| (client, first)).collect();
         self.plan.groups.push(Group {
-            name: name.into(),
-            pairs: (1..=self.clients).map(|client| (client, first)).collect(),
             balancer: Some(0),
             count,
-            start: 0,
             start_spread: 100 * MS,
-            start_every: 0,
-            stop: None,
-            dscp: 0,
-            source_port: None,
-            destination_port: None,
-            mark: 0,
-            transport,
-            app: app(text),
+            ..Group::new(name, pairs, transport, app(text))
         });
         self
     }

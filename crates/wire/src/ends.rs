@@ -171,22 +171,8 @@ mod tests {
     fn plan() -> Plan {
         let App::Command(mut params) = App::parse("command").unwrap() else { panic!() };
         params.client.push("get".to_owned());
-        let group = |name: &str, app| Group {
-            name: name.to_owned(),
-            pairs: vec![(0, 1)],
-            balancer: None,
-            count: 1,
-            start: 0,
-            start_spread: 0,
-            start_every: 0,
-            stop: None,
-            dscp: 0,
-            source_port: None,
-            destination_port: None,
-            mark: 0,
-            transport: Transport::Tcp(sojourn_tcp::Params::default()),
-            app,
-        };
+        let tcp = Transport::Tcp(sojourn_tcp::Params::default());
+        let group = |name: &str, app| Group::new(name, vec![(0, 1)], tcp.clone(), app);
         Plan {
             duration: SECOND,
             warmup: 0,

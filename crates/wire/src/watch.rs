@@ -122,20 +122,9 @@ mod tests {
     /// program.
     fn labels() -> Labels {
         let group = |app: &str, source_port, mark| Group {
-            name: app.into(),
-            pairs: vec![(0, 1)],
-            balancer: None,
-            count: 1,
-            start: 0,
-            start_spread: 0,
-            start_every: 0,
-            stop: None,
-            dscp: 0,
             source_port,
-            destination_port: None,
             mark,
-            transport: Transport::Udp,
-            app: App::parse(app).unwrap(),
+            ..Group::new(app, vec![(0, 1)], Transport::Udp, App::parse(app).unwrap())
         };
         Labels::new(&[group("voip", Some(443), 7), group("command", None, 0)])
     }

@@ -294,6 +294,11 @@ mod tests {
     use sojourn_units::MILLISECOND;
 
     fn plan(app: &str, tcp: Option<&str>, stop: Option<Nanos>) -> Plan {
+        let transport = match tcp {
+            Some(text) => Transport::Tcp(sojourn_tcp::Params::parse(text).unwrap()),
+            None => Transport::Udp,
+        };
+        let app = App::parse(app).unwrap();
         Plan {
             sources: std::collections::BTreeMap::default(),
             duration: 10 * SECOND,
@@ -302,25 +307,7 @@ mod tests {
             media: Vec::new(),
             links: Vec::new(),
             balancers: Vec::new(),
-            groups: vec![Group {
-                name: "g".to_owned(),
-                pairs: vec![(0, 1)],
-                balancer: None,
-                count: 2,
-                start: 0,
-                start_spread: 0,
-                start_every: 0,
-                stop,
-                dscp: 0,
-                source_port: None,
-                destination_port: None,
-                mark: 0,
-                transport: match tcp {
-                    Some(text) => Transport::Tcp(sojourn_tcp::Params::parse(text).unwrap()),
-                    None => Transport::Udp,
-                },
-                app: App::parse(app).unwrap(),
-            }],
+            groups: vec![Group { count: 2, stop, ..Group::new("g", vec![(0, 1)], transport, app) }],
             apps: Vec::new(),
             observe: Observe {
                 bottleneck: Bottleneck { name: String::new(), links: Vec::new() },

@@ -98,20 +98,9 @@ impl Dumbbell {
 
     pub fn group(mut self, name: &str, count: u32, transport: Transport, text: &str) -> Self {
         self.plan.groups.push(Group {
-            name: name.into(),
-            pairs: self.pairs.clone(),
-            balancer: None,
             count,
-            start: 0,
             start_spread: 100 * MS,
-            start_every: 0,
-            stop: None,
-            dscp: 0,
-            source_port: None,
-            destination_port: None,
-            mark: 0,
-            transport,
-            app: app(text),
+            ..Group::new(name, self.pairs.clone(), transport, app(text))
         });
         self
     }
