@@ -9,7 +9,7 @@ import pytest
 
 from sojourn import _core
 from sojourn.scenario import Scenario, ScenarioError
-from sojourn.scenario.trees import LEVELS, written
+from sojourn.scenario.trees import written
 
 HEAD = """
 duration = "10s"
@@ -150,11 +150,13 @@ def test_a_place_within_a_value_is_shown() -> None:
 
 def test_depth_and_breadth_have_limits() -> None:
     table: dict[str, Any] = {"discipline": "codel"}
-    for n in range(LEVELS + 1):
+    for n in range(8):
         table = {"discipline": "prio", "classes": {f"{n + 1:x}:1": {"queue": table}}}
-    for far in (table, {"discipline": "drr", "classes": {f"1:{n:x}": {} for n in range(1, 5000)}}):
-        with pytest.raises(ValueError, match="more than"):
-            written(far)
+    far = {"links": {"up": {"queue": table}}}
+    with pytest.raises(ScenarioError, match="nested more than"):
+        Scenario.from_dict(far)
+    with pytest.raises(ValueError, match="more than"):
+        written({"discipline": "drr", "classes": {f"1:{n:x}": {} for n in range(1, 5000)}})
 
 
 def test_a_tree_of_tables_runs() -> None:

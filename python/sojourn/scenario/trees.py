@@ -16,8 +16,6 @@ from typing import Any
 from sojourn import _core
 from sojourn.scenario.locate import Path
 
-LEVELS = 16
-"""Largest number of nested tables of classes and queues."""
 CLASSES = 4096
 """Largest number of classes of a queue."""
 
@@ -148,16 +146,12 @@ class Written:
 def written(table: Mapping[str, Any]) -> Written:
     """Returns the text that is equivalent to a table; raises `TreeProblem`."""
     text = Written()
-    _tree(text, table, (), None, 0)
+    _tree(text, table, (), None)
     return text
 
 
-def _tree(
-    text: Written, table: Mapping[str, Any], at: Path, parent: str | None, level: int
-) -> None:
+def _tree(text: Written, table: Mapping[str, Any], at: Path, parent: str | None) -> None:
     """Writes a discipline inside the class `parent`; None for the root discipline."""
-    if level >= LEVELS:
-        raise TreeProblem(at, f"the queue has more than {LEVELS} nested tables")
     _known(table, TREE, at)
     name = _text(table, "discipline", at, 'the discipline\'s own words, such as "htb default 20"')
     classes = _table(table, "classes", at)
@@ -177,10 +171,10 @@ def _tree(
         text.add(f"handle {handle}:", (*at, "handle"))
     is_implicit = own in IMPLICIT
     queues: list[tuple[str, Any, Path]] = []
-    _classes(text, classes, (*at, "classes"), f"{handle}:", is_implicit, queues, level)
+    _classes(text, classes, (*at, "classes"), f"{handle}:", is_implicit, queues)
     for class_, queue, path in queues:
         if isinstance(queue, Mapping):
-            _tree(text, queue, path, class_, level + 1)
+            _tree(text, queue, path, class_)
         else:
             text.begin(f"qdisc parent {class_}", path)
             text.add(_single(queue, path), path, is_whole=True)
@@ -198,11 +192,8 @@ def _classes(
     parent: str,
     is_implicit: bool,
     queues: list[tuple[str, Any, Path]],
-    level: int,
 ) -> None:
     """Writes classes and their child classes; adds the classes' queues to `queues`."""
-    if level >= LEVELS:
-        raise TreeProblem(at, f"the queue has more than {LEVELS} nested tables")
     for name, class_ in classes.items():
         path: Path = (*at, name)
         _major(name, path)
@@ -229,7 +220,7 @@ def _classes(
         if "queue" in class_:
             queues.append((name, class_["queue"], (*path, "queue")))
         within = _table(class_, "classes", path)
-        _classes(text, within, (*path, "classes"), name, is_implicit, queues, level + 1)
+        _classes(text, within, (*path, "classes"), name, is_implicit, queues)
 
 
 def _filter(text: Written, filter_: Any, at: Path, parent: str) -> None:
