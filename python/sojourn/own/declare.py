@@ -128,7 +128,7 @@ FAMILIES: dict[str, Family] = {
         {"state": ()},
         init=("params",),
     ),
-    "source": Family("source", "traffic source", {"next": ("now",)}, {"state": ()}),
+    "source": Family("source", "traffic source", {"next": ("now",)}, {}),
     "congestion": Family(
         "congestion",
         "congestion control",
