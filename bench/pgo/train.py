@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the scenarios whose profile `make pgo` uses to optimise the engine.
 
-The scenarios are dumbbells of the cross-check with several queues, and two of the examples. Other
-topologies also become faster; docs/guides/benchmarks.md contains measurements of some.
+The scenarios are five dumbbells of the cross-check, with four queue disciplines, and two of the
+examples. Other topologies also become faster; docs/guides/benchmarks.md has some measurements.
 """
 
 from __future__ import annotations

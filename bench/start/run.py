@@ -2,8 +2,8 @@
 """Measures the time to import the package, and to print the help of commands.
 
 Each command is started twenty times. The table contains the least and the median wall time and the
-least processor time, also of an interpreter that does nothing. A first start of each command, which
-writes bytecode, is not measured.
+least processor time. Its first row is an interpreter that does nothing. A first start of each
+command, which writes bytecode, is not measured.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 """Measures the cost of a run in a study without its simulation: processor time and bytes on disk.
 
 The study varies the delay of a home link; each run simulates 10 s, with several seeds per level.
-Then the engine alone repeats the same runs, and their processor time is subtracted. Finally the
-time to load the table of results is measured.
+Then the engine alone repeats the same runs, and their processor time is subtracted. The time to
+load the table of results is also measured.
 """
 
 from __future__ import annotations

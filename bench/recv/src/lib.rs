@@ -68,7 +68,7 @@ impl Reader {
     }
 }
 
-/// Times of a sender, which sends for `seconds` seconds: without pauses, or with `burst` a burst of
+/// Schedule of a sender: it sends for `seconds` seconds, without pauses if `burst` is 0, otherwise
 /// `burst` bytes every `gap` milliseconds.
 pub struct Writer {
     start: Instant,

@@ -98,7 +98,7 @@ impl Balancer {
     }
 
     /// Assigns a flow to `server` without a choice, and counts it as open. Used for flows that are
-    /// older than this balancer, or that follow their client's other flows.
+    /// older than this balancer, or that must use the server of their client's other flows.
     pub fn adopt(&mut self, server: usize) {
         let known = &mut self.servers[server];
         known.open = known.open.saturating_add(1);

@@ -1,9 +1,9 @@
 //! External balancing policies, whose code is outside this crate.
 //!
 //! A [`Policy`] decides. [`External`] shows the servers to it, checks its answers, and guarantees
-//! that a server that is down is never chosen. If a policy violates its contract or returns a
-//! [`Fault`], [`Policy::on_fault`] is called once, and the policy is not called again. From then on
-//! the servers are chosen in turn, so that the run can complete.
+//! that a server that is down is never chosen. If a policy chooses such a server or one that does
+//! not exist, or returns a [`Fault`], [`Policy::on_fault`] is called once, and the policy is not
+//! called again. From then on the servers are chosen in turn, so that the run can complete.
 //!
 //! `examples/policies/` contains a complete policy with its own `main`.
 

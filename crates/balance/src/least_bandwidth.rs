@@ -1,13 +1,13 @@
 //! The server whose port sent the fewest bytes in the last period.
 //!
-//! This is the policy LBW of the queue-lb paper. Its reference (Padilha and Batista, ETRI Journal
-//! 41, 2019) defines it only in prose. The polling period, and the definition of the load as the
-//! bytes sent since the last poll, are a reconstruction.
+//! This is the policy LBW of the queue-lb paper. The paper cites Padilha and Batista (ETRI Journal
+//! 41, 2019), who define the policy only in prose. The polling period, and the definition of the
+//! load as the bytes sent between two polls, are a reconstruction.
 //!
-//! The load is known after two readings; until then servers are chosen at random. All flows that
-//! begin in one period go to the least loaded server, which then becomes the busiest one. With
-//! flows shorter than the period, the policy therefore overloads one server after another. If all
-//! ports are saturated, the slowest port has the least load.
+//! The load is known after two readings; until then servers are chosen at random. Without a tie,
+//! all flows that begin in one period go to the least loaded server, which then becomes the busiest
+//! one. With flows shorter than the period, the policy therefore overloads one server after
+//! another. If all ports are saturated, the slowest port has the least load.
 
 use crate::contract::PolicyParams;
 use crate::needs::{Freshness, Needs, Signal, span};

@@ -5,17 +5,17 @@
 //! packets of the flow go there. A policy has no clock, I/O or randomness: time and random draws
 //! are arguments.
 //!
-//! The type of a policy determines which information about servers it may use ([`Policy::View`]):
-//! none, the number of open connections, counters of ports, or backlogs of queues. A [`Balancer`]
-//! stores the latest readings ([`Balancer::observe`]) and shows each policy only its part.
-//! Therefore the caller determines the age of the information. [`Needs::freshness`] states when
-//! readings must be taken: at each choice, once per period, or never.
+//! A built-in policy's type determines which information about servers it may use
+//! ([`Policy::View`]): none, the number of open connections, counters of ports, or backlogs of
+//! queues. A [`Balancer`] stores the latest readings ([`Balancer::observe`]). Therefore the caller
+//! determines the age of the information. [`Needs::freshness`] states when readings must be taken:
+//! at each choice, once per period, or never.
 //!
 //! # Invariants of all policies except external ones
 //! A server that is down is never chosen; if all are down, no server is chosen. The same calls with
 //! the same draws lead to the same choices. Random numbers are drawn only if the choice depends on
-//! them. The size of the stored state does not depend on the number of flows. A server without a
-//! reading is chosen only if no server has a reading.
+//! them. The size of the stored state does not depend on the number of flows. Except with
+//! `iqlb full random`, a server without a reading is chosen only if no server has a reading.
 
 use sojourn_units::modules;
 

@@ -2,8 +2,8 @@
 //!
 //! A queue of 50 packets on a link of 100 Mbit/s has a shorter delay than a queue of 20 packets on
 //! a link of 10 Mbit/s. The backlog includes one full frame of the new flow, so that among empty
-//! queues the fastest is chosen. If the rate of a port is unknown, the server's weight in Mbit/s is
-//! used.
+//! queues the one with the fastest link is chosen. If the rate of a port is unknown, it is assumed
+//! to be 1 Mbit/s times the server's weight.
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::Backlog;

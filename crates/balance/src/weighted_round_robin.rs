@@ -3,7 +3,7 @@
 //! This is the smooth weighted round robin of nginx. At each choice, the credit of each server
 //! grows by its weight. The server with the highest credit is chosen, and the sum of all weights is
 //! subtracted from its credit. With the weights 5, 1, 1 the order is a a b a c a a instead of a a a
-//! a a b c. In every full round, the number of a server's turns equals its weight.
+//! a a b c. In each sequence of seven choices, each server has as many turns as its weight.
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::needs::{Needs, Signal};

@@ -9,16 +9,16 @@
 //!   recent growth between two observations, and doubles after discards.
 //! * It shrinks the buffer to about the peak occupancy of the last one or two windows, not by the
 //!   difference of rates. An idle buffer shrinks to its minimum, by at most half per window.
-//! * A larger buffer helps against a pause, but with a slow handler it only adds delay. A handler
-//!   has caught up when the buffer holds at most a quarter of the work of one `target`, or of the
-//!   minimum size if that is larger. If it has not caught up for `patience`, the buffer no longer
-//!   grows. As the buffer empties, it shrinks to the work of one `target`, until the handler has
-//!   caught up. As in `CoDel`, time distinguishes a standing queue from a burst.
+//! * A larger buffer helps against a pause, but with a slow handler it only adds delay. Let the work
+//!   W be the bytes that the handler processes in the time `target`, or the minimum size if that is
+//!   larger. A handler has caught up when the buffer holds at most W/4. If it has not caught up for
+//!   `patience`, the buffer no longer grows. As the buffer empties, it shrinks to W, until the
+//!   handler has caught up. As in `CoDel`, time distinguishes a standing queue from a burst.
 //!
-//! The work that the handler does in one `target` is measured only while the buffer is not empty,
-//! so that an idle time is not mistaken for slowness. The greatest value of the last windows
-//! counts, so that a pause is not mistaken for slowness either. If `processed` is unknown, the
-//! buffer does not shrink because of a standing queue, but its growth still ends after `patience`.
+//! The handler's work is measured only while the buffer is not empty, so that an idle time is not
+//! mistaken for slowness. The greatest value of the last two windows counts, so that a pause is not
+//! mistaken for slowness either. If `processed` is unknown, the buffer does not shrink because of a
+//! standing queue, but its growth still ends after `patience`.
 //!
 //! The buffer grows by at least a quarter if its maximum permits. An idle buffer shrinks only by
 //! more than a quarter.
@@ -37,8 +37,8 @@ params! {
     pub struct Params {
         /// Minimum and initial size.
         floor: Bytes = bytes("64kb"),
-        /// Initial size, and minimum while the handler catches up and memory suffices, for a first
-        /// burst. It has no effect if it is not above `floor`.
+        /// Initial size, for a first burst, and minimum size unless memory is short or there is a
+        /// standing queue. Without effect unless it is above `floor`.
         ready: Bytes = size("0b").check(|&size| {
             if size <= GREATEST { Ok(()) } else { Err("must be at most 1048576mb") }
         }),

@@ -6,8 +6,7 @@
 //!
 //! * D(n) is the difference between arrived bytes, *including discarded ones*, and processed bytes
 //!   in epoch n, in bytes per epoch. Therefore beta is a number of epochs, which is a look-ahead of
-//!   1.6 s with the paper's values. With D in bytes/s the buffer would be ten times as large for
-//!   the same number of discards.
+//!   1.6 s with the paper's values.
 //! * Equation 1: v'(n) = omega D(n) + (1 - omega) v'(n-1), with v'(0) = 0.
 //! * Equation 2 uses the epochs n-k to n-1, but equation 4 uses v'(n). Here the last k epochs,
 //!   including n, count.

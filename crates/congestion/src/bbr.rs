@@ -11,10 +11,10 @@
 //!
 //! The variant `linux` adds the kernel's extensions of the draft: room for three super-packets
 //! instead of three segments, an allowance for aggregated acknowledgements, an estimate of the
-//! flight at the next departure, a least round-trip time that only a shorter one renews, and the
-//! detection of policers (`lt_bw`): if a fifth is lost at one rate twice in a row, this rate is
-//! used for some time. The first phase of the gain cycle is derived from the draw of
-//! [`Control::on_start`].
+//! flight at the next departure, a least round-trip time whose validity an equal sample does not
+//! extend, and the detection of policers (`lt_bw`): if two successive intervals lose a fifth of
+//! their data at nearly equal rates, the mean rate is used for some time. The first phase of the
+//! gain cycle is derived from the draw of [`Control::on_start`].
 
 use crate::control::{Control, ControlParams};
 use crate::hystart;

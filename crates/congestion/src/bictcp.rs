@@ -2,9 +2,9 @@
 //!
 //! Source: Linux's `tcp_cubic.c` of 7.3.4, with a clock of 1000 ticks per second. Idea: the cubic
 //! function gives a target, which determines the number of delivered segments that add one segment
-//! to the window (`per`). It is recomputed at most once per tick, and for an unchanged window once
-//! per 32 ticks. HyStart uses microseconds; it ends slow start once, and again after a timeout.
-//! Invariants: `per` is at least two; the window stays a multiple of the segment size.
+//! to the window (`per`). This number is recomputed at most once per tick, and for an unchanged
+//! window once per 32 ticks. HyStart uses microseconds; it ends slow start once, and again after a
+//! timeout. Invariants: `per` is at least two; the window stays a multiple of the segment size.
 
 use crate::whole::Count;
 use crate::window::{Ack, Cause, Window};

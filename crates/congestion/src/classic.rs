@@ -5,10 +5,10 @@
 //! (arXiv 1911.00710).
 //! Idea: an L4S queue is short and steady, a classic queue is long and varies. Once per round, a
 //! score changes by the logarithms of the round-trip time's mean deviation v and of the queueing
-//! delay d, each relative to a reference: `lg(v/V0)/2 + max(lg(d/D0), 0)/2`. Both ends of the score
-//! are sticky: below [`STICKY`] the queue counts as L4S; within [`ONE`] above it, the reaction to a
-//! mark changes gradually to the classic one. The averages are slower than TCP's, with gains that
-//! fall with the window, so that they smooth out a sawtooth.
+//! delay d, each relative to a reference: `lg(v/V0)/2 + max(lg(d/D0), 0)/2`. Below [`STICKY`] the
+//! queue counts as L4S; above [`STICKY`] plus [`ONE`] it counts as classic. In between, the
+//! reaction to a mark changes gradually. The averages are slower than TCP's, with gains that fall
+//! with the window, so that they smooth out a sawtooth.
 //! Invariants: the score is between 0 and [`HIGHEST`]; only integers are used, so that all machines
 //! agree.
 

@@ -2,8 +2,8 @@
 //!
 //! Source: RFC 8257, with the kernel's fixed-point format (alpha in 1/1024). With `count segments`
 //! it follows all of Linux's `tcp_dctcp.c`: segments are counted, a reduction is in whole segments
-//! (none while alpha times cwnd is below two), and a window's marks affect the reduction at its
-//! end.
+//! (none while alpha times cwnd is below two), and marks of a window already count in the reduction
+//! at the end of this window.
 //! Idea: the receiver echoes every mark exactly. Once per window, the sender updates a moving
 //! average alpha (gain 1/16) of the marked fraction, and it reduces cwnd by alpha/2 instead of
 //! Reno's half. The reaction to a loss is Reno's.

@@ -55,7 +55,7 @@ params! {
         /// half as fast with delayed ACKs.
         byte_counting as "abc": bool = on_off("on"),
         /// Unit of the congestion window: bytes, or whole segments as in Linux. With segments,
-        /// Reno, CUBIC, DCTCP and reductions use the kernel's arithmetic.
+        /// Reno, CUBIC (with `variant linux`), DCTCP and reductions use the kernel's arithmetic.
         #[serde(default)]
         count: Count = choice("segments").initially(|()| Count::Bytes),
     }

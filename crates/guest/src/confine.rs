@@ -25,8 +25,8 @@ use std::process::Command;
 /// The arguments are `--write DIR` and `--read DIR`, each any number of times, `--cpu N`, `--`, and
 /// the program with its arguments.
 ///
-/// `--cpu` is useful because a guest runs on one processor at a time: on a single processor, a
-/// switch between the threads of the guest wakes no other processor.
+/// `--cpu N` binds the guest to processor N. A guest runs on one processor at a time; on a single
+/// processor, a switch between its threads wakes no other processor.
 pub fn run(words: &[OsString]) -> Outcome<()> {
     let (mut read, mut write) = (Vec::new(), Vec::new());
     let mut rest = words.iter();

@@ -286,8 +286,8 @@ fn name_of(job: &Job, number: usize) -> String {
     node.map_or_else(|| format!("h{number}"), |node| node.name.clone())
 }
 
-/// Executes the job's commands, which set up links, addresses, routes and queue disciplines, and
-/// sets sysctls. `running` contains the names of the running processes.
+/// Sets sysctls, and executes the job's commands, which set up links, addresses, routes and queue
+/// disciplines. `running` contains the names of the running processes.
 fn set_up(job: &Job, namespaces: &Namespaces, running: &[String]) -> Outcome<()> {
     for (number, host) in job.hosts.iter().enumerate() {
         namespaces.within(Some(number), || {

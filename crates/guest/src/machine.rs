@@ -93,8 +93,8 @@ impl Namespaces {
         let made = Self { own };
         loopback()?;
         for number in 0..count {
-            // Before `unshare` this process has only one thread, and `unshare` changes only the
-            // network namespace.
+            // This process has only one thread, so `unshare` gives the whole process a new network
+            // namespace.
             at("unshare", nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET))?;
             let path = path_of(number);
             at(&path, fs::write(&path, ""))?;

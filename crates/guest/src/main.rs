@@ -2,11 +2,11 @@
 //!
 //! A User-Mode Linux kernel runs as an ordinary process on the host machine. The launcher
 //! ([`confine`]) gives up all access that the kernel does not need, and then executes the kernel.
-//! The kernel starts the same program as its first process ([`init`]). The first process creates
-//! the hosts and links of a [job](job::Job). It starts the traffic of each host ([`host`]), the
-//! user's programs ([`programs`]) and, if this project's wire emulates the links, the wire
-//! ([`wire`]). It samples the queues and powers the kernel off at the end. All outputs are files in
-//! the folder `out` of the job's folder.
+//! The first process of this kernel ([`init`]) is the same program as the launcher. It creates the
+//! hosts and links of a [job](job::Job). It starts the traffic of each host ([`host`]), the user's
+//! programs ([`programs`]) and, if this project's wire emulates the links, the wire ([`wire`]). It
+//! samples the queues and powers the kernel off at the end. All outputs are files in the folder
+//! `out` of the job's folder.
 
 #[cfg(target_os = "linux")]
 mod captures;

@@ -1,13 +1,13 @@
 //! A medium that several links share: carrier sense and random backoff, after ns-3's CSMA model.
 //!
-//! The medium carries one frame at a time. It is busy from the start of a transmission until the
-//! frame has arrived at the far end, that instant included: for transmission *and* propagation. All
-//! stations sense this at once, so frames never collide. A station that finds the medium busy tries
-//! again after a random number of slots; the bound of that number doubles with every attempt up to a
-//! limit. After the last attempt the frame is given up.
+//! The medium carries one frame at a time. It is busy during the transmission and the propagation
+//! of the frame, up to and including the instant of its arrival. All stations sense this at once,
+//! so frames never collide. A station that finds the medium busy tries again after a random number
+//! of slots; the bound of that number doubles with every attempt up to a limit. After the last
+//! attempt the frame is given up.
 //!
-//! With a propagation delay far above the transmission time, the delay and not the rate decides how
-//! much the medium carries: 1 ms lets fewer than 1000 frames a second through, of any length.
+//! If the propagation delay is far above the transmission time, the delay and not the rate limits
+//! the throughput: with a delay of 1 ms the medium carries fewer than 1000 frames per second.
 //!
 //! # Source
 //! ns-3's `CsmaChannel` (states idle, transmitting, propagating), `CsmaNetDevice` and `Backoff`.
@@ -78,8 +78,8 @@ impl Params {
         Ok(())
     }
 
-    /// Returns the slots to wait before attempt number `attempt`, which is at least 1: uniform over
-    /// 1 to M - 1 with M = min(2^attempt - 1, `max_slots`), but at least one.
+    /// Returns the number of slots to wait before attempt number `attempt`, which is at least 1:
+    /// uniform over 1 to M - 1, or 1 if M is 1; M = min(2^min(attempt, ceiling) - 1, `max_slots`).
     fn slots(&self, attempt: u32, draws: &mut Stream) -> u64 {
         let bound = ((1u64 << attempt.min(self.ceiling)) - 1).min(u64::from(self.max_slots));
         1 + draws.below((bound - 1).max(1))

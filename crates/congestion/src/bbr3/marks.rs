@@ -95,7 +95,7 @@ impl Marks {
 
     /// Returns whether this round has marks, and the share of marked bytes in this and the previous
     /// round together exceeds the threshold. (Linux uses the share since the acknowledged segment
-    /// was sent, also a round trip.)
+    /// was sent.)
     pub(super) fn is_too_high(&self, threshold: f64) -> bool {
         let both = Bytes {
             delivered: self.now.delivered.saturating_add(self.before.delivered),
