@@ -9,7 +9,7 @@
 //!   recent growth between two observations, and doubles after discards.
 //! * It shrinks the buffer to about the peak occupancy of the last one or two windows, not by the
 //!   difference of rates. An idle buffer shrinks to its minimum, by at most half per window.
-//! * A larger buffer helps against a pause, but with a slow handler it only adds delay. Let the work
+//! * A larger buffer helps against a pause, but with a slow handler it only adds delay. Let work
 //!   W be the bytes that the handler processes in the time `target`, or the minimum size if that is
 //!   larger. A handler has caught up when the buffer holds at most W/4. If it has not caught up for
 //!   `patience`, the buffer no longer grows. As the buffer empties, it shrinks to W, until the

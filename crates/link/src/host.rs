@@ -1,12 +1,12 @@
 //! A host that serves its queue late: timers with a grain, late wake-ups, stalls.
 //!
-//! A shaper asks its host for a wake-up when it may send again. A real host has timers with a
-//! grain, is woken late because its processor is busy, and stalls: for a while it does nothing at
-//! all. Meanwhile tokens accumulate up to the depth of the bucket; further tokens are lost.
+//! A shaper asks its host for a wake-up at the time at which it may send again. A real host has
+//! timers with a grain, is woken late because its processor is busy, and stalls: it does nothing
+//! for a while. Meanwhile tokens accumulate up to the depth of the bucket; further tokens are lost.
 //!
 //! A wake-up that is requested for a time fires at the next tick from this time on, plus a delay
-//! that is drawn once for each requested time. An arriving packet also makes the host ask its
-//! queue, as `qdisc_run` does after each `enqueue`.
+//! that is drawn once for each requested time. An arriving packet also makes the host ask its queue
+//! for packets, as `qdisc_run` does after each `enqueue`.
 //!
 //! During a stall the host neither queues nor sends. Arriving packets wait in the device's receive
 //! ring, and are lost if the ring is full. The device continues to send the packets of its transmit
@@ -177,8 +177,8 @@ impl<P> Host<P> {
         })
     }
 
-    /// Returns when the wake-up fires that a queue requests for the time `asked`. A repeated
-    /// request for the same time keeps the timer.
+    /// Returns when a wake-up fires; `asked` is the time for which the queue requests it. A
+    /// repeated request for the same time keeps the timer.
     pub(crate) fn fires(&mut self, asked: Nanos) -> Nanos {
         if self.armed.0 != asked {
             let tick = match self.grain {

@@ -92,8 +92,8 @@ struct Chain {
 }
 
 impl Chain {
-    /// Returns the state that follows `state` by `draw`. As in netem, one draw decides between two
-    /// transitions: the range of the second begins where that of the first ends.
+    /// Returns the state after `state`. As in netem, one draw decides between two transitions: the
+    /// range of the second begins where that of the first ends.
     fn step(&self, state: u8, draw: u32) -> u8 {
         let within = |from: u32, size: u32| size > 0 && draw > from && draw - from <= size;
         match state {
@@ -244,8 +244,8 @@ impl Impair {
         Passage::Delayed(self.delay(delay))
     }
 
-    /// Returns when a packet of `bytes` bytes arrives that enters the wire at `now` and is delayed
-    /// by `delay`. With a transmitter on the wire it also waits for all packets before it.
+    /// Returns the arrival time of a packet of `bytes` bytes that enters the wire at `now`, delayed
+    /// by `delay`. A transmitter on the wire sends it after all packets before it.
     pub fn arrival(&mut self, now: Nanos, delay: Nanos, bytes: u32) -> Nanos {
         let Some(rate) = self.rate else { return now + delay };
         self.free = self.free.max(now + delay) + rate.transmission_time(bytes);

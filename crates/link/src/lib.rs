@@ -55,8 +55,8 @@
 //! decided when a packet's transmission starts, in the order of netem: duplication, loss,
 //! corruption, then the limit, and reordering, jitter or the wire's own rate. A copy is subject to
 //! everything but duplication. Packets on the wire never count as queued. A packet is lost if the
-//! wire has its limit of packets when the packet's transmission ends. With slots, packets that are
-//! due arrive together in the next slot.
+//! wire holds its maximum number of packets when the packet's transmission ends. With slots,
+//! packets that are due arrive together in the next slot.
 
 mod capacity;
 pub mod csma;

@@ -366,8 +366,8 @@ fn read_rate(reader: &mut Reader<'_>) -> Result<WireRate, WordError> {
     Ok(WireRate { rate, overhead, cell, cell_overhead })
 }
 
-/// `MIN [MAX]` or `distribution NAME DELAY JITTER`, then `[packets N] [bytes SIZE]`. Slots without
-/// time between them are no slots, as in netem.
+/// `MIN [MAX]` or `distribution NAME DELAY JITTER`, then `[packets N] [bytes SIZE]`. If the time
+/// between slots is 0, there are no slots, as in netem.
 fn read_slot(reader: &mut Reader<'_>) -> Result<Option<Slot>, WordError> {
     let starts_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit() || c == '.');
     let mut slot = Slot { delay: 0, spread: 0, distribution: None, packets: None, bytes: None };

@@ -6,7 +6,7 @@ use sojourn_units::Nanos;
 /// Events of a packet on a link.
 ///
 /// Every packet offered ends in exactly one of `Dropped`, `Abandoned`, `Lost` and `Delivered`, and
-/// every copy that `Duplicated` announces in `Lost` or `Delivered`.
+/// every copy, which `Duplicated` announces, ends in `Lost` or `Delivered`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The packet comes to the queue. If the queue refuses it, `Dropped` follows with `queued`

@@ -138,9 +138,8 @@ pub struct Impairments {
     pub slot: Option<Slot>,
 }
 
-/// A transmitter on the wire: a packet that the delay has let through waits for those before it,
-/// and then for its own transmission (`packet_time_ns` of `sch_netem.c`). With it, jitter does not
-/// reorder packets.
+/// A transmitter on the wire: after its delay, a packet waits for those before it, and then for its
+/// own transmission (`packet_time_ns` of `sch_netem.c`). Jitter then does not reorder packets.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WireRate {
@@ -284,8 +283,8 @@ pub struct Jitter {
 }
 
 choices! {
-    /// The distributions that iproute2 has for netem, by the formulas of its tables. Values are
-    /// limited to 4 units, as in the tables.
+    /// The distributions that iproute2 has for netem, by the formulas of iproute2's tables. Values
+    /// are limited to 4 units, as in the tables.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum JitterDistribution {
@@ -310,7 +309,7 @@ pub struct Reorder {
     /// Weight of the last draw in the next, see [`Chance`].
     #[serde(default)]
     pub correlation: f64,
-    /// A packet is a candidate if at least `gap - 1` delayed packets have passed since the last
-    /// that overtook; with 1, every packet is.
+    /// A packet is a candidate if at least `gap - 1` delayed packets have passed since the last one
+    /// that overtook; with a gap of 1, every packet is a candidate.
     pub gap: u32,
 }

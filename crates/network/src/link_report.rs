@@ -28,8 +28,8 @@ fn loss(fates: Fates) -> f64 {
 
 /// Returns the mean utilisation in `span` of links with `transmitters` transmitters: the share of
 /// time in which a transmitter was busy or, if its rate changes, the share of its capacity that was
-/// used. `works` is the work of each link in `span`. Returns NaN if `transmitters` is 0, as it is
-/// if one of the links has no rate limit.
+/// used. `works` is the work of each link in `span`. Returns NaN if `transmitters` is 0, which
+/// means that one of the links has no rate limit.
 pub fn utilisation(works: &[Work], transmitters: u64, span: Nanos) -> f64 {
     if transmitters == 0 {
         return f64::NAN;

@@ -97,8 +97,8 @@ pub fn roles(plan: &Plan, routes: &Routes, exact: &[bool]) -> Vec<Role> {
     roles
 }
 
-/// Sets the role `forwards`, and clears `fed` for links whose source does not forward: a link with
-/// one path that does not continue over a fed link feeds none.
+/// Sets the role `forwards`, and clears `fed` for links whose source does not forward: a link feeds
+/// no link if at least one path over it does not continue over a fed link.
 fn settle(
     roles: &mut [Role],
     routes: &Routes,

@@ -1,8 +1,8 @@
 //! A FIFO in closed form: when a packet comes, it is known when it arrives at the far end.
 //!
 //! A packet departs at the later of its arrival and the end of the transmission before it. So
-//! queue, transmitter and wire are one ring of packets, in order: those on the wire, those that are
-//! queued (the backlog says how many), and those that are announced, which come later.
+//! queue, transmitter and wire share one ring buffer of packets, in order: those on the wire, those
+//! that are queued (the backlog says how many), and those that are announced, which come later.
 //! [`Link::book`] records their events, each at its own time.
 //!
 //! Only a FIFO that drops arriving packets when it is full, with a constant rate and a wire that

@@ -343,8 +343,8 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     }
 
     /// Returns when [`Link::advance`] must be called next, if at all; every other call may change
-    /// it. Work that a later call can do with its own time is no event: a request to an empty
-    /// queue, a periodic task.
+    /// this time. A request to an empty queue and a periodic task need no call: a later one handles
+    /// them.
     #[inline]
     pub fn next_event(&self) -> Option<Nanos> {
         let departure = if self.backlog.packets > 0 { self.due } else { NEVER };

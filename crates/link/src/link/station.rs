@@ -12,9 +12,9 @@ use sojourn_random::Key;
 use sojourn_units::{NEVER, Nanos};
 use std::collections::VecDeque;
 
-/// One direction of a link with a transmit ring, on a shared medium, with a late host, or several
-/// of these; see the [crate] for its rules. Each call gets the same medium; `None` means that the
-/// link does not share its medium.
+/// One direction of a link that has a transmit ring, a shared medium or a late host, or several of
+/// these; see the [crate] for the rules. Each call gets the same medium; `None` means that the link
+/// does not share its medium.
 ///
 /// Observers are `dyn`, so that this code is compiled apart from that of [`Link`] and does not slow
 /// the latter.
