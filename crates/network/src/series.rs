@@ -15,7 +15,7 @@ use sojourn_units::{EPOCH, Nanos, SECOND, time::seconds};
 pub struct LinkSeries {
     /// Name, unit and values of each column.
     columns: Vec<(String, &'static str, Vec<f64>)>,
-    /// Groups of links that are sampled together (places): each shown link alone; then all links of
+    /// Sets of links that are sampled together (places): each shown link alone; then all links of
     /// the bottleneck, if it has several.
     places: Vec<Vec<usize>>,
     /// Work of the transmitters of each place at the last sample.

@@ -30,7 +30,7 @@ pub struct Balancer {
     pub faults: Vec<Fault>,
 }
 
-/// Probes through the data path, which a reachable server answers immediately. The first one is
+/// Probes through the data path; a reachable server answers a probe immediately. The first one is
 /// sent at a random time in the first period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -62,16 +62,16 @@ pub struct GroupEdit {
     pub count: u32,
 }
 
-/// Returns the warm-up of a run of length `duration`, with the share that `warmup` has of `before`,
-/// rounded down to whole milliseconds.
+/// Returns the warm-up of a run of length `duration`: the same share of the run as `warmup` is of
+/// the previous length `before`, rounded down to whole milliseconds.
 pub fn scaled_warmup(warmup: Nanos, before: Nanos, duration: Nanos) -> Nanos {
     let share = u128::from(warmup) * u128::from(duration) / u128::from(before.max(1));
     let whole = share / u128::from(MILLISECOND) * u128::from(MILLISECOND);
     Nanos::try_from(whole).unwrap_or(Nanos::MAX)
 }
 
-/// Returns delays of two directions whose sum is `rtt`, with the shares of the delays `before`. The
-/// delays are equal if both were 0.
+/// Returns delays of two directions whose sum is `rtt`, in the ratio of the previous delays
+/// `before`. The delays are equal if both were 0.
 pub fn shared_delays(rtt: Nanos, before: (Nanos, Nanos)) -> (Nanos, Nanos) {
     let sum = u128::from(before.0) + u128::from(before.1);
     let there = match sum {

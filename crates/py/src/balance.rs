@@ -201,8 +201,8 @@ impl Balancer {
         (0..self.names.len()).map(|i| self.inner.is_up(i)).collect()
     }
 
-    /// Returns the policy's state: for each name of a variable, the numbers of the servers that
-    /// have the variable with its values.
+    /// Returns the policy's state: for the name of each variable, the value of each server that has
+    /// the variable, by the server's number.
     #[getter]
     fn state(&self) -> BTreeMap<String, BTreeMap<usize, f64>> {
         let mut state: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
@@ -248,8 +248,8 @@ impl Balancer {
     }
 
     /// Returns the number of the server for a new flow, which counts as open from now on; `None` if
-    /// no server is available. `flow` contains the header fields that all packets of the flow
-    /// share: addresses, protocol and ports.
+    /// all servers are down or the policy refuses the flow. `flow` contains the header fields that
+    /// all packets of the flow share: addresses, protocol and ports.
     #[pyo3(signature = (now, flow=None))]
     fn choose(&mut self, now: u64, flow: Option<&[u8]>) -> PyResult<Option<usize>> {
         let flow =
@@ -260,8 +260,8 @@ impl Balancer {
         Ok(self.last.map(|choice| choice.server))
     }
 
-    /// Assigns a flow to `server` without a choice. It counts as open from now on. Used for flows
-    /// that began before this balancer, or that follow their client's other flows.
+    /// Assigns a flow to `server` without a choice, and counts it as open. Used for flows that are
+    /// older than this balancer, or that must use the server of their client's other flows.
     fn adopt(&mut self, server: usize) -> PyResult<()> {
         self.check(server)?;
         self.inner.adopt(server);

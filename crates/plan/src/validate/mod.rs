@@ -140,8 +140,8 @@ impl Plan {
         Some(self.duration)
     }
 
-    /// Checks that names are unique, since results are identified by the names of links, media,
-    /// balancers, groups and applications.
+    /// Checks links and media, and that names are unique: results are identified by the names of
+    /// links, media, balancers, groups and applications.
     fn check_names_and_links(&self, problems: &mut Problems) {
         let mut nodes = Names::default();
         for (i, node) in self.nodes.iter().enumerate() {

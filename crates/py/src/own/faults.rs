@@ -49,7 +49,7 @@ impl Faults {
     }
 
     /// Returns a message for an exception of the user's code. An exception that is not an error of
-    /// the code, such as an interrupt, ends the run unchanged.
+    /// the code, such as an interrupt, ends the run and is raised unchanged.
     pub(crate) fn explain(&self, py: Python<'_>, error: PyErr) -> String {
         if !error.is_instance_of::<PyException>(py) {
             self.keep(error);
