@@ -2,9 +2,9 @@
 
 The transfers run over loopback, and then some of them across this project's wire. Each value is
 from one run, so compare only values of one call of this program. Ratios and CPU times are more
-reliable than rates, since both programs and the kernel share the processors. The CPU time of a
-receiver is per Gbit received, that of a sender per Gbit sent. A program whose library is missing is
-reported, but not measured.
+reliable than rates, since the sender, the receiver and the kernel share the processors. The CPU
+time of a receiver is per Gbit received, that of a sender per Gbit sent. A program whose library is
+missing is reported, but not measured.
 """
 
 from __future__ import annotations

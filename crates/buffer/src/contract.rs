@@ -28,8 +28,8 @@ pub trait PolicyParams: Parameters<On = ()> + Default {
     /// Returns the policy of a new buffer.
     fn build(&self) -> Self::Policy;
 
-    /// Returns sizes that must be in ascending order, with the names of their words: the minimum,
-    /// the maximum, and possibly sizes between them.
+    /// Returns the parameters that are sizes, each with its word: the minimum, possibly others, and
+    /// the maximum. They must be in ascending order.
     fn sizes(&self) -> Vec<(&'static str, Bytes)>;
 
     /// Returns the initial size of a buffer in bytes.

@@ -2,8 +2,7 @@
 //!
 //! Source: Linux's `tcp_slow_start` and `tcp_cong_avoid_ai`. Idea: congestion avoidance counts the
 //! delivered segments. The window grows by one segment whenever the count reaches a number that the
-//! control gives; the remainder stays in the counter. Invariant: a window that is a multiple of the
-//! segment size stays a multiple.
+//! control gives. Invariant: a window that is a multiple of the segment size stays a multiple.
 
 use crate::window::{Ack, Window};
 

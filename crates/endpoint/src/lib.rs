@@ -1,6 +1,6 @@
 //! Endpoints: traffic sources and receivers on real sockets, and reports of their traffic.
 //!
-//! An [`Endpoint`] contains all sending and receiving ends of one host in a run. It sends the
+//! An [`Endpoint`] contains the sending and receiving ends of one host in a run. It sends the
 //! traffic of the plan's packet sources and transfers, with the state machines and random draws of
 //! the simulator, and receives the traffic that other hosts send to it. One thread serves all flows
 //! of a host, except for endless transfers, which have one thread per connection end. An endpoint

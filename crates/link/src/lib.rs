@@ -47,8 +47,8 @@
 //!
 //! # Change
 //! [`Link::set_wire`] gives a link another rate or wire from a time on. A packet in transmission
-//! finishes at the old rate, and packets on the wire keep their arrival times. A transmission that
-//! begins at exactly this time has the new rate and wire.
+//! finishes at the old rate, and packets on the wire keep their arrival times, except with slots. A
+//! transmission that begins at exactly this time has the new rate and wire.
 //!
 //! # Wire
 //! Impairments happen on the wire, after the queue: a lost packet has used the link. They are

@@ -6,8 +6,8 @@ use sojourn_plan::{Labels, Plan, Transport, address};
 use sojourn_queue::classes::Filter;
 use sojourn_queue::{Headers, Packet as _};
 
-/// Maximum number of flows of a group that are tested. Further flows have the hosts and ports of a
-/// tested flow, or dynamic ports that no filter names.
+/// Maximum number of flows of a group that are tested. Further flows are assumed to match the
+/// filters that the tested flows match.
 const FLOWS: u32 = 1000;
 
 /// One direction of a group's packets that a filter selects.

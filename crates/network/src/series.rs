@@ -104,8 +104,8 @@ impl LinkSeries {
         self.sample_states(net, plan, rows);
     }
 
-    /// Adds the state of each link's queue discipline, and the backlogs of its classes. A column is
-    /// added when its name occurs for the first time; its earlier samples are NaN.
+    /// Adds the state of each shown link's queue discipline, and the backlogs of its classes. A
+    /// column is added when its name occurs for the first time; its earlier samples are NaN.
     fn sample_states<T, W>(&mut self, net: &Network<T, W>, plan: &Plan, rows: usize) {
         let columns = &mut self.columns;
         let mut next = self.fixed;

@@ -1,8 +1,8 @@
 //! Results of a run, computed from the logs of all hosts.
 //!
 //! The definitions are those of the simulator: events before the end of the warm-up do not count, a
-//! duplicate datagram counts only once, and the same model of the receiver rates a call. Two
-//! definitions differ, since only a simulator knows the true state of each packet:
+//! duplicate datagram counts only once, and calls are rated with the same model of the receiver.
+//! Two definitions differ, since only a simulator knows the true state of each packet:
 //! * The delay of a datagram begins when it was actually sent. The time from its due time to its
 //!   sending is reported separately as `lateness`.
 //! * A datagram that has not arrived by the run's end is `pending` if it was sent within the last

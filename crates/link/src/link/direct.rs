@@ -219,8 +219,8 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
         Some(packet)
     }
 
-    /// Removes the packets that arrive up to and at `until`. The caller has handed them over
-    /// before, so no observer gets their arrival.
+    /// Removes the packets that arrive up to and at `until`. They were handed to the next link in
+    /// advance, so no observer gets their arrival.
     #[inline]
     pub fn forget(&mut self, until: Nanos) {
         while self.line.head() <= until

@@ -133,8 +133,8 @@ impl<P: Packet + Clone + Corrupt> Link<P> {
         Self::with_queue(params.queue.build(now), params, key, now)
     }
 
-    /// Gives the link new parameters at `now`, after all events due until then. A packet in
-    /// transmission ends at the old rate, and packets on the wire keep their arrival times.
+    /// Gives the link new parameters at `now`, after all events due until then. Packets in
+    /// transmission and on the wire are treated as in [`Link::set_wire`].
     ///
     /// # Errors
     /// If `params` has another discipline. Then only the events due until `now` have
@@ -233,7 +233,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
 
     /// Changes rate, framing, delay and impairments from `now` on, after all events due before; the
     /// queue is not changed. A packet in transmission ends at the old rate, and packets on the wire
-    /// keep their arrival times.
+    /// keep their arrival times, except with slots.
     ///
     /// # Panics
     /// If `now` is before an earlier call's.

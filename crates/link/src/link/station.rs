@@ -228,7 +228,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
     }
 
     /// Returns whether the end of a transmission makes the host ask its queue: not while a late
-    /// host waits for the wake-up of a shaper.
+    /// host waits for a wake-up that a shaper requested.
     fn asks_after_transmission(&self, at: Nanos) -> bool {
         self.host.is_none() || self.refill == NEVER || self.refill <= at
     }
