@@ -12,8 +12,8 @@
 //! Invariants: alpha is between 0 and 1; at most one reduction per round; outside slow start the
 //! window grows by at most a segment per round.
 //!
-//! With `classic_fallback`, which is off as in the reference (`prague_ecn_fallback`), a queue that
-//! marks according to RFC 3168 is detected (`classic.rs`), and the reaction to its marks uses an
+//! With `classic_fallback` (off by default, as the reference's `prague_ecn_fallback`), a queue that
+//! marks according to RFC 3168 is detected (`classic.rs`). The reaction to its marks then uses an
 //! alpha of at least 5/8. If no exact echo of marks was negotiated, [`EcnUse::L4s`] replaces Prague
 //! by Reno.
 

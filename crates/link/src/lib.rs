@@ -18,9 +18,9 @@
 //! the packet whose transmission begins then.
 //!
 //! # Queue and transmitter
-//! A packet always passes through the discipline. If the transmitter is idle, the dequeue follows
-//! the enqueue at the same instant. When a transmission ends the transmitter asks the queue again;
-//! if nothing is queued, this request needs no event: it is made before the next arrival, with the
+//! A packet passes through the discipline even if the transmitter is idle: the dequeue follows the
+//! enqueue at the same instant. When a transmission ends the transmitter asks the queue again; if
+//! nothing is queued, this request needs no event: it is made before the next arrival, with the
 //! time at which it was due. The same holds for periodic tasks. So an uncongested link needs one
 //! event per packet, a congested link two.
 //!

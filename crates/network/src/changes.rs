@@ -37,8 +37,8 @@ impl Changes {
         self.due.first().map(|(at, _)| at)
     }
 
-    /// Calls `change` for each change that is due up to `now`, in the order of time and then of the
-    /// plan's links, with the time, the link's number and the link's parameters from that time on.
+    /// Calls `change` for each change that is due up to `now`, in the order of time, then of the
+    /// plan's links. The arguments are the time, the link's number, and the link's new parameters.
     pub fn take_due(&mut self, now: Nanos, mut change: impl FnMut(Nanos, u32, &Params)) {
         while let Some((at, i)) = self.due.first().filter(|(at, _)| *at <= now) {
             let (id, schedule) = &mut self.schedules[i as usize];

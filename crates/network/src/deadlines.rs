@@ -33,9 +33,9 @@ const HEAPED: u32 = u32::MAX - 1;
 
 /// Maximum number of list entries that an insertion compares; then the deadline goes to the heap.
 const PATIENCE: u32 = 12;
-/// Minimum number of passed deadlines between two adaptations of the slot width. At least as many
-/// deadlines as entities must pass, so that the cost per deadline of moving all entries to slots of
-/// a new width does not grow with the number of entities.
+/// Minimum number of passed deadlines between two adaptations of the slot width. As many deadlines
+/// as entities must also pass, so that the cost of an adaptation, which moves all entries, stays
+/// small per deadline.
 const ROUND: usize = 1024;
 const FEWEST_SLOTS: usize = 64;
 const MOST_SLOTS: usize = 1 << 18;

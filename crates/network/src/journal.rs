@@ -1,8 +1,8 @@
 //! A journal of a link's arrivals and decisions, and its replay.
 //!
-//! A link's decisions follow from its parameters, its key and its arrivals. A journal of a wire of
-//! real packets or of a simulation is therefore replayed through a fresh link, which must drop,
-//! mark and send the same packets at the same times: [`replay`] reports differences.
+//! A link's decisions follow from its parameters, its key and its arrivals. The journal of a real
+//! or simulated link can therefore be replayed through a new link, which must drop, mark and send
+//! the same packets at the same times: [`replay`] reports differences.
 
 use crate::port::Port;
 use crate::slab::Packet;

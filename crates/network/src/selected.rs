@@ -19,8 +19,8 @@ pub struct Selected {
     pub answers: bool,
 }
 
-/// Returns, for each of `filters`, the groups of which packets on link number `link` match this
-/// filter and none before it. The plan must be valid.
+/// Returns, for each of `filters`, the groups with packets on link number `link` that match this
+/// filter and no earlier one. The plan must be valid.
 pub fn selected(plan: &Plan, link: usize, filters: &[Filter]) -> Vec<Vec<Selected>> {
     let labels = Labels::new(&plan.groups);
     let mut routes = Routes::new(plan);

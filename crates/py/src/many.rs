@@ -119,8 +119,8 @@ impl Records {
     }
 
     /// Returns the table `name` of all runs as a list of `(runs, rows, columns)`, with one element
-    /// for each set of equal columns. `runs` are the numbers of the runs with these columns, `rows`
-    /// the number of rows of each run, and `columns` the rows of all these runs in this order.
+    /// for all runs whose tables have the same columns. `runs` are the numbers of these runs,
+    /// `rows` their numbers of rows, and `columns` contains the rows of these runs in this order.
     #[pyo3(signature = (name, /))]
     fn tables<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let mut alike: Vec<(Vec<usize>, Vec<&Table>)> = Vec::new();
