@@ -2,10 +2,10 @@
 //!
 //! Source: RFC 5681 (slow start, congestion avoidance), RFC 3465 (appropriate byte counting); the
 //! recovery of RFC 6582 is part of the transport.
-//! Idea: one segment more per round trip, half the flight on congestion. By default the control
-//! counts acknowledged bytes, so delayed and split acknowledgements make no difference. Stacks
-//! before RFC 3465, and ns-3's `TcpNewReno`, count acknowledgements: with one acknowledgement per
-//! two segments, the window grows by half a segment per round trip.
+//! Idea: one segment more per round trip; on congestion half the flight, or half of cwnd with
+//! `count segments`. With `abc on` the control counts acknowledged data, so delayed
+//! acknowledgements make no difference. Stacks before RFC 3465, and ns-3's `TcpNewReno`, count
+//! acknowledgements: with one per two segments, the window grows by half a segment per round trip.
 //! Invariants: the counter of congestion avoidance stays below cwnd; after a reduction at least two
 //! segments remain.
 
