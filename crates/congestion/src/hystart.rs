@@ -6,8 +6,8 @@
 //! HyStart then leaves slow start at once (also when a train of ACKs has lasted half the least
 //! round-trip time). HyStart++ first grows more slowly for five rounds, and returns to slow start
 //! if the delay was not caused by a queue.
-//! Invariants: cwnd grows by no more than the acknowledged bytes; ssthresh is lowered only to cwnd;
-//! `plus_plus` acts only in the first slow start.
+//! Invariants: cwnd grows by no more than the acknowledged bytes (`count segments`: delivered
+//! segments); ssthresh is lowered only to cwnd; `plus_plus` acts only in the first slow start.
 
 use crate::whole;
 use crate::window::{Ack, MAX_WINDOW, Window};
