@@ -18,8 +18,8 @@ pub(crate) fn verify(py: Python<'_>, name: &str, text: &str) -> PyResult<String>
 }
 
 /// Replays one vector file with a user's queue, and returns the report as JSON. `make(words, mtu)`
-/// returns JSON of the queue's parameters and of its sources. `words` is a text of `tc` without the
-/// discipline's name; a second call is a change.
+/// returns the queue's parameters and source code, each as JSON. `words` is a text of `tc` without
+/// the discipline's name. The replay calls `make` again for each change of parameters.
 #[pyfunction]
 #[pyo3(signature = (name, text, make, /))]
 pub(crate) fn verify_own(

@@ -149,9 +149,9 @@ impl Wire {
         Self::ready(other.map_err(raise)?, faults)
     }
 
-    /// Runs from `start`, in nanoseconds of the machine's monotonic clock, until the plan's end or
-    /// a call of `stop`, without holding the interpreter. Then packets are carried for another
-    /// `linger` nanoseconds, or until a call of `stop`.
+    /// Runs from `start`, in nanoseconds of the machine's monotonic clock, until the plan's end,
+    /// without holding the interpreter. Then packets are carried for another `linger` nanoseconds.
+    /// A call of `stop` ends all this at once.
     #[pyo3(signature = (start, /, *, linger=0))]
     fn run(&self, py: Python<'_>, start: u64, linger: u64) -> PyResult<WireOutcome> {
         let parts = self.parts.lock().ok().and_then(|mut parts| parts.take());

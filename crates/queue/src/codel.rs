@@ -151,7 +151,7 @@ impl Constants {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// Number that determines the time to the next drop: the drops and marks in this dropping
-    /// state, plus a number taken over from a recent one.
+    /// state, plus a number taken over from a recent dropping state.
     pub count: u32,
     /// Value of `count` at the start of the last dropping state.
     pub lastcount: u32,

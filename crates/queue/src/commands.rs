@@ -2,7 +2,7 @@
 //!
 //! Source: tc(8), the manual pages of disciplines and filters, ip-link(8).
 //!
-//! One command creates each discipline and class, one or more each filter. Commands for outer
+//! Each discipline and class has one command, each filter one or more. Commands for outer
 //! disciplines come first. Numbers are stable: a discipline with classes keeps its number, if the
 //! number is free. Any other discipline gets the number of its class; if such a number is already
 //! taken, these disciplines get 16 times the number of their class. Each filter command has its own

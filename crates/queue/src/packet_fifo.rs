@@ -110,8 +110,8 @@ impl<P: Packet, N> PacketFifo<P, N> {
         self.ring.get(n).map(|queued| queued.at)
     }
 
-    /// Records `at` as the enqueue time of the packet that left last, if the packet bypassed the
-    /// ring or other packets were removed after it.
+    /// Records `at` as the enqueue time of the packet that left last. Necessary if this packet
+    /// bypassed the ring, or other packets were removed after it.
     #[inline]
     pub(crate) fn leaves(&mut self, at: Nanos) {
         self.last = at;

@@ -99,8 +99,8 @@ pub fn tables() -> &'static [&'static Table] {
     &TABLES
 }
 
-/// Returns the words of the classes of each discipline whose classes have words; the table's name
-/// is that of the discipline.
+/// Returns a table of class words, under the discipline's name, for each discipline whose classes
+/// have words.
 pub fn class_tables() -> &'static [&'static Table] {
     &CLASSES
 }

@@ -114,8 +114,8 @@ impl Hosts {
         Self { tags: vec![0; QUEUES], bulk: vec![0; QUEUES] }
     }
 
-    /// Returns the slot of a host. A host without a slot takes the first slot of its set without
-    /// bulk queues or, if all slots have bulk queues, the slot of its number.
+    /// Returns the slot of a host. A new host takes the first slot of its set that has no bulk
+    /// queues or, if all slots have bulk queues, slot `host % QUEUES`.
     fn slot(&mut self, host: u32) -> usize {
         let start = host as usize % QUEUES;
         if let Some(slot) = ways(start).find(|&slot| self.tags[slot] == host) {
@@ -306,8 +306,8 @@ impl<P: Packet> Tin<P> {
         }
     }
 
-    /// Returns the bytes of a queue's turn, rounded by a random draw: the flow quantum, which
-    /// fairness between hosts divides by the host's bulk queues (the larger number of two hosts).
+    /// Returns the bytes of a queue's turn, rounded by a random draw: the flow quantum or, with
+    /// fairness between hosts, the flow quantum over the larger number of bulk queues of its hosts.
     #[inline]
     pub fn quantum(&self, queue: usize, draws: &mut impl Draws) -> i32 {
         let sides = self.isolation.sides();

@@ -45,8 +45,8 @@ impl<P: Packet> Cake<P> {
     }
 
     /// Returns the tin to serve; `None` if no tin is active. With a shaper it is the last active
-    /// tin that is within its rate or, if all exceed their rates, the active tin that is within its
-    /// rate first. Without a shaper the tins take turns.
+    /// tin that is within its rate or, if all exceed their rates, the active tin that will be
+    /// within its rate soonest. Without a shaper the tins take turns.
     fn choose(&mut self, now: Nanos) -> Option<usize> {
         if !self.shaper.pace.is_unlimited() {
             let mut best = None;
@@ -189,8 +189,8 @@ impl<P: Packet> Cake<P> {
         tin.deficit = tin.deficit.wrapping_sub(length as i32);
     }
 
-    /// Returns the time for the next `dequeue` after a sent packet: the shaper's, or that of the
-    /// decay of an empty queue's COBALT. `None` for no request.
+    /// Returns the time for the next `dequeue` after a sent packet. The shaper requests it for
+    /// queued packets, and COBALT for the decay of an empty queue's state. `None` for no request.
     fn after_packet(&self, now: Nanos) -> Option<Nanos> {
         if self.packets > 0 {
             let is_ahead = self.shaper.time_next > now;

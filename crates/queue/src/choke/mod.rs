@@ -4,10 +4,10 @@
 //! approximating fair bandwidth allocation" (INFOCOM 2000); Linux `sch_choke.c`, `tc`'s
 //! `q_choke.c`.
 //!
-//! CHOKe is RED in packets with an additional step. While the average is above `min`, an arriving
-//! packet is compared with a random packet of the queue. If both are of one flow, both are dropped.
-//! The drop rate of a flow is therefore proportional to its share of the arrivals times its share
-//! of the queue, and no state per flow is needed.
+//! CHOKe is RED, counted in packets, with an additional step. While the average queue length is
+//! above `min`, an arriving packet is compared with a random packet of the queue. If both are of
+//! one flow, both are dropped. The drop rate of a flow is therefore proportional to its share of
+//! the arrivals times its share of the queue, and no state per flow is needed.
 //!
 //! Invariants: while the average is at most `min`, packets are dropped only on overflow; a match
 //! drops two packets of one flow; packets leave in the order of arrival.
@@ -45,8 +45,8 @@ impl DisciplineParams for Params {
         self.depend(given)
     }
 
-    /// Reads a change as `tc`: with `limit` it states all values and flags anew, without `limit`
-    /// values that are not named are kept.
+    /// Reads a change as `tc`: a change with `limit` states all values and flags anew, and a change
+    /// without `limit` keeps values that it does not name.
     fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
         let from = if given.has("limit") { Self::new(device) } else { *self };
         from.with(given, device)

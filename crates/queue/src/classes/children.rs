@@ -134,8 +134,8 @@ impl<P: Packet> Children<P> {
         }
     }
 
-    /// Returns the length of the packet that the queue at `place` will send next, during a change
-    /// of parameters, which makes no random draws.
+    /// Returns the length of the packet that the queue at `place` will send next. This method is
+    /// for changes of parameters, which make no random draws.
     pub fn peek_in_change(
         &mut self,
         place: usize,

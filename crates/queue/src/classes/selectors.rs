@@ -54,9 +54,9 @@ fn marked(mark: u32, mask: u32) -> String {
     if mask == u32::MAX { format!("{mark:#x}") } else { format!("{mark:#x}/{mask:#x}") }
 }
 
-/// Returns the commands for IPv4 and IPv6 of each combination of alternatives. `choices` returns
-/// the alternatives of a condition, one of which must match; `words` returns the filter's words for
-/// a list of tests.
+/// Returns the commands of a filter that matches if one alternative of each condition matches: one
+/// for IPv4 and one for IPv6 for each combination of alternatives. `choices` returns a condition's
+/// alternatives, `words` the filter's words for a list of tests.
 fn protocols(
     conditions: &[Condition],
     choices: impl Fn(Condition) -> Vec<Selector>,

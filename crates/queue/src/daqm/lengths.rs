@@ -26,9 +26,9 @@ pub(crate) struct Clock {
     schedule: Schedule,
     /// Time of the next sample; unused with `doubled`.
     next: Nanos,
-    /// Times of future samples that departures have caused and that satisfy the gap. A departure at
-    /// time t causes a sample at about 2 t, so about half of all samples caused so far are in this
-    /// list.
+    /// Times of future samples that departures have caused, at least the schedule's gap apart. A
+    /// departure at time t causes a sample at about 2 t, so about half of all samples caused so far
+    /// are in this list.
     pending: VecDeque<Nanos>,
     /// Time of the last sample or, with `doubled`, of the last one in `pending`, from which the gap
     /// counts.

@@ -3,12 +3,12 @@
 //! Source: RFC 9332; Linux `sch_dualpi2.c`.
 //!
 //! Packets with L4S's identifier, ECT(1) or CE, enter the L queue, all others the C queue. The
-//! [controller](crate::pi) uses the longer of the two queues' delays. Classic packets are dropped
-//! (or marked) with the square of its probability, L4S packets are marked with `coupling_factor`
-//! times its probability, so that a flow of either kind gets about the same rate. L4S packets whose
-//! sojourn time exceeds `step_thresh` are also marked, which keeps the L queue short. The L queue
-//! is served first, except for the share of the rate that `classic_protection` reserves for the C
-//! queue.
+//! [controller](crate::pi) computes a probability p from the longer of the two queues' delays.
+//! Classic packets are dropped (or marked) with probability p^2, and L4S packets are marked with
+//! `coupling_factor` times p, so that a flow of either kind gets about the same rate. L4S packets
+//! whose sojourn time exceeds `step_thresh` are also marked, which keeps the L queue short. The L
+//! queue is served first, except for the share of the rate that `classic_protection` reserves for
+//! the C queue.
 //!
 //! A packet without L4S's identifier may name a class itself: class 1 treats it as L4S, class 2
 //! puts it into the L queue without drops and marks. Linux's filters, which have the same effect,

@@ -2,7 +2,7 @@
 //!
 //! Source: Linux `sch_hfsc.c`; Stoica, Zhang, Ng, SIGCOMM 1997; tc-hfsc(7).
 //!
-//! A service curve states how many bytes a class may send within any time since it became active.
+//! A service curve gives the bytes that a class may send, over the time since it became active.
 //! Real-time curves of leaves are guarantees: of the eligible packets the one with the earliest
 //! deadline is served first. Link-sharing curves divide the remaining capacity along the tree: the
 //! class with the smallest virtual time is served, unless its upper-limit curve forbids it. Delay
@@ -50,8 +50,8 @@ struct Class {
     e: u64,
     /// Number of the class's entry in `Hfsc::eligible`; `None` without an entry.
     listed: Option<u64>,
-    /// Virtual time; earliest times to send by all upper limits, by the class's own upper limit,
-    /// and by the upper limits of its children.
+    /// `vt` is the virtual time. `f`, `myf` and `cfmin` are the earliest times to send by all upper
+    /// limits, by the class's own, and by those of its children.
     vt: u64,
     f: u64,
     myf: u64,

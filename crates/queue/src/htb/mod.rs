@@ -3,8 +3,8 @@
 //! Source: Linux `sch_htb.c`; tc-htb(8).
 //!
 //! Each class has a guaranteed rate and a ceiling, each controlled by a token bucket whose tokens
-//! are nanoseconds. A class with tokens of its rate sends. A class without them borrows from its
-//! parent, as long as it has tokens of its ceiling; the parent may borrow from its own parent.
+//! are nanoseconds. A class with tokens of its rate sends. A class that has only tokens of its
+//! ceiling borrows from its parent, and the parent may borrow from its own parent.
 //! Classes of one level and priority take turns by deficit round robin. A class that can neither
 //! send nor borrow sleeps until it can.
 //!

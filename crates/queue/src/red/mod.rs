@@ -5,17 +5,17 @@
 //! self-configuring RED gateway" (1999). `gentle` (Floyd 2000) and `wait` are those of ns-2.
 //! `gentle-limit` is a gentle ramp that ends at `limit`.
 //!
-//! An exponentially weighted average of the backlog is updated at every arrival. Between `min` and
-//! `max` arrivals are dropped (or marked) with a probability that grows up to `probability`;
-//! counting since the last drop makes the gaps between drops even. Without a gentle ramp, all
-//! arrivals at or above `max` are dropped (or marked). While the queue is empty the average decays.
+//! An exponentially weighted average of the backlog is updated at every arrival, and decays while
+//! the queue is empty. While the average is between `min` and `max`, arrivals are dropped (or
+//! marked) with a probability that grows up to `probability`; counting since the last drop makes
+//! the gaps between drops even. Without a gentle ramp all arrivals at or above `max` are dropped.
 //!
 //! Invariants: no early drop below `min`; without `gentle` and `nodrop`, arrivals at or above `max`
 //! are dropped or marked; at a constant average the gaps between early drops are uniform.
 //!
 //! The defaults of `min`, `max` and `burst`, the averaging weight and the idle table are those of
-//! iproute2 6.1. In its idle table ticks of 64 ns count as microseconds, and natural logarithms as
-//! powers of two, so that the average decays about 22 times too slowly; this error is reproduced.
+//! iproute2 6.1. Its idle table takes ticks of 64 ns for microseconds, and natural logarithms for
+//! binary ones, so that the average decays about 22 times too slowly; this error is reproduced.
 //! iproute2 6.1 passes `adaptive` in an attribute that Linux 6.1 ignores when it starts the timer;
 //! this error is not reproduced, so `adaptive` works here.
 
@@ -60,8 +60,8 @@ impl DisciplineParams for Params {
         self.depend(given, device)
     }
 
-    /// Reads a change as `tc`: with `limit` it states all numbers anew, but flags, weight and unit
-    /// are kept. Without `limit` values that are not named are kept.
+    /// Reads a change as `tc`. A change with `limit` states all numbers anew, but flags, weight and
+    /// unit are kept. A change without `limit` keeps all values that it does not name.
     fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
         let Self { max_p, avpkt, bandwidth, .. } = Self::new(device);
         let fresh = Self { min: 0, max: 0, max_p, avpkt, bandwidth, ..*self };

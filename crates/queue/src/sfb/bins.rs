@@ -19,8 +19,8 @@ pub(super) struct Bin {
     pub(super) p_mark: u16,
 }
 
-/// Hash of a flow, which selects its bin in each row: four bits per row, the lowest bits for the
-/// first row. As in the kernel, the hash is never 0.
+/// Hash of a flow, which selects its bin on each level: four bits per level, the lowest bits for
+/// the first level. As in the kernel, the hash is never 0.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hash(NonZeroU32);
 

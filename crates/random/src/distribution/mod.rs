@@ -2,7 +2,7 @@
 //!
 //! Every sampler inverts the distribution function and uses one uniform draw per sample; `const`
 //! uses none. Therefore streams of distributions other than `const` stay aligned, and increasing
-//! only a distribution's scale never makes a sample smaller.
+//! only a distribution's mean, median or scale never makes a sample smaller.
 
 use crate::{Stream, normal};
 use serde::{Deserialize, Serialize};
