@@ -49,9 +49,9 @@ impl Outcome {
     }
 }
 
-/// Restores one socket through a process in `holders`; `None` if no process in it has the socket
+/// Restores one socket through a process in `holders`; `None` if no process there has the socket
 /// open. `ours` is the size in bytes that the tuner set last, if known. If the current size differs
-/// from it, the program has set this size, which is not changed.
+/// from `ours`, the program has set the current size, and it is kept.
 pub(crate) fn one(holders: &Holders, entry: &Entry, ours: Option<u64>) -> Option<Outcome> {
     let done = holders.with(entry.inode, |copy| {
         if socket::cookie(copy)? != entry.cookie {

@@ -1,9 +1,9 @@
 //! Selection of the coordinator: the node to which a client sends a request.
 //!
 //! Source: the load-balancing policies of the `DataStax` driver for Python, `RoundRobinPolicy`,
-//! `DCAwareRoundRobinPolicy` and `TokenAwarePolicy`. `round-robin` selects all nodes that are up in
-//! turn. `dc-aware` selects the nodes of the client's data centre in turn, and other nodes only if
-//! all of these are down. `token-aware` prefers the key's replicas.
+//! `DCAwareRoundRobinPolicy` and `TokenAwarePolicy`. `round-robin` selects in turn among all nodes
+//! that are up. `dc-aware` selects in turn among the nodes of the client's data centre, and other
+//! nodes only if all of these are down. `token-aware` prefers the key's replicas.
 
 use super::NodeId;
 use serde::{Deserialize, Serialize};

@@ -262,8 +262,8 @@ params! {
         /// A segment that leaves later than pacing allows shortens the gap after it, by half at most.
         #[serde(default)]
         pacing_credit: bool = on_off("on"), // tcp_update_skb_after_send
-        /// Segments leave in super-packets of about a millisecond at the present rate, two at
-        /// least; the sender waits up to a millisecond to fill one.
+        /// Segments leave in super-packets of about a millisecond at the present rate, but of at
+        /// least two segments; the sender waits up to a millisecond to fill one.
         tso: bool = on_off("on"), // tcp_tso_autosize, tcp_tso_should_defer
         /// Change of cwnd after an idle time of the sender.
         idle_restart: IdleRestart = choice("decay"), // net.ipv4.tcp_slow_start_after_idle = 1

@@ -52,8 +52,8 @@ impl Handler {
         }
     }
 
-    /// Returns when a message has been processed whose processing begins at `now`. `now` must not
-    /// be before that of the last call.
+    /// Returns the time at which the processing of a message ends if it begins at `now`. From one
+    /// call to the next `now` must not decrease.
     pub(super) fn finish(&mut self, now: Nanos, bytes: Bytes) -> Nanos {
         let work = bytes as u128 * u128::from(SECOND) / u128::from(self.params.rate);
         let mut work = work as Nanos + self.params.per_message;

@@ -73,9 +73,9 @@ impl World<'_> {
         slot
     }
 
-    /// Reports segments that have left their hosts' queues to their connections, in order, until a
-    /// connection waited for this. That connection sends more. Returns its application, its handle,
-    /// and its change, if sending ended it; `None` if no connection waited.
+    /// Notifies connections, in order, of segments that have left their hosts' queues, up to the
+    /// first connection that waited for this. That connection sends more. Returns its application
+    /// and handle, and its change if sending ended it; `None` if no connection waited.
     #[cold]
     pub(crate) fn wake_sender(&mut self) -> Option<(u32, Handle, Option<Change>)> {
         while let Some(left) = self.net.observer.next_left() {

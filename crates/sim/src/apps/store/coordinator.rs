@@ -68,8 +68,8 @@ impl Store {
         self.found = found;
     }
 
-    /// Reduces `asked` to the replicas that a read needs, the nearest first (the coordinator, if it
-    /// is one). Returns the other replicas, the nearest one last.
+    /// Reduces `asked` to the replicas that a read needs, the nearest first; the nearest replica is
+    /// the coordinator itself, if it has one. Returns the other replicas, the nearest one last.
     fn nearest(&self, node: NodeId, need: &Need, asked: &mut Vec<(NodeId, u32)>) -> Vec<NodeId> {
         let place = self.ring.place(node);
         asked.sort_by_key(|&(replica, dc)| {
