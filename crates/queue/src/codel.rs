@@ -288,8 +288,8 @@ impl State {
         Some(packet)
     }
 
-    /// Drops one packet for each drop time that has passed; ends with a mark or without a standing
-    /// queue. Since Linux 7.3 the schedule restarts after the maximum number of drops.
+    /// Drops one packet for each drop time that has passed, until a packet is marked instead or no
+    /// standing queue is left. Since Linux 7.3 the schedule restarts after the maximum of drops.
     fn continue_dropping<P: Packet>(
         &mut self,
         constants: &Constants,

@@ -167,7 +167,7 @@ pub trait View {
 /// - Packets in = packets out + packets passed to the sink + packets in the queue. The same holds
 ///   for bytes.
 /// - Packets of one flow leave in the order of arrival. Exceptions: a change of parameters has
-///   assigned flows to buckets anew; the flow has become a heavy hitter (`hhf`); the discipline has
+///   moved flows to other queues; the flow has become a heavy hitter (`hhf`); the discipline has
 ///   separate queues for ECN code points, or orders packets by departure time (`fq`).
 /// - `dequeue` returns a packet if the queue is not empty, unless the discipline is a shaper.
 /// - After each call the backlog is within the limit, unless a change has lowered the limit.

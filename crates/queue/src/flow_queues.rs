@@ -2,9 +2,9 @@
 //!
 //! Source: RFC 8290; Linux `sch_fq_codel.c` and `sch_fq_pie.c`, which have the same scheduler.
 //!
-//! A bucket that becomes active is served before buckets that were active before. Each bucket may
-//! send a quantum of bytes per turn (deficit round robin). A bucket contains the state of a policy
-//! such as CoDel, which takes packets from the bucket through [`Source`] and decides about them. On
+//! New buckets, which have just become active, are served before old ones. Each bucket may send a
+//! quantum of bytes per turn (deficit round robin). A bucket contains the state of a policy such as
+//! CoDel, which takes packets from the bucket through [`Source`] and decides about them. On
 //! overflow FQ-CoDel and FQ-COBALT drop up to half of the largest backlog from its head, in one
 //! batch.
 //!

@@ -11,8 +11,8 @@
 //! `coupling_factor` times p'. Therefore both kinds of senders react linearly to p', and the gains
 //! need no scaling by load.
 //!
-//! Invariants: p' is between 0 and 1; a Classic packet is marked only if `capable`; L4S packets and
-//! `capable` Classic packets are dropped only if `coupling_factor` times p' exceeds 1 (overload).
+//! Invariants: p' is between 0 and 1; Classic packets are marked only with `capable`. L4S packets,
+//! and Classic packets with `capable`, are dropped only if `coupling_factor` p' > 1 (overload).
 
 use crate::device::Device;
 use crate::discipline::Draws;

@@ -185,8 +185,8 @@ impl Space {
         split
     }
 
-    /// Attributes the namespace's drops up to the last [`Space::refresh`] to other sockets. Called
-    /// if followed sockets have no new drops.
+    /// Attributes the namespace's drops up to the last [`Space::refresh`] to sockets that are not
+    /// followed. Called if followed sockets have no new drops.
     pub(crate) fn settle(&mut self) {
         if let Some(ahead) = self.ahead.take() {
             self.counted = ahead;

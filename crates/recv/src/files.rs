@@ -15,7 +15,7 @@
 //! |---|---|---|---|
 //! | 0 | length, all ones if it is not known | name | a file from its beginning |
 //! | 1 | offset | bytes | the bytes at this offset |
-//! | 2 | length | name | asks which part is kept; the answer's checksum is the offset (8 bytes) and the first bytes of the SHA-256 of that part |
+//! | 2 | length | name | asks which part is kept; the answer's checksum field has its length (8 bytes) and the first bytes of its SHA-256 |
 //! | 3 | length | offset (8 bytes), name | resumes a kept file |
 
 use crate::packet::{Code, DIGEST, Id};

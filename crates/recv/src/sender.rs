@@ -506,8 +506,8 @@ impl Sender {
         pace.min(self.settings.rate.map_or(f64::INFINITY, |rate| rate as f64)).max(least)
     }
 
-    /// Returns the length of a burst in bytes: the data of one millisecond at the rate `pace`, from
-    /// two segments to [`BURST`] as in Linux's TCP.
+    /// Returns the length of a burst in bytes: the data of one millisecond at the rate `pace`, but
+    /// at least two segments and at most [`BURST`], as in Linux's TCP.
     fn burst(&self, pace: f64) -> f64 {
         (pace / 1000.0).min(BURST).max(2.0 * self.window.mss as f64)
     }

@@ -322,8 +322,8 @@ impl<P: Packet> Tin<P> {
     }
 
     /// Charges a packet of `bytes` on the line to the tin's rate. If the tin's clock is behind
-    /// `now`, it advances by the packet's transmission time. Otherwise it is set to at least `now`
-    /// plus this time.
+    /// `now`, it advances by the packet's transmission time. Otherwise it becomes `now` plus this
+    /// time, unless it is later already.
     #[inline]
     pub fn charge(&mut self, now: Nanos, bytes: u32) {
         if self.numbers.pace.is_unlimited() {

@@ -154,8 +154,8 @@ impl Bucket {
 pub const LEVELS: usize = 8;
 
 impl Params {
-    /// Returns the level of a class: 0 for a leaf, `LEVELS` - 1 for an outermost inner class, and
-    /// one less for each step below it.
+    /// Returns the level of a class: 0 for a leaf, `LEVELS` - 1 for an inner class without a parent
+    /// class, and one less for each step below such a class.
     pub fn level(&self, id: u16) -> usize {
         if self.tree.is_leaf(id) {
             return 0;

@@ -4,9 +4,9 @@
 //!
 //! A bucket fills with time at `rate`, up to the transmission time of `burst` bytes. A packet
 //! leaves immediately if the bucket holds its transmission time. Otherwise it waits until the
-//! bucket does, and all packets after it wait too. A second bucket, which fills at `peakrate` and
-//! holds `mtu` bytes, spreads bursts over time. Packets wait in a child discipline, by default a
-//! FIFO with a limit in bytes.
+//! bucket does, and all packets after it wait too. With `peakrate`, a second bucket, which fills at
+//! this rate and holds `mtu` bytes, spreads bursts over time. Packets wait in a child discipline,
+//! by default a FIFO with a limit in bytes.
 //!
 //! The length of the child's next packet must be known before it leaves ([`Peek`]). FIFOs, RED,
 //! CHOKe, SFB and SKBPRIO show the packet in the queue. Other children dequeue it, with all effects

@@ -184,7 +184,7 @@ impl Core {
     }
 
     /// Opens the network namespaces of the target's processes, and this process's own if the
-    /// processes are unknown or, with a port, one may not be inspected.
+    /// processes are unknown or, with a port, one of them may not be inspected.
     fn enter_spaces(&mut self, anybody: bool) {
         let own = own_network().unwrap_or(0);
         let mut wanted = BTreeSet::new();
