@@ -54,8 +54,8 @@ impl WebSession {
         Some((request.at - EPOCH, page, object, server, request.request, request.bytes))
     }
 
-    /// Reports that an object has arrived, or will never arrive. If it completes its page, returns
-    /// the page's number, start time and object count.
+    /// Reports that an object has arrived, or will never arrive. If the object completes its page,
+    /// returns the page's number, start time and object count.
     #[pyo3(signature = (now, page, object, /))]
     fn complete(&mut self, now: u64, page: u32, object: u32) -> PyResult<Option<(u32, u64, u32)>> {
         let id = ObjectId { page, object };

@@ -151,7 +151,7 @@ impl Wire {
 
     /// Runs from `start`, in nanoseconds of the machine's monotonic clock, until the plan's end,
     /// without holding the interpreter. Then packets are carried for another `linger` nanoseconds.
-    /// A call of `stop` ends all this at once.
+    /// After a call of `stop` the run ends at once.
     #[pyo3(signature = (start, /, *, linger=0))]
     fn run(&self, py: Python<'_>, start: u64, linger: u64) -> PyResult<WireOutcome> {
         let parts = self.parts.lock().ok().and_then(|mut parts| parts.take());

@@ -289,7 +289,7 @@ impl State {
     }
 
     /// Drops one packet for each drop time that has passed, until a packet is marked instead or no
-    /// standing queue is left. Since Linux 7.3 the schedule restarts after the maximum of drops.
+    /// standing queue is left. Since Linux 7.3 the schedule restarts after 256 drops.
     fn continue_dropping<P: Packet>(
         &mut self,
         constants: &Constants,

@@ -306,8 +306,8 @@ impl<P: Packet> Tin<P> {
         }
     }
 
-    /// Returns the bytes of a queue's turn, rounded by a random draw: the flow quantum or, with
-    /// fairness between hosts, the flow quantum over the larger number of bulk queues of its hosts.
+    /// Returns the bytes of a queue's turn, rounded by a random draw: the flow quantum. Fairness
+    /// between hosts divides it by the number of the host's bulk queues (of two hosts, the larger).
     #[inline]
     pub fn quantum(&self, queue: usize, draws: &mut impl Draws) -> i32 {
         let sides = self.isolation.sides();

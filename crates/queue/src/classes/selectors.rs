@@ -55,8 +55,8 @@ fn marked(mark: u32, mask: u32) -> String {
 }
 
 /// Returns the commands of a filter that matches if one alternative of each condition matches: one
-/// for IPv4 and one for IPv6 for each combination of alternatives. `choices` returns a condition's
-/// alternatives, `words` the filter's words for a list of tests.
+/// for IPv4 and, if possible, one for IPv6 for each combination of alternatives. `choices` returns
+/// a condition's alternatives, `words` the filter's words for a list of tests.
 fn protocols(
     conditions: &[Condition],
     choices: impl Fn(Condition) -> Vec<Selector>,
