@@ -1,7 +1,7 @@
 """The registry of metrics, as the engine declares them.
 
 The crate `measure` declares each metric with its unit, direction, label and smallest difference of
-interest, and the tables that show the metric. No other module of this package has such a table.
+interest, and the tables that show the metric.
 """
 
 from __future__ import annotations

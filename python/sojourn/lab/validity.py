@@ -44,7 +44,7 @@ def violations(
     """Returns all violations of a run; empty if the run is valid.
 
     `health` is the wire's report on lateness, losses and processor time. Its `stolen_share`, if
-    known, is the share of the processors' time that a virtual machine's host took. `lost_at_hosts`
+    known, is the share of the processors' time that the hypervisor took. `lost_at_hosts`
     counts, by host, the packets that the host's device dropped before the wire received them.
     `collected` contains the programs' results. `preferred` states whether the wire and the programs
     had real-time priority, which root can give; if not, the advice recommends root.

@@ -1,7 +1,7 @@
 """A balancer as a program of the laboratory; its service is JSON in a file descriptor.
 
 The program loads its modules, prints the word `loaded` and then waits for a line of input. The line
-is the time of the monotonic clock, in nanoseconds, from which servers can answer.
+is the earliest time at which servers can answer, in nanoseconds of the monotonic clock.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ class LinuxEngine:
     def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> LabRecord:
         """Runs a plan with a seed.
 
-        Raises `NotPossible` before the guest is started, `LabError` if the guest fails, and
+        Raises `NotPossible` if the engine cannot run the plan, `LabError` if the guest fails, and
         `Stopped` if `progress` ends the run, since a stopped guest has no results.
         """
         prepared = self.prepared(plan_json, seed)

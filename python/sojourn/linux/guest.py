@@ -73,8 +73,8 @@ class Console:
     output: int
     """Write end of a pipe for the terminal's output.
 
-    The kernel writes byte by byte, and drops its last output at the end of the guest if it cannot
-    write. A socket is full after some hundred writes, a pipe after as many bytes as it holds.
+    The kernel writes single bytes. If it cannot write at the end of the guest, it drops its last
+    output. A pipe takes more writes of one byte than a socket.
     """
 
     def words(self) -> tuple[str, ...]:

@@ -37,8 +37,8 @@ DEEPEST = -1_000_000
 AHEAD = 1.002
 """Rate of the delay line as a multiple of the link's rate.
 
-The rate of the delay line adds the transmission time of a packet. The rate is higher than the
-link's so that no queue forms: `cbs` counts whole bytes, so a packet may be early by two bytes.
+With this rate, the delay line (`netem`) adds a packet's transmission time. A rate above the link's
+avoids a queue: `cbs` counts whole bytes and may send a packet two byte times early.
 """
 
 

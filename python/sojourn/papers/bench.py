@@ -322,8 +322,8 @@ def quantified(claims: Sequence[Claim], frames: Frames) -> Measured:
 def without(frame: pd.DataFrame, invalid: pd.DataFrame) -> pd.DataFrame:
     """Returns the table with NaN in all measurements of rows that include an invalid run.
 
-    `invalid` contains the levels and seeds of the invalid runs. A row of a table with fewer factors
-    includes all runs with its levels of these factors.
+    `invalid` contains the levels and seeds of the invalid runs. If the table has fewer factors, a
+    row includes every run with the same levels of these factors.
     """
     on = [name for name in invalid.columns if name in frame]
     bad = set(invalid[on].itertuples(index=False, name=None))

@@ -249,9 +249,9 @@ class Paper:
 
         `size` replaces the size that `quick` selects. `on` is a Dask cluster that makes the runs.
         With `engine`, this engine and the simulator both make the runs of `real`, and the verdicts
-        depend on the runs of `engine`. `shift` is added to every seed. With `rule`, each part that
-        has the metrics of the rule runs until their precision is reached. Claims on a part that
-        reaches the maximum number of seeds before that are undecided.
+        depend on the runs of `engine`. `shift` is added to every seed. With `rule`, seeds are added
+        to each part that has the rule's metrics, until these have the required precision. Claims on
+        a part that reaches the maximum number of seeds first are undecided.
 
         Raises `ValueError` if `rule` is combined with `engine` or `shift`, or if `on` is given
         and the study does not run on a cluster.

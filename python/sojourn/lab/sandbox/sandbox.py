@@ -49,10 +49,9 @@ class Sandbox:
     net.core.rmem_max). After the start, `privilege` is the selected privilege, `reason` the reason
     of the selection, and `can` the available abilities.
 
-    `memory` limits the files in the programs' working directories, in bytes. Before the start,
-    settings of the machine that killed runs did not restore are restored, unless `put_back` is
-    false. Raises `Unavailable`, with nothing changed, if this user cannot start a sandbox on this
-    machine.
+    `memory` limits the files in the programs' working directories, in bytes. Before the start, the
+    sandbox restores the machine's settings after killed runs, unless `put_back` is false. Raises
+    `Unavailable`, with nothing changed, if this user cannot start a sandbox on this machine.
     """
 
     def __init__(

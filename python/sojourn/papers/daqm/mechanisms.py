@@ -3,7 +3,7 @@
 Settings from the thesis: buffers of 2000 packets; RED's thresholds of 500 and 1000 packets and its
 weight of 0.002; PIE's period of 15 ms and its gains; the intervals and targets of CoDel, FQ-CoDel
 and COBALT. Settings from the published code, which the thesis does not state: RED's max_p of 0.02
-and its gentle ramp. Two settings of the table had no effect: the target and gains of RED belong to
+and its gentle ramp. Some settings of the table had no effect: the target and gains of RED belong to
 adaptive RED, and the dequeue threshold of PIE to a rate estimator; both were off.
 
 Two settings differ from the thesis, because the queues implement Linux's mechanisms: PIE's burst

@@ -10,7 +10,7 @@ RF2 means a replication factor of two. All quantities are in milliseconds except
 - *median*: the median of the latencies at the three losses;
 - *many*: the mean latency of RF3 to RF5.
 
-*Alike* and *similar* mean within 5 %. An excess is *similar to others* below 10 ms. A slope is
+*Alike* and *similar* mean within 5 %. *Similar to others* means an excess below 10 ms. A slope is
 *greater* if it is greater by at least a tenth. *Best* and *worst* have no margin.
 
 The first claims were judged on runs with seeds from 1 on. On 2026-11-23, after these verdicts,
@@ -340,7 +340,7 @@ ALIKE: tuple[Claim, ...] = (
 """
 
 #: Predictions of the two explanations: the paper's phi, and order statistics of TCP's timers.
-#: The text begins with the explanation that predicts the claim.
+#: Each claim's text begins with the explanation that predicts it.
 MECHANISM: tuple[Claim, ...] = (
     Ratio(
         id="phi-all",
