@@ -49,7 +49,7 @@ def _set(data: dict[str, Any], key: str, value: Any) -> Path:
         step = _step(at, part, key)
         if isinstance(at, dict) and step not in at:
             # Optional tables such as [observe] or `reverse` may be created here. A new link, flow
-            # or class would consist of this one key only.
+            # or class would have only this key, so it is rejected.
             if path in NAMED or path[-1:] == ("classes",):
                 near = _core.nearest(part, list(at))
                 raise _refuse(

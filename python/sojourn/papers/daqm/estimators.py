@@ -11,8 +11,8 @@ follows:
   has the weight of a flow of ten thousand.
 - A drop at a queue is counted twice, because the monitor was installed twice. So losses can exceed
   1.
-- The monitor is not told of a packet that dAQM discards by measuring. It counts the packet as lost
-  once, 10 s later, and so almost never in a run of 11 s.
+- dAQM does not report packets that it discards by measuring. The monitor counts such a packet as
+  lost once, 10 s later, and so almost never in a run of 11 s.
 - The flow completion time is the time from a flow's first packet to the last packet received so
   far, even if the flow is not finished.
 - The means of loss, queue length and sojourn time omit samples of zero.

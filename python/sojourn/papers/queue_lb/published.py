@@ -37,8 +37,8 @@ ANOVA = {
     ),
 }
 
-#: Tables 3 and 4: policies; their mean throughputs of a client in Mbit/s, for each of `SCENARIOS`;
-#: and the printed LSD of each scenario in Mbit/s.
+#: Tables 3 and 4: policies; the mean throughput of a client with each policy, for each of
+#: `SCENARIOS`; and the printed LSD of each scenario. Values are in Mbit/s.
 MEANS = {
     "IQLB": (
         ("IQLB", "random", "RR", "LBW", "SLPLB"),

@@ -3,13 +3,13 @@
 The paper states 4, 10 and 20 clients, two servers, iperf over TCP and UDP, six policies, the
 threshold of 80 %, and the periods of 0.5 and 1 s. By its values of F_crit each client was measured
 12 times (4 clients), 6 times (10, TCP), 8 times (10, UDP) or 5 times (20 clients). It does not
-state rates, queues, lengths, UDP rates and start times.
+state rates of ports, queues, lengths of iperfs, UDP rates and start times.
 
 The paper's tables limit the values that it does not state. The total throughput rises with the
 number of clients (TCP, IQLB: 195, 282, 412 Mbit/s). With 4 TCP clients it is the capacity of two
 ports of 100 Mbit/s. If the ports are always full, the total can rise only if clients start one
 after the other and do not all run at the same time. With starts a fourteenth of an iperf's length
-apart, a client has 57, 31 and 23 Mbit/s; QTM in the paper has 57.5, 31.8 and 21.9.
+apart, one of 4, 10 or 20 clients has 57, 31 or 23 Mbit/s; QTM in the paper has 57.5, 31.8 or 21.9.
 
 So the clients have 200 Mbit/s in each network. In `equal`, two ports have 100 Mbit/s; in `unequal`,
 50 and 150 Mbit/s; in `background`, both ports have 140 Mbit/s and one port also carries 80 Mbit/s
@@ -204,8 +204,8 @@ def iperf(
     """Returns the scenario of a cell: consecutive rounds in which each client runs one iperf.
 
     An iperf lasts `seconds`. By default, `ROUNDS` has the number of rounds. A group of flows is
-    named after its round and client, such as `round1-client2`. In reading `moved` a UDP flow of the
-    policies `MOVING` is a group for each second, because a balancer selects once for a flow.
+    named after its round and client, such as `round1-client2`. In reading `moved`, policies of
+    `MOVING` have a group for each second of UDP, because a balancer selects once for a flow.
     """
     rounds = rounds or ROUNDS[clients, transport]
     late = LATE * reading.apart(seconds, clients)

@@ -34,8 +34,9 @@ def groups(course: tuple[int, ...], phase: float, starts: float, tcp: str) -> li
     """Returns the groups of TCP flows of a course.
 
     Each step from one number of flows to the next larger one, such as 64 to 256, forms groups: one
-    for each sequence of phases with at least the larger number. A group's flows start uniformly
-    within `starts` seconds of its first phase. `phase` is a phase's length in seconds.
+    for each series of consecutive phases with at least the larger number. A group's flows start
+    uniformly within `starts` seconds after the group begins. `phase` is a phase's length in
+    seconds.
     """
     found = []
     counts = sorted({0, *course})

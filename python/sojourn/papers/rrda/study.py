@@ -319,8 +319,8 @@ def measure(bench: Bench) -> dict[str, Any]:
 def beaten(outcome: Outcome) -> dict[str, list[str]]:
     """Returns the policies that are better than `elastic`, by point of the grid.
 
-    A better policy is better in one of discards, peak memory and p99 waiting time, and not worse in
-    the other two. Better means by more than 5 % plus 0.01 % of messages, 64 KiB or 1 ms.
+    Such a policy is better in at least one of discards, peak memory and p99 waiting time, and worse
+    in none. Both mean by more than 5 % plus 0.01 % of messages, 64 KiB or 1 ms.
     """
     measures = ("discards", "peak_size", "sojourn_p99")
     frame = outcome.frame("grid")
