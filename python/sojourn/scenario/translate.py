@@ -181,7 +181,7 @@ def repaired(error: ValidationError, data: dict[str, Any]) -> dict[str, Any] | N
     """Returns `data` without the parts that `error` rejects; None if that is impossible.
 
     A check of the repaired data finds further mistakes, such as an unknown host, in the same pass.
-    The replacements must not cause problems themselves.
+    Some rejected values are replaced by others, which must not cause problems.
     """
     if error.error_count() > limits.PROBLEMS:
         return None

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 #: Least utilisation of the best queues of a scenario, as a share of the greatest utilisation.
 KEEPS = 0.95
-#: Largest delay of the best queues of a scenario, as a multiple of the least delay among those with
-#: enough utilisation.
+#: Largest delay of the best queues of a scenario, as a multiple of the least delay of all queues
+#: with enough utilisation.
 NEAR = 1.05
 
 

@@ -125,9 +125,9 @@ class Component:
     def shrinks(self) -> bool | None:
         """Returns whether the interval is narrower than the mean interval of halves of the data.
 
-        At least half of the reduction is required that independent values with equal variance would
-        have. If single seeds are far from the other seeds, the reduction is smaller, and more seeds
-        would contain more such values. Returns `None` for fewer than `LEAST_HALVED` seeds.
+        The reduction must be at least half of the reduction for independent values with equal
+        variance. If single seeds are far from the other seeds, the reduction is smaller, and more
+        seeds would contain more such values. Returns `None` for fewer than `LEAST_HALVED` seeds.
         """
         if self.n < LEAST_HALVED:
             return None

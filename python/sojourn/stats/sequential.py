@@ -6,8 +6,8 @@ values. No other result decides, so repeated looks cannot produce a significant 
 
 The interval is Hall's (1992, "On the removal of skewness by transformation"): Student's t on a
 monotone cubic transform of the studentised mean. `MISSED` allows for the repeated looks, `TRUSTED`
-for the error of the estimated skewness. These two numbers, `FIRST` and `SKEWED` were calibrated by
-simulation; `tests/stats/precision.py` measures the coverage of the intervals.
+for the error of the estimated skewness. `MISSED`, `TRUSTED`, `FIRST` and `SKEWED` were calibrated
+by simulation; `tests/stats/precision.py` measures the coverage of the intervals.
 """
 
 from __future__ import annotations

@@ -153,8 +153,8 @@ def rewriting(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], No
 def _by_bin(rows: pa.Table) -> pa.Table:
     """Returns histogram rows, sorted so that equal bins of different runs are adjacent.
 
-    The bounds of the bins then take a fifth of the bytes. Within a run, the order of histograms is
-    kept, and bins ascend; `_by_run` restores this order. Other tables are returned unchanged.
+    The bounds of the bins then compress better. Within a run, the order of histograms is kept, and
+    bins ascend; `_by_run` restores this order. Other tables are returned unchanged.
     """
     if not set(rows.column_names) >= _HISTOGRAM:
         return rows

@@ -278,7 +278,7 @@ class Star(BothDirections):
 
     Hosts may also be `client1`, … and `server1`, …, whose links have the same names as the hosts.
     `hosts`, `clients` and `servers` are names for all hosts of a kind, `ports` is the name for all
-    links. The forward direction is from the switch to the host: its queue is the switch's output
+    links. The forward direction is from the switch to the host: its queue is at the switch's output
     port. `rate` and `netem` may be lists, whose elements are assigned to the hosts in turn.
     """
 

@@ -114,8 +114,8 @@ def _intervals_all(table: StudyTable, metric: str) -> Interval:
 def axes(table: StudyTable) -> tuple[str | None, list[str]]:
     """Returns the factor for the horizontal axis, and the other factors.
 
-    The axis shows a factor with at least three numbers if there is one, and never the engine if
-    there are other factors. The first value is None for any other single factor.
+    The axis shows the first factor with at least three numbers, or else the last factor, but not
+    the engine. A single factor without three numbers gives None.
     """
     factors = [f for f in table.factors if f != ENGINE]
     engines = [f for f in table.factors if f == ENGINE and factors]
