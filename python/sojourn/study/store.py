@@ -391,7 +391,7 @@ class Store:
         """Returns a row for each finished run of a manifest: factors, seed, key and metrics.
 
         `metrics` are the metrics to read, which saves time if runs have hundreds; by default, all.
-        `None` if no run is finished.
+        Returns `None` if no run is finished.
         """
         with self._lock:
             self.flush()

@@ -174,7 +174,7 @@ class Study:
         the same runs one after the other, and the table has the column `engine`. `on` is the
         address of a Dask scheduler (`tcp://host:8786`) or a Dask client, whose workers make the
         runs with the same results. If Ctrl-C or a `progress` that returns `False` stops the study,
-        it raises `StudyInterrupted`. With `out`, finished runs are kept, and the same call makes
+        `run` raises `StudyInterrupted`. With `out`, finished runs are kept, and the same call makes
         the missing runs.
         """
         with Session(out, workers, engine, on) as session:

@@ -35,7 +35,7 @@ def groups(course: tuple[int, ...], phase: float, starts: float, tcp: str) -> li
 
     Each step from one number of flows to the next larger one, such as 64 to 256, forms groups: one
     for each series of consecutive phases with at least the larger number. A group's flows start
-    uniformly in `starts` seconds. `phase` is a phase's length in seconds.
+    uniformly over `starts` seconds. `phase` is a phase's length in seconds.
     """
     found = []
     counts = sorted({0, *course})
