@@ -171,8 +171,8 @@ def redopt(link: Link, kappa: float = 1.0, largest_weight: float = LARGEST_WEIGH
     """Returns RED parameters from the model, without verification by simulation.
 
     The width of the ramp is a fixed point. It determines the queue, which determines the round-trip
-    time and the loss. These determine the width: the growth of all windows during the feedback
-    delay and the memory of the average. `kappa` is a factor of the width.
+    time and the loss. These determine the width, which is the growth of all windows in the feedback
+    delay and in the time that the average covers. `kappa` is a factor of the width.
     """
     width = max(20.0, 2.0 * link.flows)
     p = weight = 0.0

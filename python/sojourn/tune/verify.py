@@ -22,8 +22,8 @@ from sojourn.tune.redopt import (
     redopt,
 )
 
-#: Scale of the average queue in `red`'s state: with `weight`, a fixed-point number with 24 fraction
-#: bits.
+#: Scale of the average queue in `red`'s state, a fixed-point number with 24 fraction bits if the
+#: queue has the word `weight`.
 _FRACTION = 1 << 24
 #: Maximum distance of the average's mean from the middle of the ramp, as a share of the middle.
 MEAN_WITHIN = 0.10
@@ -197,7 +197,7 @@ def measure(
 ) -> Trial:
     """Returns the behaviour of a setting in simulations with these seeds.
 
-    Results are means over the seeds; the deviation is that over time within a run. `progress`
+    Results are means over the seeds; each seed has the standard deviation over time. `progress`
     receives the completed fraction of all runs.
     """
     scenario = proving_ground(link, queue(link, parameters, words), duration, warmup, tcp)
