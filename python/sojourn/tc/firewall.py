@@ -1,9 +1,8 @@
 """Rules of a firewall that set marks, code points and classes, which filters test.
 
 Queues here have no firewall before them, but filters test values that rules of a firewall set. So
-the filters are rewritten to give the same result for packets that have not passed the firewall.
-From the last rule to the first, a packet that matches a rule goes where the filters send it after
-the rule's change.
+the filters are rewritten to give the same result for packets that have not passed the firewall:
+a packet that matches a rule goes where the filters send it after the rule's change.
 """
 
 from __future__ import annotations

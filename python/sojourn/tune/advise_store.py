@@ -5,8 +5,7 @@ levels with which a read certainly sees a write, only the lowest is a candidate.
 simulated with the same seeds. A candidate counts as fast if its latency is not significantly higher
 than the least one, or if the interval of the difference is below the smallest difference of
 interest. Of the fast candidates, the one with the fewest replicas is recommended. The probability
-that too few replicas are up for a request is computed: nodes are up independently with the same
-probability.
+that too few replicas are up is computed: nodes are up independently with the same probability.
 """
 
 from __future__ import annotations

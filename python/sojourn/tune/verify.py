@@ -197,7 +197,7 @@ def measure(
 ) -> Trial:
     """Returns the behaviour of a setting in simulations with these seeds.
 
-    Results are means over the seeds; each seed has the standard deviation over time. `progress`
+    Results are means over the seeds; `deviation` is a mean of deviations over time. `progress`
     receives the completed fraction of all runs.
     """
     scenario = proving_ground(link, queue(link, parameters, words), duration, warmup, tcp)
