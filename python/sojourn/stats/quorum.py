@@ -48,7 +48,7 @@ def phi(nodes: int, replicas: int, level: str | int = "quorum") -> Fraction:
     """Returns phi: the share of a coordinator's messages whose answers the coordinator needs.
 
     phi = (1 - RF/N) CL/RF + (RF/N) (CL - 1)/(RF - 1) for N nodes, RF replicas and CL answers. In
-    the second term the coordinator is a replica; with RF = 1 it sends no message, and the term is 0.
+    the second term the coordinator is a replica; with RF = 1 it sends none, and the term is 0.
     """
     _check(nodes, replicas)
     count = needed(level, replicas)
