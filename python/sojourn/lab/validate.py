@@ -3,8 +3,8 @@
 The same plans run in the simulator and over the wire, with real programs and this kernel's TCP.
 Both use the same code for queues, links and measurements. TCP, programs and the machine differ. A
 metric agrees if the ratio of its real to its simulated mean is within the tolerance, or if a delay
-or backlog differs by at most one packet. It differs if the whole confidence interval of the ratio
-is outside this range. Otherwise the result is unsure, and more seeds are necessary.
+or backlog differs by at most one packet. It does not agree if the whole confidence interval of the
+ratio is outside this range. Otherwise the result is unsure, and more seeds are necessary.
 """
 
 from __future__ import annotations

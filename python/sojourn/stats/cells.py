@@ -92,7 +92,7 @@ def by_seed(frame: pd.DataFrame, metric: str, cell: Cell) -> pd.Series[float]:
     """Returns the mean of a metric over the rows of a cell, for each seed.
 
     The mean is NaN for a seed with fewer rows than other seeds, or with a missing value, because it
-    would be the mean over other levels than for the other seeds.
+    would cover fewer levels than the means of other seeds.
     """
     column(frame, metric, "metric")
     rows = frame[["seed", metric]][_rows(frame, cell)]

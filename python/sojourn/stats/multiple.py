@@ -30,8 +30,8 @@ def holm_alphas(p: npt.ArrayLike, alpha: float = 0.05) -> Floats:
     """Returns the significance level at which Holm's procedure judges each p value.
 
     Of m p values, the i-th smallest (counted from 0) is judged at alpha / (m - i) if all smaller p
-    values were significant. From the first p value that is not significant on, all are judged at
-    its level. An interval with the confidence 1 - level agrees with the decision.
+    values were significant. The first p value that is not significant and all larger ones have the
+    same level. An interval with the confidence 1 - level agrees with the decision.
     """
     array = _p_values(p)
     m = array.size

@@ -1,8 +1,8 @@
 """The coexistence matrix: each congestion control with CUBIC, at eight queues.
 
 Two long flows share a bottleneck of 40 Mbit/s: an *incumbent*, which is CUBIC unless all pairs are
-run, and a *rival*. A run without a rival measures the goodput of the incumbent alone. It is the
-reference for harm (Ware, Mukerjee, Seshan and Sherry, HotNets 2019).
+run, and a *rival*. A run without a rival measures the goodput of the incumbent alone. This goodput
+is the reference for harm (Ware, Mukerjee, Seshan and Sherry, HotNets 2019).
 """
 
 from __future__ import annotations

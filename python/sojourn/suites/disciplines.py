@@ -33,7 +33,7 @@ def every(rate: int, packets: int) -> Mapping[str, str]:
     """Returns all disciplines by name, with settings for a link of `rate` bit/s.
 
     The limit of each discipline is `packets` packets. If a discipline counts bytes or memory, the
-    limit is the bytes or the memory of so many full frames.
+    limit is the bytes or the memory of `packets` full frames.
     """
     size = packets * FULL_FRAME
     memory = packets * 2304

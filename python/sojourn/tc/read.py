@@ -21,8 +21,8 @@ def read_files(paths: list[Path], given: Values, device: str | None = None) -> R
 
     `given` has values of script variables by name, and outputs of commands by the text of the
     command. `device` is the argument `devices` of `apply`: classes whose device `tc` does not print
-    belong to it. Raises `ScenarioError` for a file that is not text or too large, and `OSError` for
-    a missing file.
+    belong to this device. Raises `ScenarioError` for a file that is not text or too large, and
+    `OSError` for a missing file.
     """
     if len(paths) > FILES:
         raise ScenarioError([Problem(f"--tc takes at most {FILES} files")])

@@ -6,9 +6,9 @@ thesis calls other mechanisms *comparable* or *on par*, these are excluded from 
 means within 5 %. *Aligned*, *consistent*, *the same* and *maximised by all* mean within 25 %,
 because the thesis' own numbers agree within 25 % where it uses these words (except delays under
 CBR: 45 %). *Reduced* means by at least 3 %. Where the text distinguishes long flows from short
-flows, findings on completion times and delays concern the long flows only, because the text calls
-completion times and delays of short flows the same. Values differ by orders of magnitude, so claims
-compare geometric means, paired by seed.
+flows, findings on completion times and delays concern only the long flows, because the text calls
+the values of short flows the same. Values differ by orders of magnitude, so claims compare
+geometric means, paired by seed.
 
 Until 2026-11-23 the verdicts were from short runs of the reading *as meant*, with seeds 1 to 6. On
 that day, after these verdicts, claims were changed and added; `WITHDRAWN` lists the replaced

@@ -1,9 +1,9 @@
 """The points of the paper's figures 2, 3 and 4, read from the coordinates of its vector graphics.
 
 A point is the mean latency of a write in a cluster of five nodes, in milliseconds. Figures 2 and 3
-show this latency by replication factor, figure 4 its mean over RF3 to RF5 by loss, for delays of 0,
-10, ..., 100 ms between nodes. The paper has no points for clusters of three and four nodes, and for
-medium loss only those of figure 4.
+show this latency by replication factor. Figure 4 shows its mean over RF3 to RF5 by loss. All are
+for delays of 0, 10, ..., 100 ms between nodes. The paper has no points for clusters of three and
+four nodes, and for medium loss only those of figure 4.
 """
 
 from __future__ import annotations

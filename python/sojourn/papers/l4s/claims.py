@@ -8,9 +8,9 @@ is at least four to one. *Much longer* is at least twice, and *around* is within
 Results known when the claims were fixed: the coexistence matrix with seeds 1 to 3, which has other
 rates and settings of queues, and runs of ten seconds with seed 1 of `environment` and `step`. The
 quick study with seeds 1001 and 1002 was run after the claims were fixed. No region was changed
-after it, but the limit of a spike was raised by the transmission time of four packets, because at 1
-Mbit/s the round-trip time never falls below the original limit. With the original and with the
-raised limit, the spike is longer than the source's 30 s.
+after this study, but the limit of a spike was raised by the transmission time of four packets,
+because at 1 Mbit/s the round-trip time never falls below the original limit. With the original and
+with the raised limit, the spike is longer than the source's 30 s.
 """
 
 from __future__ import annotations

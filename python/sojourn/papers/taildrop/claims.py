@@ -56,8 +56,8 @@ LATE_BULK = "udp_loss_late_bulk"
 TAIL = "consecutive_loss_tail"
 """Ratio of the variance of consecutive losses to the variance of a geometric distribution.
 
-The geometric distribution has the same mean. Above 1 the tail is heavier than if each loss ended
-the sequence with the same probability.
+The geometric distribution has the same mean. A ratio above 1 means a heavier tail than if each loss
+ended the sequence with the same probability.
 """
 
 
