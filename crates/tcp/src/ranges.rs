@@ -1,6 +1,6 @@
 //! A set of sequence numbers, kept as sorted, disjoint ranges.
 //!
-//! The receiver keeps in it the numbers of data received out of order, the sender those that were
+//! A receiver keeps in such a set the data that arrived out of order, a sender the data that was
 //! acknowledged selectively. An insertion finds its position by bisection and changes only the
 //! ranges that it joins.
 

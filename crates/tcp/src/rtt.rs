@@ -1,9 +1,9 @@
 //! Round-trip times and the retransmission timeout.
 //!
-//! Source: RFC 6298 (the caller applies Karn's rule), and Linux's `tcp_rtt_estimator` for the other
-//! rule. Idea: a smoothed mean and a smoothed deviation, gains 1/8 and 1/4. Linux uses the greatest
-//! deviation of a round, which falls slowly and never below the minimum RTO; its timeout is the
-//! mean plus this deviation.
+//! Source: RFC 6298 (the caller applies Karn's rule); for the rule `linux`, `tcp_rtt_estimator`.
+//! Idea: a smoothed mean and a smoothed deviation, gains 1/8 and 1/4. In Linux the timeout is the
+//! mean plus four times the greatest deviation of a round. This term falls slowly, and is never
+//! below the minimum RTO.
 //! Invariants: the timeout lies between `min_rto` and `max_rto`; the least round-trip time never
 //! exceeds the newest.
 

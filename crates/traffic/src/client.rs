@@ -2,8 +2,8 @@
 //! packet times.
 //!
 //! Source: S. Shu, "Adaptive In-Network Queue Management based on the Stochasticity of Network
-//! Flows", bachelor thesis, University of Groningen, 2023, tables 1 and 3; and its published code,
-//! whose sources are ns-3.35's `OnOffApplication`.
+//! Flows", bachelor thesis, University of Groningen, 2023, tables 1 and 3; and the code published
+//! with it, in which ns-3.35's `OnOffApplication` sends.
 //!
 //! Where the thesis describes packets with random gaps, its code runs sources that send at a
 //! constant rate in on periods and are silent in off periods. Both readings can be selected:

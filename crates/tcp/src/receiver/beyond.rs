@@ -5,8 +5,8 @@ use crate::ranges::Ranges;
 use crate::segment::MAX_BLOCKS;
 
 /// Number of newest SACK blocks that segments may extend while an acknowledgement waits
-/// (`TCP_SACK_BLOCKS_EXPECTED`). With so many blocks, a segment that touches none of them first
-/// sends the acknowledgement.
+/// (`TCP_SACK_BLOCKS_EXPECTED`). A segment that begins or extends another block ends the wait: an
+/// acknowledgement for the earlier segments leaves at once.
 const BLOCKS: usize = 2;
 
 /// Data that arrived beyond a hole or twice.

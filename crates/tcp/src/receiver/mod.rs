@@ -461,8 +461,8 @@ impl Receiver {
         }
     }
 
-    /// Sets the delay of the next ACK by the time since the last data. After a silence longer than
-    /// the retransmission timeout `rto`, ACKs are quick (`tcp_event_data_recv`).
+    /// Sets the delay of the next ACK by the time since the last data. With `quick_ack`, ACKs are
+    /// quick after a silence longer than the retransmission timeout (`tcp_event_data_recv`).
     fn note_gap(&mut self, now: Nanos, rto: Nanos) {
         let gap = jiffies::between(self.last_data, now, self.params.hz);
         if self.last_data == 0 {
@@ -673,8 +673,8 @@ impl Receiver {
         }
     }
 
-    /// Sets the window of a SYN, which is never scaled. With `memory truesize` it is a multiple of
-    /// `mss` bytes if it is larger (`tcp_select_initial_window`).
+    /// Sets the window of a SYN, which is never scaled. With `memory truesize`, a window above
+    /// `mss` bytes is first rounded down to a multiple of `mss` (`tcp_select_initial_window`).
     pub(crate) fn stamp_syn(&mut self, segment: &mut Segment, mss: u64) {
         let mut window = self.space;
         if self.memory.is_some() && window > mss {

@@ -59,8 +59,8 @@ impl Receiver {
         }
     }
 
-    /// Sets the window by the bytes that the application read in a round-trip time. The application
-    /// reads segment by segment: `beyond` bytes follow the first one.
+    /// Enlarges the window by the bytes that the application read in a round-trip time. Of the data
+    /// newly in order, the last `beyond` bytes follow the segment that arrived.
     pub(super) fn tune(&mut self, now: Nanos, beyond: u64) {
         // The shortest time in which one window arrives counts as a round-trip time. Timestamps
         // give other samples.

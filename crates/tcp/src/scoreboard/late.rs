@@ -1,9 +1,9 @@
 //! Losses by time: segments that left too long before a delivered segment (RACK).
 //!
 //! Source: RFC 8985, section 6.2, step 5.
-//! Idea: segments sent once left in the order of their indices, retransmissions in the order of
-//! their queue. So both are examined from the oldest on. The last segment that may still become
-//! late is searched backwards from the newest delivered segment.
+//! Idea: original transmissions departed in the order of their indices, retransmissions in the
+//! order of their queue. So both are examined from the oldest on. The search for the last segment
+//! that may still become late goes backwards from the newest delivered segment.
 
 use super::{Holes, REPAIR, Scoreboard};
 use sojourn_units::Nanos;

@@ -10,9 +10,9 @@
 //! entries whose retransmission is in flight; an entry is never both acknowledged and lost.
 //!
 //! Pointers: every entry below `counted` is acknowledged selectively or has three such entries
-//! above it; RACK has decided on every segment sent once below `timed`; entries below `early` left
-//! before the newest delivered segment; the search for the next retransmission continues at
-//! `repaired`. Retransmissions that are lost have a queue of their own.
+//! above it; below `timed`, RACK has decided on every original transmission; below `early`, every
+//! original transmission left before the newest delivered segment; the search for the next
+//! retransmission continues at `repaired`. Lost retransmissions have a queue of their own.
 
 mod late;
 
@@ -27,8 +27,8 @@ const REPAIR: u8 = 4;
 /// The segment was retransmitted at least once.
 const REPEATED: u8 = 8;
 
-/// Number of acknowledged segments above an outstanding segment with which this segment counts as
-/// lost (RFC 6675's `DupThresh`).
+/// An outstanding segment counts as lost if this number of segments above it is acknowledged
+/// (RFC 6675's `DupThresh`).
 pub const DUP_THRESH: u64 = 3;
 
 /// One outstanding segment.
@@ -662,8 +662,8 @@ impl Scoreboard {
         None
     }
 
-    /// Returns the index of a segment by RFC 6675's third rule: unacknowledged, below the highest
-    /// acknowledged segment, not known to be lost and not retransmitted.
+    /// Returns the index of a segment by rule (3) of RFC 6675's `NextSeg`: unacknowledged, below
+    /// the highest acknowledged segment, and without a retransmission in flight.
     pub fn next_unsure(&mut self) -> Option<u64> {
         let mut holes = self.holes.take()?;
         let next = self.find_unsure(&mut holes);
@@ -706,7 +706,7 @@ impl Scoreboard {
     }
 
     /// Returns whether results are compared with those of a plain search: in debug builds, always
-    /// with at most 32 segments, else at every 256th acknowledgement.
+    /// with at most 32 segments, else at every 256th call of `check`.
     fn is_checked(&self) -> bool {
         cfg!(debug_assertions) && (self.len() <= 32 || self.checks.is_multiple_of(256))
     }

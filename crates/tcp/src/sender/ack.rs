@@ -215,7 +215,7 @@ impl Sender {
     }
 
     /// Takes round-trip times; returns the newest, 0 for none. Karn's rule (RFC 6298, section 3):
-    /// no sample from a retransmitted segment, unless timestamps identify it (RFC 7323, section 4).
+    /// a retransmitted segment gives no sample without a timestamp (RFC 7323, section 4).
     fn on_round_trip(&mut self, now: Nanos, news: &News, tally: &Tally) -> Nanos {
         let (sample, newest) = if tally.first_sent > 0 && !tally.repeated {
             // The departure times may be in the future: `fq` with a short `horizon` or an

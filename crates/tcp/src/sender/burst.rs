@@ -1,10 +1,10 @@
 //! Super-packets: how many segments leave at once, and when the sender waits to fill one.
 //!
 //! Source: Linux's `tcp_tso_autosize`, `tcp_tso_should_defer` and `tcp_cwnd_test`. A kernel hands
-//! its device up to a millisecond of data at the pacing rate in one piece; the least is two
-//! segments unless the control sets another. The segments of a piece leave back to back. If cwnd
-//! allows less, the sender waits for another acknowledgement, unless no acknowledgement is expected
-//! soon or no segment left within the last millisecond.
+//! its device about a millisecond of data at the pacing rate in one piece, or more on a short path.
+//! The least is two segments unless the control sets another. The segments of a piece leave back to
+//! back. If cwnd allows less, the sender may wait for another acknowledgement that is expected
+//! soon.
 
 use sojourn_congestion::SuperPacket;
 use sojourn_units::{MILLISECOND, Nanos};
@@ -137,9 +137,9 @@ impl Offer {
     }
 }
 
-/// Returns whether an acknowledgement is expected soon: the last segment left at `last`, at most a
-/// millisecond ago, and the acknowledgement of the oldest segment, sent at `oldest`, is due within
-/// the shorter of a millisecond and half a round-trip time.
+/// Returns whether an acknowledgement is expected soon. The last segment, sent at `last`, departed
+/// at most a millisecond ago. The acknowledgement of the oldest segment, sent at `oldest`, is due
+/// within the shorter of a millisecond and half a round-trip time.
 pub(crate) fn ack_is_near(now: Nanos, last: Nanos, oldest: Nanos, srtt: Nanos) -> bool {
     now <= last + MILLISECOND && oldest + srtt <= now + MILLISECOND.min(srtt / 2)
 }

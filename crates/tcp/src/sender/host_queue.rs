@@ -73,8 +73,8 @@ impl HostQueue {
         self.departure.max(now)
     }
 
-    /// Returns whether a super-packet of `payload` bytes must wait, if the connection may have
-    /// `allowance` bytes in the queue, twice as many for a retransmission (`repeat`).
+    /// Returns whether a super-packet of `payload` bytes must wait: the queue has more bytes than
+    /// `allowance` and than two such super-packets. A retransmission (`repeat`) doubles this limit.
     pub(crate) fn must_wait(&mut self, payload: u64, allowance: u64, repeat: bool) -> bool {
         let limit = (2 * (payload + OVERHEAD)).max(allowance) << u32::from(repeat);
         let must_wait = u64::from(self.queued) > limit;

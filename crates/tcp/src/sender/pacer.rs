@@ -120,8 +120,8 @@ impl Pacer {
     }
 }
 
-/// Returns the pacing rate in bytes per second: the control's own, or 1.2 times cwnd per round-trip
-/// time, twice cwnd in early slow start (`tcp_update_pacing_rate`).
+/// Returns the pacing rate in bytes per second: the control's own, or 1.2 times the larger of cwnd
+/// and `flight` per round-trip time, 2 times in early slow start (`tcp_update_pacing_rate`).
 pub(crate) fn pacing_rate(control: &Congestion, window: &Window, flight: u64, srtt: Nanos) -> u64 {
     if let Some(rate) = control.pacing_rate() {
         return rate.max(1);

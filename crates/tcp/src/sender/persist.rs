@@ -1,8 +1,8 @@
 //! Probes of a closed window.
 //!
 //! Source: RFC 9293, section 3.8.6.1 (RFC 1122, 4.2.2.17).
-//! Idea: if data waits for a closed window, and no outstanding data has an acknowledgement that
-//! would report the window, probes leave after one retransmission timeout, then at doubled
+//! Idea: data waits for a closed window, and nothing is outstanding. The acknowledgement that opens
+//! the window may be lost. So probes leave after one retransmission timeout, then at doubled
 //! intervals. Their answers report the window.
 //! Invariant: probing ends when the window opens; it never closes the connection.
 

@@ -1,10 +1,10 @@
 //! Proportional rate reduction.
 //!
-//! Source: RFC 6937 with RFC 9937's safe acknowledgements (PRR-SSRB); in whole segments, Linux's
-//! `tcp_cwnd_reduction`, which uses cwnd at the beginning instead of the flight. Idea: one segment
-//! leaves for each `1/beta` delivered segments, so that cwnd reaches ssthresh at the end of the
-//! round. If less than ssthresh is in flight, an acknowledgement lets as much leave as was
-//! delivered, plus one segment if the acknowledgement is safe.
+//! Source: RFC 6937 with RFC 9937's safe acknowledgements (PRR-SSRB). The variant that counts whole
+//! segments is Linux's `tcp_cwnd_reduction`; it uses cwnd at the beginning instead of the flight.
+//! Idea: the ratio of sent to delivered data is that of ssthresh to the flight at the beginning, so
+//! cwnd reaches ssthresh at the end of the round. If less than ssthresh is in flight, as much
+//! leaves as was delivered, plus one segment if the acknowledgement is safe.
 //! Invariant: the first retransmission always leaves.
 
 use crate::rare::Initial;

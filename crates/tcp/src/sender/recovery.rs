@@ -5,7 +5,7 @@
 //! Idea: a loss or an ECN echo sets ssthresh. Unless the control sets cwnd itself, cwnd follows at
 //! once without PRR, and over one round with PRR.
 //! Invariant: outside of [`Phase::Open`] the phase ends when SND.UNA reaches the recovery point
-//! (with whole segments, [`Phase::Reduced`] ends beyond it), or earlier by an undo.
+//! ([`Phase::Reduced`] ends beyond it if windows count whole segments), or earlier by an undo.
 
 use super::prr::Prr;
 use crate::params::Recovery as Method;
