@@ -1,9 +1,9 @@
 """Figures that the reader's browser simulates, and the playground.
 
 `{live} SCENARIO`     a ready-made scenario (`:queue: TEXT`, `:against: TEXT`: the queues side by
-                      side, by default against `pfifo limit 1000p`; without `:queue:` the scenario's
-                      own question decides; `:file:`: the scenario's file follows, with the
-                      command that writes it)
+                      side, by default against `pfifo limit 1000p`; without `:queue:` the figure
+                      answers the scenario's own question; `:file:`: the scenario's file follows,
+                      with the command that writes it)
 {playground}`TEXT`    a link to the page that has all scenarios and all controls
 
 The element of a figure holds a sentence with a link, which readers see where scripts do not run and

@@ -111,8 +111,8 @@ const START: Nanos = 80 * MILLISECOND;
 /// `NetEQ`'s target delay: the 95th percentile of a histogram of relative delays, in which older
 /// entries lose weight. Delays are relative to the smallest delay of the last two seconds.
 ///
-/// The model omits the wait for reordered packets. Its buffer has the target delay immediately,
-/// while `NetEQ` stretches or compresses speech until it has.
+/// The model omits the wait for reordered packets. The model's buffer reaches the target delay
+/// immediately; `NetEQ` reaches it gradually, by stretching or compressing speech.
 #[derive(Clone, Debug)]
 struct Adaptive {
     /// Arrivals in the last [`HISTORY`] nanoseconds whose delay is smaller than all later delays:

@@ -1,5 +1,5 @@
-//! The receiver of a packet source: loss, delay, jitter, and the quality of a call. Over UDP it
-//! counts datagrams, over TCP writes.
+//! The receiver of a packet source: loss, delay, jitter, and the quality of a call. It counts
+//! datagrams if the source sends over UDP, and the application's writes if over TCP.
 
 use crate::app::App;
 use crate::playout::JitterBuffer;

@@ -53,9 +53,9 @@ macro_rules! each {
     };
 }
 
-/// Declares the enumerations of a [family](crate::family): one of all members' parameters, with
-/// their tables and names, and one of the types that the trait of the parameters associates with
-/// them.
+/// Declares the two enumerations of a [family](crate::family). The first has the parameters of all
+/// members, with their tables and names. The second has the types that the trait of the parameters
+/// associates with them.
 #[macro_export]
 #[allow(clippy::crate_in_macro_def, reason = "members are modules of the crate that lists them")]
 macro_rules! family {

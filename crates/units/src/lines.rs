@@ -128,8 +128,8 @@ enum Verb {
     Show,
 }
 
-/// Returns the kind of command that `word` abbreviates: that of the first `tc` command in this
-/// order that begins with `word` (`do_qdisc` of `tc_qdisc.c`).
+/// Returns the kind of the command that `word` abbreviates: the first one in the list below that
+/// begins with `word`, as in `do_qdisc` of `tc_qdisc.c`.
 fn verb(word: &str) -> Option<Verb> {
     let commands = [
         ("add", Verb::Set),

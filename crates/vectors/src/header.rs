@@ -46,9 +46,9 @@ pub struct Made {
 
 /// Builds the queue. If `tc` states all parameters, they must equal the recorded `params`. If the
 /// text is missing or marked as changed by hand (`#`), the queue is built from `params`, which must
-/// be consistent. The mark has two exceptions: the text of a `dualpi2` or `fq` states all
-/// parameters, since it includes the kernel's attributes; that of a `tbf` states bucket depths only
-/// as times.
+/// be consistent. Two cases differ: a marked text of `dualpi2` or `fq` states all parameters, since
+/// it includes the kernel's attributes, and a `tbf` is built from its marked text, in which bucket
+/// depths are times.
 pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Result<Made> {
     let recorded = read::map(1, "params", read::field(1, head, "params")?)?;
     let tc = match head.get("tc") {

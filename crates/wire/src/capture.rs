@@ -2,7 +2,7 @@
 //!
 //! Format: draft-ietf-opsawg-pcapng. A file has three interfaces: `LINK before queue`, `LINK after
 //! queue`, and `LINK dropped`. Packets of the third one were dropped by the queue or lost on the
-//! line; each has the reason as a comment. Timestamps are the theoretical times of the link's
+//! link; each has the reason as a comment. Timestamps are the theoretical times of the link's
 //! events, in nanoseconds of the calendar clock, which is read once at the run's start. Packets
 //! have the bytes that a wire would carry: with the queue's ECN marks and complete checksums.
 //!
@@ -208,9 +208,9 @@ type Outlet = (usize, Consumer<u8>, File);
 type Written = (usize, io::Result<()>);
 
 impl Captures {
-    /// Returns captures of the links with these names. The first header of every frame is given by
-    /// `framing`; at most `snaplen` bytes of each packet are captured. Nothing is written before
-    /// [`Captures::start`].
+    /// Returns the captures that `orders` requests; `names` has the names of all links. `framing`
+    /// gives the first header of every frame. At most `snaplen` bytes of each packet are captured.
+    /// Nothing is written before [`Captures::start`].
     pub fn new(names: &[&str], framing: Framing, snaplen: u32, orders: Vec<Order>) -> Self {
         let mut links: Vec<_> = names.iter().map(|_| None).collect();
         let mut outlets = Vec::new();

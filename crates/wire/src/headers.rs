@@ -325,8 +325,8 @@ impl Headers {
         })
     }
 
-    /// Returns the position of the transport's checksum in the form of a partial one; `None` unless
-    /// the transport is TCP or UDP.
+    /// Returns the position of the transport's checksum, as a [`Partial`]; `None` unless the
+    /// transport is TCP or UDP.
     pub(crate) fn checksum_place(&self) -> Option<Partial> {
         match &self.transport {
             Transport::Tcp(tcp) => Some(Partial { start: tcp.at, offset: 16 }),

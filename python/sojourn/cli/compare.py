@@ -123,9 +123,9 @@ def compare(
 ) -> None:
     """Find the best queue, or the best value of another setting, for a scenario.
 
-    All choices are run with the same seeds and therefore the same arrivals. Choices that share a
-    letter in the table do not differ significantly. Results are discarded without --out. With --tc,
-    the queue in a file of `tc` is compared with the others.
+    All choices are run with the same seeds. Choices that share a letter in the table do not differ
+    significantly. Results are discarded without --out. With --tc, the queue in a file of `tc` is
+    compared with the others.
     """
     from sojourn.study.question import BY_OTHERWISE
 

@@ -99,7 +99,7 @@ def probes() -> dict[str, list[tuple[str, Probe]]]:
 def examine(*, measure: Callable[[str], object] | None = None, seconds: float = SECONDS) -> Report:
     """Examines this machine.
 
-    With `measure`, real runs measure the highest rate of valid runs, which takes a minute;
+    With `measure`, the highest rate at which real runs are valid is measured, which takes a minute;
     `measure` is called with the name of each run. `seconds` is the time limit of all probes
     together.
     """

@@ -281,7 +281,7 @@ class Client:
     def run(self, order: Json) -> Json:
         """Sends the requests and logs their outcomes; returns counts.
 
-        The first request is due at `start`, and no request is sent at or after `end`
+        No request is due before `start`, and no request is sent at or after `end`
         (`CLOCK_MONOTONIC` in nanoseconds). With `warm`, the loop is closed and nothing is logged.
         """
         self.coordinated.clear()

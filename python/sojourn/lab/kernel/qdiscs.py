@@ -3,8 +3,8 @@
 Each direction of a link is a separate chain of veth pairs and bridges in one namespace. At the
 first bridge `htb` sends at the link's rate. The discipline is the child of `htb`, so its backlog is
 exactly the link's queue. At the second bridge `netem` delays packets. Queues except `host_queue`
-are not at the senders' own devices, because the kernel stops a TCP connection with a few packets in
-the sender's device (TCP small queues), and the queue would never fill.
+are not at the senders' own devices: there the kernel admits only a few packets of a TCP connection
+(TCP small queues), and the queue would never fill.
 """
 
 from __future__ import annotations

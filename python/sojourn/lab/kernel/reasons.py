@@ -77,8 +77,8 @@ class Counters:
     """The counters of a discipline and of its inner disciplines."""
 
     kind: str
-    """Name of the discipline that decides about drops: the only inner discipline of a discipline
-    that is not in `TREES`, otherwise the discipline itself.
+    """Name of the discipline that decides about drops: the discipline itself, or its only inner
+    discipline unless the outer one is in `TREES`.
     """
     values: Mapping[str, int]
     leaves: Mapping[str, Counters] = field(default_factory=dict)

@@ -18,7 +18,7 @@ the port 20000 + `f`.
 | `transfer`, `cbr`, `voip`, `packets`, `replay`, `client`, a user's source | Sojourn's endpoints |
 | `command` | the user's programs |
 
-Each host runs one endpoint, a process that sends and receives real packets. It has the same code as
+A host runs at most one endpoint: a process that sends and receives real packets, with the code of
 the simulator's hosts (`crates/endpoint`).
 
 The module `stack` maps a plan's TCP to settings of the kernel. The module `installed` finds the

@@ -132,7 +132,7 @@ class Execution:
         """Starts and stops programs at their times, until the end of the run.
 
         `tick(now)` is called about every `every` seconds; `now` is in nanoseconds since the start
-        of the run. If `tick` returns `False`, all programs are stopped and `play` returns `False`.
+        of the run. If `tick` returns `False`, the run ends early and `play` returns `False`.
         """
         if not self.start:
             self.begin()

@@ -48,7 +48,7 @@ class Program:
     ends: bool = False
     """Whether the program ends by itself, with its client or at the end of the run."""
     one_of: str = ""
-    """Name of a set of programs of which exactly one ends by itself, as the server that the
+    """Name of a set of programs of which exactly one ends by itself, namely the server that the
     balancer selected. The other programs of the set are stopped after that. Empty: no such set.
     """
     ready: Ready = Ready.AT_ONCE
