@@ -116,8 +116,8 @@ fn read(text: &str, name: &str, options: &[&str]) -> String {
         let words = dualpi2::words(options);
         return spell(name, &words.iter().map(String::as_str).collect::<Vec<_>>());
     }
-    // Options of classful disciplines need no translation. Several numbers, some hexadecimal, may
-    // follow one word.
+    // Options of classful disciplines are not translated. In them, several numbers may follow one
+    // word, and some are hexadecimal.
     if classes::NAMES.contains(&name) {
         return [&[name], options].concat().join(" ");
     }

@@ -2,8 +2,8 @@
 //!
 //! Source: RFC 9293 (acceptance, window), RFC 5681 section 4.2 and RFC 1122 (delayed ACKs),
 //! RFC 2018 and RFC 2883 (SACK and D-SACK blocks), RFC 3168 and RFC 8257 (echo of marks), RFC 7323
-//! (which timestamp to echo); quick ACKs, the compression of SACKs (`__tcp_ack_snd_check`) and the
-//! growth of the window after Linux.
+//! (which timestamp to echo); Linux: quick ACKs, the compression of SACKs (`__tcp_ack_snd_check`),
+//! the growth of the window.
 //! Idea: all data before `nxt` is delivered; data beyond it is kept as ranges. The acknowledgement
 //! of data in order may wait for further segments. Data out of order is acknowledged at once,
 //! except that Linux's rule compresses these acknowledgements.
@@ -245,8 +245,8 @@ impl Receiver {
         self.marks.get_or_insert_default()
     }
 
-    /// Returns whether the ACK that is due leaves alone, before any data. Linux sends the
-    /// handshake's last ACK before the application can write.
+    /// Returns whether the ACK that is due leaves alone, before any data: with SACK blocks, or as
+    /// the last ACK of a handshake, which Linux sends before the application can write.
     #[inline]
     pub(crate) fn acks_alone(&self) -> bool {
         self.has_sack() || (self.ends_handshake && self.params.ack_rule == AckRule::Linux)

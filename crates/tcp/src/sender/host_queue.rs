@@ -1,11 +1,11 @@
 //! Segments that leave through a queue of the host: TCP small queues, and departure times if the
 //! queue paces.
 //!
-//! Source: Linux's `tcp_small_queue_check` and `tcp_wfree`. A connection has about a millisecond of
-//! data at its pacing rate in the queue, or two super-packets if they are longer, and sends more
-//! when packets have left. A connection without pacing has a pacing rate too, and at most 4 MiB in
-//! the queue. For a retransmission the limit is doubled. If at most one super-packet is
-//! outstanding, the next super-packet leaves without a limit.
+//! Source: Linux's `tcp_small_queue_check` and `tcp_wfree`. A connection may have about a
+//! millisecond of data at its pacing rate in the queue, or two super-packets if these are longer.
+//! It sends more when packets have left. A connection without pacing has a pacing rate too, but at
+//! most 4 MiB in the queue. For a retransmission the limit is doubled. If at most one super-packet
+//! is outstanding, the next super-packet leaves without a limit.
 //! Invariant: `queued` is the memory of the segments that were sent and have neither left the queue
 //! nor been dropped by it.
 

@@ -40,8 +40,8 @@ impl DuplicateAcks {
         delivered.saturating_sub(counted).max(acked.min(mss))
     }
 
-    /// Takes a duplicate ACK, with at most `room` further bytes that can be delivered beyond the
-    /// hole. Returns the bytes that the ACK counts as delivered.
+    /// Takes a duplicate ACK; at most `room` further bytes can be delivered beyond the hole.
+    /// Returns the number of bytes that count as delivered by this ACK.
     pub(crate) fn on_duplicate(&mut self, mss: u64, room: u64) -> u64 {
         self.count += 1;
         let bytes = mss.min(room);
