@@ -2,9 +2,9 @@
 
 use crate::{MILLISECOND, Nanos, SECOND};
 
-/// Returns `whole` of the length of a tick in nanoseconds if that is a whole number, so that
-/// products fit into 64 bits; otherwise `other`. The kernel's usual rates have constants, for which
-/// the compiler replaces divisions by multiplications.
+/// Returns `whole` of the length of a tick in nanoseconds if that is a whole number; otherwise
+/// `other`. Calculations with a whole number of nanoseconds need only 64 bits. The kernel's usual
+/// rates have constants, for which the compiler replaces divisions by multiplications.
 #[inline]
 fn by_tick(hz: u32, whole: impl Fn(Nanos) -> u64, other: impl Fn(u128) -> u128) -> u64 {
     match hz {

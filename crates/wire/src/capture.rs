@@ -2,7 +2,7 @@
 //!
 //! Format: draft-ietf-opsawg-pcapng. A file has three interfaces: `LINK before queue`, `LINK after
 //! queue`, and `LINK dropped`. Packets of the third one were dropped by the queue or lost on the
-//! link; each has the reason as a comment. Timestamps are the theoretical times of the link's
+//! line; each has the reason as a comment. Timestamps are the theoretical times of the link's
 //! events, in nanoseconds of the calendar clock, which is read once at the run's start. Packets
 //! have the bytes that a wire would carry: with the queue's ECN marks and complete checksums.
 //!

@@ -3,9 +3,9 @@
 //! Merges packets as Linux does with received packets (`tcp_gro_receive`, `udp_gro_receive`,
 //! `inet_gro_receive`, `ipv6_gro_receive`), under conditions that are at least as strict. Merged
 //! packets have equal addresses, ports, time to live, traffic class, flow label and "don't
-//! fragment" bit; in TCP also equal flags, acknowledgement number, window and options. Each packet
-//! begins where the previous one ends. All have one size, and only the last one may be shorter.
-//! Packets that carry anything other than data in order are not merged: SYN, FIN, RST, URG,
+//! fragment" bit. They have one size, and only the last one may be shorter. TCP segments also have
+//! equal flags (PSH only in the last one), acknowledgement number, window and options, and follow
+//! each other without a gap. Packets that carry anything else are not merged: SYN, FIN, RST, URG,
 //! Congestion Window Reduced, pure acknowledgements, fragments, IP options, VLAN tags. Nor are
 //! packets with a complete checksum, since it has not been verified and a merged packet would hide
 //! an error.

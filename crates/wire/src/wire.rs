@@ -2,9 +2,9 @@
 //!
 //! # One turn
 //! First, all due events on links are processed, each at its theoretical time, and the packets that
-//! have arrived are written to their hosts' devices. Then the devices are read. A packet's arrival
-//! time is the time at which it is read; events that are due by this time are processed first. Then
-//! the wire sleeps until the next event, or until a device is readable.
+//! have arrived are written to their hosts' devices. Then the wire sleeps until the next event, or
+//! until a device is readable. Finally it reads the devices. A packet's arrival time is the time at
+//! which it is read; events that are due by this time are processed first.
 //!
 //! Therefore lateness does not accumulate. A packet that crosses three links leaves each at its
 //! theoretical time, and only its last write can be late. The lateness of writes is measured.

@@ -189,8 +189,8 @@ def run(
 ) -> None:
     """Join two namespaces or interfaces by an emulated link.
 
-    The link exists until Ctrl-C or the end of --duration. Each namespace gets a device with an
-    address; both are printed. The devices are removed when the process ends in any way. Existing
+    The link exists until Ctrl-C or the end of --duration. Each namespace gets a device and an
+    address, which are printed. The devices are removed when the process ends in any way. Existing
     interfaces are not changed. Without --rate the link's rate is unlimited.
     """
     from sojourn.lab.wire.join import Direction, Wanted, joined

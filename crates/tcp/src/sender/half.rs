@@ -1,8 +1,8 @@
 //! The sending half of an end, which many ends never use: a receiver of data writes none.
 //!
-//! Idea: until the application writes or closes, the half keeps only the peer's window and the
-//! handshake's results. The first write, or an acknowledgement that needs a sender, creates the
-//! [`Sender`] from these.
+//! Idea: until the application writes or closes, the half keeps little more than the peer's window
+//! and the handshake's results. The first write, or an acknowledgement that needs a sender, creates
+//! the [`Sender`] from these.
 //! Invariant: a quiet half has sent no data and no FIN. Its methods return what a sender created
 //! together with the connection would return, so the time of the sender's creation changes no
 //! result.
