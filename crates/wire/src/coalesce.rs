@@ -5,10 +5,10 @@
 //! packets have equal addresses, ports, time to live, traffic class, flow label and "don't
 //! fragment" bit. They have one size, and only the last one may be shorter. TCP segments also have
 //! equal flags (PSH only in the last one), acknowledgement number, window and options, and follow
-//! each other without a gap. Packets that carry anything else are not merged: SYN, FIN, RST, URG,
-//! Congestion Window Reduced, pure acknowledgements, fragments, IP options, VLAN tags. Nor are
-//! packets with a complete checksum, since it has not been verified and a merged packet would hide
-//! an error.
+//! each other without a gap. These packets are not merged: packets with SYN, FIN, RST, URG or
+//! Congestion Window Reduced, pure acknowledgements, fragments, and packets with IP options or VLAN
+//! tags. Nor are packets with a complete checksum, since it has not been verified and a merged
+//! packet would hide an error.
 //!
 //! A batch holds the packets that are written to one device at one moment. Packets of several flows
 //! may be merged at the same time, since a fair queue sends flows in turns. Packets of one flow

@@ -4,9 +4,9 @@
 //!
 //! Each flow has its own port at its server, which identifies its packets: [`FIRST_PORT`] plus the
 //! flow's number, counted over all groups in the plan's order. The server is the receiver of the
-//! data, or the Web server of Web traffic. A user's own programs (`command`) may use other ports.
-//! If no port identifies a packet between the hosts of such a flow, it belongs to this flow. The
-//! data of such a flow go in both directions. TCP connections are followed in both directions:
+//! data, or the Web server of Web traffic. A flow of a user's own programs (`command`) may use
+//! other ports; its data go in both directions. If no port identifies a packet between its hosts,
+//! the packet belongs to this flow. TCP connections are followed in both directions:
 //! retransmissions, bytes that arrive in order for the first time, and round-trip times from a
 //! segment to its acknowledgement at the sender (Karn's rule).
 

@@ -27,8 +27,8 @@ const REPAIR: u8 = 4;
 /// The segment was retransmitted at least once.
 const REPEATED: u8 = 8;
 
-/// An outstanding segment counts as lost if this number of segments above it is acknowledged
-/// (RFC 6675's `DupThresh`).
+/// Least number of acknowledged segments above a segment that counts as lost (RFC 6675's
+/// `DupThresh`).
 pub const DUP_THRESH: u64 = 3;
 
 /// One outstanding segment.
