@@ -1,4 +1,4 @@
-//! What a component declares: its name, its words, and the kinds of their values.
+//! Declarations of components: names, words, and the kinds of their values.
 
 use serde::Serialize;
 
