@@ -1,39 +1,40 @@
 //! The kernel's coarse clock (jiffies), which determines the times of periodic tasks.
 
-use crate::{MILLISECOND, Nanos, SECOND};
+use crate::{Nanos, SECOND};
 
-/// Returns `whole` of the length of a tick in nanoseconds if that is a whole number; otherwise
-/// `other`. Calculations with a whole number of nanoseconds need only 64 bits. The kernel's usual
-/// rates have constants, for which the compiler replaces divisions by multiplications.
+/// Returns the length of a tick in nanoseconds; `None` if it is not a whole number. Calculations
+/// with a whole number of nanoseconds need only 64 bits.
 #[inline]
-fn by_tick(hz: u32, whole: impl Fn(Nanos) -> u64, other: impl Fn(u128) -> u128) -> u64 {
-    match hz {
-        1000 => whole(MILLISECOND),
-        250 => whole(4 * MILLISECOND),
-        100 => whole(10 * MILLISECOND),
-        _ if SECOND.is_multiple_of(hz.into()) => whole(SECOND / u64::from(hz)),
-        _ => other(hz.into()) as u64,
-    }
+fn tick(hz: u32) -> Option<Nanos> {
+    const SECOND_32: u32 = SECOND as u32;
+    SECOND_32.is_multiple_of(hz).then(|| (SECOND_32 / hz).into())
 }
 
 /// Returns the number of complete ticks at `now`, which is in nanoseconds.
 #[inline]
 pub fn at(now: Nanos, hz: u32) -> u64 {
-    by_tick(hz, |tick| now / tick, |hz| u128::from(now) * hz / u128::from(SECOND))
+    match tick(hz) {
+        Some(tick) => now / tick,
+        None => (u128::from(now) * u128::from(hz) / u128::from(SECOND)) as u64,
+    }
 }
 
 /// Returns the start of tick `jiffy` in nanoseconds: the first time at which [`at`] returns it.
 #[inline]
 pub fn start(jiffy: u64, hz: u32) -> Nanos {
-    let second = u128::from(SECOND);
-    by_tick(hz, |tick| jiffy.wrapping_mul(tick), |hz| (u128::from(jiffy) * second).div_ceil(hz))
+    match tick(hz) {
+        Some(tick) => jiffy.wrapping_mul(tick),
+        None => (u128::from(jiffy) * u128::from(SECOND)).div_ceil(u128::from(hz)) as Nanos,
+    }
 }
 
 /// Returns the smallest number of ticks that last at least `delay` nanoseconds.
 #[inline]
 fn ticks(delay: Nanos, hz: u32) -> u64 {
-    let second = u128::from(SECOND);
-    by_tick(hz, |tick| delay.div_ceil(tick), |hz| (u128::from(delay) * hz).div_ceil(second))
+    match tick(hz) {
+        Some(tick) => delay.div_ceil(tick),
+        None => (u128::from(delay) * u128::from(hz)).div_ceil(u128::from(SECOND)) as u64,
+    }
 }
 
 /// Returns the expiry time of a timer that is set at `now` to expire after `span` ticks.
