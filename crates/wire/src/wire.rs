@@ -196,9 +196,9 @@ impl Wire {
     }
 
     /// Runs from `start`, in nanoseconds of the machine's monotonic clock, until the plan's end or
-    /// until stopped. For `linger` nanoseconds after the end, or until stopped, packets are still
-    /// carried, so that programs can close their connections; the packets of this time are not
-    /// measured.
+    /// a stop. For `linger` nanoseconds after the plan's end, packets are still carried, so that
+    /// programs can close their connections; the packets of this time are not measured. A stop also
+    /// ends this time.
     ///
     /// # Errors
     /// If a device fails, or the counts of packets do not balance.

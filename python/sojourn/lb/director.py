@@ -214,7 +214,7 @@ class Director:
     # Choosing
 
     def choose(self, key: Key) -> int | None:
-        """Returns the number of the server for a new flow; None if no server is available."""
+        """Returns the number of the server for a new flow; None if none was chosen."""
         begun = time.monotonic_ns()
         server, reason, age = self._choose(key, begun)
         if server is None:

@@ -111,7 +111,7 @@ def one_sample(values: npt.ArrayLike, popmean: float = 0.0, level: float = 0.95)
 def paired_difference(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) -> TTest:
     """Returns the t test of the mean of a - b, where a[i] and b[i] have the same seed.
 
-    Runs with the same seed have the same arrivals, so effects of the arrivals cancel.
+    Runs with the same seed have the same random draws, whose effects partly cancel.
     """
     x, y = pairs(a, b)
     return one_sample(x - y, 0.0, level)

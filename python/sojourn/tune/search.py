@@ -1,7 +1,7 @@
 """Searches parameters of a queue for a scenario, and verifies the result.
 
 Tree-structured Parzen estimators (Optuna) propose trials in batches. All trials are run with the
-same few seeds, so they have the same arrivals. Trials that are worse than the median after the
+same few seeds, so they have the same random draws. Trials that are worse than the median after the
 first seeds are stopped. The best trials are run with further seeds, because the best of many means
 is biased. The winner is compared with the original queue and with rivals, with seeds that the
 search has not used.
