@@ -57,7 +57,7 @@ choices! {
     pub enum Reason {
         /// The size need not change.
         Hold = "hold",
-        /// The next packet does not fit, or will soon not fit.
+        /// The next packet does not fit, or the free space will soon be too small.
         Demand = "demand",
         /// Packets were discarded since the last observation.
         Discards = "discards",
