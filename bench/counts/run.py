@@ -78,7 +78,7 @@ def compiler() -> str:
 
 
 def count(*, every: bool = False) -> dict[str, Run]:
-    """Builds the program and counts the instructions of the plans in `GATE`, or of `every` plan."""
+    """Counts the instructions of the plans in `GATE`, or of all plans if `every` is true."""
     if shutil.which("valgrind") is None:
         raise Missing("valgrind is not installed (apt-get install valgrind)")
     output(BUILD)
@@ -110,7 +110,7 @@ def record(runs: dict[str, Run]) -> None:
 
 
 def differences(now: dict[str, Run], before: dict[str, Run]) -> list[str]:
-    """Returns a sentence for each trace hash that differs, and each count beyond the tolerance."""
+    """Returns a sentence for each changed trace hash and each count changed beyond `TOLERANCE`."""
     found = []
     for plan, old in before.items():
         run = now[plan]

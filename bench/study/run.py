@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the cost of a run in a study without its simulation: processor time and bytes on disk.
+"""Measures the cost that a study adds to the simulation of a run: processor time, bytes on disk.
 
 The study varies the delay of a home link; each run simulates 10 s, with several seeds per level.
 Then the engine alone repeats the same runs, and their processor time is subtracted. The time to

@@ -29,13 +29,13 @@ pub struct ServerInfo {
     pub weight: u32,
     /// Whether the server is up and may be chosen.
     pub is_up: bool,
-    /// Number of the server's flows that have not finished; `None` if not selected.
+    /// Number of the server's flows that have not finished; `None` if not selected by `look`.
     pub open: Option<u32>,
-    /// Queue of the server's port, with the time of the reading; `None` if not selected or not read
-    /// yet.
+    /// Queue of the server's port, with the time of the reading; `None` if not selected by `look`,
+    /// or not read yet.
     pub backlog: Option<(Nanos, Backlog)>,
-    /// Counters of the server's port, with the time of the reading; `None` if not selected or not
-    /// read yet.
+    /// Counters of the server's port, with the time of the reading; `None` if not selected by
+    /// `look`, or not read yet.
     pub counters: Option<(Nanos, Counters)>,
 }
 

@@ -44,7 +44,7 @@ pub enum Freshness {
 }
 
 impl Freshness {
-    /// Returns the freshness of readings once per `period`, or at each choice if `period` is 0.
+    /// Returns the freshness of periodic readings; with a `period` of 0, of readings at each choice.
     pub fn every(period: Nanos) -> Self {
         if period == 0 { Self::Now } else { Self::Sampled { period } }
     }

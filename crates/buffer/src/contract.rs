@@ -43,8 +43,8 @@ pub trait PolicyParams: Parameters<On = ()> + Default {
         (sizes[0].1, sizes[sizes.len() - 1].1)
     }
 
-    /// Returns the size in bytes that a buffer with the current `size`, decided for `reason`, could
-    /// have immediately.
+    /// Returns the size in bytes that the buffer could have immediately. `size` is its current
+    /// size, and `reason` the reason of the last decision.
     fn potential(&self, size: Bytes, _reason: Reason) -> Bytes {
         size
     }

@@ -121,8 +121,8 @@ impl<T> ReceiveBuffer<T> {
         }
     }
 
-    /// Reserves space for data that arrive in parts. Returns false if they do not fit; they count
-    /// as discarded.
+    /// Reserves space for data that arrive in parts. Returns false if they do not fit; then they
+    /// count as discarded.
     #[inline]
     pub fn reserve(&mut self, now: Nanos, bytes: Bytes) -> bool {
         if self.each {

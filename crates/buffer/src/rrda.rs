@@ -79,7 +79,7 @@ impl PolicyParams for Params {
     }
 }
 
-/// Maximum number of epochs that one observation adds to the average; further ones hardly count.
+/// Maximum number of epochs that one observation adds to the average; more would hardly change it.
 const MOST_EPOCHS: u64 = 64;
 
 /// Values at the beginning of the current epoch.
@@ -105,8 +105,8 @@ pub struct Rrda {
 }
 
 impl Sizing for Rrda {
-    /// Ends all epochs that are over. After a late observation, the difference is distributed
-    /// evenly over several epochs.
+    /// Ends all epochs that are over. If a late observation ends several, D is divided evenly among
+    /// them.
     #[inline]
     fn observe(&mut self, seen: &Observation) -> Decision {
         let here = Start { at: seen.now, occupied: seen.occupied, discarded: seen.discarded };

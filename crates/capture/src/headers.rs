@@ -45,8 +45,8 @@ impl Link {
         })
     }
 
-    /// Returns the length in bytes of the Ethernet frame that would carry a packet with `length`
-    /// bytes on this link.
+    /// Returns the length in bytes of a packet's Ethernet frame. `length` is the packet's length
+    /// with the header of this link type.
     pub fn frame(self, length: u32) -> u32 {
         match self {
             Self::Ethernet => length,

@@ -37,17 +37,17 @@ const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNI
 const FIRST_PHASES: [usize; 7] = [0, 2, 3, 4, 5, 6, 7];
 /// Number of rounds over which the maximum bandwidth is taken.
 const BW_ROUNDS: usize = 10;
-/// Length in rounds of a period of [`Aggregation`]; the maximum excess of the last two periods
-/// counts.
+/// Number of rounds in a period of [`Aggregation`]; the greater excess of the present and the
+/// previous period counts.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// Upper limit of the allowance for aggregation: the data that arrive in this time, which is in
+/// Upper limit of the allowance for aggregation: the data that arrive in this number of
 /// nanoseconds.
 const AGGREGATION_SPAN: Nanos = 100 * MILLISECOND;
 /// Number of delivered segments after which a measurement of aggregation restarts.
 const AGGREGATION_SEGMENTS: u64 = 1 << 20;
 /// Minimum and maximum number of rounds in an interval of the search for a policer.
 const POLICER_ROUNDS: (u32, u32) = (4, 16);
-/// Ratio of lost to delivered data in 1/256, from which on an interval indicates a policer.
+/// Minimum ratio of lost to delivered data, in 1/256, at which an interval indicates a policer.
 const POLICER_LOSS: u64 = 50;
 /// Maximum difference of a policer's rates that count as equal: 1/8 of the rate, or 500 bytes/s.
 const POLICER_SHARE: u64 = 8;
@@ -137,8 +137,8 @@ struct Policer {
     /// Whether a policer has been detected and its rate is used.
     detected: bool,
     rounds: u32,
-    /// Rate of the last interval with the losses of a policer, in bytes per second; 0 before such
-    /// an interval.
+    /// Rate of the last interval whose losses indicate a policer, in bytes per second; 0 before
+    /// such an interval.
     rate: u64,
     /// Delivered bytes, lost bytes and time at the interval's start.
     delivered: u64,
@@ -382,8 +382,8 @@ impl Bbr {
         segments.saturating_sub(self.arrivals(window, wait))
     }
 
-    /// Returns the bytes in flight for a comparison with a target: Linux's estimate at the next
-    /// departure, else `flight`.
+    /// Returns the bytes in flight for a comparison with a target: in Linux's variant, the estimate
+    /// at the next departure; otherwise `flight`.
     fn reckoned(&self, window: &Window, ack: &Ack, flight: u64) -> u64 {
         if self.is_linux() {
             self.at_departure(window, ack, flight).saturating_mul(window.mss)

@@ -32,8 +32,8 @@ struct Scale {
     beta: u32,
     /// The parameter `c`, the growth in segments per second cubed, in 1/1024.
     growth: u32,
-    /// Number of delivered segments after which Reno's estimated window grows by one segment, in
-    /// eighths of the window.
+    /// Delivered data after which Reno's estimated window grows by one segment, in eighths of the
+    /// window.
     reno: u32,
     fast_convergence: bool,
     reno_friendly: bool,

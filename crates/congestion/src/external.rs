@@ -132,7 +132,7 @@ params! {
 }
 
 impl Params {
-    /// Returns parameters of a policy in Rust with default values; `name` identifies the policy.
+    /// Returns parameters with default values for a policy in Rust; `name` identifies the policy.
     pub fn bound(name: &str, factory: Arc<dyn Factory>) -> Self {
         Self { spec: Spec::named(name), code: Code::new(factory), ..Self::default() }
     }

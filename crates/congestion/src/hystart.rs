@@ -63,7 +63,7 @@ params! {
 
 /// Smallest window in segments at which classic HyStart acts.
 const LOW_WINDOW: u64 = 16;
-/// Samples of a round after which (classic) or from which on (`plus_plus`) its least RTT is used.
+/// Number of RTT samples that a round must exceed (classic) or reach (`plus_plus`) before a check.
 const SAMPLES: u32 = 8;
 /// Maximum gap between ACKs of one train, in nanoseconds.
 const TRAIN_GAP: Nanos = 2 * MILLISECOND;

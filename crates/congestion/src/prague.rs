@@ -41,8 +41,8 @@ params! {
         rtt_target: Nanos = time("25ms"),
         /// Number of rounds after the end of slow start, after which `rtt_target` applies.
         rtt_transition: u32 = integer(0, u32::MAX as u64, "500"),
-        /// Whether a queue that marks according to RFC 3168 is detected, and a mark of it reduces
-        /// the window as with CUBIC.
+        /// Whether queues that mark according to RFC 3168 are detected; their marks then reduce the
+        /// window about as with CUBIC.
         classic_fallback: bool = flag(),
     }
 }

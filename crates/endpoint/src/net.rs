@@ -156,8 +156,8 @@ pub fn datagram_sender(ends: &Ends) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Creates a socket that receives a flow's datagrams, with the kernel's time of arrival and number
-/// of dropped datagrams.
+/// Creates a socket that receives a flow's datagrams. The kernel adds their times of arrival and
+/// the number of dropped datagrams.
 pub fn datagram_receiver(ends: &Ends) -> io::Result<OwnedFd> {
     let socket = open(SocketType::DGRAM)?;
     let to = ends.to()?;

@@ -64,8 +64,8 @@ pub struct Host {
 pub struct Wire {
     /// Largest packet in bytes, with its IP header.
     pub mtu: usize,
-    /// Indices of the links whose arrivals are recorded; after the run they are replayed in a
-    /// simulation of the link.
+    /// Indices of the links whose arrivals are recorded; after the run the arrivals are replayed in
+    /// a simulation of the link.
     pub journals: Vec<usize>,
     /// Indices of the links whose packets are written to a capture file.
     pub captures: Vec<usize>,
@@ -82,7 +82,7 @@ pub struct Command {
     pub words: Vec<String>,
     /// Text that the program reads from standard input.
     pub input: String,
-    /// Whether the program runs before the offloads of the devices are disabled; the others run
+    /// Whether the program runs before the offloads of the devices are disabled; otherwise it runs
     /// afterwards.
     pub early: bool,
 }
@@ -109,7 +109,7 @@ pub struct Program {
     pub host: usize,
     /// Path and arguments of the program.
     pub words: Vec<String>,
-    /// Working folder of the program on the host machine, which is mounted in the guest read-only.
+    /// Working folder of the program: a folder of the host machine, mounted read-only in the guest.
     pub folder: String,
     /// Environment variables of the program: names and values. The program gets no others except
     /// `SOJOURN_PROGRAM`.

@@ -86,8 +86,8 @@ pub struct Namespaces {
 }
 
 impl Namespaces {
-    /// Creates `count` namespaces with their loopback devices, and returns to the namespace of this
-    /// process.
+    /// Creates `count` namespaces with their loopback devices. Afterwards, this process is in its
+    /// previous namespace.
     pub fn new(count: usize) -> Outcome<Self> {
         let own = at("namespace", namespace("/proc/self/ns/net"))?;
         let made = Self { own };

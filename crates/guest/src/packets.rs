@@ -33,8 +33,8 @@ struct Tap {
     /// Value for the last word of each record: for a queue, its number, with the flag [`LEAVES`] at
     /// the device after the queue; for a host, the number of its node.
     place: u32,
-    /// Whether the socket observes a host's device. Then the kernel's direction of each packet sets
-    /// the flag [`LEAVES`].
+    /// Whether the socket observes a host's device. Then the direction of each packet, as stated by
+    /// the kernel, sets the flag [`LEAVES`].
     host: bool,
 }
 
@@ -102,8 +102,8 @@ impl Journal {
     }
 }
 
-/// Fails if a socket has dropped packets since its last check. The message names the file with the
-/// packets, `what`.
+/// Fails if a socket has dropped packets since its last check. The error says that packets are
+/// missing in `what`.
 pub fn whole(socket: &OwnedFd, what: &str) -> Outcome<()> {
     match lost(socket)? {
         0 => Ok(()),

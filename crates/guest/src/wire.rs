@@ -1,4 +1,4 @@
-//! The process that emulates the links between the hosts of a guest with this project's wire.
+//! The process that runs this project's wire, which emulates the links between a guest's hosts.
 //!
 //! The process opens a TUN device in the network namespace of each host, prints [`READY`], and
 //! reads the time of the run's start. It then forwards packets until the end of its standard input.

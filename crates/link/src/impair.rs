@@ -12,7 +12,7 @@ fn threshold(probability: f64) -> u32 {
     libm::round(probability * f64::from(u32::MAX)) as u32
 }
 
-/// Draws with netem's correlation: a result is the weighted mean of a fresh draw and the last
+/// Random draws with netem's correlation: each is the weighted mean of a fresh draw and the last
 /// result.
 #[derive(Clone, Debug)]
 struct Correlated {

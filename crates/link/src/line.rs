@@ -162,8 +162,8 @@ impl<P> DelayLine<P> {
         }
     }
 
-    /// Removes and returns the packet that arrives at [`DelayLine::head`]; with slots, no packet
-    /// may arrive then.
+    /// Removes and returns the packet that arrives at [`DelayLine::head`]; with slots, `None` if no
+    /// packet arrives then.
     #[inline]
     pub fn pop(&mut self, length: impl FnOnce(&P) -> u32) -> Option<P> {
         if self.heap.is_some() || self.slots.is_some() {

@@ -14,8 +14,8 @@ const UNUSED: u8 = u8::MAX;
 /// Histogram of values from 0 to 2^64 - 1.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    /// Number of the block of [`BINS`] counts in `counts` that each octave uses; [`UNUSED`] for
-    /// octaves without values.
+    /// For each octave, the number of its block of [`BINS`] counts in `counts`; [`UNUSED`] without
+    /// values.
     slot: [u8; OCTAVES],
     counts: Vec<u64>,
     moments: Moments,

@@ -67,8 +67,8 @@ pub struct Interest {
 /// One metric.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Metric {
-    /// Name of the metric: the name of a column after its last dot, which follows the name of the
-    /// group or link.
+    /// Name of the metric: the part of a column's name after the last dot, or all of it without a
+    /// dot.
     pub name: &'static str,
     /// Subject of the metric: the `run`, a `link`, a shared `medium`, a `flow` (or a group of
     /// flows), a `balancer`, a `store`, or a `server` with its receive buffers. `series` is a

@@ -64,8 +64,8 @@ impl Moments {
         if self.count == 0 { f64::NAN } else { self.sum as f64 / self.count as f64 }
     }
 
-    /// Returns the population variance (sum of squares divided by the number of values); NaN
-    /// without values.
+    /// Returns the population variance (mean of the squared deviations from the mean); NaN without
+    /// values.
     pub fn variance(&self) -> f64 {
         if self.count == 0 {
             return f64::NAN;
@@ -114,8 +114,8 @@ impl Welford {
         if self.count == 0 { f64::NAN } else { self.mean }
     }
 
-    /// Returns the population variance (sum of squares divided by the number of values); NaN
-    /// without values.
+    /// Returns the population variance (mean of the squared deviations from the mean); NaN without
+    /// values.
     pub fn variance(&self) -> f64 {
         if self.count == 0 { f64::NAN } else { self.squares / self.count as f64 }
     }

@@ -13,8 +13,8 @@
 pub enum Kind {
     /// A host passed the packet to the network.
     Sent = 1,
-    /// The packet arrived at a queue. If there was a previous link, it left this link at the same
-    /// time.
+    /// The packet arrived at a queue. If it came over a previous link, it left that link at the
+    /// same time.
     Offered = 2,
     /// The transmission of the packet began.
     Departed = 3,

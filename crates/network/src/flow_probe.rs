@@ -68,8 +68,8 @@ pub struct GroupProbe {
     pub packet_delay: Option<Box<Histogram>>,
     /// Round-trip time samples, each of the last segment that an acknowledgement covers.
     pub rtt: Histogram,
-    /// Smoothed round-trip times at each acknowledgement, from samples of the first segment
-    /// covered.
+    /// Smoothed round-trip times, one at each acknowledgement, from samples of the first segment
+    /// that it covers.
     pub srtt: Histogram,
     /// Flow completion times.
     pub fct: Histogram,

@@ -28,8 +28,8 @@ pub struct Entry {
 pub struct Journal {
     arrivals: Vec<(Packet, Headers)>,
     entries: Vec<Entry>,
-    /// Number of the packet and TCP header of each arrival whose TCP header could be read. Some
-    /// disciplines read it.
+    /// For each arrival with a readable TCP header: the packet's number, and the header, which some
+    /// disciplines read.
     segments: Vec<(u32, TcpView)>,
     /// Number of the last packet in each slot; `u32::MAX` if none.
     numbers: Vec<u32>,
@@ -170,7 +170,7 @@ impl Observer<Packet> for Scribe<'_> {
     }
 }
 
-/// Sends a journal's arrivals through a new link of the same plan and seed, and compares events.
+/// Replays a journal's arrivals on a new link, and compares the new events with the journal's.
 ///
 /// # Errors
 /// The first difference.

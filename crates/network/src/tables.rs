@@ -14,7 +14,7 @@ pub enum Cell {
     Text(String),
 }
 
-/// A row: metrics with their values. All rows of a table name the same metrics in the same order.
+/// A row: metrics with their values. All rows of a table have the same metrics in the same order.
 #[derive(Clone, Debug, Default)]
 pub struct Row(pub Vec<(&'static str, Cell)>);
 

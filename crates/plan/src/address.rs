@@ -17,8 +17,8 @@ pub fn ipv4(node: usize) -> Ipv4Addr {
     Ipv4Addr::from(0x0A00_0001 + node as u32)
 }
 
-/// Returns the server's port of the flow `flow`, counted over all groups from 0; `None` if it is
-/// not below [`PORTS`].
+/// Returns the server's port of flow number `flow`, counted over all groups from 0; `None` if this
+/// number is not below [`PORTS`].
 pub fn port(flow: u32) -> Option<u16> {
     (flow < PORTS).then(|| FIRST_PORT + flow as u16)
 }

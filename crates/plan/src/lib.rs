@@ -58,8 +58,8 @@ pub struct Plan {
     pub apps: Vec<App>,
     /// Measurements and records of the run.
     pub observe: Observe,
-    /// Sources of external policies. For each digest: the files' names and contents. The code is
-    /// loaded from here.
+    /// Source files of external policies, from which the code is loaded. The key is a digest of the
+    /// files; the value contains their names and contents.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<String, BTreeMap<String, String>>,
 }

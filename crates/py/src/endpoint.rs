@@ -25,7 +25,7 @@ fn raise(faults: Option<&Arc<Faults>>) -> PyResult<()> {
     faults.and_then(|faults| faults.take()).map_or(Ok(()), Err)
 }
 
-/// A host in a run with real packets: its ends of packet sources and transfers, on real sockets.
+/// A host in a run with real packets: ends of its packet sources and transfers, on real sockets.
 ///
 /// The receiving sockets listen from the creation of the object.
 #[pyclass(module = "sojourn._core")]

@@ -93,7 +93,7 @@ fn decode(record: &[u8; SIGHTING]) -> (usize, Sighting) {
     ((bits & 0xFFFF) as usize, sighting)
 }
 
-/// Length in bytes of an entry of a host journal: that of a queue journal, plus the beginning of
+/// Length in bytes of an entry of a host journal: an entry of a queue journal, and the beginning of
 /// the IPv4 packet.
 const SEEN: usize = SIGHTING + 40;
 /// IPv4 address of node 0, 10.0.0.1 (see `sojourn_plan::address`).

@@ -99,8 +99,8 @@ pub(crate) fn queue_warnings(text: &str, mtu: u32, hz: u32, rate: Option<u64>) -
     sojourn_queue::Params::warnings(text, &device(mtu, hz, rate))
 }
 
-/// Returns the warm-up, in ns, for a run of `duration`, such that its share is that of `warmup` in
-/// `before`.
+/// Returns the warm-up in ns for a run of `duration`. Its share is the same as that of `warmup` in
+/// a run of `before`.
 #[pyfunction]
 #[pyo3(signature = (warmup, before, duration, /))]
 pub(crate) fn scaled_warmup(warmup: u64, before: u64, duration: u64) -> u64 {
@@ -132,7 +132,7 @@ pub(crate) fn queue_to_tc(params_json: &str) -> PyResult<String> {
 /// Returns the commands of `tc` and `ip` that set a queue on a device: at its root, or in the class
 /// `parent`.
 ///
-/// `handle` is the queue's number, such as `10:`; by default that in the parameters, or `1:`.
+/// `handle` is the queue's number, such as `10:`; by default the number in the parameters, or `1:`.
 #[pyfunction]
 #[pyo3(signature = (params_json, device, /, parent=None, handle=None))]
 pub(crate) fn queue_commands(

@@ -134,8 +134,8 @@ impl RcvbufTuner {
     }
 }
 
-/// Restores the sizes of sockets that killed tuners have changed. Returns the outcome for each
-/// socket as JSON.
+/// Restores the sizes of buffers that tuners changed before they were killed. Returns the outcome
+/// for each socket as JSON.
 #[pyfunction]
 #[pyo3(signature = (state=None))]
 pub(crate) fn rcvbuf_restore(py: Python<'_>, state: Option<PathBuf>) -> PyResult<String> {

@@ -68,8 +68,8 @@ pub(crate) fn simulate(
     Ok(Record::new(record))
 }
 
-/// Simulates a plan with a seed, called without the interpreter. `ask` returns whether the run
-/// continues.
+/// Simulates a plan with a seed. The caller has released the interpreter. `ask` returns whether the
+/// run continues.
 pub(crate) fn make(
     plan_json: &str,
     seed: u64,

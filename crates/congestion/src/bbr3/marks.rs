@@ -12,7 +12,7 @@ use sojourn_units::Nanos;
 
 /// Weight of a round in `alpha`.
 const GAIN: f64 = 1.0 / 16.0;
-/// A round with marks multiplies the short-term bound by 1 minus this factor times `alpha`.
+/// A round with marks multiplies `inflight_shortterm` by 1 minus this factor times `alpha`.
 const FACTOR: f64 = 1.0 / 3.0;
 /// Number of consecutive rounds at or above the threshold that ends startup.
 const STARTUP_ROUNDS: u32 = 2;

@@ -81,12 +81,12 @@ params! {
         /// Maximum share of a round trip's data that may be marked in a probe for bandwidth
         /// (`bbr_ecn_thresh`).
         ecn_threshold: f64 = probability("50%"),
-        /// Limit of the minimum round-trip time above which marks have no effect; 0 for no limit
-        /// (`bbr_ecn_max_rtt_us`).
+        /// Limit to which the minimum round-trip time must fall before marks have an effect; 0 for
+        /// no limit (`bbr_ecn_max_rtt_us`).
         ecn_max_rtt: Nanos = time("5ms"),
         /// Time for which the smallest round-trip time is valid (`BBR.MinRTTFilterLen`).
         min_rtt_window: Nanos = time("10s"),
-        /// Time after the last low round-trip time until the round-trip time is probed
+        /// Time without a new minimum of the round-trip time after which it is probed
         /// (`BBR.ProbeRTTInterval`).
         probe_rtt_interval: Nanos = time("5s"),
         /// Duration of a probe of the round-trip time (`BBR.ProbeRTTDuration`).

@@ -283,7 +283,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         verdict
     }
 
-    /// Returns whether the queue is empty, and the transmitter is free and does not follow a trace.
+    /// Returns whether the queue is empty, and the transmitter is free and has a rate.
     #[inline]
     fn is_open(&self) -> bool {
         !self.transmitting && self.backlog.packets == 0 && self.rate.is_some()
@@ -405,8 +405,8 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         result
     }
 
-    /// Returns whether the transmitter may send at `at`; with a trace only at an opportunity, else
-    /// it waits for the next.
+    /// Returns whether the transmitter may send at `at`. With a trace, it may send only at an
+    /// opportunity, and otherwise waits for the next one.
     #[inline(never)]
     fn has_opportunity(&mut self, at: Nanos) -> bool {
         let Some(trace) = &mut self.trace else { return true };

@@ -280,8 +280,8 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         }
     }
 
-    /// Returns the next packet to send, if there is one; if a queue without a ring shapes, `due`
-    /// says when to ask again.
+    /// Returns the next packet to send, if there is one. If there is no ring and the queue delays
+    /// the packet, `due` becomes the time of the next request.
     fn next_packet(&mut self, at: Nanos, observer: &mut dyn Observer<P>) -> Option<P> {
         if self.room > 0 {
             return self.ring.pop_front();

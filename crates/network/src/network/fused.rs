@@ -148,8 +148,8 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         }
     }
 
-    /// Hands over the packets whose transmission on link `id` has begun. The link forwards and is
-    /// not deferred.
+    /// Hands over the packets whose transmission on link `id` has begun. The link must forward, and
+    /// must not be deferred.
     pub(super) fn hand_over(&mut self, now: Nanos, id: u32) {
         loop {
             let hop = &mut self.hops[id as usize];

@@ -250,8 +250,8 @@ impl Plan {
         }
     }
 
-    /// Checks that the nodes of each pair reach each other: in the direction of the data, and for
-    /// TCP back.
+    /// Checks that each pair's sender reaches the receiver and, with TCP, that the receiver reaches
+    /// the sender.
     fn check_routes(&self, problems: &mut Problems, reach: &Reach) {
         problems.at_most(at!["groups"], "flows", self.flow_count(), limits::FLOWS);
         for (i, group) in self.groups.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A test bench for a user's congestion control, which `sojourn check` controls step by step.
+//! A test bench with which `sojourn check` calls a user's congestion control step by step.
 
 use super::congestion::{code, control_params};
 use super::faults::Faults;

@@ -66,7 +66,7 @@ impl PyPolicy {
     }
 }
 
-/// Converts the value that `next` returned to the next packet; `None` if no more packets follow.
+/// Converts the return value of `next` to a packet; `None` if no more packets follow.
 fn packet(answer: &Bound<'_, PyAny>) -> Result<Option<Emission>, Fault> {
     if answer.is_none() {
         return Ok(None);

@@ -19,7 +19,7 @@ struct Declared {
     default: String,
 }
 
-/// Tables of words of a policy: one of its own words, and one with TCP's words in addition.
+/// Tables of words of a policy: a table of its own words, and a table that adds TCP's words.
 struct Tables {
     own: &'static Table,
     tcp: LazyLock<Table, Box<dyn FnOnce() -> Table + Send>>,

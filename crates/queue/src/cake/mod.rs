@@ -369,8 +369,8 @@ impl<P: Packet> Discipline<P> for Cake<P> {
         }
     }
 
-    /// Visits three lists for each tin, new, old and decaying queues, as list 3 times the tin plus
-    /// 0, 1 or 2.
+    /// Visits three lists for each tin: new, old and decaying queues. A list's number is 3 times
+    /// the tin's number plus 0, 1 or 2.
     fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
         for (index, tin) in self.tins.iter().enumerate() {
             for list in [NEW, OLD, DECAYING] {
