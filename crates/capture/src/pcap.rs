@@ -12,8 +12,7 @@ const NANOSECONDS: u32 = 0xa1b2_3c4d;
 const HEADER: usize = 24;
 const RECORD: usize = 16;
 
-/// Maximum number of captured bytes of a packet, as in libpcap. A larger number indicates a corrupt
-/// file.
+/// Maximum number of captured bytes of a packet. A larger number indicates a corrupt file.
 const LONGEST: u32 = 1 << 26;
 
 /// Reads a file whose first four bytes, as a big-endian number, are `magic`.

@@ -176,8 +176,7 @@ impl<'a> Programs<'a> {
         due.min()
     }
 
-    /// Starts and stops the programs whose times are due until the time `until`, sleeps in between,
-    /// and returns at `until`.
+    /// Until the time `until`, starts and stops the programs that are due, and sleeps in between.
     pub fn wait(&mut self, start: Nanos, until: Nanos, sleep: impl Fn(Nanos)) -> Outcome<()> {
         while let Some(due) = self.due(start).filter(|&due| due <= until) {
             sleep(due);

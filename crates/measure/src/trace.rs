@@ -30,8 +30,7 @@ pub enum Kind {
     Corrupted = 8,
     /// The destination host received the packet.
     Received = 9,
-    /// The destination host discarded the packet, because it was damaged or belonged to a closed
-    /// connection.
+    /// The destination host discarded the packet, because it was damaged.
     Discarded = 10,
     /// A transmitter abandoned the packet, because the shared medium was busy at every attempt.
     Abandoned = 11,

@@ -24,8 +24,8 @@ pub struct Balancer {
     /// Probes with which the controller detects unreachable servers.
     #[serde(default)]
     pub probes: Probes,
-    /// Intervals in which the controller's probes find servers unreachable. The links' changes
-    /// decide whether packets arrive.
+    /// Intervals in which the controller's probes find servers unreachable. Other packets are not
+    /// affected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
 }
