@@ -24,8 +24,8 @@ pub struct Balancer {
     /// Probes with which the controller detects unreachable servers.
     #[serde(default)]
     pub probes: Probes,
-    /// Intervals in which the controller's probes find servers unreachable. Other packets are not
-    /// affected.
+    /// Intervals in which the controller's probes find servers unreachable. Whether data packets
+    /// arrive depends on the links' changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
 }
