@@ -12,7 +12,7 @@ use sojourn_units::external::{Spec, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Sources of policies in a plan: for each digest, the files' names and contents.
+/// Source files of policies in a plan: for each digest of the files, their names and contents.
 pub(crate) type Sources = BTreeMap<String, BTreeMap<String, String>>;
 
 /// A loaded class of a user's policy, and the record of errors in its code.
