@@ -86,7 +86,7 @@ KINDS: Mapping[str, Kind] = {
         ),
     )
 }
-"""All engines by name. The first is the simulator, which runs all plans but no user programs."""
+"""All engines by name. The first, the simulator, runs all plans except those with user programs."""
 VIRTUAL = tuple(kind.name for kind in KINDS.values() if kind.virtual)
 """Names of the engines that run Linux in virtual time."""
 LABORATORY = (WIRE, KERNEL, *VIRTUAL)

@@ -46,7 +46,7 @@ struct Channel<M> {
     connections: u32,
     /// Whether a partition separates the hosts, so that they discard the channel's packets.
     cut: bool,
-    /// Messages in transit from each side, each with the number of bytes written up to its end.
+    /// Messages in transit by sending side, each with the number of bytes written up to its end.
     queues: [VecDeque<(u64, M)>; 2],
     /// Bytes that each side has written on the present connection.
     written: [u64; 2],

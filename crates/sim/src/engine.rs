@@ -277,7 +277,7 @@ impl<'a> Engine<'a> {
         Ok(over)
     }
 
-    /// Lets connections continue that waited for their segments to leave the queues of their hosts.
+    /// Resumes connections that waited for their segments to leave their hosts' queues.
     #[cold]
     fn wake_senders(&mut self) {
         self.instant += 1;
@@ -338,7 +338,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Passes a segment to its end of a connection, sends the answer, and notifies the connection's
-    /// owner of both.
+    /// owner of each change.
     fn take_segment(&mut self, packet: &Packet, body: &Body<Cargo>, segment: &Segment) {
         let Some(taken) = self.world.take_segment(packet, body, segment) else { return };
         let (app, connection) = (taken.app, taken.connection);

@@ -85,7 +85,7 @@ pub fn sender(body: &Body<Cargo>) -> Sender {
     }
 }
 
-/// Returns a segment's flags as the bits of the TCP header, without those of IP's ECN field.
+/// Returns a segment's flags FIN to CWR as the bits of the TCP header.
 fn flags(segment: &Segment) -> u8 {
     let known = [
         (Flags::FIN, TcpView::FIN),

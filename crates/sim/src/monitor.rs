@@ -10,8 +10,7 @@ use sojourn_measure::{Table, Values};
 use sojourn_network::LinkProbe;
 use sojourn_units::{EPOCH, Nanos, SECOND, time::seconds};
 
-/// The samples so far: at each sample one row for each direction of a flow in which a packet was
-/// sent.
+/// The samples so far. Each sample has a row for each direction of a flow that has sent a packet.
 #[derive(Clone, Debug, Default)]
 pub struct Monitor {
     time: Vec<f64>,

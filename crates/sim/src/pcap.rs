@@ -34,8 +34,8 @@ pub struct TcpHeader {
     pub flags: u8,
     /// The flag AE (RFC 9768).
     pub accurate: bool,
-    /// Receive window in bytes. The file contains it shifted right by the window scale of this
-    /// side's SYN.
+    /// Receive window in bytes. The file contains it shifted right by the window scale of the
+    /// sender's SYN.
     pub window: u32,
     /// Payload bytes.
     pub payload: u32,

@@ -22,7 +22,7 @@ const INITIAL: u64 = 5;
 const MASK: u64 = 7;
 /// Mask of the counter of marked bytes, which has 24 bits.
 const BYTES_MASK: u32 = 0x00ff_ffff;
-/// Number of unreported marked packets that is acknowledged at once (`TCP_ACCECN_ACE_MAX_DELTA`).
+/// Number of unreported marked packets at which an ACK leaves at once (`TCP_ACCECN_ACE_MAX_DELTA`).
 const MOST_PENDING: u8 = 6;
 
 /// Returns the ACE field of `flags`, 0 to 7.

@@ -648,7 +648,7 @@ impl Connection {
         self.reset
     }
 
-    /// Returns whether all written data is acknowledged, and the FIN if the application closed.
+    /// Returns whether all written data and, after a close, the FIN are acknowledged.
     pub fn is_finished(&self) -> bool {
         self.sender.is_finished()
     }
@@ -736,8 +736,8 @@ impl Connection {
     }
 }
 
-/// Returns the bits by which the greatest receive window is shifted to fit 16 bits, at most 14 (RFC
-/// 7323).
+/// Returns the number of bits by which windows are shifted so that the greatest fits 16 bits, at
+/// most 14 (RFC 7323).
 fn window_scale(params: &Params) -> u8 {
     (0..14).find(|shift| params.receive_window >> shift <= 65_535).unwrap_or(14)
 }

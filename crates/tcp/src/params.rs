@@ -1,7 +1,7 @@
 //! The user's settings of a TCP.
 //!
-//! The defaults are those of the profile `linux-7.3`, a present-day Linux host; each has its source
-//! in its comment.
+//! The defaults are those of the profile `linux-7.3`, a present-day Linux host. The comment at each
+//! default states its source.
 
 use crate::accecn;
 use crate::segment::Flags;
@@ -172,8 +172,8 @@ choices! {
         Auto = "auto",
         /// Never.
         Off = "off",
-        /// Always: at the control's pacing rate, else at 1.2 times cwnd per round-trip time, or
-        /// twice cwnd in early slow start.
+        /// Always. A control without a pacing rate paces at 1.2 times cwnd per round-trip time, in
+        /// early slow start at 2 times cwnd.
         On = "on",
     }
 }
@@ -198,8 +198,8 @@ params! {
     pub struct Params {
         /// The congestion control.
         congestion: sojourn_congestion::Params = derived(|()| linux_cubic()),
-        /// How slow start ends without a loss, and how fast it may grow. Its words are listed with
-        /// those of loss recovery.
+        /// How slow start ends without a loss, and how fast cwnd grows in it. `words::table` lists
+        /// the words of this field after `undo`.
         slow_start: hystart::Params = derived(|()| hystart::Params {
             kind: hystart::Kind::Classic, // tcp_cubic: hystart 1, hystart_detect 3
             count: hystart::Count::Segments, // snd_cwnd
@@ -259,7 +259,7 @@ params! {
         nagle: bool = on_off("off"), // on in the kernel, but many programs turn it off
         /// Whether segments are spread over the round-trip time.
         pacing: Pacing = choice("auto"), // without the fq qdisc, only BBR and Prague pace
-        /// A segment that leaves later than pacing allows shortens the gap after it, by half at most.
+        /// A segment that leaves after its pacing time shortens the next gap, by half at most.
         #[serde(default)]
         pacing_credit: bool = on_off("on"), // tcp_update_skb_after_send
         /// Segments leave in super-packets of about a millisecond at the present rate, but of at

@@ -1,6 +1,6 @@
 //! Named sets of TCP parameters: those of an operating system, a simulator or a study.
 //!
-//! Each field's comment states the source of its value; those of `linux-7.3` are in
+//! The comment at each field states the source of its value; the comments for `linux-7.3` are in
 //! [`params`](crate::params).
 
 use crate::params::{AckRule, Ecn, IdleRestart, Memory, Pacing, Params, Recovery, RtoRule};
@@ -64,7 +64,7 @@ pub const LINUX_7_3: Profile = Profile {
     make: Params::default,
 };
 
-/// A Linux 6 host, as this TCP modelled it before it was compared with the kernel's source.
+/// A Linux 6 host in this TCP's earlier model, from before the comparison with the kernel's source.
 pub const LINUX_6: Profile = Profile {
     name: "linux-6",
     summary: "a Linux 6 host in an earlier model, which counts bytes and whose timers have no ticks",

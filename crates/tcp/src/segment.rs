@@ -43,8 +43,8 @@ impl Flags {
     pub const CWR: Self = Self(128);
     /// Accurate ECN: the highest bit of the ACE field, before CWR and ECE (RFC 9768).
     pub const AE: Self = Self(256);
-    /// The receiver should deliver its data at once: the segment ends a super-packet or the written
-    /// data.
+    /// The receiver should deliver the segment's data at once: the segment ends a super-packet or
+    /// the written data.
     pub const PSH: Self = Self(512);
     /// The segment belongs to the super-packet of the segment before it; only the sending host uses
     /// this flag.
@@ -179,8 +179,8 @@ impl Segment {
         self.has_marked_bytes.then_some(self.marked_bytes)
     }
 
-    /// Sets the AccECN option, if the header has space for two of its counters next to all other
-    /// options (set these first).
+    /// Sets the AccECN option, if two of the option's counters fit into the header next to all
+    /// other options. Set the other options first.
     #[inline]
     pub fn set_marked_bytes(&mut self, bytes: u32) {
         self.has_marked_bytes = self.options_len() + 8 <= MAX_OPTIONS;

@@ -118,7 +118,7 @@ impl PacketSource {
     }
 }
 
-/// Writes a description that [`App::parse`] reads as this application; each word has its value.
+/// Writes a description that [`App::parse`] reads as this application, with default values.
 impl fmt::Display for App {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = Text::new(self.name());

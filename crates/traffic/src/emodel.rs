@@ -15,8 +15,8 @@ const NO: f64 = -61.18;
 const RLR: f64 = 2.0;
 /// Weighted echo path loss, in dB.
 const WEPL: f64 = 110.0;
-/// Minimum perceivable delay mT, in milliseconds. The delay sensitivity sT of this class (default
-/// sensitivity) is 1.
+/// Minimum perceivable delay mT, in milliseconds. The delay sensitivity sT is 1, that of the
+/// default class.
 const MT: f64 = 100.0;
 
 /// The quality of a call.

@@ -21,7 +21,7 @@ pub struct Receiver {
     ear: Option<Box<Ear>>,
 }
 
-/// A call's packets after the jitter buffer, in which lost and late packets are both silence.
+/// A call after the jitter buffer: lost and late packets are both silence.
 #[derive(Clone, Debug)]
 struct Ear {
     buffer: JitterBuffer,

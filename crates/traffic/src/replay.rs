@@ -248,8 +248,8 @@ pub struct Replay {
     parts: Arc<[Part]>,
     speed: f64,
     period: Nanos,
-    /// Time in the capture at which the present repetition starts, and number of repetitions after
-    /// it.
+    /// Captured time from the first packet to the start of the present repetition, and number of
+    /// repetitions after it.
     offset: Nanos,
     left: Option<u32>,
     start: Nanos,

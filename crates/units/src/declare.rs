@@ -364,7 +364,7 @@ pub const fn flag<On>() -> Param<bool, On> {
         .initially(|_| false)
 }
 
-/// Returns a switch: its own word sets it, and the word `off` clears it. `default` is one of the
+/// Returns a switch: its own word sets it, and the word in `off` clears it. `default` is one of the
 /// two words.
 pub const fn switch<On>(off: &'static str, default: &'static str) -> Param<bool, On> {
     let kind = Kind::Switch { off };

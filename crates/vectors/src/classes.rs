@@ -36,8 +36,7 @@ pub fn description(head: &Object, words: &str) -> Result<String> {
     Ok(text)
 }
 
-/// Returns the description of the change by a row's command, which concerns a class or the
-/// discipline itself.
+/// Returns the description of a change. `command` changes a class or the discipline itself.
 pub fn change(name: &str, command: &str) -> String {
     match command.split_whitespace().next() {
         Some("class") => format!("{name} ; {command}"),

@@ -84,7 +84,7 @@ pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Resu
     by_hand(discipline, recorded, stated.as_ref(), linux, device, t0)
 }
 
-/// Returns the listed version that decides as the recorded Linux; `None` without a valid release.
+/// Returns the listed version of Linux to use for the recorded one; `None` without a valid release.
 pub fn linux(head: &Object) -> Result<Option<Linux>> {
     match head.get("kernel") {
         None => Ok(None),

@@ -68,7 +68,7 @@ impl fmt::Display for Outcome {
 /// each. A recording may fire timers at any time, so a difference is reported but is not an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Timers {
-    /// Number of timers at the timer wheel's time, or at the due time of a high-resolution timer.
+    /// Number of timers recorded at the wheel's time, or at a high-resolution timer's due time.
     pub on_time: usize,
     /// Number of recorded timers that the timer wheel would fire later.
     pub late: usize,

@@ -115,7 +115,7 @@ pub fn read_queue(text: &[u8]) -> Result<Value, Value> {
 /// element of `words` is a pair of a word and its new setting. The setting null removes the word.
 ///
 /// # Errors
-/// If the text does not describe a queue, or the queue does not have one of the words.
+/// If the text does not describe a queue, or the queue lacks one of the words.
 pub fn rewrite_queue(text: &[u8]) -> Result<Value, Value> {
     let Rewriting { text, words } = read(text)?;
     let mut written = Params::written(&text).map_err(|e| outcome::error(&e.to_string()))?;

@@ -118,8 +118,7 @@ impl Flow {
     }
 }
 
-/// One direction of a TCP connection: the direction of the data, or for a user's programs either
-/// one.
+/// One direction of a TCP connection: that of the data, or either direction for a user's programs.
 #[derive(Clone, Debug)]
 struct Connection {
     /// Sequence number of the SYN, from which all other numbers count; `None` before the first

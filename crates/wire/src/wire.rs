@@ -144,8 +144,7 @@ impl Wire {
     /// links with a journal.
     ///
     /// # Errors
-    /// If the plan cannot be run on a wire, or as for [`Captures::of_plan`] and the paths between
-    /// devices.
+    /// If the plan cannot be run on a wire, or if attachments or captures are invalid.
     pub fn new(
         plan: Plan,
         seed: u64,
@@ -295,8 +294,8 @@ impl Wire {
         false
     }
 
-    /// Performs the action that is due: end of the warm-up or sample. Returns whether the run has
-    /// ended.
+    /// Performs the action that is due: a sample, or the end of the warm-up. Returns whether the
+    /// run has ended.
     #[cold]
     fn tick(&mut self) -> bool {
         let now = self.now;

@@ -34,7 +34,7 @@ class Interrupt:
 
 @contextmanager
 def interruptible() -> Iterator[Interrupt]:
-    """Yields the state of a stop request: the first Ctrl-C requests it, the second one interrupts.
+    """Yields the state of a stop request: the first Ctrl-C makes it, the second one interrupts.
 
     A stop request keeps finished results. Signals by which a system or a batch scheduler ends a
     process, and the closing of the terminal, count as Ctrl-C.

@@ -276,7 +276,7 @@ def menu(question: str, words: dict[str, str]) -> None:
 
 
 def ask(question: str, usual: str, read: Callable[[str], T]) -> T:
-    """Returns the first valid answer to a question, which is repeated; `usual` is the default."""
+    """Repeats a question until an answer is valid; returns the answer. `usual` is the default."""
 
     def value(text: str) -> T:
         try:

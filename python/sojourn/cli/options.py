@@ -203,7 +203,7 @@ def _pairs(option: str, texts: list[str] | None) -> dict[str, str]:
 
 
 LONGEST_FOLDER = 80
-"""Longest name of a folder that this program chooses, in characters; systems allow 255 bytes."""
+"""Maximum length of a folder's name chosen here, in characters; systems allow 255 bytes."""
 
 
 def folder_of(name: str, otherwise: str) -> Path:

@@ -191,7 +191,7 @@ def echo_written(written: Sequence[Path]) -> None:
 
 
 def console() -> Console:
-    """Returns the console for tables: as wide as the terminal; 160 columns without a terminal."""
+    """Returns the console for tables, as wide as the terminal or `COLUMNS`, else 160 columns."""
     from rich.console import Console as _Console
 
     known = sys.stdout.isatty() or "COLUMNS" in os.environ

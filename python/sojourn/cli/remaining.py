@@ -16,7 +16,7 @@ LONGEST = 100 * 3600.0
 
 
 class Remaining:
-    """Estimator of the remaining time from recent speed, without the start and earlier pauses."""
+    """Estimates the remaining time from recent speed. The start and earlier pauses do not count."""
 
     def __init__(self) -> None:
         self._points: deque[tuple[float, float]] = deque()

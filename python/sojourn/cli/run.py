@@ -145,7 +145,7 @@ def simulate(
 ) -> Run:
     """Returns a run of `scenario`, made with a progress bar; Ctrl-C keeps the measurements so far.
 
-    `engine` None is the simulator. `quiet` suppresses the bar, if the terminal shows other things.
+    `engine` None is the simulator. `quiet` suppresses the bar.
     """
     begin = time.monotonic()
     with (

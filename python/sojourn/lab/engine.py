@@ -84,8 +84,8 @@ class WireEngine:
     def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> LabRecord:
         """Runs a plan with real programs; the engine's interface prescribes the name `simulate`.
 
-        Raises `NotPossible` or `Unavailable` before any program is started, and `LabError` if a
-        program or the wire fails.
+        Raises `NotPossible` or `Unavailable` if this machine cannot run the plan, and `LabError` if
+        a program or the wire fails.
         """
         plan = json.loads(plan_json)
         setup = None if store_in(plan) else self.check(plan_json, seed)

@@ -39,8 +39,8 @@ pub enum Acknowledged {
 pub enum Load {
     /// Clients send at given rates, regardless of acknowledgements.
     Open {
-        /// Each client's rate in bytes per second from a time on, in order of time. The first time
-        /// is 0.
+        /// Pairs of a time and each client's rate from this time on, in bytes per second. The times
+        /// ascend from 0.
         rates: Vec<(Nanos, u64)>,
         /// Number of messages that a client sends together.
         burst: u32,
@@ -338,8 +338,8 @@ impl<'a> Server<'a> {
         self.schedule.add(time, what);
     }
 
-    /// Returns the mean time between bursts of an open load at the present rate; `None` for a
-    /// closed load.
+    /// Returns the mean time between a client's bursts at the present rate; `None` for a closed
+    /// load.
     fn gap(&self, _slot: u32) -> Option<Nanos> {
         let Load::Open { rates, burst, .. } = &self.params.load else { return None };
         let rate = rates.iter().rev().find(|r| r.0 <= self.now).map_or(0, |r| r.1);

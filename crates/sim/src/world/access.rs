@@ -54,8 +54,8 @@ impl World<'_> {
         controller.advance(self.now, assignment, &self.net, || hashed(seed, flow, connection))
     }
 
-    /// Sets a flow's paths to the server that was assigned. If the flow has stopped meanwhile, ends
-    /// it instead.
+    /// Sets the flow's paths between its sender and the assigned server. If the flow has stopped
+    /// meanwhile, ends the flow instead.
     fn lead(&mut self, id: u32, balancer: usize, server: usize) -> Access {
         let flow = &mut self.flows[id as usize];
         if self.now >= flow.stop {

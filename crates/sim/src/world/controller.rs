@@ -1,4 +1,4 @@
-//! Controllers of balancers: the assignment of flows and requests to servers, and its measurements.
+//! Controllers of balancers: the assignment of servers to flows and requests, with measurements.
 //!
 //! A flow's first packet is held at the switch, which is taken to be at the sender. The switch
 //! requests a server from the controller, and the flow begins when the answer arrives. Readings of
@@ -408,13 +408,13 @@ impl Controller {
         done
     }
 
-    /// Ends an assignment, also one that is still being requested: reports it to the controller.
+    /// Reports to the controller that an assignment, or a request for one, has ended.
     pub fn release(&mut self, now: Nanos, asked: &Assignment) {
         self.send(now, ControlMessage::Finished(asked.server, now - asked.asked));
     }
 
-    /// Returns when `server` has processed the data that it received at `now`, after all data
-    /// before.
+    /// Returns when `server` will have processed the data that it received at `now` and all earlier
+    /// data.
     fn serve(&mut self, now: Nanos, server: usize) -> Nanos {
         let server = &mut self.servers[server];
         let Some((service, stream)) = &mut server.service else { return now };

@@ -55,7 +55,7 @@ pub struct World<'a> {
     pub since: Nanos,
     /// Copies of the shared media at `since`.
     pub media_before: Vec<Medium>,
-    /// Number of sequences of connections with hashes of their own. Flows have the first numbers.
+    /// Number of identities (see [`Self::new_identity`]). Flows have the first ones.
     identities: u32,
 }
 
@@ -147,7 +147,7 @@ impl<'a> World<'a> {
         balancer.into_iter().flat_map(|b| self.controllers[b].nodes()).collect()
     }
 
-    /// Returns a new number for the hashes of a sequence of connections, so that they differ from
+    /// Returns a new identity, for a channel. The hashes of the channel's connections differ from
     /// all other hashes.
     pub fn new_identity(&mut self) -> u32 {
         self.identities += 1;

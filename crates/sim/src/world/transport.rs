@@ -109,8 +109,7 @@ impl World<'_> {
         assert!(gone.is_none(), "a new connection waits for an answer");
     }
 
-    /// Handles an end's timer that is due. Returns the connection's change, if that ended the
-    /// connection.
+    /// Handles a due timer of a connection's end. Returns the change if the connection has ended.
     pub(crate) fn end_due(&mut self, slot: u32) -> Option<(u32, Handle, Change)> {
         let now = self.now;
         let end = &mut self.connections.ends[slot as usize];

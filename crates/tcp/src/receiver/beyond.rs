@@ -24,7 +24,7 @@ impl Beyond {
         &self.recent[..usize::from(self.recent_count)]
     }
 
-    /// Returns whether the segment `start..end` begins or extends a block after the [`BLOCKS`]
+    /// Returns whether the segment `start..end` begins or extends a block other than the [`BLOCKS`]
     /// newest.
     pub(super) fn forgets(&self, start: u64, end: u64) -> bool {
         let blocks = self.blocks();

@@ -33,7 +33,7 @@ const MAX_QUICK: u32 = 16;
 const ECN_QUICK: u32 = 2;
 /// Segments beyond a hole that are acknowledged at once (`TCP_FASTRETRANS_THRESH`).
 const DUPLICATES: u8 = 3;
-/// Most segments beyond a hole that wait for one acknowledgement (`net.ipv4.tcp_comp_sack_nr`).
+/// Maximum number of segments beyond a hole that wait for an ACK (`net.ipv4.tcp_comp_sack_nr`).
 const COMPRESSED: u8 = 44;
 /// Longest wait of segments beyond a hole for their acknowledgement, in percent of the round-trip
 /// time (`net.ipv4.tcp_comp_sack_rtt_percent`).
@@ -115,8 +115,8 @@ pub struct Receiver {
     duplicates_at: u64,
     /// Number of segments beyond a hole that wait for one acknowledgement.
     compressed: u8,
-    /// When the newest segment is acknowledged, if the next acknowledgement is for earlier segments
-    /// only; else [`NEVER`].
+    /// When the newest segment is to be acknowledged, if the next acknowledgement is for earlier
+    /// segments only; else [`NEVER`].
     waits_until: Nanos,
     quick: u32,
     last_data: Nanos,
@@ -705,8 +705,8 @@ impl Receiver {
         self.sack && self.beyond.as_deref().is_some_and(has_block)
     }
 
-    /// Adds SACK blocks to `segment`: that of a duplicate first, then the others from the newest
-    /// on.
+    /// Adds SACK blocks to `segment`: that of a duplicate, the block that contains the duplicate,
+    /// and the others from the newest on.
     pub(crate) fn add_sack(&mut self, segment: &mut Segment) {
         let Some(beyond) = &mut self.beyond else { return };
         if let Some((start, end)) = beyond.duplicate.take() {

@@ -27,8 +27,8 @@ const REPAIR: u8 = 4;
 /// The segment was retransmitted at least once.
 const REPEATED: u8 = 8;
 
-/// Least number of acknowledged segments above a segment that counts as lost (RFC 6675's
-/// `DupThresh`).
+/// A segment counts as lost if at least this number of segments above it are acknowledged (RFC
+/// 6675's `DupThresh`).
 pub const DUP_THRESH: u64 = 3;
 
 /// One outstanding segment.

@@ -14,8 +14,8 @@ const MAX_BYTES: u64 = 1 << 16;
 /// Unit of round-trip time for larger super-packets (2^`tcp_tso_rtt_log` us): they are used on
 /// paths shorter than 32 units.
 const NEAR: Nanos = 512_000;
-/// The sender does not wait if it may send the window divided by this number
-/// (`net.ipv4.tcp_tso_win_divisor`).
+/// The sender does not wait for a fuller super-packet if it may send 1/`WINDOW_DIVISOR` of the
+/// window (`net.ipv4.tcp_tso_win_divisor`).
 const WINDOW_DIVISOR: u64 = 3;
 
 /// The super-packet that is leaving.
@@ -86,7 +86,7 @@ impl Burst {
     }
 }
 
-/// Returns the segments of a full super-packet at `rate` bytes per second (`tcp_tso_autosize`).
+/// Returns the number of segments of a full super-packet at `rate` bytes/s (`tcp_tso_autosize`).
 pub(crate) fn full_size(size: SuperPacket, rate: u64, min_rtt: Nanos, mss: u64) -> u64 {
     let mut bytes = rate >> size.shift;
     let distance = min_rtt / NEAR;

@@ -123,8 +123,8 @@ impl Half {
         }
     }
 
-    /// Makes segments leave through a queue of the host, which `paces` or not. Call this before the
-    /// connection is established.
+    /// Makes segments leave through a queue of the host. `paces`: whether this queue paces. Call
+    /// this before the connection is established.
     pub(crate) fn leave_by_host_queue(&mut self, paces: bool) {
         match self {
             Self::Quiet(quiet) => quiet.host_queue = Some(paces),

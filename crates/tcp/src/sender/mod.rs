@@ -264,7 +264,7 @@ impl Sender {
         self.stream.fin_acked(&self.space)
     }
 
-    /// Returns whether all written data is acknowledged, and the FIN if the application closed.
+    /// Returns whether all written data and, after a close, the FIN are acknowledged.
     pub(crate) fn is_finished(&self) -> bool {
         self.space.una > 0
             && !self.stream.is_unlimited()
@@ -293,7 +293,7 @@ impl Sender {
     }
 }
 
-/// Returns the initial window in segments: one after more than one lost SYN (RFC 6928, section 2).
+/// Returns the initial window in segments: 1 if more than one SYN was lost (RFC 6928, section 2).
 fn initial_window(params: &Params, lost_syns: u32) -> u64 {
     if lost_syns > 1 { 1 } else { u64::from(params.initial_window) }
 }

@@ -9,7 +9,7 @@
 
 use super::space::SendSpace;
 
-/// Greatest number of a byte; [`Stream::write_unlimited`] writes up to here. No simulation reaches
+/// Greatest sequence number; [`Stream::write_unlimited`] writes up to here. No simulation reaches
 /// it.
 const UNLIMITED: u64 = 1 << 62;
 

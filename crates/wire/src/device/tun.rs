@@ -22,8 +22,8 @@ use crate::vnet;
 pub enum Presence {
     /// No interface has this name. The device is created, and vanishes when it is closed.
     New,
-    /// A persistent device of this name and kind exists. The wire attaches to it, and it remains
-    /// after it is closed.
+    /// A persistent device of this name and kind exists. The wire attaches to it; closing the
+    /// device does not remove it.
     Persistent,
 }
 

@@ -1,7 +1,7 @@
 //! A balancing policy in Rust, and a balancer that uses it.
 //!
-//! The policy chooses the server with the fewest open flows divided by its weight; of equal
-//! servers, the first one.
+//! The policy chooses the server with the lowest ratio of open flows to weight; of equal servers,
+//! the first one.
 
 use sojourn_balance::external::{Factory, Params, Policy, ServerInfo};
 use sojourn_balance::{Balancer, Flow, Params as AnyParams, Server, Signal};

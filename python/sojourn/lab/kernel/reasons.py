@@ -64,7 +64,7 @@ DISCIPLINES = {
     ),
     "dualpi2": Counted(("early", "forced", "overflow"), {}),
 }
-"""Counting by the name of the discipline; reasons that a discipline does not list never occur."""
+"""How each discipline counts, by its name. Reasons that a discipline does not list never occur."""
 
 TREES = ("prio", "drr", "ets", "htb", "hfsc")
 """Disciplines with classes."""

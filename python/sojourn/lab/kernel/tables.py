@@ -36,7 +36,7 @@ class Observed:
     queues: Mapping[int, Row] = field(default_factory=dict)
     """Metrics of queues, by the numbers of their links."""
     flows: Sequence[Row] = ()
-    """Metrics of the plan's flows, from packets at their hosts; empty if they were not observed."""
+    """Metrics of the plan's flows, from packets at their hosts; empty without observed packets."""
     groups: Sequence[Row] = ()
     """Metrics of the plan's groups, in order; empty if they were not observed."""
     total: Row = field(default_factory=dict)

@@ -77,7 +77,7 @@ def find(
 
 
 class CpuGroup:
-    """A control group as a context manager. All its threads together get `share` of one processor.
+    """A control group whose threads together get at most `share` of a processor.
 
     `period` is in microseconds. Raises `Unavailable` if the group cannot be created.
     """

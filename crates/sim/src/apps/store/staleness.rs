@@ -38,7 +38,7 @@ pub(super) struct Staleness {
 }
 
 impl Staleness {
-    /// Returns an empty record of writes. Each of `needs` has the same weight in the probability.
+    /// Returns the state before the first write. `needs` have equal weights in the probability.
     pub(super) fn new(needs: Vec<Need>) -> Self {
         Self {
             needs,
@@ -78,7 +78,7 @@ impl Staleness {
         self.settle(key);
     }
 
-    /// Records that a node took a version of a record at `now`, which replaces all older versions.
+    /// Marks the writes of `key` up to `version` as taken by `node` at `now`.
     pub(super) fn take(&mut self, node: NodeId, key: u64, version: u64, now: Nanos) {
         for write in self.pending.get_mut(&key).into_iter().flatten() {
             for holder in &mut write.holders {
@@ -90,7 +90,7 @@ impl Staleness {
         self.settle(key);
     }
 
-    /// Adds to the sums a record's acknowledged writes that all replicas have, and removes them.
+    /// Removes a record's acknowledged writes that all replicas have, and adds them to the sums.
     fn settle(&mut self, key: u64) {
         let Some(writes) = self.pending.get_mut(&key) else { return };
         let over = |write: &Pending| {
