@@ -274,11 +274,11 @@ params! {
         /// give each frame half a page, 4352 over virtual links without offloads.
         #[serde(default = "frame_memory")]
         frame_memory: Bytes = size("2304b").above_zero(), // SKB_TRUESIZE
-        /// Greatest receive window in bytes; with `memory truesize`, the greatest receive buffer in memory.
+        /// Greatest receive window or, with `memory truesize`, receive buffer as memory, in bytes.
         receive_window as "rwnd": Bytes = size("32mb"), // net.ipv4.tcp_rmem[2]
         /// The receive window starts at 64 kB and follows the rate.
         autotune: bool = on_off("on"), // net.ipv4.tcp_moderate_rcvbuf = 1
-        /// Most data written and not yet acknowledged; with `memory truesize`, the memory of this data.
+        /// Maximum of data written and not yet acknowledged; with `memory truesize`, of its memory.
         send_buffer as "sndbuf": Bytes = size("4mb"), // net.ipv4.tcp_wmem[2]
         /// A packet source waits if the send buffer has no space for a write, and catches up later.
         /// If off, the write is refused.

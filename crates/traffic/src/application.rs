@@ -36,7 +36,7 @@ impl Source for Infallible {
     }
 }
 
-/// Parameters of an application, and the facts about it that code for all applications needs.
+/// Parameters of an application, and its properties for code that handles all applications.
 pub trait AppParams: Parameters<On = ()> + Clone {
     /// Declaration of the application: its name and the words of its description.
     const TABLE: Table;

@@ -89,7 +89,7 @@ pub fn compare(head: &Object, params: &Params) -> Result<()> {
     Ok(())
 }
 
-/// Compares the recorded numbers in a row for the change of a class with the computed ones.
+/// Compares the numbers that a row records for a changed class with the computed numbers.
 pub fn compare_class(line: usize, row: &Object, params: &Params) -> Result<()> {
     let id = read::number(line, row, "class", u16::MAX.into())? as u16;
     let recorded = read::field(line, row, "p")?;

@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// Port of the first flow at its server.
 pub const FIRST_PORT: u16 = 20_000;
 
-/// Maximum number of segments of a connection whose round-trip time is measured at the same time.
+/// Maximum number of segments per connection that are timed at once, for round-trip times.
 const TIMED: usize = 1 << 12;
 
 /// Maximum number of connections that are followed; those of a user's own programs count twice. For

@@ -539,8 +539,8 @@ fn options(mut list: &[u8]) -> TcpOptions {
 /// The first three constants of wyhash. They are odd and have as many one bits as zero bits.
 const KEYS: [u64; 3] = [0xa076_1d64_78bd_642f, 0xe703_7ed1_a0b4_28db, 0x8ebc_6af0_9c88_c6e3];
 
-/// Multiplies to 128 bits and combines both halves, so that every input bit affects all bits of the
-/// result.
+/// Multiplies to 128 bits and combines both halves, so that each input bit can affect all bits of
+/// the result.
 fn mix(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64

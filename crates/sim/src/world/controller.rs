@@ -214,7 +214,7 @@ pub struct Controller {
     next_reading: Nanos,
     /// Messages in transit to the controller, with their times of arrival.
     messages: VecDeque<(Nanos, ControlMessage)>,
-    /// Detections in order of time: the time, the server's index, and whether the server is up.
+    /// Detected changes of servers in order of time: time, server's index, and whether it is up.
     found: VecDeque<(Nanos, usize, bool)>,
     /// Vectors of past readings, for reuse without allocation.
     spare: Vec<Vec<Reading>>,

@@ -15,7 +15,7 @@ use sojourn_units::Nanos;
 /// The data of 1/2^`SHIFT` seconds at the pacing rate may be in the queue (`sk_pacing_shift`).
 const SHIFT: u32 = 10;
 
-/// Most bytes in the queue if the connection is not paced (`net.ipv4.tcp_limit_output_bytes`).
+/// Maximum bytes in the queue if the connection is not paced (`net.ipv4.tcp_limit_output_bytes`).
 const UNPACED: u64 = 4 << 20;
 
 /// The memory of a connection's segments in its host's queue, and the departure of the last

@@ -127,7 +127,7 @@ impl Rack {
         lost
     }
 
-    /// Returns how long after its departure a segment counts as lost: `RACK.rtt + RACK.reo_wnd`.
+    /// Returns the time after which an unacknowledged segment is lost: `RACK.rtt + RACK.reo_wnd`.
     #[inline]
     fn delay(&self, in_recovery: bool, sacked: u64, min: Nanos, srtt: Nanos) -> Nanos {
         let window = if !self.reordering && (in_recovery || sacked >= DUP_THRESH) {

@@ -90,7 +90,7 @@ impl DeliveryRate {
         self.0.as_ref().map_or(0, |state| state.lost - snapshot.lost)
     }
 
-    /// The sender has no data to send although cwnd admits it, with `flight` bytes in flight
+    /// The sender has no data to send although cwnd allows more, with `flight` bytes in flight
     /// (section 3.4).
     pub(crate) fn on_app_limited(&mut self, flight: u64) {
         if let Some(state) = &mut self.0 {

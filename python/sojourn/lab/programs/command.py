@@ -236,7 +236,7 @@ def end_of(
 
 
 def results(run: Run, ends: Iterable[tuple[Command, ProgramEnd]]) -> dict[int, CommandResult]:
-    """Returns the results of flows from the ends of their programs, by the number of the flow."""
+    """Returns the results of flows by number, from how each of their programs ended."""
     by_flow: dict[int, list[ProgramEnd]] = {}
     for command, end in ends:
         by_flow.setdefault(command.flow.flow, []).append(end)
