@@ -27,7 +27,7 @@ STATISTIC = "|".join(STATISTICS)
 
 @dataclass(frozen=True, slots=True)
 class Interest:
-    """The smallest difference of interest: the larger one of a share and an absolute difference."""
+    """The smallest difference of interest: the larger of a share and an absolute difference."""
 
     share: float
     """Difference as a share of the reference value, 0 to 1."""

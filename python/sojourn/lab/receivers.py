@@ -219,7 +219,7 @@ def _clients(plan: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def _outcome(samples: list[dict[str, Any]], sent: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the figures of a run from the server's samples, with the names of the simulator."""
+    """Returns the results of a run from the server's samples; keys are as in the simulator."""
 
     def payload(sample: Mapping[str, Any], what: str) -> int:
         count = sample[what]

@@ -1,6 +1,6 @@
 """One real run: programs on hosts that the wire connects, and the record of the run.
 
-A `Part` adds hosts, devices and results to a run, such as a switch with its controller.
+A `Part`, such as a switch with its controller, adds hosts, devices and results to a run.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class _CapData(ctypes.Structure):
 
 
 def keep_capabilities() -> None:
-    """Lets programs that this process executes keep its capabilities, although it is not uid 0.
+    """Lets programs that this process executes keep its capabilities without uid 0.
 
     All permitted capabilities become inheritable and ambient (`capabilities(7)`).
     """

@@ -26,8 +26,7 @@ from sojourn.scenario.engine import Engine, Record, unmeasured_by
 from sojourn.stats import welch_difference
 
 TOLERANCES = {"goodput": 0.03, "sojourn_mean": 0.15, "sojourn_p95": 0.15}
-"""Allowed difference between the real and the simulated mean of a metric, as a share of the latter.
-"""
+"""Allowed difference between the real and the simulated mean, as a share of the simulated mean."""
 GRAIN = {"sojourn_mean": 1.0, "sojourn_p95": 1.0}
 """Difference of a delay that is always allowed, in transmission times of a full packet, because
 hosts forward whole packets.

@@ -22,8 +22,8 @@ LATENESS_SHARE = 0.05
 this limit and `LATENESS` applies.
 """
 STOLEN = 0.02
-"""Share of the processors' time. If the host of a virtual machine takes more, the advice of
-violations reports it.
+"""Share of the processors' time that the host of a virtual machine takes. The advice on violations
+mentions a larger share.
 """
 WAITING = 0.05
 """Largest allowed share of a program's time in which it is ready but waits for a processor."""

@@ -34,7 +34,7 @@ LOG = logging.getLogger("sojourn.lb")
 TICK = 0.1
 """Interval between ticks, in seconds."""
 LOOK_SECONDS = 0.5
-"""Interval in seconds between readings of backlogs that are displayed but used by no policy."""
+"""Interval in seconds between readings of backlogs if the policy needs no regular readings."""
 BLOCK_SECONDS = 10
 """Time for which new flows of a client with too many flows are dropped, in seconds."""
 FIRST_METER = 0x5301
@@ -97,8 +97,8 @@ class Connection:
     written: OrderedDict[int, tuple[Key, Kind]] = field(default_factory=OrderedDict)
     """Flow and kind of the latest written rules, by message number; finds the flow of an error."""
     removing: int | None = None
-    """Message number of the barrier request after the removal of all rules; None after the
-    answer."""
+    """Message number of the unanswered barrier request after the removal of all rules; None without
+    such a request."""
     standing_at: float = 0.0
     missing: bool = False
     """Whether another program has removed standing rules that are not yet written again."""

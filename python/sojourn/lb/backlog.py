@@ -23,8 +23,8 @@ WIRE_PATIENCE = 1.0
 WIRE_HURRY = 0.25
 """Time to wait for later answers of a wire, in seconds; new flows wait during this time."""
 AGAIN_SECONDS = 1.0
-"""Time after a failure before a source is read again, in seconds, so that not every new flow waits
-for it.
+"""Time in seconds from the failure of a source until its next reading, so that not every new flow
+waits for the source.
 """
 
 

@@ -80,11 +80,11 @@ class Director:
         self.look: Literal["nothing", "connections", "latency", "counters", "backlog"]
         self.look = self.needs["look"]
         self.period = max(self.needs["period"], 0) / 1e9
-        """Interval between readings for the policy, in seconds; 0 if each choice has its own
-        reading or none."""
+        """Interval between readings for the policy, in seconds; 0 if the policy needs a reading for
+        each choice, or no readings."""
         self.stale = service.stale_seconds + self.period
-        """Age in seconds from which a reading is not used; it may be one period older than the
-        service's limit."""
+        """Age in seconds above which a reading is not used: the service's limit plus one
+        `period`."""
         self.reader = self._reader(reader)
         servers = [(server.name, server.weight) for server in service.servers]
         self.policy = _core.Balancer(service.policy, servers, seed=service.seed)

@@ -180,8 +180,8 @@ class FlowTable:
 class Notes:
     """Flows in an SQLite file, for the next process if the switch also loses its rules.
 
-    The file must survive the end of a process, but not a power failure, so writes do not wait for
-    the disk.
+    The file must survive the end of a process. It need not survive a power failure, so writes do
+    not wait for the disk.
     """
 
     def __init__(self, path: Path) -> None:

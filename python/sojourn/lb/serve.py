@@ -159,7 +159,7 @@ def _connected(controller: Controller, over: threading.Event, what: str) -> Conn
 
 
 def _remove(controller: Controller, over: threading.Event, showing: Showing) -> None:
-    """Removes this balancer's rules from the first switch that connects, and the file of flows."""
+    """Removes the balancer's rules from the first switch that connects; deletes the state file."""
     connection = _connected(controller, over, "only this balancer's rules will be removed")
     if connection is None:
         return

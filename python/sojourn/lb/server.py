@@ -1,4 +1,4 @@
-"""os-ken in this process: accepts connections of switches, by TLS if set, and closes them.
+"""os-ken in this process: accepts connections of switches, with TLS if it is configured.
 
 os-ken's own listener accepts any number of connections, and its threads detect a lost switch only
 when they send to it. This module corrects both.

@@ -118,14 +118,14 @@ class Service(_Model):
     idle: Annotated[int, Field(ge=1, le=65_535)] = 30
     """Idle timeout of a flow's rules in the switch, in seconds."""
     unproved: Annotated[int, Field(ge=1, le=65_535)] = 3
-    """Idle timeout in seconds for a flow without a second packet. A short one removes rules of a
-    SYN flood early.
+    """Idle timeout in seconds for a flow without a second packet. A short timeout removes rules of
+    a SYN flood early.
     """
     table: Annotated[int, Field(ge=0, le=254)] = 0
     priority: Annotated[int, Field(ge=1, le=65_000)] = 30_000
     """Base of the priorities of the rules, which are 10 to 40 above it."""
     number: Annotated[int, Field(ge=0, le=65_535)] | None = None
-    """Number in the cookie that distinguishes the rules of balancers; None derives it from the
+    """Number that identifies the balancer in the cookies of its rules; None: derived from the
     virtual address.
     """
     health: Health = "auto"

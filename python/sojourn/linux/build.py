@@ -458,7 +458,7 @@ class _Build:
 
 
 def boot(folder: Path, described: dict[str, Any]) -> dict[str, Any]:
-    """Boots the kernel in a folder without a job; returns the features that the kernel reports.
+    """Boots a folder's kernel without a job; returns the features that the kernel reports.
 
     Raises `LabError` if the kernel does not run.
     """

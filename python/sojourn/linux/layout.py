@@ -189,8 +189,8 @@ class _Layout:
     def _marks(self, link: Link) -> list[str]:
         """Returns commands that give packets the marks of their flows, before the link's queue.
 
-        A packet loses its mark when it enters another namespace. A packet's flow is identified by
-        the port.
+        A packet loses its mark when it enters another namespace. The TCP or UDP port identifies a
+        packet's flow.
         """
         if not link.marked:
             return []
@@ -259,7 +259,7 @@ def beyond(links: Sequence[Link], captured: Sequence[int] = ()) -> list[str]:
 
 
 def stages_of(link: Link) -> list[list[str]]:
-    """Returns the commands for each port towards the receiver, the router's before the bridge's."""
+    """Returns the commands for each port towards the receiver: of the router, then the bridge."""
     made = []
     if link.routed:
         made.append(queue_of(link))

@@ -79,7 +79,7 @@ def job(
 def found(
     run: Run, job: Mapping[str, Any], files: Mapping[str, bytes]
 ) -> tuple[Outcome, dict[str, int], Sequence[bytes]]:
-    """Returns the wire's measurements, the packets lost before the wire by host, and captures."""
+    """Returns the wire's measurements, numbers of packets that hosts lost, and captures."""
     outcome = read_outcome(io.BytesIO(files["wire"]))
     counts = json.loads(files["dropped.json"])
     names = [run.plan["nodes"][host["node"]]["name"] for host in job["hosts"]]

@@ -18,8 +18,8 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from sojourn import _core
 
 Step = tuple[str | int, ...]
-"""A step of a schedule: the action, for most actions the time since the previous step in
-nanoseconds, and arguments.
+"""A step of a schedule: the action and its arguments. The first argument of most actions is the
+time since the previous step in nanoseconds.
 """
 Schedule = list[Step]
 Note = Callable[[str], None]

@@ -16,7 +16,7 @@ def codel_invsqrt(count: int, rec_inv_sqrt: int) -> int:
 
 
 def codel_control_law(time: int, interval: int, rec_inv_sqrt: int) -> int:
-    """Returns the time of the next drop, `time + interval / sqrt(count)` (`codel_control_law`).
+    """Returns the time of the next drop: `time + interval * rec_inv_sqrt / 65536`.
 
     Times are in ticks of CoDel's clock of 1024 ns: the low 32 bits of `now >> 10`.
     """

@@ -21,7 +21,7 @@ class Recorded:
         self.sources = self.own.sources_json
 
     def maker(self) -> Callable[[str, int], tuple[str, str]]:
-        """Returns a function from words of `tc` and an MTU to the queue in a plan and its sources.
+        """Returns a function that converts words of `tc` into a plan's queue and its source code.
 
         Parameters that the words do not contain have the values of the previous call.
         """

@@ -20,8 +20,7 @@ TCP_HEADERS = 40
 UDP_HEADERS = 28
 """Bytes of IPv4 and UDP headers."""
 MTU, LONGEST_MTU = 1500, 9000
-"""MTU of Ethernet and of its jumbo frames, in bytes. No packet of a plan is longer than the latter.
-"""
+"""MTU of Ethernet and of its jumbo frames, in bytes. No packet is longer than `LONGEST_MTU`."""
 SECOND = 1_000_000_000
 """Nanoseconds of a second."""
 

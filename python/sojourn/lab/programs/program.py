@@ -81,7 +81,7 @@ class Ended:
     program: Program
     status: int | None
     """Exit status, or minus the number of the signal that ended the program; `None` if it did not
-    start.
+    start or did not end.
     """
     stdout: bytes = b""
     stderr: bytes = b""

@@ -1,4 +1,4 @@
-"""Measurements of flows by their programs. Times are in nanoseconds since the start of the run."""
+"""Results that programs measured for flows. Times are in nanoseconds since the start of the run."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class ProgramEnd:
     killed: bool
     """Whether the program was killed because it did not end after the stop signal."""
     last: str
-    """Last line of the standard error stream, or of the standard output if the former is empty."""
+    """Last line of the standard error stream; if that stream is empty, of the standard output."""
 
     @property
     def failure(self) -> str:

@@ -48,7 +48,7 @@ class Kernel:
     controls: tuple[str, ...]
     """Names of the available congestion controls."""
     cubic: dict[str, int]
-    """Parameters of the module `tcp_cubic`, which apply to the whole machine; empty without it."""
+    """Parameters of the module `tcp_cubic` for the whole machine; empty without the module."""
     sysctls: frozenset[str]
     """Names of sysctls below net.ipv4 that a network namespace can set."""
     version: tuple[int, int]

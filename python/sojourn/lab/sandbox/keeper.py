@@ -1,4 +1,4 @@
-"""The keeper: a thread that starts a sandbox's init, receives init's messages, and awaits its end.
+"""The keeper of a sandbox: a thread that starts init, receives its messages, and awaits its end.
 
 Init asks the kernel to kill it when its parent ends (PR_SET_PDEATHSIG). To the kernel, the parent
 is the *thread* that created init. This thread must therefore live as long as the sandbox, and the

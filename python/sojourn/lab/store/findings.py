@@ -156,7 +156,7 @@ def replication(store: Mapping[str, Any]) -> dict[str, str]:
 
 
 def table_options(store: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the options of a table in CQL whose defaults in Cassandra differ from the plan's.
+    """Returns the options of a table in CQL that the plan determines.
 
     Some versions of Cassandra do not have `read_repair`, so the option is omitted if the plan has
     Cassandra's default.

@@ -38,7 +38,7 @@ class Running:
     user: str | None = None
     password: str = field(default="", repr=False)
     authority: str | None = None
-    """Path of the certificates of the authority that signs the nodes' certificates; enables TLS."""
+    """Path of the authority's certificates, which verify those of the nodes; enables TLS."""
     certificate: str | None = None
     """Path of the client's certificate and key, for nodes that require them."""
     rate: float = FASTEST

@@ -81,7 +81,7 @@ def require(plan: Json, engine: str) -> None:
 class StoreRun:
     """One run of a plan with a store, from its preparation to its record.
 
-    `setup` contains the programs of the plan's flows, of which most plans with a store have none.
+    `setup` contains the programs of the plan's flows. Most plans with a store have no flows.
     """
 
     def __init__(

@@ -93,7 +93,7 @@ def listening(name: str) -> Iterator[socket.socket]:
 
 @contextmanager
 def _locked(home: Path) -> Iterator[None]:
-    """Locks the private folder during the context; creates it before, and removes it if empty."""
+    """Creates and locks the private folder; at the end, removes the folder if it is empty."""
     while True:
         with suppress(FileExistsError):
             try:

@@ -29,8 +29,7 @@ LINE = 1 << 16
 CLIENTS = 32
 """Maximum number of simultaneous connections; further clients receive an error."""
 RATE, BURST = 200.0, 400.0
-"""Limits of a connection: requests per second, and number of requests at once. Other requests wait.
-"""
+"""Limits of a connection: requests per second, and requests at once. Further requests wait."""
 KEYS = ("rate", "netem", "queue", "params")
 """Keys of `set` in addition to `link`; `params` are the parameters of a queue as in a plan."""
 EVERY = (0.05, 3600.0)
@@ -81,7 +80,7 @@ class Answering(Protocol):
 class ControlServer:
     """Serves the clients of `listener` from a separate thread, during the context.
 
-    `about` is the answer to `about`. Requests before the start of the wire wait for its start.
+    `about` is the answer to a request `about`. Requests before the wire's start wait for the start.
     """
 
     def __init__(self, wire: Answering, listener: socket.socket, about: Json) -> None:

@@ -160,8 +160,8 @@ def selftest(
 ) -> Report:
     """Makes the trials, each with `seconds` of measured time; calls `tell` with each trial's name.
 
-    A trial at a fixed rate that fails is repeated once. Raises `Unavailable` if this machine cannot
-    run a laboratory.
+    A failed trial at a fixed rate is repeated once. Raises `Unavailable` if this machine cannot run
+    a laboratory.
     """
     made: list[Trial] = []
     for what, run in trials(seconds, privilege):

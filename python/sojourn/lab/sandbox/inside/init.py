@@ -40,7 +40,7 @@ a port has been opened.
 
 
 class Answer(NamedTuple):
-    """A reply, the descriptors that are sent with it, and the descriptors that are closed then."""
+    """A reply, the descriptors to send with the reply, and the descriptors to close afterwards."""
 
     message: Message
     fds: Sequence[int] = ()

@@ -15,7 +15,7 @@ from sojourn.lab import syscalls
 from sojourn.lab.sandbox.messages import Message
 
 WORK = "/dev/shm"  # noqa: S108 - the sandbox's own tmpfs is mounted there
-"""Folder of the programs' working directories. Every Linux has it; in the sandbox it is private."""
+"""Folder of the programs' working directories, which is private in the sandbox."""
 
 _CHUNK = 65536
 """Bytes that are read at once."""
