@@ -32,7 +32,7 @@ OWN = "own"
 VIEWS = ("live.link", "live.flow", "live.store")
 """Views of metrics that a page shows."""
 LONGEST = 20 * 10**9
-"""Largest duration of a run in ns; longer scenarios are shortened unless they have a store."""
+"""Default limit of a run's duration in ns, to which scenarios without a store are shortened."""
 SAMPLES = 400
 """Largest number of samples of a time series, which exceeds the pixels of a chart."""
 LEAST_INTERVAL = 1_000_000

@@ -49,8 +49,8 @@ class Advice:
     needed: tuple[int, int]
     """Size that the worst burst needed: lower and upper bound."""
     so_rcvbuf: int | None
-    """Recommended argument of `setsockopt`, which the kernel doubles; `None` if a larger buffer
-    does not help.
+    """Recommended argument of `setsockopt`, which the kernel doubles; `None` without a
+    recommendation.
     """
 
 

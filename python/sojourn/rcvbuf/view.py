@@ -105,7 +105,7 @@ class View:
 
 
 def _chosen(sockets: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
-    """Returns up to `most` sockets in their order: those with the most drops, then the fullest."""
+    """Returns up to `most` sockets, chosen by drops and then by largest content, in given order."""
     if len(sockets) <= most:
         return sockets
     ranked = sorted(

@@ -52,7 +52,7 @@ def is_command(app: str) -> bool:
 
 
 def words_of(text: str) -> list[str]:
-    """Returns the words of a command line as a POSIX shell splits them; raises `CommandError`."""
+    """Splits a command line into words as a POSIX shell does; raises `CommandError`."""
     for field in _FIELD.finditer(text):
         _check(field)
     try:

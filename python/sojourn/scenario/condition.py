@@ -97,7 +97,7 @@ def _quantity(text: str, unit: str, where: str) -> float:
 
 
 def smallest(text: str, metric: Metric) -> Interest:
-    """Returns the smallest difference of interest of a metric, from its text.
+    """Returns the smallest difference of interest that `text` states for a metric.
 
     `5%` is a share of the reference value. Any other text is an amount in the metric's unit.
     """

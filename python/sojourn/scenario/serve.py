@@ -74,7 +74,7 @@ def _needs(policy: dict[str, Any], plan: dict[str, Any]) -> dict[str, Any]:
 
 
 def serve_command(scenario: Scenario, balancer: str) -> str:
-    """Returns the `sojourn lb serve` command for a balancer, with words to replace in capitals."""
+    """Returns the `sojourn lb serve` command for a balancer, with placeholders in capitals."""
     plan = scenario.plan()
     chosen = next(b for b in plan["balancers"] if b["name"] == balancer)
     policy = scenario.model.balancers[balancer].policy

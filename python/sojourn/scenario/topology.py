@@ -355,7 +355,7 @@ def aliases_of(model: Model) -> dict[str, list[str]]:
 
 
 def link_aliases_of(model: Model) -> dict[str, list[str]]:
-    """Returns the names that cover several links of a template, with their forward directions."""
+    """Returns the names for several links of a template, with these links' forward directions."""
     hosts = aliases_of(model)
     match model.topology:
         case Dumbbell():

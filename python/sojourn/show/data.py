@@ -154,7 +154,7 @@ def series_unit(run: HasTables, metric: str, place: str) -> str:
 
 
 def thin(x: Floats, y: Floats, most: int = 1200) -> tuple[Floats, Floats]:
-    """Returns about `most` points that look the same: the minimum and maximum of each section."""
+    """Returns about `most` values that draw the same curve: each section's minimum and maximum."""
     if x.size <= most:
         return x, y
     keep: list[int] = []

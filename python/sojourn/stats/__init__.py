@@ -1,6 +1,6 @@
 """Statistics: intervals, paired differences, analysis of variance and claims.
 
-All functions are pure functions of arrays and data frames. Modules are imported on first use.
+Modules are imported on first use.
 """
 
 from sojourn import lazy

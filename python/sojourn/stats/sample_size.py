@@ -67,7 +67,7 @@ def seeds_for_width(deviation: float, half_width: float, level: float = 0.95) ->
 
 
 def extrapolated(seeds: int, needed: Callable[[], int | None]) -> int | None:
-    """Returns the required number of seeds from `needed`, if `seeds` seeds allow to extrapolate it.
+    """Returns the required number of seeds from `needed`, if `seeds` existing seeds are enough.
 
     `None` with fewer than `LEAST` seeds, or if more than `FARTHEST` times as many are required.
     """

@@ -11,11 +11,10 @@ from sojourn.scenario.engine import Record
 from sojourn.study import disk
 
 FILES = "files"
-"""Name of the subfolder of a results folder that contains a folder with the files of each run.
-"""
+"""Name of a subfolder of the results; the subfolder has a folder of files for each run."""
 
 PCAPNG = bytes.fromhex("0a0d0d0a")
-"""First bytes of a capture in pcapng format, which has real packets before and after a queue."""
+"""First bytes of a pcapng file: a capture of real packets before and after a queue."""
 
 
 def write(folder: Path, plan_json: str, record: Record) -> dict[str, str]:

@@ -211,7 +211,7 @@ def _errors(metric: str, a: Json, b: Json) -> Iterator[float]:
 
 
 def calibration(found: Comparison, scenario: Scenario) -> Calibration:
-    """Compares the differences of a simulated comparison of queues with the simulator's error.
+    """Checks whether the differences between simulated queues exceed the simulator's error.
 
     Raises:
         Unlike: if no queue has a similar cell; the message states the reason.

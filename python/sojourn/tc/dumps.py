@@ -49,7 +49,7 @@ def is_dump(text: str) -> bool:
 
 
 class Dumps:
-    """Reads disciplines, classes and filters as `tc` prints them into the devices of a reading."""
+    """Reads output of `tc` on disciplines, classes and filters into the devices of a reading."""
 
     def __init__(self, reading: Reading, chosen: Collection[str]) -> None:
         self.reading = reading

@@ -118,7 +118,7 @@ def _is_int(text: str) -> bool:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """Yields each line with content, and the line without comment and with definitions replaced."""
+    """Yields each non-empty line, as written and with comments removed and definitions replaced."""
     defined: dict[str, str] = {}
     for line in text.splitlines():
         clean = re.sub(r"(^|\s)#.*", "", line).strip().rstrip(";").strip()

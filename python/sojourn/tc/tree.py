@@ -64,7 +64,7 @@ class Part:
     text: str
     place: Place
     needs: tuple[Name, ...] = ()
-    """Classes without which the statement is invalid: the class that contains it or its target."""
+    """Classes without which the statement is invalid, such as its parent or its target."""
     makes: Name | None = None
     """Name of the class that the statement declares; None for other statements."""
     asked_by: int | None = None

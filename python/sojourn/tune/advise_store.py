@@ -31,7 +31,7 @@ ALPHA = 0.05
 READS = 0.5
 """Share of reads if a scenario's workload has no reads, as in YCSB's workload A."""
 ACKNOWLEDGED = 0.99
-"""Minimum number of acknowledged requests, as a share of that of the candidate with the most.
+"""Minimum number of acknowledged requests, as a share of the largest number of any candidate.
 
 Candidates with fewer acknowledged requests are excluded.
 """

@@ -125,8 +125,8 @@ def pftk_rate(p: float, rtt: float, rto: float, b: int) -> float:
 def drop_probability(link: Link, queue: float) -> float:
     """Returns the loss rate at which TCP flows and unresponsive traffic together fill the link.
 
-    ``queue`` is the mean queue in packets. The PFTK rate falls with the loss rate, so bisection
-    finds the only solution.
+    ``queue`` is the mean queue in packets. The PFTK rate decreases as the loss rate increases, so
+    bisection finds the only solution.
     """
     low, high = 1e-9, 1.0
     if flows_at(link, high, queue) < link.flows:

@@ -62,7 +62,7 @@ def samples(flow_series: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
 
 
 def _forgotten(f: pd.DataFrame) -> np.ndarray:
-    """Returns, at each sample, how many packets were discarded by measuring 10 s ago or earlier."""
+    """Returns, for each sample, the number of measurement drops until 10 s before the sample."""
     keys = ["group", "flow", "back"]
     late = f[[*keys, "time", "measurement_drops"]].copy()
     late["time"] = (late["time"] + FORGOTTEN).round(6)

@@ -52,7 +52,7 @@ def _memory(payload: int) -> int:
 def queue(mechanism: str, payload: int = 1400, words: str = "") -> str:
     """Returns the queue of a mechanism for packets of `payload` bytes, as words of a scenario.
 
-    `words` are added to the words of dAQM's queue, such as ``rate 0.3``; rivals ignore them.
+    `words`, such as ``rate 0.3``, are added to dAQM's queue; other mechanisms ignore `words`.
     """
     if mechanism in _RIVALS:
         return _RIVALS[mechanism].format(memory=_memory(payload))

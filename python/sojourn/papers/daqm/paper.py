@@ -178,7 +178,7 @@ def _meant_figures(outcome: Outcome) -> Drawn:
 
 
 def _series(outcome: Outcome, part: str, place: str, **cell: Any) -> dict[str, pd.DataFrame]:
-    """Returns sojourn time and queue length of a queue over time, by mechanism, with streaming.
+    """Returns a queue's sojourn time and length over time for streaming traffic, by mechanism.
 
     `part` is the name of the part, `place` the end of the queue's name, and `cell` has levels that
     select a run. The result is empty if the runs are not in a folder.

@@ -246,7 +246,7 @@ With this value, dAQM's queues of short flows are as short as in the thesis.
 
 
 def slow_clock(size: Size) -> Part:
-    """Returns the reading in which the clock of the published code's host is 100 times slower."""
+    """Returns the part in which the clock of the published code's host is 100 times slower."""
     words = f"as-published wall-period {SLOW_CLOCK}"
     return Part(
         name="clock",
@@ -296,7 +296,7 @@ RATES_OF_FEATURES = {claims.UNIFORM: "rate 0.4", claims.BY_FEATURE: _BY_DERIVATI
 
 
 def rates(size: Size) -> Part:
-    """Returns the part that compares one drop rate for all features with one for each derivative.
+    """Returns the part that compares a common drop rate with separate rates for the derivatives.
 
     The published code has one drop rate (its quirk `shared`), so this quirk is omitted.
     """
@@ -514,7 +514,7 @@ def measured(size: Size) -> list[Part]:
 def _loads(size: Size, flows: Iterable[Flow]) -> Cells:
     """Returns the cells of the sweep over loads.
 
-    The ports have the rate that clients with the flow's own rate offer; the clients' rate varies.
+    A port's rate equals the load that clients offer at the flow's own rate. Clients' rates vary.
     """
     cells: Cells = []
     for flow, load, mechanism in product(flows, SWEEP_LOADS, EIGHT):

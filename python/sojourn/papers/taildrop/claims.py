@@ -70,7 +70,7 @@ def _cell(mechanism: str, **load: int | tuple[int, ...]) -> Cell:
 
 
 def _steepness(prefix: str, over: str, load: str, published: str) -> Claim:
-    """Returns the claim that REDopt's delay varies least with the load, in ms.
+    """Returns the claim that REDopt's delay in ms varies least with the load.
 
     `prefix` begins the claim's identifier, `over` is the factor of the load, and `load` the noun of
     the load.

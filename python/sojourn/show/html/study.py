@@ -153,7 +153,7 @@ def _figures(table: StudyTable, results: Results, metrics: list[str]) -> list[Bl
 
 
 def _by_first(table: StudyTable, results: Results, factor: str | None) -> list[Plot]:
-    """Returns distributions by the levels of a factor, if it is the only one and has few levels."""
+    """Returns distributions by level if `factor` is the only factor and has at most 8 levels."""
     if factor is None or len(table.factors) > 1 or len(table.levels(factor)) > 8:
         return []
     groups: dict[str, Any] = {str(x): results.runs(**{factor: x}) for x in table.levels(factor)}
