@@ -15,15 +15,15 @@ from sojourn.lab.programs.run_setup import Collected
 from sojourn.lab.violation import Violation
 
 LATENESS = 1e-3
-"""Limit of the 99th percentile of packets' lateness for paths with short round trips, in seconds.
+"""Limit in seconds of the 99th percentile of packets' lateness, for paths with short round trips.
 """
 LATENESS_SHARE = 0.05
 """Limit of the 99th percentile of lateness as a share of the shortest round trip. The larger of
 this limit and `LATENESS` applies.
 """
 STOLEN = 0.02
-"""Share of the processors' time that the host of a virtual machine takes. The advice on violations
-mentions a larger share.
+"""Share of the processors' time. If the host of a virtual machine takes a larger share, the advice
+on violations mentions this share.
 """
 WAITING = 0.05
 """Largest allowed share of a program's time in which it is ready but waits for a processor."""

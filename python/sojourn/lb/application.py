@@ -95,7 +95,7 @@ class Connection:
     unconfirmed: OrderedDict[int, Flow] = field(default_factory=OrderedDict)
     """Flows with unconfirmed rules, by message number of the barrier request after these rules."""
     written: OrderedDict[int, tuple[Key, Kind]] = field(default_factory=OrderedDict)
-    """Flow and kind of the latest written rules, by message number; finds the flow of an error."""
+    """Flow and kind of the latest written rules by message number, to which errors refer."""
     removing: int | None = None
     """Message number of the unanswered barrier request after the removal of all rules; None without
     such a request."""

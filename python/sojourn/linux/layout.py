@@ -259,7 +259,7 @@ def beyond(links: Sequence[Link], captured: Sequence[int] = ()) -> list[str]:
 
 
 def stages_of(link: Link) -> list[list[str]]:
-    """Returns the commands for each port towards the receiver: of the router, then the bridge."""
+    """Returns the commands for the ports towards the receiver: the router's, then the bridge's."""
     made = []
     if link.routed:
         made.append(queue_of(link))

@@ -99,8 +99,7 @@ class Family:
     Empty for none.
     """
     elsewhere: str = ""
-    """Error message where policies of the family are not supported; empty if there is no such case.
-    """
+    """Error message for engines that cannot execute the policy; empty if there is no message."""
 
 
 FAMILIES: dict[str, Family] = {

@@ -67,8 +67,8 @@ def read_file(name: str) -> bytes:
 def own(family: str, text: str, read: Read = read_file, *, beside: str | None = None) -> Own:
     """Returns the policy that a text describes; raises `OwnError` or `WordError`.
 
-    `beside` is the kind of the engine's words that may follow the parameters; the default is that
-    of the family.
+    `beside` is the kind of the engine's words that may follow the parameters; the default is the
+    family's `beside`.
     """
     place = place_of(text)
     sources = sources_of(place.file, read)

@@ -26,7 +26,7 @@ RATIO = "real / simulated"
 VERDICTS = ("finding", "simulated", "verdict simulated", "real", "verdict real", "engines")
 RUNS = "real runs"
 FEWEST = 5
-"""Number of valid runs of a cell below which its mean over wall-clock runs is weak evidence."""
+"""Number of valid wall-clock runs of a cell below which their mean is weak evidence."""
 AGREE = {"holds": "agree", "does not hold": "differ", "cannot be told": "undecided"}
 """Whether two engines agree, by the verdict on the claim that their ratio is within the margin."""
 Measured = list[tuple[Claim, list[Component]]]

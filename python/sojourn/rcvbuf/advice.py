@@ -11,8 +11,8 @@ from sojourn.lab.wire.watch import octets
 RMEM_MAX = Path("/proc/sys/net/core/rmem_max")
 """File with the largest buffer that unprivileged programs may request."""
 PATIENCE = 3.0
-"""Time of losses in seconds after which the server counts as too slow, as `patience` of the policy
-`elastic`.
+"""Time in seconds from a first loss to an empty buffer above which the server counts as too slow,
+as `patience` of the policy `elastic`.
 """
 GREATEST = 1 << 30
 """Largest recommended size in bytes, since the kernel doubles `SO_RCVBUF`, which is a 32-bit int.

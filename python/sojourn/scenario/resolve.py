@@ -1,6 +1,6 @@
 """Resolution of a scenario to a plan: names become numbers, texts become parameters.
 
-The engine checks whether the plan can be run. Its problems are reported at the scenario's keys.
+The engine checks whether the plan can be run. Problems are reported at the scenario's keys.
 """
 
 from __future__ import annotations
@@ -309,7 +309,7 @@ class _Resolver(Context):
 
 
 def _follows(origin: Path, known: frozenset[Path]) -> bool:
-    """Returns whether `known` has a problem at or below `origin`, from which others follow."""
+    """Returns whether a problem at `origin` follows from a known one at `origin` or below it."""
     if origin in {(), ("flows",), ("links",), ("balancers",)}:
         return False
     return any(path[: len(origin)] == origin for path in known)

@@ -114,7 +114,7 @@ class OneWay:
 
 
 def _given(key: str, way: str, layers: Sequence[Layer], index: int) -> tuple[Any, Path]:
-    """Returns the value and path of `key` in this direction, from the first table that has it."""
+    """Returns the value and path of `key` in direction `way`, from the first table with the key."""
     for part, at in layers:
         for table, path in ((getattr(part, way, None), (*at, way, key)), (part, (*at, key))):
             if table is part and key in _OF_QUEUE and way == REVERSE:
@@ -131,7 +131,7 @@ def _given(key: str, way: str, layers: Sequence[Layer], index: int) -> tuple[Any
 
 
 def _turns(way: str, layers: Sequence[Layer]) -> tuple[tuple[Turn, ...], Path]:
-    """Returns the changes of this direction from the first table that has any, and their path."""
+    """Returns the changes of direction `way` from the first table with changes, and their path."""
     for part, at in layers:
         changes = getattr(part, "changes", None)
         if not changes:

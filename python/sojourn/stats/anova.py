@@ -1,4 +1,4 @@
-"""Analysis of variance: one-way, for unequal variances (Welch), and for blocks of equal seeds."""
+"""Analyses of variance: one-way, Welch's for unequal variances, and with seeds as blocks."""
 
 from __future__ import annotations
 

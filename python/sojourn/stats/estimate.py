@@ -274,7 +274,7 @@ def _exp(x: float) -> float:
 
 
 def raised(i: Interval) -> Interval:
-    """Returns an interval of a logarithm on the original scale; overflowing limits are infinite."""
+    """Converts an interval of a logarithm to the original scale; limits may become infinite."""
     return Interval(_exp(i.estimate), _exp(i.low), _exp(i.high), i.level, i.n)
 
 

@@ -16,7 +16,7 @@ With five values, the standard deviation is known within a factor of about three
 FARTHEST = 10
 """Maximum of an extrapolated number of seeds, as a multiple of the existing seeds."""
 MOST_SEEDS = 1_000_000
-"""Maximum number of seeds that is searched; if more are required, functions return `None`."""
+"""Maximum number of seeds in a search; if more are required, functions return `None`."""
 
 
 def _check(deviation: float) -> None:

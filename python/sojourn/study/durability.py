@@ -45,7 +45,7 @@ def lacks(scenario: Scenario) -> dict[Lack, str]:
 
 
 def caution(found: Comparison, made: Callable[[Mapping[str, Level]], Scenario]) -> str:
-    """Returns a warning if the fastest consistency level is unsafe; names a safe one if compared.
+    """Returns a warning if the fastest consistency level is unsafe, with a safe level if any.
 
     The warning is empty if this level is safe, if no level meets the conditions, or if not only the
     consistency level varies. `made` returns the scenario with a choice's levels.

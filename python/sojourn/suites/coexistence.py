@@ -111,7 +111,7 @@ def scenario(
 
 
 def pairs(full: bool = False, rivals: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Returns pairs of incumbent and rival: CUBIC with all controls, or with `full` all pairs.
+    """Returns pairs of incumbent and rival: CUBIC with all controls; with `full`, all pairs.
 
     `rivals` limits the pairs to CUBIC and these controls. Raises `StudyError` for an unknown name.
     """

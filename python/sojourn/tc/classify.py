@@ -36,7 +36,7 @@ class Rule:
 
 
 def within(rules: Iterable[Rule], conditions: tuple[Condition, ...]) -> list[Rule]:
-    """Returns the rules with additional conditions, up to a rule that matches all these packets."""
+    """Adds conditions to rules; omits the rules after the first that had no conditions."""
     found: list[Rule] = []
     for rule in rules:
         found.append(replace(rule, conditions=tuple(dict.fromkeys(conditions + rule.conditions))))

@@ -68,7 +68,7 @@ class Part:
     makes: Name | None = None
     """Name of the class that the statement declares; None for other statements."""
     asked_by: int | None = None
-    """Major number of the discipline whose filter the statement is; None for other statements."""
+    """Major number of the discipline of a filter statement; None for other statements."""
 
 
 class _Builder:

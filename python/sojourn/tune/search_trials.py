@@ -22,7 +22,7 @@ NAME = "search.json"
 RANDOM_FIRST = 10
 """Minimum number of random proposals at the beginning of a search."""
 REFUSED = 10.0
-"""Violation that an invalid queue counts with; it is larger than violations of conditions."""
+"""Violation with which an invalid queue counts, as a share of a condition's bound."""
 
 
 @dataclass(frozen=True)

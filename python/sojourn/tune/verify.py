@@ -233,7 +233,7 @@ def verified(
     simulated: Callable[[int, float], None] | None = None,
     largest_weight: float = LARGEST_WEIGHT,
 ) -> Verified:
-    """Returns trials of REDopt's parameters, corrected until one is accepted or there are `ROUNDS`.
+    """Returns up to `ROUNDS` trials of REDopt's parameters, corrected until a trial is accepted.
 
     If the average queue is not in the middle, the estimated drop probability is wrong, and
     ``max_p`` is corrected by the measured average. If the average oscillates, the ramp is too

@@ -1,4 +1,4 @@
-"""Results that programs measured for flows. Times are in nanoseconds since the start of the run."""
+"""Results of flows, measured by programs. Times are in nanoseconds since the start of the run."""
 
 from __future__ import annotations
 

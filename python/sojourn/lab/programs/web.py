@@ -57,7 +57,7 @@ def body(answer: int) -> int:
 
 
 def request_padding(target: str, bounds: str, request: int) -> list[str]:
-    """Returns a header field that pads a request to `request` bytes; empty if none are missing."""
+    """Returns a header field that pads a request to `request` bytes; empty if it is long enough."""
     host, _, path = target.removeprefix("http://").partition("/")
     lines = [f"GET /{path} HTTP/1.0", f"Host: {host}", f"Range: bytes={bounds}", "X: ", ""]
     missing = request - sum(len(line) + 2 for line in lines)

@@ -156,7 +156,7 @@ def replication(store: Mapping[str, Any]) -> dict[str, str]:
 
 
 def table_options(store: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the options of a table in CQL that the plan determines.
+    """Returns a table's options in CQL, as the plan requires.
 
     Some versions of Cassandra do not have `read_repair`, so the option is omitted if the plan has
     Cassandra's default.

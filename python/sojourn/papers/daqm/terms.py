@@ -149,7 +149,7 @@ class Section:
     ) -> Claim:  # fmt: skip
         """Returns the claim that a mechanism's value changes over a sweep as `region` states.
 
-        `region` is for the value at the last of the two `ends`, divided by the value at the first.
+        `region` is that of the value at the last of the two `ends`, divided by the first value.
         `over` is the swept factor.
         """
         at = {**self.terms.at(figure, **dict(cell)), "mechanism": mechanism}

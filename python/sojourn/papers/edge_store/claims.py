@@ -100,7 +100,7 @@ def _degrades(nodes: int) -> Least:
 
 
 def _matches(nodes: int) -> Ratio:
-    """Returns the claim that at high loss RF3 and up have at most 5 % more latency than RF1."""
+    """Returns the claim that at high loss the mean of RF3 and up exceeds RF1 by at most 5 %."""
     many: Cell = {"nodes": nodes, "loss": "high", "rf": tuple(range(3, nodes + 1))}
     return Ratio(
         id="",

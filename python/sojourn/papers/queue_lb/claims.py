@@ -22,7 +22,7 @@ from sojourn.stats.verdict import Verdict
 FROZEN = "2026-11-23"
 """Date when the claims were fixed.
 
-Known at that date were all earlier results, and one or two runs of a cell with the seeds 901 and
+Known at that date were all earlier results, and one or two runs per cell, with the seeds 901 and
 902.
 """
 FIRST_SEED = 1001
@@ -96,7 +96,7 @@ def made(
 ) -> tuple[Claim, ...]:
     """Returns the claims for these networks and transports.
 
-    `anova` states whether runs have the paper's number of measurements, which the claims on its
+    `anova` states whether runs have the paper's number of measurements, which claims on the paper's
     ANOVA require.
     """
     found: list[Claim] = []

@@ -90,7 +90,7 @@ def settings(outcome: Outcome) -> pd.DataFrame:
 
 
 def means(outcome: Outcome) -> pd.DataFrame:
-    """Returns means over seeds and courses for each mechanism, number of flows and `when`."""
+    """Returns means over seeds and courses for each mechanism, number of flows and time span."""
     keys = ["mechanism", "flows", "when"]
     metrics = ["queue", "swing", "goodput", "udp_loss"]
     found = outcome.frame("courses").groupby(keys, sort=False)[metrics].mean()

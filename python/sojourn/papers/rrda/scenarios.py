@@ -39,7 +39,7 @@ class Reading:
     calibrated: tuple[str, ...] = ()
     """Claims that are not judged in this reading.
 
-    The findings of these claims were used to set parameters of the reading, or follow from them.
+    Their findings were used to set the reading's parameters, or follow from findings so used.
     """
 
 

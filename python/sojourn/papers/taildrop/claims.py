@@ -356,7 +356,7 @@ EQUAL_DELAY: tuple[Claim, ...] = (
         ),
     ),
 )
-"""Claim on tail drop with a buffer set for REDopt's delay; factors `flows` and `mechanism`."""
+"""Claim on tail drop with a buffer that gives REDopt's delay; factors `flows` and `mechanism`."""
 
 WEB: tuple[Claim, ...] = (
     PracticallyEqual(
