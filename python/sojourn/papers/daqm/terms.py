@@ -149,7 +149,7 @@ class Section:
     ) -> Claim:  # fmt: skip
         """Returns the claim that a mechanism's value changes over a sweep as `region` states.
 
-        `region` is that of the value at the last of the two `ends`, divided by the first value.
+        `region` limits the value at the second of the two `ends`, divided by that at the first.
         `over` is the swept factor.
         """
         at = {**self.terms.at(figure, **dict(cell)), "mechanism": mechanism}

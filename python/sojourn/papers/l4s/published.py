@@ -43,7 +43,7 @@ S1 = {
     ("fq_codel", "Prague, CUBIC", "80/80"): (25.29, 22.03),
     ("fq_codel", "Prague, CUBIC", "160/10"): (23.87, 23.49),
 }
-"""Throughputs of the first and the second flow, by queue, pair and round-trip times."""
+"""Throughputs of the first and second flow in Mbit/s, by queue, pair and round-trip times."""
 
 S6 = {
     "cubic-ecn": ((45.70, 1.94), (45.94, 1.68), (45.69, 1.98), (45.41, 2.23), (45.93, 1.69),
@@ -55,7 +55,7 @@ S6 = {
     "reno-noecn": ((46.49, 1.17), (46.01, 1.59), (46.67, 0.96), (46.36, 1.32), (46.27, 1.34),
                    (45.74, 1.87)),
 }  # fmt: skip
-"""Throughputs of Prague and its rival, by rival, in the order of `scenarios.S6_QUEUES`."""
+"""Throughputs of Prague and rival in Mbit/s, by rival, in the order of `scenarios.S6_QUEUES`."""
 
 PARTIAL = {
     "CUBIC": ((54.4, 41.2), (0.4, 95.2), (38.3, 56.8), (37.5, 57.4), (88.2, 6.6), (45.9, 49.6),
@@ -69,7 +69,7 @@ PARTIAL = {
     "BBRv3, ECN": ((43.1, 52.3), (1.7, 92.7), (22.4, 72.0), (19.6, 74.7), (39.0, 56.2),
                    (47.6, 47.4), (48.1, 47.2), (46.5, 47.8), (4.3, 89.9)),
 }  # fmt: skip
-"""Throughputs of Prague and its rival, by rival, in the order of `scenarios.PARTIAL_QUEUES`.
+"""Throughputs of Prague and rival in Mbit/s, by rival, in the order of `scenarios.PARTIAL_QUEUES`.
 
 The buffer has two bandwidth-delay products.
 """
