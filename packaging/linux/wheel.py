@@ -103,12 +103,12 @@ def pack(kernel: kernels.Kernel, out: Path) -> Path:
 
 
 def main() -> None:
-    """Packs the kernel of the command line, by default the one that runs use."""
+    """Packs the kernel of the command line, by default the one used by runs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "kernel",
         nargs="?",
-        help="name of the kernel in `sojourn linux list`; by default the one that runs use",
+        help="name of the kernel in `sojourn linux list`; by default the one used by runs",
     )
     parser.add_argument("--out", type=Path, default=Path("dist"))
     words = parser.parse_args()

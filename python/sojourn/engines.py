@@ -57,8 +57,8 @@ KINDS: Mapping[str, Kind] = {
         Kind(
             LINUX,
             "Linux's own network code in virtual time",
-            "no stores, balancers or policies of the user; Sojourn's links if the kernel's lack a "
-            "feature",
+            "no stores, balancers or policies of the user; Sojourn's links where the kernel's "
+            "links lack a feature",
             _late("sojourn.linux.engine", "LinuxEngine"),
             virtual=True,
         ),

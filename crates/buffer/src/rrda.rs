@@ -59,7 +59,7 @@ params! {
 impl PolicyParams for Params {
     const TABLE: Table = Table {
         name: "rrda",
-        summary: "a receive buffer whose size follows arrivals minus processing, and the memory in use",
+        summary: "a receive buffer whose size depends on arrivals minus processing and on the memory in use",
         source: "Liu, Zhang, Zhou, Xue: RRDA, equations 1 to 6; reconstructed",
         words: Self::WORDS,
     };

@@ -50,7 +50,7 @@ params! {
 impl ControlParams for Params {
     const TABLE: Table = Table {
         name: "prague",
-        summary: "TCP Prague, for L4S: a small reduction for each round with marks, paced; ECN is on (l4s) unless set",
+        summary: "TCP Prague, for L4S: paced sending, and a small reduction for each round with marks; ECN is on (l4s) unless set",
         source: "draft-briscoe-iccrg-prague-congestion-control, and its reference for Linux",
         words: Self::WORDS,
     };

@@ -219,7 +219,7 @@ impl<'a> Programs<'a> {
             sleep(due.min((self.now)() + MILLISECOND));
             self.act(start)?;
         }
-        // Kill the processes that a program has left in its group, and give the killed programs
+        // Kill the processes that programs have left in their groups, and give these processes
         // time to end.
         for running in self.running.iter().flatten() {
             signal(running.process, Signal::KILL);

@@ -129,7 +129,7 @@ pub struct Impair {
     jitter_draws: Correlated,
     /// Whether packets are marked instead of lost.
     pub ecn: bool,
-    /// Most packets on the wire; `None` for no limit.
+    /// Maximum number of packets on the wire; `None` for no limit.
     pub limit: Option<u32>,
     rate: Option<WireRate>,
     /// When the transmitter on the wire has sent all of its packets.

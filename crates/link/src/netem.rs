@@ -25,7 +25,7 @@ pub const TABLE: Table = Table {
         "corrupt", Kind::Name, "0%",
             "PERCENT [CORRELATION]: packets that arrive with one bit flipped.";
         "reorder", Kind::Name, "0%",
-            "PERCENT [CORRELATION]: packets that skip the delay and overtake; needs a delay.";
+            "PERCENT [CORRELATION]: packets that skip the delay and overtake others; needs a delay.";
         "gap", Kind::Integer { min: 1, max: u32::MAX as u64 }, "1",
             "Least distance, in packets, between two packets that overtake.";
         "ecn", Kind::Flag, "", "ECN-capable packets are marked instead of lost by `loss`.";
@@ -33,7 +33,7 @@ pub const TABLE: Table = Table {
         "rate", Kind::Rate, "",
             "RATE [PACKETOVERHEAD [CELLSIZE [CELLOVERHEAD]]]: a transmitter on the wire, behind delay and queue; packets wait there for the packets before them, up to `limit`, by default 1000 packets.";
         "limit", Kind::Integer { min: 1, max: u32::MAX as u64 }, "",
-            "Most packets on the wire; further packets are lost. No limit by default; 1000 with `rate`.";
+            "Maximum number of packets on the wire; further packets are lost. No limit by default; 1000 with `rate`.";
         "slot", Kind::Name, "",
             "MIN [MAX], or distribution NAME DELAY JITTER; [packets N] [bytes SIZE]: packets that are due wait for the next slot and arrive together.";
     },

@@ -127,7 +127,7 @@ pub struct Impairments {
     /// Whether an ECN-capable packet is marked instead of lost by `loss`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ecn: bool,
-    /// Most packets on the wire; further packets are lost. `None` for no limit.
+    /// Maximum number of packets on the wire; further packets are lost. `None` for no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// A second transmitter, behind the delay.

@@ -35,7 +35,7 @@ pub const BFIFO: Table = Table {
     source: "Linux sch_fifo.c",
     words: words! {
         "limit", Kind::Size, "1514000b",
-            "Maximum number of bytes in the queue; the kernel's default is txqueuelen largest frames.";
+            "Maximum number of bytes in the queue; the kernel's default is txqueuelen times the largest frame.";
     },
 };
 

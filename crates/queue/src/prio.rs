@@ -71,7 +71,7 @@ pub(crate) fn band<C, P: Packet>(
     let band = match packet.class().or_else(|| tree.filtered(packet, sink)) {
         Some(class) if (1..=u16::from(bands)).contains(&class) => return class,
         Some(_) => map(0),
-        // Priorities from 2^16 on name classes of other disciplines.
+        // A priority of at least 2^16 identifies a class of another discipline.
         None if packet.priority() >= 1 << 16 => map(0),
         None => map((packet.priority() & 15) as usize),
     };

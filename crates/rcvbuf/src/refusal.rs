@@ -121,7 +121,7 @@ pub fn explain(error: &io::Error, facts: Facts) -> (Missing, String) {
     let denied = errno == Some(Errno::PERM) || errno == Some(Errno::ACCESS);
     if errno == Some(Errno::NOSYS) {
         let filter = if facts.filtered {
-            ", or the seccomp filter of this process (that of a container) hides it"
+            ", or a seccomp filter of this process, such as a container's, hides it"
         } else {
             ""
         };
@@ -164,7 +164,7 @@ pub fn explain(error: &io::Error, facts: Facts) -> (Missing, String) {
 }
 
 const FILTERED: &str =
-    "the seccomp filter of this process (that of a container) forbids pidfd_getfd";
+    "a seccomp filter of this process, such as a container's, forbids pidfd_getfd";
 
 /// Returns the kind and the explanation of a refusal despite `CAP_SYS_PTRACE`.
 fn privileged(facts: Facts) -> (Missing, String) {

@@ -409,9 +409,9 @@ fn unfinished(folder: &OwnedFd) -> io::Result<(File, String)> {
         let number = u64::from_be_bytes(random()?);
         let path = format!("{}{number:016x}{}", UNFINISHED.0, UNFINISHED.1);
         let file = rustix::fs::openat(folder, path.as_str(), flags, Mode::RUSR | Mode::WUSR)?;
-        // On a file system without locks, no server removes the file, since it must lock it first.
+        // On a file system without locks, no server removes the file: removal requires a lock.
         let _ = rustix::fs::flock(&file, FlockOperation::LockExclusive);
-        // Another server may have removed the file before it was locked. If so, create another one.
+        // Another server may have removed the file before it was locked. If so, create a new file.
         if rustix::fs::fstat(&file)?.st_nlink > 0 {
             return Ok((File::from(file), path));
         }

@@ -157,7 +157,7 @@ impl MarkReader {
         }
         let least = field.wrapping_sub(self.packets.wrapping_add(INITIAL)) & MASK;
         let counted = option.map(|bytes| u64::from(bytes.wrapping_sub(self.bytes) & BYTES_MASK));
-        // If the option is older, the signed 24-bit difference is negative: ignore the option.
+        // An option older than the last one has a negative signed 24-bit difference: ignore it.
         let counted = counted.filter(|bytes| bytes >> 23 == 0);
         if let (Some(bytes), Some(_)) = (option, counted) {
             self.bytes = bytes;

@@ -97,7 +97,7 @@ class Question:
             metavar="EXPR",
             help='Conditions that a choice must meet, such as "goodput >= 95% of best and loss '
             "<= 1%\". By default the scenario's question.subject_to, otherwise goodput >= "
-            "95% of best; for a store acknowledged >= 99% of best.",
+            "95% of best (for a store, acknowledged >= 99% of best).",
         ),
     ] = None
     smallest: options.Smallest = None

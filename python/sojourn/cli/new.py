@@ -79,8 +79,8 @@ def new(
         typer.Option(
             "--hurts",
             metavar="WORD",
-            help="Use that suffers most, or nothing: uploading, downloading, calls, video, "
-            "games, web, films, nothing.",
+            help="Use of the link that suffers most: uploading, downloading, calls, video, games, "
+            "web, films, nothing.",
         ),
     ] = None,
     out: Annotated[

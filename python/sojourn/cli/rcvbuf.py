@@ -277,7 +277,7 @@ def _nobody(port: int | None) -> str:
     if port is None:
         return (
             "no UDP socket with a port was found; `ss -ulpn` lists sockets with their processes. "
-            "--port PORT needs no privileges to watch."
+            "With --port PORT, watching needs no privileges."
         )
     return (
         f"no process had UDP port {port} in this network namespace; `ss -ulpn` lists ports with "

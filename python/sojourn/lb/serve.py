@@ -110,7 +110,7 @@ def _log(showing: Showing) -> None:
     log.addHandler(handler)
     log.setLevel(logging.INFO)
     log.propagate = False
-    # os-ken logs every malformed packet; the balancer counts them and suppresses these messages.
+    # os-ken logs every malformed packet. The balancer counts these packets instead.
     for name in ("os_ken", "ofp_event", "LoadBalancer"):
         logging.getLogger(name).addHandler(logging.NullHandler())
         logging.getLogger(name).propagate = name == "LoadBalancer"

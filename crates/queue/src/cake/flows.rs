@@ -246,7 +246,7 @@ impl<P: Packet> Tin<P> {
             self.find_hosts(queue, hosts);
         } else {
             count.collisions += 1;
-            // A shared queue counts for the hosts of its last arrived flow.
+            // A shared queue counts for the hosts of the flow whose packet arrived last.
             self.count_hosts(queue, false);
             self.find_hosts(queue, hosts);
             self.count_hosts(queue, true);

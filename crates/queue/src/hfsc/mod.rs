@@ -470,7 +470,7 @@ impl<P: Packet> Discipline<P> for Hfsc<P> {
         if has_ls {
             self.activate(place, ticks(now));
         }
-        // `peek` fixes which packet is sent next: the packet whose length was used here.
+        // `peek` fixes the class's next packet: the packet whose length was used above.
         if has_rt && !matches!(self.children.peek(queue, now, draws, sink), Dequeue::Packet(_)) {
             self.deactivate(place);
         }

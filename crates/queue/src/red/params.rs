@@ -160,7 +160,7 @@ const AVERAGING: &[Word] = words! {
     "burst", Kind::Integer { min: 1, max: 4_294_967_295 }, "(2 min + max) / (3 avpkt)",
         "Number of packets that may arrive at an idle queue in a burst without an early drop; sets the averaging weight.";
     "weight", Kind::Real { min: 0.000_000_001, max: 1.0 }, "",
-        "Weight of a new sample in the average; replaces burst. Not in Linux; a power of two is converted to a burst that gives it, if possible.";
+        "Weight of a new sample in the average; replaces burst. Not in Linux; a power of two is converted to a burst that gives this weight, if possible.";
 };
 const ADAPTATION: &[Word] = words! {
     "adaptive", Kind::Flag, "",

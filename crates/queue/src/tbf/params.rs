@@ -24,12 +24,12 @@ const BURST: &[Word] = words! {
 };
 
 const LIMIT: &[Word] = words! {
-    "limit", Kind::Size, "", "Maximum number of bytes in the default child, a bfifo; without child, limit or latency is required.";
+    "limit", Kind::Size, "", "Maximum number of bytes in the default child, a bfifo; required unless latency or child is given.";
     "latency", Kind::Time, "", "Maximum time that a packet waits for tokens, from which limit is computed.";
 };
 
 const MTU: &[Word] = words! {
-    "mtu", Kind::Size, "", "Depth of the bucket of peakrate in bytes, required with peakrate; should be at least one largest frame.";
+    "mtu", Kind::Size, "", "Depth of the bucket of peakrate in bytes, required with peakrate; should be at least the largest frame.";
     "minburst", Kind::Size, "", "Another word for mtu.";
 };
 

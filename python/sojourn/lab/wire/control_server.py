@@ -123,7 +123,7 @@ class ControlServer:
             task.cancel()
         while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
             await asyncio.wait(tasks)
-        for _ in range(2):  # the event loop completes closed connections in its next iterations
+        for _ in range(2):  # the event loop needs two more iterations to close connections
             await asyncio.sleep(0)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -138,7 +138,7 @@ impl Store {
         let Some(client) = from.checked_sub(self.replicas.len() as Host) else { return };
         for id in self.slots.matching(|r| r.client == client && r.coordinator == to) {
             self.finish(world, id, Outcome::TimedOut);
-            // If the coordinator has not begun the request, it was lost with the channel.
+            // A request that the coordinator has not begun was lost with the channel.
             if let Some(request) = self.slots.get(id).filter(|r| !r.is_begun()) {
                 request.open = false;
                 self.slots.settle(id);
