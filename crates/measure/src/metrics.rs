@@ -376,7 +376,7 @@ pub const METRICS: &[Metric] = metrics! {
         "choices" "1" "choices of a server" "Number of flows or connections for which the balancer chose a server."
     }
     "balancer" Lower Operator COUNT {
-        "choices_refused" "1" "flows that got no server" "Number of flows for which no server was available or the policy chose none." { rare: true }
+        "choices_refused" "1" "refused requests for a server" "Number of times that a flow or connection asked for a server and got none, because none was available or the policy chose none." { rare: true }
     }
     "balancer" Higher Operator JAIN {
         "choices_jain" "1" "evenness of the choices (Jain's index)" "Jain's index over the numbers of choices of n servers: 1 if all servers were chosen equally often, 1/n if only one server was chosen."
