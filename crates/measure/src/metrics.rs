@@ -335,7 +335,7 @@ pub const METRICS: &[Metric] = metrics! {
         "fct_p99" "s" "99th percentile of the flow completion time" "99th percentile of the flow completion time of the finished transfers." { apps: &["transfer", "web"] }
     }
     "flow" Lower Interactive JITTER {
-        "jitter" "s" "jitter" "Interarrival jitter of RFC 3550: the smoothed absolute difference of successive one-way delays. The value is that at the end of the run, averaged over flows." { apps: &["cbr", "packets", "voip"] }
+        "jitter" "s" "jitter" "Interarrival jitter of RFC 3550 at the end of the run, averaged over flows: the smoothed absolute difference of successive one-way delays." { apps: &["cbr", "packets", "voip"] }
     }
     "flow" Higher Interactive MOS {
         "mos" "1" "call quality (MOS)" "Mean opinion score of a call from 1 to 4.5, averaged over calls. It is computed from the delay, the jitter buffer and the loss (ITU-T G.107)." { apps: &["voip"] }
@@ -384,7 +384,7 @@ pub const METRICS: &[Metric] = metrics! {
     "balancer" Lower Operator POINTS {
         "choices_repeated" "1" "share of choices that repeat the previous one" "Share of choices with the same server as the previous choice: about 1/n for random choices among n servers, near 1 if successive flows all choose the same server." { percent: true }
         "choices_unreachable" "1" "share of choices with an unreachable server" "Share of choices whose server could not be reached when the flow began." { percent: true }
-        "misplaced" "1" "share of flows that did not get the shortest queue" "Share of choices whose port had a longer wait than the port with the shortest wait, by more than the transmission of a full frame, when the flow began." { percent: true }
+        "misplaced" "1" "share of flows that did not get the shortest queue" "Share of choices whose port had a wait that exceeded the shortest wait of all ports by more than the transmission time of a full frame, when the flow began." { percent: true }
     }
     "balancer" Lower Operator QUEUEING {
         "excess_wait_mean" "s" "mean wait in excess of the shortest" "Mean wait in the queue of the chosen port minus the shortest wait of all ports, when the flow began. The wait is the backlog divided by the rate."
@@ -441,10 +441,10 @@ pub const METRICS: &[Metric] = metrics! {
         "unconverged" "1" "records that differ at the end" "Records whose newest version is missing on a replica at the end of the run." { rare: true }
     }
     "store" Lower StoreClient POINTS {
-        "stale_0ms" "1" "probability of a stale read at once" "Probability that a read at the moment of a write's acknowledgement misses the write: replicas drawn at random, as many as the read level requires (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
-        "stale_10ms" "1" "probability of a stale read 10 ms later" "Probability that a read 10 ms after a write's acknowledgement misses the write: replicas drawn at random, as many as the read level requires (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
-        "stale_100ms" "1" "probability of a stale read 100 ms later" "Probability that a read 100 ms after a write's acknowledgement misses the write: replicas drawn at random, as many as the read level requires (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
-        "stale_1s" "1" "probability of a stale read 1 s later" "Probability that a read 1 s after a write's acknowledgement misses the write: replicas drawn at random, as many as the read level requires (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
+        "stale_0ms" "1" "probability of a stale read at once" "Probability that a read at the moment of a write's acknowledgement misses the write. Randomly drawn replicas answer the read, as many as the read level requires (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
+        "stale_10ms" "1" "probability of a stale read 10 ms later" "Probability that a read 10 ms after a write's acknowledgement misses the write. Randomly drawn replicas answer the read, as many as the read level requires (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
+        "stale_100ms" "1" "probability of a stale read 100 ms later" "Probability that a read 100 ms after a write's acknowledgement misses the write. Randomly drawn replicas answer the read, as many as the read level requires (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
+        "stale_1s" "1" "probability of a stale read 1 s later" "Probability that a read 1 s after a write's acknowledgement misses the write. Randomly drawn replicas answer the read, as many as the read level requires (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
     }
     "store" Neutral Operator COUNT {
         "coordinated" "1" "requests coordinated" "Requests that a node coordinated, including the warm-up."

@@ -254,8 +254,8 @@ class Session:
         typer.Option(
             "--stale",
             metavar="TIME",
-            help="Age of a backlog above which round robin replaces a policy that reads backlogs; "
-            "the policy's period is added.",
+            help="Maximum age of a backlog; the policy's period is added. If a backlog is older, "
+            "round robin replaces a policy that reads backlogs.",
         ),
     ] = "3s"
     state: Annotated[

@@ -147,8 +147,8 @@ class FromTc:
             "--var",
             metavar="NAME=VALUE",
             help="Variable of a script in --tc, such as UPLINK=20000, which overrides the "
-            "script's value. 1=start sets the script's first argument, and a command's text "
-            "as NAME sets the output of that command. Repeat for more.",
+            "script's value. 1=start sets the script's first argument. If NAME is the text of a "
+            "command, VALUE is the output of the command. Repeat for more.",
         ),
     ] = None
     host: Annotated[
