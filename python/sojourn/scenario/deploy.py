@@ -150,7 +150,7 @@ def _notes(placed: Placement) -> list[str]:
             (
                 f"The shaper sends at {rate_text(placed.rate)}, "
                 f"{placed.rate * 100 // placed.line} % of the line rate, so that the queue forms "
-                f"here and not in the device {'before' if placed.ingress else 'behind'} it."
+                f"here and not in the device {'before' if placed.ingress else 'behind'} the shaper."
             ),
             f"{varies} the lowest rate. Otherwise packets queue in the modem again.",
         ]

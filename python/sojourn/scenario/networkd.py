@@ -188,7 +188,7 @@ def _discipline(placed: Placement, *, parent: str, handle: str) -> list[str]:
         else:
             continue
         kept += f" {said}"
-        # Keys unknown to old versions are omitted where their value equals the default.
+        # Keys unknown to old versions of systemd are omitted if their value is the default.
         if not (line.startswith(_SINCE_253) and f" {said} " in f"{usual} "):
             lines.append(line)
     if placed.is_cake:

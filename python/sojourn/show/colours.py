@@ -83,7 +83,7 @@ def slots(names: Iterable[str]) -> list[int]:
         look = QUEUES.get(kind)
         found.append(None if look in found else look)
     taken = {look % len(COLOURS) for look in found if look is not None}
-    # Colours without a queue in the figure are taken first.
+    # Colours that no queue in the figure has are used first.
     first = sorted(_SPARE, key=taken.__contains__) if taken else range(len(COLOURS))
     free = (x for x in chain(first, count(len(COLOURS))) if x not in found)
     return [next(free) if look is None else look for look in found]

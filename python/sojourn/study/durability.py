@@ -68,10 +68,10 @@ def caution(found: Comparison, made: Callable[[Mapping[str, Level]], Scenario]) 
         )
     one_place = len((store_in(made(best.levels).plan()) or {})["data_centres"]) < 2
     if sound is None:
-        others = ": `sojourn advise store` also compares other levels" if one_place else ""
+        others = " `sojourn advise store` also compares other levels." if one_place else ""
         return (
-            f"{text} None of the compared levels survives the loss of a node, works with one "
-            f"node down, and has reads that see earlier writes{others}."
+            f"{text} None of the compared levels does all three: survive the loss of a node, work "
+            f"with one node down, and have reads that see earlier writes.{others}"
         )
     others = " `sojourn advise store` also compares replication factors." if one_place else ""
     return (

@@ -73,7 +73,7 @@ def decimals(values: Iterable[float], half_widths: Iterable[float] = (), most: i
         return 0
     if half_width > 0:
         places = 1 - math.floor(math.log10(half_width))
-        # Decimals end at the fifth significant digit, even if the interval is narrower.
+        # At most five digits of the largest value are shown, however narrow the interval is.
         if largest > 0:
             places = min(places, 4 - math.floor(math.log10(largest)))
     else:

@@ -60,7 +60,7 @@ def descended(
         if rule.target not in inner or rule.divisor != 1:
             found.append(rule)
         else:
-            # A rule that leads back to a class on this path is kept, so the recursion ends.
+            # A rule that leads back to a class already entered is kept, so the recursion ends.
             deeper = descended(
                 of_class.get(rule.target, []), of_class, inner - {rule.target}, default
             )

@@ -134,7 +134,7 @@ TEMPLATES = {
             "libreqos-circuit",
             "an ISP's shaper as configured by LibreQoS: plans that exceed their site",
             {"rate": ("links.sector.rate",), "rtt": ("links.uplink.netem",)},
-            # Class 1:1 and class 1:2 depend on the shaper's interface, not on the radio's rate.
+            # Rates of classes 1:1 and 1:2 depend on the shaper's interface, not on the radio.
             Proportion(
                 "links.sector.rate",
                 ("queues.*",),

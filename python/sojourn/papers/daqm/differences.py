@@ -11,7 +11,7 @@ from sojourn.papers.daqm.scenarios import HTTP
 from sojourn.papers.daqm.terms import DELAY, DELIVERED, LOSS, QUEUE, SOJOURN
 from sojourn.papers.outcome import Outcome
 
-#: The runs' own metrics by the published metric with the same meaning.
+#: The runs' own metric for each published metric with the same meaning.
 SAME = {
     "delay": DELAY,
     "plr": LOSS,

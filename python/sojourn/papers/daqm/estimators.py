@@ -25,7 +25,7 @@ import pandas as pd
 
 #: FlowMonitor counts a packet as lost if it has not seen the packet for this time in seconds.
 FORGOTTEN = 10.0
-#: Number of times that the published code counts a drop at a queue.
+#: Number of times that the published code counts each drop at a queue.
 DROPS_COUNTED = 2
 #: Metrics whose mean omits samples of zero.
 WITHOUT_ZEROS = ("plr", "queue", "sojourn")

@@ -54,7 +54,7 @@ VOIP = Flow("voip", 128, 300, tcp=False, long=False)
 GAMING = Flow("gaming", 80, 200, tcp=False, long=False)
 FLOWS = {flow.name: flow for flow in (FTP, STREAMING, HTTP, VOIP, GAMING)}
 
-#: Share of the time in which a client sends, by traffic model; from the means of the periods.
+#: Share of the time in which a client sends, by traffic model; from the mean on and off periods.
 DUTY = {
     "cbr": 1.0,
     "vbr": 1 / 2.5,

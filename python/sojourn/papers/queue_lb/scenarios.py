@@ -69,7 +69,7 @@ NETWORKS = (
 
 #: Rate of a UDP client in Mbit/s, by number of clients: QTM's means in table 4.
 UDP_RATES = {4: 50.9083, 10: 25.5054, 20: 16.642}
-#: Length of an iperf run divided by the time between two starts, except in reading `together`.
+#: Length of an iperf divided by the time between two starts, except in reading `together`.
 AT_ONCE = 14
 #: Maximum random delay of a start, as a share of the time between two starts.
 LATE = 0.2

@@ -87,8 +87,8 @@ def simulated(outcome: Outcome) -> Drawn:
     drawn = _all(outcome.column)
     if outcome.size.timeouts:
         caption = (
-            "Reading datagram: RRDA's results over a static buffer's. The claims' regions are "
-            f"grey. In all other figures the retransmission time is {TIMEOUT} ms."
+            "Reading datagram: RRDA's results divided by a static buffer's. The claims' regions "
+            f"are grey. In all other figures the retransmission time is {TIMEOUT} ms."
         )
         drawn["timeouts"] = (_timeouts(outcome), "Retransmission time", caption)
     if outcome.size.memory:

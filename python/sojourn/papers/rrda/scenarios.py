@@ -231,7 +231,7 @@ def scenario(rates: list[tuple[int, int]]) -> dict[str, Any]:
     }
 
 
-#: Shares of memory that other programs use in the runs on the release of memory.
+#: Shares of memory that other programs use, varied in the runs whose load falls.
 USES = (0.3, 0.5, 0.7)
 #: Duration of the high load in seconds. The high load is a fifth above the handler's mean rate.
 #: Then a tenth of the high load follows.

@@ -358,8 +358,8 @@ class Model(Part):
         description=(
             "Link whose queue is studied, or several links together, as a list or as a "
             "template's name for several links. `NAME.reverse` is the other direction of a "
-            "link. By default the first link with a `queue`, or else the first link; with a "
-            "`lan` all its links; with a queue for `clients` or `servers` of a star their ports."
+            "link. By default the first link with a `queue`, or else the first link; in a `lan` "
+            "all links; in a star with a queue for `clients` or `servers` the links of these."
         ),
     )
     topology: Topology | None = Field(None, description="A template that creates hosts and links.")

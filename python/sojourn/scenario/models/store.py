@@ -170,8 +170,8 @@ class Store(Part):
     )
     tokens: Tokens = Field(
         1,
-        description="Number of tokens of a node. A single token is placed evenly on the ring, "
-        "several are placed at random.",
+        description="Number of tokens of a node. Single tokens divide the ring evenly, several "
+        "are placed at random.",
     )
     consistency: Consistency = Field("quorum", description="Consistency level of reads and writes.")
     write_consistency: Consistency | None = Field(

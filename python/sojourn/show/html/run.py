@@ -79,7 +79,7 @@ def _sentence(summary: pd.DataFrame, place: str) -> str:
         return quantities.value(float(summary[metric].iloc[0]), unit, metric)
 
     return (
-        f"At {place} packets waited {text('sojourn_mean')} on average, 95 % of them at most "
+        f"At {place}, packets waited {text('sojourn_mean')} on average, 95 % of them at most "
         f"{text('sojourn_p95')}; {text('loss')} were dropped. "
         f"{text('utilisation')} of the link's capacity was used, and the goodput was "
         f"{text('goodput')}."

@@ -69,7 +69,7 @@ class Expander:
             return self.variables.need(name, origins)
 
         def put(name: str, text: str) -> None:
-            # In `n = n + 1`, a variable without a value is 0 and then has a value.
+            # In `n = n + 1`, an unset `n` counts as 0, and the assignment gives it a value.
             origins.missing.pop(name, None)
             self.variables.put(name, origins.value(text))
 
