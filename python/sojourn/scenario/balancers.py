@@ -79,8 +79,8 @@ def _server(context: Context, at: Path, index: int, node: int, given: Balancer) 
         found = ", ".join(context.links[i].name for i in ports) or "none"
         context.complain(
             (*at, "servers"),
-            f"`{host}` needs exactly one incoming link, because the policy observes the queue of "
-            f"this link; incoming links: {found}",
+            f"`{host}` needs exactly one incoming link, because policies may observe the queue "
+            f"of this link; incoming links: {found}",
         )
     server: Json = {
         "node": node,

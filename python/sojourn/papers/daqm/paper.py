@@ -22,10 +22,10 @@ host clock" is as published, with a host's clock that is 100 times slower. As de
 switch of the text unchanged, no port is congested, so no claim can be judged."""
 
 _MARKS = """\
-The behaviour of the published code is known from the code of the follow-up paper, whose results
-agree with the thesis' tables to all printed digits. The bus and the monitor are modelled after
-ns-3's code. The published code samples queue lengths by the clock of its host. The runs as
-published assume that this clock is as fast as simulated time.
+The behaviour of the published code is known from the follow-up paper's code. The raw results of the
+follow-up paper agree with the thesis' tables to all printed digits. The bus and the monitor are
+modelled after ns-3's code. The published code samples queue lengths by the clock of its host. The
+runs as published assume that this clock is as fast as simulated time.
 """
 
 
