@@ -156,7 +156,7 @@ PAPER = Paper(
         notes=_real_notes,
         figures=figures.real,
         facts=_real_facts,
-        no_linux="its receive buffer is not the kernel's, and its handler would be modelled by "
+        no_linux="RRDA's receive buffer is not the kernel's, and the handler would be modelled by "
         "sleeping as in the simulation",
         verdicts_shown=True,
     ),
