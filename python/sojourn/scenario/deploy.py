@@ -95,7 +95,7 @@ def deploy(
     form = form or asked.format
     if form != "tc" and placed.is_tree:
         text = (
-            f"the format {form} has one discipline with its words, but this queue needs several "
+            f"the format {form} can set only one discipline, but this queue has several "
             "commands: use the format `tc`"
         )
         raise ScenarioError([Problem(text)])

@@ -22,7 +22,7 @@ Ends = tuple[list[int], list[int]]
 def groups_of(context: Context, balancers: list[Json]) -> list[Json]:
     """Returns the plan's groups of flows, one for each entry in `flows`."""
     flows = context.model.flows
-    # The engine rejects too many flows later; until then their pairs must not fill the memory.
+    # The engine will reject too many flows; until then their pairs must not fill the memory.
     most = limits.FLOWS if sum(flow.count for flow in flows) <= limits.FLOWS else 1
     names = _names(flows)
     return [_group(context, i, names[i], flow, balancers, most) for i, flow in enumerate(flows)]

@@ -229,7 +229,7 @@ def advise(
     if len(store["data_centres"]) > 1:
         raise AdviceError(
             "the store has several data centres: `sojourn compare FILE` ranks its consistency "
-            "levels, and `--vary 'store.replication={a=3,b=3},{a=2,b=2}'` other numbers of "
+            "levels; add `--vary 'store.replication={a=3,b=3},{a=2,b=2}'` to compare numbers of "
             "replicas"
         )
     nodes, name = len(store["nodes"]), store["name"]

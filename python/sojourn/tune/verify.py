@@ -25,7 +25,7 @@ from sojourn.tune.redopt import (
 #: Scale of the average queue in `red`'s state, a fixed-point number with 24 fraction bits if the
 #: queue has the word `weight`.
 _FRACTION = 1 << 24
-#: Maximum distance of the average's mean from the middle of the ramp, as a share of the middle.
+#: Maximum distance of the average queue's mean from the ramp's middle, as a share of the middle.
 MEAN_WITHIN = 0.10
 #: Limit of the standard deviation of the average queue, as a share of the ramp's width.
 DEVIATION_BELOW = 1 / 8

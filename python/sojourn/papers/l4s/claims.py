@@ -378,11 +378,11 @@ HOW = {
     "own AQM is not available here.",
     "s1-short-wins": "In DualPI2, the flow with 160 ms has at most a third of the goodput next to "
     "a flow with 10 ms, for every pair of congestion controls.",
-    "s1-beyond-16": "Of two Prague flows in DualPI2, that with 160 ms has a share of at most 1/17.",
+    "s1-beyond-16": "Of two Prague flows in DualPI2, the 160 ms flow has a share of at most 1/17.",
     "s1-rtt-unfairness": "Share of the flow with 160 ms next to a flow with 10 ms: at least 5 "
     "percentage points lower with two Prague flows in DualPI2 than with two CUBIC flows in pfifo.",
     "s2-longer-spike": "A spike is the time in which the smoothed round-trip time is above the "
-    "path's by more than 25 ms and four packets' transmission time. After a step from 50 to "
+    "path's by more than 25 ms plus four packets' transmission time. After a step from 50 to "
     "25 Mbit/s in fq_codel at 80 ms, Prague's spike is at least twice as long as CUBIC's.",
     "s2-five-seconds": "After the step to 25 Mbit/s, Prague's spike in fq_codel lasts 2.5 to 10 s.",
     "s2-greatest": "After a step from 50 to 1 Mbit/s in fq_codel, Prague's greatest smoothed "
@@ -390,8 +390,8 @@ HOW = {
     "s2-thirty-seconds": "After the step to 1 Mbit/s in fq_codel, Prague's spike lasts over 30 s.",
     "s2-half-utilisation": "Behind a link that sends in bursts of 4 ms, at 20 ms, the goodput of "
     "Prague in DualPI2 is 0.3 to 0.7 times that of CUBIC in fq_codel.",
-    "s3-spikes": "In fq_codel, the 99th percentile of the round-trip time minus the path's is at "
-    "least twice as great for Prague as for CUBIC without ECN, at 20 and 80 ms.",
+    "s3-spikes": "In fq_codel, the 99th percentile of the queueing part of the round-trip time is "
+    "at least twice as great for Prague as for CUBIC without ECN, at 20 and 80 ms.",
     "s5-tunnel": "Prague's share is at least 80 % next to a flow without ECN in fq_codel with one "
     "bucket, by which the authors emulate the tunnel.",
     "s6-dominate": "Prague's share is at least 80 % in six queues and next to four rivals.",

@@ -60,8 +60,8 @@ def _notes(outcome: Outcome) -> list[str]:
     return [
         (
             "The paper's analysis pools the clients of one run as independent values. In simulated "
-            f"runs, {alarms.significant} of {alarms.tests} comparisons of random with itself are "
-            "significant at 5 % by this analysis."
+            f"runs, {alarms.significant} of {alarms.tests} comparisons of the policy random with "
+            "itself are significant at 5 % by this analysis."
         ),
         analysis.why(outcome.frame("iperf")),
         analysis.averages(outcome.frame("iperf")),

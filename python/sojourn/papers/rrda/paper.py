@@ -17,7 +17,7 @@ claim that holds in one reading shows only that this reading gives the paper's f
 not judged by findings that determined its numbers."""
 
 _RRDA = f"""\
-RRDA is a reconstruction. Rates are bytes in an epoch, including discarded bytes, and the k epochs
+RRDA is a reconstruction. Rates are bytes in an epoch, including discarded bytes, and the epochs
 of equation 2 end with the epoch of equation 4. The retransmission time is {TIMEOUT} ms plus a
 random time of up to half of it, so that retransmissions do not synchronise with pauses. The
 {TIMEOUT} ms were chosen for the first two readings, and are varied in the third, datagram.

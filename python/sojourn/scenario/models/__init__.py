@@ -225,7 +225,7 @@ class Flow(Part):
         None,
         description=(
             "Port at `to`, which filters can match. If neither port is set, the server's port is "
-            "20000 plus the flow's number, from 0 over all groups; programs use their own ports."
+            "20000 plus the flow's number (0, 1, … over all groups); programs use their own ports."
         ),
     )
     mark: Mark = Field(
