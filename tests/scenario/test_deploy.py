@@ -105,7 +105,7 @@ def test_another_tree_is_in_the_shaper_under_another_number() -> None:
     # A class without a queue holds as many packets as its device says.
     assert "ip link set dev ifb-wan0 txqueuelen 1000 up" in incoming.commands
     for form in ("sqm", "networkd"):
-        with pytest.raises(ScenarioError, match=f"{form} has one discipline"):
+        with pytest.raises(ScenarioError, match=f"{form} can set only one discipline"):
             Scenario.from_toml(HOME).with_queue(queue).to_tc("wan0", form=form)
     with pytest.raises(NoKernelEquivalent, match="of this `blue` in `1:1`"):
         Scenario.from_toml(HOME).with_queue("prio; qdisc parent 1:1 blue").to_tc("wan0")
