@@ -17,8 +17,7 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
     /// Table of the words of the discipline's classes; `None` without classes.
     const CLASS: Option<&'static Table> = None;
 
-    /// Reason why the kernel lacks this discipline, and an alternative; `None` if the kernel has
-    /// the discipline.
+    /// Reason why the kernel lacks this discipline; `None` for a discipline of the kernel.
     const NOT_IN_KERNEL: Option<&'static str> = None;
 
     /// Returns the unit and the value of the limit of all packets in the queue; `None` if there is
@@ -108,7 +107,7 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
         self.write(Text::new(self.table().name)).done()
     }
 
-    /// Visits the numbers that decisions use and that are no fields, under the names in recordings.
+    /// Visits derived numbers on which decisions depend, under the names in recordings.
     fn derived(&self, _visit: &mut dyn FnMut(&'static str, u64)) {}
 }
 

@@ -60,7 +60,7 @@ pub enum Return {
     Success = 0,
     /// The packet was dropped (`NET_XMIT_DROP`).
     Drop = 1,
-    /// The packet's flow is congested: this packet or a queued one was dropped (`NET_XMIT_CN`).
+    /// The queue is congested: this packet or a queued one was dropped (`NET_XMIT_CN`).
     Congestion = 2,
 }
 
@@ -241,7 +241,7 @@ pub trait Discipline<P: Packet>: View {
     fn lists(&self, _visit: &mut dyn FnMut(usize, usize)) {}
 
     /// Visits the counters since the queue's creation, under the kernel's names. The first six are
-    /// the counters of [`Totals`].
+    /// those of [`Totals::visit`].
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64));
 }
 

@@ -91,8 +91,8 @@ impl<P: Packet, N> PacketFifo<P, N> {
         self.bytes
     }
 
-    /// Returns the oldest packet as the result of the next `dequeue`, for a discipline that does
-    /// not decide on departure.
+    /// Returns the oldest packet as the result of the next `dequeue`, for a discipline that drops
+    /// and marks only on arrival.
     #[inline]
     pub(crate) fn head(&self) -> Dequeue<&P> {
         self.ring.front().map_or(Dequeue::Empty, |queued| Dequeue::Packet(&queued.packet))

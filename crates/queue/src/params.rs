@@ -235,8 +235,7 @@ impl Params {
         disciplines!(each! (Params, self, params => params.limit()))
     }
 
-    /// Visits the numbers that decisions use and that are no parameters, under the names in
-    /// recordings.
+    /// Visits derived numbers on which decisions depend, under the names in recordings.
     pub fn derived(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         disciplines!(each! (Params, self, params => params.derived(visit)));
     }

@@ -497,7 +497,7 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// Drops a packet of the longest bucket; returns its slot, or `None` if the queue is empty.
+    /// Drops a packet of the longest bucket; returns the flow's slot, or `None` without packets.
     fn overflow(&mut self, sink: &mut impl Sink<P>) -> Option<u32> {
         let slot = match self.cur_depth {
             0 => return None,
@@ -537,8 +537,8 @@ impl<P: Packet> Sfq<P> {
         true
     }
 
-    /// Drops the arriving packet. With `headdrop` it drops the oldest packet of the flow instead
-    /// and appends the arriving one.
+    /// Drops the arriving packet. With `headdrop`, drops the oldest packet of the flow instead and
+    /// appends the arriving one.
     fn full(
         &mut self,
         slot: u32,

@@ -13,8 +13,8 @@ pub struct Pause {
     pub every: Nanos,
     /// Mean length of a pause, in nanoseconds.
     pub length: Nanos,
-    /// Relative deviation of both times, 0 to 1: each is drawn uniformly from its mean times (1 -
-    /// jitter) to (1 + jitter).
+    /// Relative deviation of both times, 0 to 1: each is drawn uniformly, from its mean multiplied
+    /// by (1 - jitter) to its mean multiplied by (1 + jitter).
     #[serde(default)]
     pub jitter: f64,
 }

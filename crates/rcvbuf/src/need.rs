@@ -27,8 +27,8 @@ pub struct Need {
     pub bursts: u64,
     /// Number of packets lost in the worst burst.
     pub worst: u64,
-    /// Longest time in nanoseconds from the server's last catching up to the last observation of a
-    /// burst, over all bursts.
+    /// Duration of the longest burst in nanoseconds: from the time at which the server had last
+    /// caught up, to the last observation of the burst.
     pub longest: Nanos,
 }
 

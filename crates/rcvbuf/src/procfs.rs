@@ -90,8 +90,8 @@ fn address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, port))
 }
 
-/// Adds to `into` UDP's counters in the text of `/proc/net/snmp`, which has a line of names and a
-/// line of values.
+/// Adds UDP's counters to `into`. `text` is the content of `/proc/net/snmp`, where UDP has a line
+/// of names and a line of values.
 pub fn add_snmp(text: &str, into: &mut BTreeMap<String, u64>) {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp:"));
     let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return };

@@ -126,8 +126,8 @@ impl Space {
         }
     }
 
-    /// Appends the sockets on the observed ports to `out`. Ports without a known socket are not
-    /// queried in every pass.
+    /// Appends the sockets on the observed ports to `out`. Ports without a known socket are
+    /// queried only in some passes.
     pub(crate) fn read(&mut self, out: &mut Vec<Reading>) -> io::Result<()> {
         self.reads += 1;
         let mut all = 0;

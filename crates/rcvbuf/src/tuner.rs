@@ -34,7 +34,7 @@ pub struct SocketState {
     pub process: String,
     /// systemd unit of the process; empty if it is in no unit.
     pub unit: String,
-    /// First twelve digits of the identifier of the process's container; empty if it is in no
+    /// First twelve digits of the identifier of the process's container; empty without a
     /// container.
     pub container: String,
     /// Memory of the received packets in the buffer, in bytes.
@@ -159,7 +159,7 @@ pub struct Tuner {
 }
 
 impl Tuner {
-    /// Restores the sockets that killed tuners left changed (not in a dry run), and starts a tuner.
+    /// Restores sockets whose tuner was killed (not in a dry run), and starts a tuner.
     ///
     /// # Errors
     /// If the target does not exist, or the journal's folder cannot be used.

@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 
 /// Length of a file whose length is unknown.
 pub const UNKNOWN: u64 = u64::MAX;
-/// Length in bytes of kind and number at the beginning of a message with a piece of a file.
+/// Length in bytes of the head of a message with a piece of a file: its kind and the offset.
 pub const PIECE_HEADER: usize = 9;
 /// Maximum number of incomplete files that are kept for resumption.
 const KEPT: usize = 64;

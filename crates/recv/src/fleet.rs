@@ -26,8 +26,8 @@ pub enum Load {
     },
     /// Messages at exponentially distributed intervals, independent of acknowledgements.
     Open {
-        /// Rate of each client: pairs of a time in nanoseconds, in ascending order, and the rate in
-        /// bytes/s from this time on.
+        /// Rate of each client: each pair is a time in nanoseconds and the rate in bytes/s from
+        /// then on. The times ascend.
         rates: Vec<(Nanos, u64)>,
     },
 }

@@ -115,8 +115,8 @@ impl Socket {
     }
 }
 
-/// Returns whether an error concerns one datagram and not the socket: a full buffer, no receiver,
-/// or a wrong address.
+/// Returns whether an error concerns one datagram and not the socket, such as a full buffer or a
+/// wrong address.
 fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(

@@ -664,8 +664,8 @@ impl Sender {
         Some(Part { message, at, length: n })
     }
 
-    /// Appends the head of a probe to `out`, regardless of the window: the oldest fragment in
-    /// flight, or a ping without one.
+    /// Appends the head of a probe to `out`, regardless of the window. The probe is the oldest
+    /// fragment in flight, or a ping if there is no such fragment.
     fn poll_probe(&mut self, now: Nanos, out: &mut Vec<u8>) -> Part {
         let oldest = self.sent.iter().filter(|sent| sent.fate == Fate::Flying);
         let oldest = oldest.filter_map(|sent| sent.fragment).find(|&(message, index)| {

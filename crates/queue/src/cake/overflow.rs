@@ -12,7 +12,7 @@ use super::tins::{QUEUES, TINS};
 
 const ENTRIES: usize = QUEUES * TINS;
 
-/// Number of packets sent without an overflow after which the heap is no longer kept in order.
+/// Number of packets, sent without another overflow, for which the heap is kept in order.
 const LIVE: u16 = u16::MAX;
 
 /// Returns the number of a queue in the heap.

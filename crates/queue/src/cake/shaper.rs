@@ -73,8 +73,8 @@ impl Shaper {
         }
     }
 
-    /// Charges the shaper for a packet of `bytes` on the line, which was sent or, in `ingress`
-    /// mode, dropped.
+    /// Charges the shaper for a packet that was sent or, in `ingress` mode, dropped. `bytes` is
+    /// the packet's length on the line.
     #[inline]
     pub fn charge(&mut self, bytes: u32, dropped: bool) {
         if self.pace.is_unlimited() {

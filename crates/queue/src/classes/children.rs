@@ -68,8 +68,8 @@ impl<P: Packet> Children<P> {
         self.queues[place].is_used = false;
     }
 
-    /// Drops all packets of a queue that is removed. Drops by its own policy are counted, but marks
-    /// and draws have no effect.
+    /// Drops all packets of a queue that is removed. Drops by the queue's own policy are reported
+    /// as well, but not marks; draws are constant.
     fn drain(&mut self, place: usize, now: Nanos, sink: &mut impl Sink<P>) {
         let queue = &mut self.queues[place].queue;
         let mut unmarked = Unmarked { sink, packets: PhantomData };

@@ -50,8 +50,8 @@ pub trait Classful: Parameters<On = Device> + Clone {
     /// Values or statements that contradict each other.
     fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError>;
 
-    /// Returns the initial values of a change: the present values, with defaults for those that
-    /// `tc` states anew.
+    /// Returns the values to which a change is applied: the present values, except that values
+    /// which `tc` does not keep have their defaults.
     #[must_use]
     fn restated(&self, _given: &Given, _device: &Device) -> Self {
         self.clone()
@@ -109,7 +109,7 @@ impl<D: Classful> DisciplineParams for D {
         self.own_words()
     }
 
-    /// Returns whether all classes that hold packets pace, since the class of a packet is unknown
+    /// Returns whether the disciplines of all leaves pace packets. The class of a packet is unknown
     /// before its arrival.
     fn paces(&self) -> bool {
         let leaves = self.leaves();

@@ -152,7 +152,7 @@ impl Condition {
     }
 }
 
-/// Reads a port or a range of ports, as first and last port; `None` if the text is no port above 0.
+/// Reads a port above 0 or a range of such ports, as first and last port; `None` for other texts.
 fn ports(text: &str) -> Option<(u16, u16)> {
     let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port != 0);
     let (first, last) = match text.split_once('-') {
@@ -198,8 +198,7 @@ pub(super) fn address(host: u32) -> Ipv4Addr {
 pub struct Filter {
     /// Conditions that a packet must meet; an empty list matches all packets.
     pub conditions: Vec<Condition>,
-    /// Number of classes over which flows are distributed by their hash, from [`Filter::class`] on;
-    /// 1 for one class.
+    /// Number of classes over which flows are distributed by their hash; 1 for one class.
     pub divisor: u16,
     /// Minor number of the class, or of the first class.
     pub class: u16,

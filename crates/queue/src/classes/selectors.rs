@@ -19,7 +19,7 @@ pub(crate) struct FilterCommand {
     pub words: String,
 }
 
-/// Tests of one alternative, for IPv4 and IPv6; `ipv6` is `None` if an IPv6 packet cannot match.
+/// Tests that must all hold, for IPv4 and IPv6 packets; `ipv6` is `None` if no IPv6 packet matches.
 #[derive(Clone)]
 struct Selector {
     ipv4: Vec<String>,

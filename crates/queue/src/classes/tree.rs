@@ -214,8 +214,7 @@ impl<C: ClassParams> Tree<C> {
         }
     }
 
-    /// Reads the statements: each creates a class, discipline or filter, or changes an existing
-    /// one.
+    /// Reads the statements: each creates, changes or deletes a class, a discipline or filters.
     ///
     /// # Errors
     /// A statement that cannot be read, or that contradicts the others.
@@ -226,8 +225,8 @@ impl<C: ClassParams> Tree<C> {
             .map_err(|error| given.within(END, error))
     }
 
-    /// Checks that filters and inner disciplines belong to classes that hold packets; `is_leaf`
-    /// returns whether a class does.
+    /// Checks that filters send packets only to leaves, and that only leaves have inner
+    /// disciplines. `is_leaf` returns whether a class holds packets.
     ///
     /// # Errors
     /// A filter to a class that holds no packets, a discipline in such a class, or a band that does
@@ -292,7 +291,7 @@ impl<C: ClassParams> Tree<C> {
         }
     }
 
-    /// Checks that the discipline keeps its number, and that leaves and inner classes remain such.
+    /// Checks that the discipline keeps its number, and leaves and inner classes keep their role.
     ///
     /// # Errors
     /// The discipline's number changes, a leaf gets classes, or an inner class loses its last

@@ -13,8 +13,8 @@ const NEVER_DUE: Nanos = Nanos::MAX - 1;
 pub(crate) struct Schedule {
     /// Time between two samples; with `doubled`, the time added after the doubling.
     pub period: Nanos,
-    /// Replaces periodic samples: a packet that leaves at time t since the start of the run causes
-    /// a sample at 2 t + period.
+    /// Whether departures cause the samples: a packet that leaves at time t after the start of the
+    /// run causes a sample at 2 t + period.
     pub doubled: bool,
     /// Minimum time between two samples; an earlier sample is omitted. With 0 no sample is omitted.
     pub gap: Nanos,
@@ -30,8 +30,8 @@ pub(crate) struct Clock {
     /// departure at time t causes a sample at about 2 t, so about half of all samples caused so far
     /// are in this list.
     pending: VecDeque<Nanos>,
-    /// Time of the last sample or, with `doubled`, of the last one in `pending`, from which the gap
-    /// counts.
+    /// Start of the gap: the time of the last sample or, with `doubled`, of the sample that was
+    /// last added to `pending`.
     last: Nanos,
 }
 
@@ -42,7 +42,7 @@ impl Clock {
     }
 
     /// Replaces the schedule. A new period applies from the next sample on; a change of `doubled`
-    /// starts anew at `now`.
+    /// restarts the clock at `now`.
     pub fn change(&mut self, schedule: Schedule, now: Nanos) {
         if schedule.doubled == self.schedule.doubled {
             self.schedule = schedule;

@@ -153,8 +153,8 @@ impl Default for Backlog {
 }
 
 impl Backlog {
-    /// Returns the number of queued packets, without the arriving packet and the one taken by
-    /// [`Backlog::pop`].
+    /// Returns the number of queued packets, without the arriving packet and the packet that the
+    /// policy has taken.
     #[inline]
     pub fn packets(&self) -> usize {
         self.all.packets as usize

@@ -252,7 +252,7 @@ impl<P: Packet> Fq<P> {
         (if is_new { &mut band.new } else { &mut band.old }).pop_front();
     }
 
-    /// Throttles until `time` a flow that is on no list, or changes the time of a throttled flow.
+    /// Throttles a flow that is on no list, or a throttled flow anew. The flow may send at `time`.
     fn delay(&mut self, slot: u32, time: Nanos) {
         self.turns += 1;
         let turn = self.turns;
@@ -372,8 +372,8 @@ impl<P: Packet> Fq<P> {
         None
     }
 
-    /// Sends a packet that could leave since `time`, and computes the next departure time of its
-    /// flow.
+    /// Sends a packet that was allowed to leave from `time` on, and computes the next departure
+    /// time of its flow.
     fn send(
         &mut self,
         now: Nanos,

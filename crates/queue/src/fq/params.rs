@@ -129,7 +129,7 @@ params! {
 }
 
 /// Checks that a rate is in the kernel's range: bytes per second in 32 bits, of which the largest
-/// value means no rate.
+/// value means no limit.
 fn fits(rate: Rate) -> Result<(), &'static str> {
     if rate.bits() / 8 < u32::MAX.into() { Ok(()) } else { Err("must be below 34.3gbit") }
 }

@@ -206,7 +206,7 @@ impl<P: Packet> Hfsc<P> {
         self.classes[place].cfmin = least.unwrap_or_default();
     }
 
-    /// Activates a leaf with a link-sharing curve that gets its first packet, and its ancestors.
+    /// Activates a leaf and its ancestors. The leaf has a link-sharing curve and its first packet.
     fn activate(&mut self, leaf: usize, now: u64) {
         let mut goes_on = true;
         let mut place = leaf;

@@ -109,8 +109,8 @@ fn prios(bits: u8) -> impl Iterator<Item = usize> {
     (0..PRIOS).filter(move |prio| bits >> prio & 1 == 1)
 }
 
-/// Returns the tokens after a packet of `length` bytes. The kernel limits negative tokens to a wait
-/// of `MBUFFER`.
+/// Returns the tokens after a packet of `length` bytes, in nanoseconds. As in the kernel, they stay
+/// above minus `MBUFFER`.
 fn charged(tokens: i64, since: i64, depth: i64, speed: &Speed, length: u32) -> i64 {
     let left = (tokens + since).min(depth) - speed.time(length) as i64;
     if left <= -MBUFFER { 1 - MBUFFER } else { left }

@@ -136,8 +136,8 @@ impl Policy {
         self.params.ramp != Ramp::Steep || self.filter.is_fine()
     }
 
-    /// Returns the drop probability at the present average, in units of 2^-32, before the gaps are
-    /// evened.
+    /// Returns the drop probability at the present average, in units of 2^-32, regardless of the
+    /// number of arrivals since the last drop.
     fn probability(&self) -> u64 {
         let bits = self.filter.bits();
         let (low, high) = (u64::from(self.params.min) << bits, u64::from(self.params.max) << bits);

@@ -329,8 +329,8 @@ impl Distribution {
     /// constant.
     ///
     /// # Errors
-    /// If the name is unknown, the number of arguments is wrong, or an argument has no unit or is
-    /// out of range.
+    /// If the name is unknown, the number of arguments is wrong, or an argument is out of range or
+    /// cannot be read in `unit`.
     pub fn parse(text: &str, unit: Unit) -> Result<Self, WordError> {
         if text.starts_with(|c: char| c.is_ascii_digit() || c == '.' || c == '-') {
             return Ok(Self::Const { value: argument(text, ("", true), unit)? });
