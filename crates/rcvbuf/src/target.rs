@@ -82,8 +82,8 @@ impl Finder {
         }
     }
 
-    /// Returns the current processes of the target; `None` if all have ended and no further ones
-    /// can follow.
+    /// Returns the target's processes, as far as they are known without a search of sockets;
+    /// `None` if all have ended and no further ones can follow.
     pub(crate) fn processes(&mut self) -> Option<BTreeSet<u32>> {
         match self {
             Self::Anybody => Some(BTreeSet::new()),

@@ -23,8 +23,8 @@ pub const KERNEL_BUFFER: usize = 4 << 20;
 pub(crate) struct Socket {
     udp: UdpSocket,
     state: UdpSocketState,
-    /// Segment length into which the kernel currently splits sent trains, in bytes; 0 before the
-    /// first train.
+    /// Length of the datagrams into which the kernel currently splits trains, in bytes; 0 if it
+    /// splits none.
     segment: AtomicUsize,
     /// Maximum number of datagrams that one call sends.
     segments: AtomicUsize,

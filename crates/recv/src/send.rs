@@ -9,7 +9,7 @@ use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Instant;
 
-/// Maximum time between two calls of `progress`, in nanoseconds, and maximum wait for a datagram.
+/// Minimum time between two calls of `progress`, and maximum wait for a datagram, in nanoseconds.
 const NAP: Nanos = 50 * MILLISECOND;
 /// Maximum length of a train in bytes, so that it fits into one IP packet.
 const LONGEST: usize = 65_000;

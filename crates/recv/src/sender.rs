@@ -35,8 +35,8 @@ const SLOW_START: hystart::Params = hystart::Params {
 const UNDER_WAY: u64 = 4000;
 /// Maximum burst in bytes.
 const BURST: f64 = 65_536.0;
-/// Maximum number of waiting bytes in addition to the bytes in flight. More would not increase the
-/// throughput.
+/// Maximum number of bytes in messages beyond 5/4 of the congestion window. More would not
+/// increase the throughput.
 const AHEAD: Bytes = 256 << 10;
 
 /// Rule for the order in which messages are sent.

@@ -34,8 +34,8 @@ pub const DELAY: Nanos = 5 * MILLISECOND;
 /// Number of datagrams after a gap that are acknowledged at once. The client declares a datagram
 /// lost when one that was sent three later is acknowledged.
 const URGENT: u8 = 3;
-/// Time in nanoseconds without progress after which a client's reservations are released, if other
-/// clients need the space.
+/// Time in nanoseconds without progress after which a client with incomplete messages is removed,
+/// if messages do not fit into the buffer.
 const STALLED: Nanos = 5 * SECOND;
 /// Allowed payloads of a fragment in bytes.
 const CHUNKS: std::ops::RangeInclusive<u16> = 512..=65_000;
