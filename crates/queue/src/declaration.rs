@@ -76,7 +76,7 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
         None
     }
 
-    /// Returns the classes, inner disciplines and filters; `None` for a discipline without classes.
+    /// Returns the parts of the discipline that need separate commands; `None` if there are none.
     fn inside(&self) -> Option<Inside<'_>> {
         None
     }

@@ -562,8 +562,8 @@ impl<P: Packet> Sfq<P> {
         Return::Congestion
     }
 
-    /// Applies RED to an arrival, which it may mark; returns the reason if the packet is to be
-    /// dropped.
+    /// Applies RED to an arrival. Either marks it or the packet at the head, or returns the reason
+    /// of a drop.
     fn judge(
         &mut self,
         slot: u32,

@@ -39,7 +39,7 @@ pub(crate) trait Nested: fmt::Debug {
     /// Returns the name of the discipline.
     fn name(&self) -> &'static str;
 
-    /// Returns the classes, inner disciplines and filters; `None` for a discipline without classes.
+    /// Returns the parts of the discipline that need separate commands; `None` if there are none.
     fn inside(&self) -> Option<Inside<'_>>;
 
     /// Returns the words for `tc` that create the discipline, without its content.
@@ -52,8 +52,7 @@ pub(crate) trait Nested: fmt::Debug {
 /// Classes, inner disciplines and filters of a discipline, for the commands of `tc`.
 #[derive(Clone, Debug, Default)]
 pub struct Inside<'a> {
-    /// Number of the discipline, which is the major number of its classes; 0 if no name depends on
-    /// it.
+    /// Number of the discipline, which is the major number of its classes; 0 if it is not stated.
     pub(crate) handle: u16,
     /// Limit in packets of a class without its own discipline; `None` if there cannot be such a
     /// class.

@@ -144,8 +144,8 @@ fn sockets_of(holders: &Holders) -> Vec<Reading> {
     seen
 }
 
-/// Restores the sockets that killed tuners have changed, from their journals in `folder`. Sockets
-/// that cannot be restored stay in the journal.
+/// Restores the sockets whose tuner was killed, from the journals in `folder`. Sockets that cannot
+/// be restored stay in the journal.
 ///
 /// # Errors
 /// If a journal cannot be read or written.

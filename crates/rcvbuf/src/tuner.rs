@@ -154,7 +154,7 @@ pub struct Tuner {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
     outcomes: Vec<Outcome>,
-    /// Outcomes for the sockets that killed tuners had left changed.
+    /// Outcomes for the sockets whose tuner was killed.
     pub recovered: Vec<Outcome>,
 }
 
