@@ -36,7 +36,7 @@ impl Params {
     /// if `txqueuelen` is not the default of 1000 packets.
     ///
     /// # Errors
-    /// If the kernel lacks a discipline or does not allow it in its place: the place and the reason.
+    /// If the kernel lacks a discipline or does not allow it in its class: class and reason.
     pub fn commands(&self, place: &Place<'_>) -> Result<Vec<String>, NoKernelEquivalent> {
         let mut taken = BTreeSet::from([0]);
         taken.extend(place.parent.and_then(|name| name.major));

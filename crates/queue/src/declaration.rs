@@ -76,7 +76,7 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
         None
     }
 
-    /// Returns the parts of the discipline that need separate commands; `None` if there are none.
+    /// Returns the parts of the discipline that need separate commands; `None` without such parts.
     fn inside(&self) -> Option<Inside<'_>> {
         None
     }

@@ -252,7 +252,7 @@ impl Params {
         disciplines!(each! (Params, self, params => params.rate()))
     }
 
-    /// Returns the parts of the discipline that need separate commands; `None` if there are none.
+    /// Returns the parts of the discipline that need separate commands; `None` without such parts.
     pub(crate) fn inside(&self) -> Option<Inside<'_>> {
         disciplines!(each! (Params, self, params => params.inside()))
     }

@@ -562,8 +562,8 @@ impl<P: Packet> Sfq<P> {
         Return::Congestion
     }
 
-    /// Applies RED to an arrival. Either marks it or the packet at the head, or returns the reason
-    /// of a drop.
+    /// Applies RED to an arrival: may mark it or the packet at the head, or returns the reason of a
+    /// drop.
     fn judge(
         &mut self,
         slot: u32,

@@ -39,7 +39,7 @@ pub(crate) trait Nested: fmt::Debug {
     /// Returns the name of the discipline.
     fn name(&self) -> &'static str;
 
-    /// Returns the parts of the discipline that need separate commands; `None` if there are none.
+    /// Returns the parts of the discipline that need separate commands; `None` without such parts.
     fn inside(&self) -> Option<Inside<'_>>;
 
     /// Returns the words for `tc` that create the discipline, without its content.
