@@ -1,5 +1,4 @@
-//! Hints: writes that a coordinator keeps for a replica that was down, and delivers after its
-//! return.
+//! Hints: writes that a replica has missed, and that a coordinator keeps and delivers later.
 //!
 //! Source: Cassandra's `HintsService`, limited to its effects on latency. The coordinator keeps a
 //! hint for each replica that it knows to be down, and for each replica that has not answered in

@@ -73,8 +73,8 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// Serves the queues of a tin in turn. Returns `None` if a queue was found empty; the tin must
-    /// then be chosen again.
+    /// Returns the next packet of a tin, whose queues take turns. Returns `None` if a queue was
+    /// found empty; the tin must then be chosen again.
     #[inline]
     fn serve(
         &mut self,

@@ -78,7 +78,7 @@ pub struct Hfsc<P> {
     /// Leaves with packets and a real-time curve: time at which they become eligible, number of the
     /// entry, index.
     eligible: BTreeSet<(u64, u64, usize)>,
-    /// Number of entries inserted into `eligible` since creation, which is the number of the next
+    /// Number of entries inserted into `eligible` since creation, which is the number of the last
     /// entry.
     listed: u64,
 }

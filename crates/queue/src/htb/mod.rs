@@ -60,7 +60,7 @@ struct Class {
     /// Time at which the tokens were last updated.
     checked: Nanos,
     mode: Mode,
-    /// Set of priorities (bit n is priority n) in which the class or its descendants have packets.
+    /// Set of priorities (bit n for n) in which a leaf has packets, or children borrow from a class.
     active: u8,
     /// Remaining bytes of the class's turn, for each level of the class that it borrows from.
     deficit: [i64; LEVELS],
@@ -90,7 +90,7 @@ pub struct Htb<P> {
     sleeping: [BTreeSet<(Nanos, u64, usize)>; LEVELS],
     /// Time before which no class of a level wakes.
     near: [Nanos; LEVELS],
-    /// Number of entries inserted into `sleeping` since creation, which is the number of the next
+    /// Number of entries inserted into `sleeping` since creation, which is the number of the last
     /// entry.
     slept: u64,
     /// Number of times that a class has reached its ceiling.
