@@ -187,7 +187,7 @@ impl Classful for Params {
         &mut self.tree
     }
 
-    /// Returns the sum of the ceilings of the outermost classes; `None` if packets may bypass them.
+    /// Returns the sum of the ceilings of the outermost classes; `None` without a default class.
     fn total_rate(&self) -> Option<Rate> {
         let tops = self.tree.classes.iter().filter(|class| class.parent == 0);
         let ceils = tops.map(|class| class.words.ceil.unwrap_or(class.words.rate).bits());
