@@ -60,7 +60,7 @@ struct Class {
     /// Time at which the tokens were last updated.
     checked: Nanos,
     mode: Mode,
-    /// Set of priorities (bit n for n) in which a leaf has packets, or an inner class has borrowers.
+    /// Set of priorities (bit n for n) in which a leaf has packets, or an inner class lends.
     active: u8,
     /// Remaining bytes of the class's turn, for each level of the class that it borrows from.
     deficit: [i64; LEVELS],
