@@ -443,7 +443,7 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// Inserts a flow at the front of the list of flows with its number of packets.
+    /// Inserts a flow at the front of the list of flows with as many packets.
     fn link(&mut self, slot: u32) {
         let count = self.slots[slot as usize].fifo.len();
         if count == 0 {

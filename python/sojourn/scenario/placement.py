@@ -54,7 +54,10 @@ class Placement:
     router: tuple[str, ...]
     """Words of CAKE that matter on a router but not in a simulation: `nat` and `fwmark MARK`."""
     own: bool
-    """Whether the interface sends at the line's rate, because the queue is the host's own."""
+    """Whether the queue is the sending host's (`host_queue`).
+
+    The host's interface sends at the line's rate.
+    """
     cells: str
     """Cells into which the line divides packets: `none`, `atm` or `ptm`."""
 

@@ -355,7 +355,7 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
         let packet = if self.params.drop_enqueue {
             match self.pass(class, packet, false, draws, sink) {
                 Some(packet) => packet,
-                // The kernel does not notify the sending host.
+                // Linux hides this drop from the sending host.
                 None => return Return::Success,
             }
         } else {

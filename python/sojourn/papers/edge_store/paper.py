@@ -54,7 +54,7 @@ def _tables(outcome: Outcome) -> Titled:
         ("Verdicts on the paper's points and on our runs", figures.claim_rows(outcome)),
         ("phi (the paper's table 1) as fractions", figures.phi_rows()),
         (
-            "phi, prediction of order statistics, simulated latency (ms)",
+            "phi; latency in ms: order-statistics model, simulation",
             study.explanations(outcome).round(3),
         ),
         (

@@ -402,8 +402,8 @@ WEB: tuple[Claim, ...] = (
         claims=tuple(
             MeanIn(
                 id=f"web-udp-loss-nonlinear-{world}-{m}",
-                text=f"{m}'s loss grows {'more' if world == 'web' else 'less'} in the last step of "
-                f"{load} than on a straight line",
+                text=f"{m}'s loss grows {'more' if world == 'web' else 'less'} steeply in the last "
+                f"step of {load} than over all steps",
                 metric=metric,
                 cell=_cell(m),
                 region=region,
