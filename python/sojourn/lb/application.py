@@ -483,7 +483,9 @@ class LoadBalancer(OSKenApp):
         if connection is None or number is None or mac is None:
             return
         if time.monotonic() < self.full_until:
-            return  # the switch's table is full: the controller itself forwards the flow's packets
+            # The switch's table is full. If the flow has its reverse rule, the controller forwards
+            # the client's packets; otherwise it refuses them.
+            return
         server, port = self.service.servers[number], connection.servers[number]
         self._count(flow)
         idle = self.service.idle if flow.proved else self.service.unproved
@@ -529,8 +531,8 @@ class LoadBalancer(OSKenApp):
         if full:
             if not self.counts.full:
                 LOG.warning(
-                    "the switch's table is full: the controller forwards the packets of flows "
-                    "without rules"
+                    "the switch's table is full: the controller forwards clients' packets of "
+                    "flows with only a rule for the server's packets, and refuses other flows"
                 )
             self.counts.full += 1
             self.full_until = time.monotonic() + 1.0

@@ -213,9 +213,10 @@ SHRINKING = 10.0
 
 
 def _shrunk(trial: Trial, schedule: Schedule, rule: str) -> Failure:
-    """Returns the failure of the shortest schedule that breaks the rule.
+    """Shortens a schedule that breaks the rule, and returns the failure of the result.
 
-    Steps are removed and simplified as long as the schedule breaks the same rule.
+    Steps are removed and simplified as long as the schedule breaks the same rule, for at most
+    `SHRINKING` seconds.
     """
     until = time.monotonic() + SHRINKING
     first = len(schedule)

@@ -82,7 +82,8 @@ def _times(data: bytes) -> list[int]:
         if not _NUMBER.fullmatch(word) or int(word) > LAST_MS:
             found = word[:40].decode("utf-8", "replace")
             raise ValueError(
-                f"line {number}: expected a time in whole milliseconds; found `{found}`"
+                f"line {number}: expected a time in whole milliseconds, at most {LAST_MS}; "
+                f"found `{found}`"
             )
         time = int(word)
         if time < before:

@@ -104,7 +104,10 @@ class Sysctls:
     def path(self, name: str) -> Path:
         """Returns the path of a sysctl; raises `LabError` unless it begins with `net.`."""
         if not _NAME.fullmatch(name):
-            raise LabError(f"a network sysctl must match `net.[A-Za-z0-9_.-]+`; found {name!r}")
+            raise LabError(
+                "a network sysctl must be `net` and names of letters, digits, `_` and `-`, joined by "
+                f"dots; found {name!r}"
+            )
         return self.root / name.replace(".", "/")
 
     def read(self, name: str) -> str:

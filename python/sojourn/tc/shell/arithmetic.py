@@ -54,8 +54,10 @@ def integer(text: str) -> int:
     """Returns a number as the shell reads it: decimal, hexadecimal after `0x`, octal after `0`."""
     text = text.strip()
     match = re.fullmatch(r"([-+]?)(0[xX][0-9a-fA-F]+|\d+)", text)
-    if match is None or len(text) > 30:
+    if match is None:
         raise BadArithmetic(f"`{text[:30]}` is not a number")
+    if len(text) > 30:
+        raise BadArithmetic(f"`{text[:30]}…` has more than 30 characters")
     digits = match[2]
     is_octal = len(digits) > 1 and digits[0] == "0" and digits[1] not in "xX"
     try:
