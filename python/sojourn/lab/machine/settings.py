@@ -105,8 +105,8 @@ class Sysctls:
         """Returns the path of a sysctl; raises `LabError` unless it begins with `net.`."""
         if not _NAME.fullmatch(name):
             raise LabError(
-                "a network sysctl must be `net` and names of letters, digits, `_` and `-`, joined by "
-                f"dots; found {name!r}"
+                "the name of a network sysctl must be `net.` and names joined by dots, of letters, "
+                f"digits, `_` and `-`; found {name!r}"
             )
         return self.root / name.replace(".", "/")
 
