@@ -55,7 +55,7 @@ class Run:
     """Number of packets that left the bottleneck."""
     events: int
     loss: float
-    """Packets that the bottleneck dropped, divided by the packets that arrived there."""
+    """Packets that the bottleneck's queue dropped, divided by those that it dropped or sent."""
     instructions: int
     trace: str
 

@@ -60,7 +60,7 @@ COMPARED = "packets/CPU s"
 
 @dataclass(frozen=True)
 class Column:
-    """Results of one program on one work, with the ratio to Sojourn's speed."""
+    """Results of one program on one work, with the ratio of Sojourn's speed to the program's."""
 
     packets: int
     drops: int

@@ -59,7 +59,7 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// Returns the used share of the limit; 0 if the limit is unknown, and 1 if it is 0.
+    /// Returns the used share of the limit; 0 if the limit is unknown, and 1 for a limit of 0.
     pub fn occupancy(&self) -> f64 {
         let share =
             |used: u64, limit: u64| if limit == 0 { 1.0 } else { used as f64 / limit as f64 };

@@ -39,7 +39,7 @@ params! {
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Share of a queue's limit from which on queues below this share are preferred.
+        /// Share of a queue's limit; queues that use less than this share are preferred.
         threshold: f64 = probability("0.8"),
         /// Choice if all queues are above the threshold.
         full: Full = Param::word(

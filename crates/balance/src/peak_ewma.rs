@@ -1,4 +1,4 @@
-//! Peak EWMA: the least expected latency among some random servers, by default two.
+//! Peak EWMA: the server with the lowest expected latency among some random ones, by default two.
 //!
 //! A server's cost is its average latency times the number of its open requests, including the new
 //! one, divided by its weight. The average of latencies decays with time. A latency above the

@@ -19,7 +19,7 @@ use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
 params! {
-    /// Number of random and remembered servers, and period of readings.
+    /// Numbers of random servers and of remembered servers, and period of readings.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {

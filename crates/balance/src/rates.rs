@@ -7,7 +7,7 @@ use crate::pick::Pick;
 use crate::view::Servers;
 use sojourn_units::Nanos;
 
-/// Growth rates of a counter of each port between its last two readings.
+/// Growth rate of a counter at each port, between the last two readings of the counter.
 #[derive(Clone, Debug)]
 pub struct Rates {
     ports: Vec<Port>,

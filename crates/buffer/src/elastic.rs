@@ -46,7 +46,7 @@ params! {
         ceiling: Bytes = bytes("256mb"),
         /// Maximum size as a share of the total memory, if the memory is known.
         share: f64 = probability("0.1"),
-        /// Work that may remain in the buffer if the handler does not catch up, as a time.
+        /// Size of the buffer if the handler does not catch up, as the time to process this size.
         target: Nanos = span("100ms"),
         /// Time that the handler has to catch up; after it, the buffer no longer grows.
         patience: Nanos = span("3s"),
@@ -136,7 +136,7 @@ pub struct Elastic {
     last: Option<Last>,
     /// Current measurement of the handler's work: duration in nanoseconds, and bytes processed.
     busy: (Nanos, Bytes),
-    /// Bytes that the handler processes in one `target` while the buffer is not empty.
+    /// Bytes that the handler processes in the time `target` while the buffer is not empty.
     work: Peak,
     /// Last time at which the handler had caught up.
     caught_up: Nanos,

@@ -41,11 +41,11 @@ params! {
         epoch: Nanos = span("100ms"),
         /// Number of consecutive epochs in which the average difference must have the same sign.
         k: u32 = integer(1, 1000, "3"),
-        /// Factor of the average difference in a change of the size, as a number of epochs.
+        /// Number of epochs by which the average difference is multiplied for a change of the size.
         beta: f64 = real(0.0, 1e6, "16"),
         /// Weight of the latest epoch in the moving average.
         omega: f64 = probability("0.5"),
-        /// Fixed share of memory in use. If it is not given, the observed share is used.
+        /// Assumed share of the memory that is in use; by default the observed share.
         alpha: Option<f64> = Param::word(
             Kind::Probability,
             "",

@@ -225,7 +225,7 @@ pub struct Bbr {
     policer: Policer,
     /// Number of bytes considered lost since the connection began.
     lost: u64,
-    /// Random number from which the next first phase of the gain cycle is derived.
+    /// Random number from which the first phase of the next gain cycle is derived.
     draw: u32,
 }
 
@@ -434,7 +434,7 @@ impl Bbr {
         a.max(b).min(self.arrivals(window, AGGREGATION_SPAN))
     }
 
-    /// Returns the bytes in flight for `gain` times the bandwidth-delay product.
+    /// Returns the target of the bytes in flight for `gain` times the bandwidth-delay product.
     fn inflight(&self, window: &Window, gain: u64) -> u64 {
         self.inflight_at(window, self.bandwidth, gain, 0)
     }

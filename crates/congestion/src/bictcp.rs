@@ -57,7 +57,7 @@ pub(crate) struct Bictcp {
     scale: Scale,
     /// Number of delivered segments that add one segment to the window.
     per: u64,
-    /// Window before the last reduction in segments, lowered by fast convergence.
+    /// Window before the last reduction, in segments (lowered by fast convergence).
     last_max: u64,
     /// Window in segments at the last computation of `per`, and tick of this computation.
     last_window: u64,

@@ -71,7 +71,7 @@ impl ControlParams for Params {
 pub struct Prague {
     params: Params,
     hystart: HyStart,
-    /// Smoothed fraction of marked bytes times `2^GAIN`, which preserves small fractions.
+    /// Smoothed fraction of marked bytes, in units of 1/(`ONE` * `2^GAIN`).
     upscaled: u64,
     /// Whether a mark has been received; before the first mark alpha is not updated.
     is_marked: bool,

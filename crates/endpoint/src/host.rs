@@ -95,7 +95,7 @@ impl Endpoint {
         self.roles.is_empty()
     }
 
-    /// Serves all ends until the run's end, or until the descriptor `stop` becomes readable.
+    /// Serves all senders and receivers until the run ends, or until `stop` becomes readable.
     ///
     /// `start` is the time of the run's start on the machine's monotonic clock, in nanoseconds. All
     /// events are written to `log`.

@@ -19,9 +19,9 @@ pub enum Kind {
     /// The receiver's socket has dropped `number` datagrams since the run's start, because its
     /// receive buffer was full.
     Overflowed,
-    /// Write `number` with `length` bytes entered the send buffer.
+    /// The write `number`, of `length` bytes, entered the send buffer.
     Written,
-    /// Write `number` with `length` bytes was refused, because the send buffer was full.
+    /// The write `number`, of `length` bytes, was refused, because the send buffer was full.
     Refused,
     /// The application has closed the stream after its last write; `number` is the number of its
     /// writes.

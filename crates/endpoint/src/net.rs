@@ -1,4 +1,4 @@
-//! Sockets of flows, the run's clock, and the state that all ends of a host share.
+//! Sockets of flows, the run's clock, and the state that a host's senders and receivers share.
 
 use crate::log::{Event, Kind, Log};
 use crate::sys;

@@ -22,7 +22,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Largest number of bytes of each output stream that are kept; these are the last bytes.
+/// Maximum number of bytes kept from the end of each output stream.
 const KEPT: usize = 64 << 10;
 /// Longest time from the start of the servers until they listen, in nanoseconds.
 const PATIENCE: Nanos = 30 * SECOND;
@@ -43,7 +43,7 @@ struct End {
     started: Option<i64>,
     /// Time of the end; `None` if the program was not started or did not end in time.
     ended: Option<i64>,
-    /// Time when SIGTERM was sent; `None` if the program had ended before its stop time.
+    /// Time when SIGTERM was sent; `None` if it was not sent.
     stopped: Option<i64>,
     /// Whether SIGKILL was sent after the grace period.
     killed: bool,
@@ -303,7 +303,7 @@ fn listened(port: u16) -> Outcome<bool> {
     Ok(false)
 }
 
-/// Executes the program of the job whose number is the only argument.
+/// Executes a program of the job; the only argument is the program's number.
 pub fn run(words: &[OsString]) -> Outcome<()> {
     let word = words
         .first()

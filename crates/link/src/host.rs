@@ -48,7 +48,7 @@ params! {
         stall: Span = span("0"),
         /// Time from the start of a stall to the start of the next; same forms as `stall`.
         every: Option<Span> = optional_span(),
-        /// Most packets in the receive ring during a stall; further packets are dropped.
+        /// Maximum number of packets in the receive ring during a stall; others are dropped.
         rx: u32 = integer(1, 1_000_000, "1000"),
     }
 }
@@ -96,7 +96,7 @@ impl Params {
     /// Checks parameters that do not come from a text. An error has the key and the reason.
     ///
     /// # Errors
-    /// Spans that cannot be drawn; stalls that leave no time to work.
+    /// A value outside its range; spans that cannot be drawn; stalls that leave no time to work.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         if self.grain > SECOND {
             return Err(("grain", "must be at most 1s".to_owned()));
@@ -199,7 +199,7 @@ impl<P> Host<P> {
         end.is_some()
     }
 
-    /// Returns when the host resumes, if work waits for this; else [`NEVER`].
+    /// Returns when the host resumes, if work waits for the end of the stall; else [`NEVER`].
     pub(crate) fn resume(&self) -> Nanos {
         self.resume
     }

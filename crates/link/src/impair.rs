@@ -1,4 +1,4 @@
-//! The wire's decisions: loss, duplication, corruption, reordering, jitter.
+//! Decisions about packets on the line: loss, duplication, corruption, reordering, jitter.
 
 use crate::params::{Chance, Impairments, Jitter, JitterDistribution, Loss, Reorder, WireRate};
 use sojourn_random::{Key, Stream, normal};
@@ -170,7 +170,7 @@ impl Impair {
         impair
     }
 
-    /// Changes the impairments from now on; streams and states continue.
+    /// Changes the impairments from now on; the random streams and the states continue.
     pub fn set(&mut self, impairments: &Impairments) {
         self.gemodel = None;
         self.chain = None;

@@ -19,7 +19,7 @@ pub enum Event {
         /// Whether the packet had been queued; otherwise it was refused on arrival.
         queued: bool,
     },
-    /// The queue, or the wire in place of a loss, set CE on the packet.
+    /// The queue set CE on the packet, or the line did so instead of losing the packet.
     Marked(MarkReason),
     /// The packet left the queue, and its transmission starts, or it waits in the transmit ring for
     /// its transmission; the time since `Offered` is its sojourn time.

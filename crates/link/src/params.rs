@@ -124,7 +124,7 @@ pub struct Impairments {
     /// Whether packets keep their order in spite of jitter, by waiting for their predecessors.
     /// Netem has no such word.
     pub keep_order: bool,
-    /// Whether an ECN-capable packet is marked instead of lost by `loss`.
+    /// Whether `loss` marks an ECN-capable packet instead of losing it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ecn: bool,
     /// Maximum number of packets on the wire; further packets are lost. `None` for no limit.
@@ -185,7 +185,7 @@ pub struct Slot {
     /// The distribution; without one, times are uniform between `delay` and `delay + spread`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distribution: Option<JitterDistribution>,
-    /// Most packets in a slot; `None` for no limit.
+    /// Maximum number of packets in a slot; `None` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets: Option<u32>,
     /// Bytes of a slot; the packet that exceeds them still arrives in the slot. `None` for no

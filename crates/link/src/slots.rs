@@ -16,7 +16,7 @@ pub struct Slots {
     /// Time at which a packet enters the wire and the next arrival is determined again; [`NEVER`]
     /// without such a packet.
     entered: Nanos,
-    /// When a packet has arrived, if another may follow at once; else [`NEVER`].
+    /// Time of the last arrival, if another packet may follow at once; else [`NEVER`].
     left: Nanos,
 }
 

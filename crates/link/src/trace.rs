@@ -166,7 +166,7 @@ impl Opportunities {
         self.begin.saturating_add(self.trace.next_from(at - self.begin + 1))
     }
 
-    /// Returns whether a transmission may begin at `at`, for which the transmitter has waited.
+    /// Returns whether a transmission may begin at `at`; the transmitter has waited until then.
     pub fn is_open(&mut self, at: Nanos) -> bool {
         if self.open != at {
             let since = at - self.begin;

@@ -20,7 +20,7 @@ pub enum Kind {
     Departed = 3,
     /// A queue dropped the packet. The verdict is the reason.
     Dropped = 4,
-    /// A queue set congestion experienced (CE) on the packet. The verdict is the reason.
+    /// A queue, or a line instead of a loss, set CE on the packet. The verdict is the reason.
     Marked = 5,
     /// An impairment of the link lost the packet.
     Lost = 6,

@@ -1,4 +1,4 @@
-//! Selections of metrics that tables and texts show, in their order.
+//! Selections of metrics for tables and texts, in the order in which these show them.
 
 use serde::Serialize;
 

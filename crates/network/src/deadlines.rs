@@ -228,7 +228,7 @@ impl Deadlines {
         self.entries[entity as usize] = Entry { at, next: NONE, before: HEAPED };
     }
 
-    /// Finds the earliest deadline after the previous one was moved or removed.
+    /// Finds the new earliest deadline, because the previous one was moved or removed.
     #[inline]
     fn find_first(&mut self) {
         let mut first = self.heap.first();
@@ -333,7 +333,7 @@ impl Occupied {
         }
     }
 
-    /// Returns the first slot in use from `from` on, or else the first slot in use of all.
+    /// Returns the first slot in use from `from` on; without one, the first slot in use.
     #[inline]
     fn next(&self, from: usize) -> Option<usize> {
         let word = self.slots[from / 64] >> (from % 64);

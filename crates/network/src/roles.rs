@@ -1,4 +1,4 @@
-//! Roles of links that save events: which links need no events of their own.
+//! Roles of links, which reduce the number of events: some links need no events of their own.
 //!
 //! A FIFO of constant rate and delay has a closed form: the transmission of a packet begins at the
 //! packet's arrival, or at the end of the previous transmission if that is later. The departure is
@@ -133,7 +133,7 @@ fn is_constant(link: &Link) -> bool {
         && (params.delay > 0 || params.rate.is_some() && params.overhead >= 0)
 }
 
-/// Returns whether the closed form of the module's comment holds for a link.
+/// Returns whether a link has the closed form that the module's comment describes.
 fn is_deferrable(link: &Link) -> bool {
     is_constant(link) && !link.host_queue && matches!(link.params.queue, Queue::Fifo(_))
 }

@@ -15,7 +15,7 @@ const FLOWS: u32 = 1000;
 pub struct Selected {
     /// Index of the group.
     pub group: usize,
-    /// Whether these are the packets from the receiver of the group's data to the sender.
+    /// Whether the direction is from the receiver of the group's data to the sender.
     pub answers: bool,
 }
 

@@ -267,7 +267,7 @@ impl<T: Copy> Slab<T> {
         self.bodies[slot as usize].copies.0 |= TAKEN;
     }
 
-    /// Counts one copy of the packet less, and frees the slot after the last copy.
+    /// Subtracts one from the packet's number of copies; frees the slot after the last copy.
     #[inline]
     pub fn release(&mut self, slot: u32) {
         let body = &mut self.bodies[slot as usize];

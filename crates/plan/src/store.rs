@@ -128,7 +128,7 @@ pub struct Workload {
     pub insert: f64,
     /// Share of scans, which read several records.
     pub scan: f64,
-    /// Share of reads that are each followed by a write of the same record.
+    /// Share of requests that read a record and then write the same record.
     pub modify: f64,
     /// Number of records that exist at the beginning, on all of their replicas.
     pub records: u64,
@@ -173,7 +173,7 @@ pub struct Service {
     pub queue: u32,
 }
 
-/// Timeouts of requests, and what is done until then. Times are in nanoseconds.
+/// Timeouts of requests, and reactions to slow or failed nodes. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Patience {

@@ -190,7 +190,7 @@ pub(crate) fn udp_clients(py: Python<'_>, params: &str) -> PyResult<String> {
 /// connection: the number of bytes from the beginning, and the first 24 bytes of their SHA-256 in
 /// hexadecimal digits.
 ///
-/// Raises `ConnectionError` if the server does not answer or refuses the question.
+/// Raises `ConnectionError` if the server does not answer or refuses the request.
 #[pyfunction]
 #[pyo3(signature = (to, name, length, /))]
 pub(crate) fn udp_kept(

@@ -34,7 +34,7 @@ pub(crate) struct WebSession {
 
 #[pymethods]
 impl WebSession {
-    /// Returns the time of the next request if it is before `stop` and waits for no object.
+    /// Returns when the next request is due, if before `stop`; `None` if it waits for an object.
     fn next_event(&self) -> Option<u64> {
         self.session.next_event().map(|at| at.saturating_sub(EPOCH)).filter(|&at| at < self.stop)
     }

@@ -87,7 +87,7 @@ impl Params {
     }
 }
 
-/// Maximum number of packets dropped or marked in one departure since Linux 7.3.
+/// Since Linux 7.3: maximum number of packets dropped or marked in one departure.
 const MAX_DROPS: u32 = 256;
 
 /// Value of `ce_threshold` that no sojourn time exceeds: no threshold.

@@ -14,7 +14,7 @@ use sojourn_units::Nanos;
 const GAIN: f64 = 1.0 / 16.0;
 /// A round with marks multiplies `inflight_shortterm` by 1 minus this factor times `alpha`.
 const FACTOR: f64 = 1.0 / 3.0;
-/// Number of consecutive rounds at or above the threshold that ends startup.
+/// Startup ends after this number of consecutive rounds at or above the threshold.
 const STARTUP_ROUNDS: u32 = 2;
 
 /// Numbers of delivered and marked bytes in a round.

@@ -11,7 +11,7 @@ struct Write {
     due: Nanos,
     seq: u64,
     payload: u32,
-    /// Total number of bytes that the application had written with the end of this write.
+    /// Total number of bytes that the application had written at the end of this write.
     end: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A FIFO in closed form: when a packet comes, it is known when it arrives at the far end.
+//! A FIFO in closed form: a packet's arrival at the queue determines its arrival at the far end.
 //!
 //! A packet departs at the later of its arrival and the end of the transmission before it. So
 //! queue, transmitter and wire share one ring buffer of packets, in order: those on the wire, those
@@ -18,7 +18,7 @@ use sojourn_units::{NEVER, Nanos, Rate};
 
 /// A packet with the time at which it comes to its link.
 pub trait Stamped {
-    /// Returns when the packet comes to the link on which it is or to which it is announced.
+    /// Returns when the packet comes to its link, or to the link to which it is announced.
     fn comes_at(&self) -> Nanos;
 }
 

@@ -76,7 +76,7 @@ pub struct Link<P, Q = Queue<P>> {
     key: Key,
 }
 
-/// Returns the trace that the transmitter follows, which it does only without a rate.
+/// Returns the trace that the transmitter follows; `None` if the transmitter has a rate.
 fn followed(params: &Params) -> Option<&Trace> {
     params.trace.as_ref().filter(|_| params.rate.is_none())
 }

@@ -145,7 +145,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         self.stir(at, medium, observer);
     }
 
-    /// Returns when the host resumes after a stall; [`NEVER`] if no work waits for this.
+    /// Returns when the host resumes after a stall; [`NEVER`] if no work waits for its end.
     fn resume(&self) -> Nanos {
         self.host.as_ref().map_or(NEVER, |host| host.resume())
     }

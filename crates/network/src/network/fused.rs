@@ -111,7 +111,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         }
     }
 
-    /// Runs the deferred link `id`: moves on the packets that are due at its far end.
+    /// Runs the deferred link `id`: passes on the packets that are due at its far end.
     #[inline]
     pub(super) fn run_deferred(&mut self, now: Nanos, id: u32) {
         loop {

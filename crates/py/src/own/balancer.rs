@@ -72,7 +72,7 @@ impl BalancerServer {
         self.info.id
     }
 
-    /// Returns the server's share of the flows relative to other servers, at least 1.
+    /// Returns the server's weight relative to the other servers, at least 1.
     #[getter]
     fn weight(&self) -> u32 {
         self.info.weight

@@ -152,7 +152,7 @@ params! {
         diffserv as "tins": Diffserv = one_of("diffserv3"),
         /// Which packets have a separate queue, and between which hosts turns are shared fairly.
         isolation: Isolation = one_of("triple-isolate"),
-        /// COBALT's interval in microseconds; its target is 1/20. At low rates both are longer.
+        /// COBALT's interval in microseconds, 20 times its target. At low rates both are longer.
         rtt_us: u32 = group(RTT, |_| 100_000, set_rtt, |rtt, text| text.value("rtt", time_text(*rtt))),
         /// Parameters of the length of packets on the line.
         framing: Framing = group(FRAMING, |_| Framing::default(), set_framing, write_framing),

@@ -11,7 +11,7 @@ use super::filter::{Condition, Filter, address};
 /// Header fields that identify a flow, as a word of `tc`'s filter `flow`.
 const HASH: &str = "flow hash keys src,dst,proto,proto-src,proto-dst";
 
-/// A filter command, from the protocol on without the order number.
+/// The part of a filter command from the protocol on, without the order number.
 pub(crate) struct FilterCommand {
     /// Protocol of the packets that the kernel passes to the filter.
     pub protocol: &'static str,

@@ -64,7 +64,7 @@ pub trait ClassParams: Parameters<On = Device> + Clone + PartialEq {
 pub struct Class<C> {
     /// Minor number of the class.
     pub id: u16,
-    /// Minor number of the class that contains it; 0 for the discipline itself.
+    /// Minor number of the class that contains this class; 0 for the discipline itself.
     pub parent: u16,
     /// Parameters of the class.
     #[serde(flatten)]

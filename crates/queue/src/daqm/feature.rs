@@ -10,7 +10,7 @@ use sojourn_units::{MILLISECOND, Nanos};
 pub enum Feature {
     /// Sojourn time of the oldest packet, in ms.
     S,
-    /// First derivative of the sojourn time over the oldest packets, in ms/ms.
+    /// First derivative of the oldest packets' sojourn times, in ms/ms.
     S1,
     /// Second derivative of the sojourn time, in ms/ms².
     S2,

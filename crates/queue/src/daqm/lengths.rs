@@ -11,7 +11,7 @@ const NEVER_DUE: Nanos = Nanos::MAX - 1;
 /// The schedule of samples of the queue length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Schedule {
-    /// Time between two samples; with `doubled`, the time added after the doubling.
+    /// Time between two samples, or the constant in the formula of `doubled`.
     pub period: Nanos,
     /// Whether departures cause the samples: a packet that leaves at time t after the start of the
     /// run causes a sample at 2 t + period.

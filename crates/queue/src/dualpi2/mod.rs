@@ -290,7 +290,7 @@ impl<P: Packet> DualPi2<P> {
         Some(packet)
     }
 
-    /// Returns whether a packet that leaves the L queue now exceeds `step_thresh`.
+    /// Returns whether `step_thresh` is exceeded for a packet that leaves the L queue now.
     #[inline]
     fn is_beyond_step(&self, now: Nanos, at: Nanos) -> bool {
         match self.params.step {

@@ -84,7 +84,7 @@ pub trait Policy: Send + Sync {
     /// Replaces the policy's parameters.
     ///
     /// # Errors
-    /// If the policy does not support the change, or by a fault of its own code.
+    /// If the policy does not support the change, or its own code has a fault.
     fn change(&mut self, params: &Params) -> Result<(), Fault>;
 
     /// Visits the state on which decisions depend; the policy decides which values it reports.
