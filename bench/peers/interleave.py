@@ -1,4 +1,4 @@
-"""Runs several programs alternately on the same work, and compares the medians.
+"""Runs several programs alternately on the same work, and computes their median speeds.
 
 Each round runs all programs, so that a change of the machine's load affects all of them equally.
 """

@@ -22,7 +22,7 @@ BUILD = ROOT / "target" / "crosscheck"
 SEED = 1
 OURS = "Sojourn"
 SHORT_RUNS = 3
-"""Number of runs per round of a program whose runs take a fraction of a second."""
+"""Number of runs per round, for programs whose runs take a fraction of a second."""
 
 
 def _of(result: dict[str, Any]) -> Run:

@@ -32,7 +32,7 @@ def processor() -> float:
 
 
 def alone(study: Study, seeds: int) -> float:
-    """Return the processor time in seconds of the engine for all runs of the study."""
+    """Return the engine's processor time for all runs of the study, in seconds."""
     wanted = [(cell.plan_json, seed + 1) for seed in range(seeds) for cell in study.cells]
     begin = processor()
     for first in range(0, len(wanted), CHUNK):

@@ -84,7 +84,7 @@ impl Needs {
         Self { signal, freshness: Freshness::Unread, limits: false, rates: false, weights: false }
     }
 
-    /// Returns the needs of a policy that uses weights, and `signal` without readings.
+    /// Returns the needs of a policy that uses weights and, without readings, `signal`.
     pub fn weighted(signal: Signal) -> Self {
         Self { weights: true, ..Self::of(signal) }
     }

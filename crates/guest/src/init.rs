@@ -24,7 +24,7 @@ const LEAD: u64 = 2 * SECOND;
 /// Size in bytes of the buffer of a journal. A large buffer is useful since each write to the
 /// outputs is a write on the host machine.
 const WRITTEN: usize = 1 << 20;
-/// Interval of the reports of the guest's time to the host machine, in nanoseconds.
+/// Interval at which the guest reports its time to the host machine, in nanoseconds.
 const PROGRESS: u64 = 100 * MILLISECOND;
 /// Longest time after the run's end for hosts to write their logs, in nanoseconds.
 const GRACE: u64 = SECOND;

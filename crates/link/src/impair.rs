@@ -4,7 +4,7 @@ use crate::params::{Chance, Impairments, Jitter, JitterDistribution, Loss, Reord
 use sojourn_random::{Key, Stream, normal};
 use sojourn_units::Nanos;
 
-/// Greatest absolute deviation in netem's tables, in units of the span.
+/// Greatest absolute deviation in netem's tables, in units of `span` (jitter) or `spread` (slots).
 const CUT: f64 = 32_767.0 / 8_192.0;
 
 /// Returns a probability as a threshold for 32-bit draws: an event happens on draws up to it.

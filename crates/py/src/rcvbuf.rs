@@ -122,7 +122,7 @@ impl RcvbufTuner {
         self.tuner().is_over()
     }
 
-    /// Returns the outcomes of restoring sockets that killed tuners had left changed, as JSON.
+    /// Returns the outcome for each socket that an earlier tuner left changed when killed, as JSON.
     #[getter]
     fn recovered(&self) -> PyResult<String> {
         json(&self.tuner().recovered)

@@ -131,7 +131,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Returns whether this is one of the four phases of the cycle of probes.
+    /// Returns whether the mode is one of the four phases of the cycle of probes.
     fn is_cycle(self) -> bool {
         matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
     }
@@ -353,7 +353,7 @@ impl Bbr3 {
         self.bandwidth
     }
 
-    /// Returns `gain` times the bandwidth-delay product, or the initial cwnd without a sample.
+    /// Returns `gain` times the bandwidth-delay product, or the initial cwnd without an RTT sample.
     fn product(&self, bandwidth: u64, gain: u64) -> u64 {
         if self.min_rtt == Nanos::MAX {
             return self.initial_cwnd;
@@ -420,7 +420,7 @@ impl Bbr3 {
         }
     }
 
-    /// Ends a cycle that has a rate, and discards the rate of the previous cycle.
+    /// If the present cycle has a rate, ends it and discards the rate of the previous cycle.
     fn advance_cycle(&mut self) {
         if self.cycles[1] > 0 {
             self.cycles = [self.cycles[1], 0];

@@ -111,7 +111,7 @@ impl BalancerServer {
         self.info.backlog.map(|(_, backlog)| backlog.bytes)
     }
 
-    /// Limit of the queue of the server's port in packets; `None` if unknown or in bytes.
+    /// Limit in packets of the queue at the server's port; `None` if unknown or in bytes.
     #[getter]
     fn limit(&self) -> Option<u64> {
         match self.info.backlog?.1.limit? {
@@ -120,7 +120,7 @@ impl BalancerServer {
         }
     }
 
-    /// Limit of the queue of the server's port in bytes; `None` if unknown or in packets.
+    /// Limit in bytes of the queue at the server's port; `None` if unknown or in packets.
     #[getter]
     fn limit_bytes(&self) -> Option<u64> {
         match self.info.backlog?.1.limit? {
@@ -216,7 +216,7 @@ impl PyPolicy {
     }
 }
 
-/// Converts the value that `choose` returned to the index of a server.
+/// Converts the return value of `choose` to the index of a server.
 fn chosen(answer: &Bound<'_, PyAny>) -> Result<Option<usize>, Fault> {
     if let Ok(server) = answer.cast::<BalancerServer>() {
         return Ok(Some(server.get().index));

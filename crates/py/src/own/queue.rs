@@ -109,7 +109,7 @@ impl PyPolicy {
         result.map_err(|error| Fault(self.loaded.faults.explain(py, error)))
     }
 
-    /// Converts the value that `enqueue` returned to a decision about the arriving packet.
+    /// Converts the return value of `enqueue` to a decision about the arriving packet.
     fn verdict(&self, answer: &Bound<'_, PyAny>) -> Result<Verdict, Fault> {
         // Compare the objects first, since reading the value of an enumeration is slow.
         let known = self.verdicts.iter().position(|verdict| verdict.is(answer));
@@ -125,7 +125,7 @@ impl PyPolicy {
         }
     }
 
-    /// Converts the value that `dequeue` returned to the next departure.
+    /// Converts the return value of `dequeue` to the next departure.
     fn next(&self, answer: &Bound<'_, PyAny>) -> Result<Next, Fault> {
         if let Ok(packet) = answer.cast::<Packet>() {
             let id = packet.get().id;

@@ -115,7 +115,7 @@ pub(crate) fn own_tcp(
     json(&read.map_err(|e| word_error(py, text, &e))?)
 }
 
-/// Returns the default values of words that are declared as JSON, as JSON in base units.
+/// Returns the default values of the words in the JSON `declared`: as JSON, in base units.
 #[pyfunction]
 #[pyo3(signature = (name, declared, /))]
 pub(crate) fn policy_values(py: Python<'_>, name: &str, declared: &str) -> PyResult<String> {

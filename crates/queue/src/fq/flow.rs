@@ -12,7 +12,7 @@ pub(super) enum Key {
     Socket(u32),
 }
 
-/// Flows of sockets have numbers from here on in recordings; lower numbers are hashes.
+/// First number of a socket's flow in recordings; lower numbers are hashes.
 const SOCKETS: u64 = 1_000_000;
 
 impl Key {

@@ -97,7 +97,7 @@ params! {
         /// Delay by which the kernel's timer may fire late; has no effect here, where timers are
         /// exact.
         timer_slack: Nanos = time("10us"),
-        /// Delay beyond the departure time above which a leaving packet is marked; off by default.
+        /// Marks packets that leave more than this time after their departure time; off by default.
         ce_threshold: Option<u32> = optional_micros(),
         /// Maximum time from arrival to a requested departure time.
         horizon: u32 = micros("10s"),
@@ -168,11 +168,11 @@ pub struct Constants {
     pub low_rate_threshold: u64,
     /// Idle time in timer ticks after which a flow gets a whole quantum.
     pub refill_delay: u64,
-    /// Delay beyond the departure time above which a packet is marked, in nanoseconds.
+    /// Maximum lateness of a packet that leaves without a mark, in nanoseconds.
     pub ce_threshold: Nanos,
     /// Maximum time to a requested departure time, in nanoseconds.
     pub horizon: Nanos,
-    /// Time by which packets may leave before their departure time, in nanoseconds.
+    /// Greatest time between an early departure and the departure time, in nanoseconds.
     pub offload_horizon: Nanos,
 }
 
