@@ -114,7 +114,7 @@ impl<P: Packet> Configured<P, Params> for FqCobalt<P> {
 }
 
 impl<P: Packet> FqCobalt<P> {
-    /// Drops one batch if a limit is exceeded, and notifies the COBALT of its bucket.
+    /// Drops one batch from a bucket if a limit is exceeded, and notifies the bucket's COBALT.
     #[inline]
     fn make_room(&mut self, now: Nanos, sink: &mut impl Sink<P>) -> Option<Batch> {
         let batch = self.queues.make_room(&self.params.room(), &mut self.overflow, sink)?;

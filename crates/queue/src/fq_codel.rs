@@ -49,7 +49,7 @@ params! {
         target_us as "target": u32 = micros("5ms").above_zero(),
         /// CoDel: time for which the sojourn time may stay above target.
         interval_us as "interval": u32 = micros("100ms").above_zero(),
-        /// Sojourn time above which every ECN-capable packet is marked; off by default.
+        /// Sojourn time above which ECN-capable packets are marked; off by default.
         ce_threshold_us as "ce_threshold": Option<u32> = optional_micros(),
         /// VALUE/MASK: ce_threshold applies to packets whose DS byte, masked with MASK, equals
         /// VALUE; mask 0 selects all packets.

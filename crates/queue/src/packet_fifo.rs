@@ -22,7 +22,7 @@ pub struct Queued<P, N = ()> {
 pub struct PacketFifo<P, N = ()> {
     ring: VecDeque<Queued<P, N>>,
     bytes: u64,
-    /// Time at which the last packet taken out was enqueued; 0 if none was taken out.
+    /// Time at which the packet that left last was enqueued; 0 if none has left.
     last: Nanos,
 }
 
@@ -57,7 +57,7 @@ impl<P: Packet, N> PacketFifo<P, N> {
         Some(head)
     }
 
-    /// Removes and returns the `n`-th packet, counted from the oldest; later packets move up.
+    /// Removes and returns the packet at position `n`; the oldest packet has position 0.
     pub fn remove(&mut self, n: usize) -> Option<Queued<P, N>> {
         let queued = self.ring.remove(n)?;
         self.bytes -= u64::from(queued.packet.len());

@@ -97,7 +97,7 @@ impl Params {
     }
 }
 
-/// Converts microseconds to nanoseconds, limited to the 32 bits that the kernel has.
+/// Converts microseconds to nanoseconds, at most 2^32 - 1, as in the kernel.
 pub(crate) fn nanos(micros: u32) -> Nanos {
     (Nanos::from(micros) * MICROSECOND).min(Nanos::from(u32::MAX))
 }
@@ -198,7 +198,7 @@ impl State {
         u64::from(self.prob) * constants.coupling
     }
 
-    /// Returns whether two draws are both below p', which has the probability p' squared.
+    /// Returns whether two draws are both below p'; the probability of this is p' squared.
     #[inline]
     fn twice(&self, draws: &mut impl Draws) -> bool {
         draws.draw_u32() <= self.prob && draws.draw_u32() <= self.prob

@@ -79,7 +79,7 @@ params! {
         /// Hard limit of a bucket's RED in bytes, from which RED's other defaults follow; 0
         /// disables RED.
         redflowlimit: u32 = bytes("0b"),
-        /// Average backlog of a bucket from which RED drops early; a third of max by default.
+        /// Minimum average backlog of a bucket for early drops by RED; a third of max by default.
         min: u32 = bytes("0b"),
         /// Average backlog of a bucket from which on RED drops all packets; a quarter of
         /// redflowlimit by default.
@@ -188,7 +188,7 @@ impl DisciplineParams for Params {
         Self { headdrop: false, ecn: false, harddrop: false, ..*self }.with(given, device)
     }
 
-    /// Omits RED's words without `redflowlimit`, which `tc` requires for them.
+    /// Omits RED's words if `redflowlimit` is 0: `tc` accepts them only with `redflowlimit`.
     fn to_tc(&self) -> String {
         let text = self.write(Text::new(TABLE.name)).done();
         match text.split_once(" redflowlimit 0 ") {
@@ -430,7 +430,7 @@ impl<P: Packet> Sfq<P> {
         Some(slot)
     }
 
-    /// Removes a flow from the list of flows with its number of packets.
+    /// Removes a flow from the list of flows with as many packets.
     fn unlink(&mut self, slot: u32) {
         let flow = &self.slots[slot as usize];
         let (before, behind, count) = (flow.before, flow.behind, flow.fifo.len());

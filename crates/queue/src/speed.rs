@@ -22,13 +22,13 @@ pub enum LinkLayer {
 pub struct Speed {
     /// Rate in bytes per second.
     pub bytes: u64,
-    /// Nanoseconds per byte, times 2^`shift`, so that the highest of its 32 bits is used.
+    /// Nanoseconds per byte, times 2^`shift`; `shift` is as large as 32 bits allow.
     pub mult: u32,
     /// Exponent of the factor in `mult`.
     pub shift: u8,
     /// Bytes that the line adds to each packet.
     pub overhead: u16,
-    /// Smallest size of a packet on the line with its overhead, in bytes; a shorter packet counts
+    /// Smallest size of a packet on the line in bytes, overhead included; a shorter packet counts
     /// as this size.
     pub mpu: u16,
     /// Framing of the line.

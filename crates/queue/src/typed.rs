@@ -165,7 +165,7 @@ fn missing_unit(kind: Kind, value: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the value, with the unit that `tc` assumes if it has none.
+/// Returns the value; a value without a unit gets the unit that `tc` assumes.
 pub(crate) fn with_unit(kind: Kind, value: &str) -> Cow<'_, str> {
     match missing_unit(kind, value) {
         Some(unit) => format!("{value}{unit}").into(),

@@ -32,7 +32,7 @@ fn y(x: u64, slope: u64) -> u64 {
     (x >> 24).wrapping_mul(slope).wrapping_add((x & 0xff_ffff).wrapping_mul(slope) >> 24)
 }
 
-/// Returns the ticks in which `y` bytes are served at the inverse of a slope.
+/// Returns the ticks in which `y` bytes are served; `inverse` is the inverse of the slope.
 fn x(y: u64, inverse: u64) -> u64 {
     match (y, inverse) {
         (0, _) => 0,

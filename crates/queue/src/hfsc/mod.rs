@@ -537,7 +537,7 @@ impl<P: Packet> Discipline<P> for Hfsc<P> {
 
     fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
 
-    /// Visits the state of the class with this minor number; 0 is the root.
+    /// Visits the state of the class with the minor number `flow`; 0 is the root.
     fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
         let place = match flow {
             0 => Some(&ROOT),

@@ -101,7 +101,7 @@ pub struct Hhf<P> {
     /// Key of the hash of flows; drawn at the first packet.
     key: Option<u64>,
     classes: [Class<P>; 2],
-    /// Whether the other flows have just become active and are served first.
+    /// Whether the flows that are no heavy hitters have just become active and are served first.
     is_new: bool,
     /// Classes that take turns, in the order of service.
     old: VecDeque<usize>,

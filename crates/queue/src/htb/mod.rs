@@ -62,7 +62,7 @@ struct Class {
     mode: Mode,
     /// Set of priorities (bit n for n) in which a leaf has packets, or an inner class lends.
     active: u8,
-    /// Remaining bytes of the class's turn, for each level of the class that it borrows from.
+    /// Remaining bytes of the class's turn at each level.
     deficit: [i64; LEVELS],
     /// Time at which the class wakes, and number of the entry in `sleeping`; `None` if it is awake.
     wake: Option<(Nanos, u64)>,
@@ -97,7 +97,7 @@ pub struct Htb<P> {
     overlimits: u64,
 }
 
-/// The row in which a class's turn is recorded: of a level, or of the class that lends.
+/// Owner of the row in which a class's turn is recorded: a level, or the class that lends.
 #[derive(Clone, Copy)]
 enum At {
     Level(usize),

@@ -1,4 +1,4 @@
-//! Parameters of HTB, with the words of `tc`, and its constants in the kernel's units.
+//! Parameters of HTB, with the words of `tc`, and HTB's constants in the kernel's units.
 
 use crate::classes::{ClassParams, Classful, TREE, Tree, default_class};
 use crate::device::Device;
@@ -41,7 +41,7 @@ params! {
     pub struct Bucket on Device {
         /// Guaranteed rate of the class and its children together; required.
         rate: Rate = required_rate(),
-        /// Maximum rate of the class including borrowed rate; by default rate.
+        /// Maximum rate of the class including borrowed rate; the default is the value of rate.
         ceil: Option<Rate> = optional_rate(),
         /// Depth of the token bucket of rate, in bytes.
         burst: u32 = group(BURST, |_| FRAME, set_burst, |burst, text| text.value("burst", burst)),
@@ -53,7 +53,7 @@ params! {
         quantum: u32 = bytes("0b"),
         /// Bytes that the line adds to each packet.
         overhead: u16 = integer(0, 65_535, "0"),
-        /// Minimum size of a packet on the line with its overhead, in bytes.
+        /// Minimum size of a packet on the line in bytes, overhead included.
         mpu: u16 = integer(0, 65_535, "0"),
         /// Framing that determines a packet's size on the line: its bytes (ethernet), or cells of
         /// 53 bytes (atm).
@@ -211,5 +211,5 @@ impl Classful for Params {
     }
 }
 
-/// Maximum time to the next event if no class has an event, in nanoseconds.
+/// Maximum time to the next event, in nanoseconds.
 pub const FAR: Nanos = 5 * SECOND;

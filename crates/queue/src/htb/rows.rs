@@ -8,7 +8,7 @@ pub struct Row {
     members: Vec<(u16, usize)>,
     /// Number of the class whose turn it is; `None` after the last class.
     turn: Option<u16>,
-    /// Number of the class whose turn it was when it was removed by `remove_lender`.
+    /// Number of the class that `remove_lender` removed during its turn.
     left: Option<u16>,
 }
 

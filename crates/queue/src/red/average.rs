@@ -9,7 +9,7 @@ const FRACTION: u8 = 24;
 /// The computation of the average.
 #[derive(Clone, Debug)]
 pub(super) enum Filter {
-    /// Linux's computation with shifts and a table, for weights of powers of two.
+    /// Linux's computation with shifts and a table, for weights that are powers of two.
     Shift { wlog: u8, scell_log: u8, stab: Box<[u8; 256]> },
     /// A computation for any weight, in units of 2^-32, with the transmission time of a typical
     /// packet.

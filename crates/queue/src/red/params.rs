@@ -16,9 +16,9 @@ pub enum Adaptation {
     /// No adaptation.
     #[default]
     Off,
-    /// Adaptation every half second, after Floyd 2001 as in Linux.
+    /// Adaptation every half second, by Floyd 2001's rule as in Linux.
     Floyd,
-    /// Adaptation when the average falls below `min` or rises above `max`, after Feng 1999.
+    /// Adaptation when the average falls below `min` or rises above `max`: Feng 1999's rule.
     Feng,
 }
 

@@ -309,7 +309,7 @@ impl Policy {
         self.state.divisor = (self.state.max_p / self.width()).max(1);
     }
 
-    /// Adapts the probability after Floyd 2001 as in Linux; called every half second.
+    /// Adapts the probability by Floyd 2001's rule as in Linux; called every half second.
     pub(crate) fn adapt(&mut self, now: Nanos) {
         let mut avg = self.state.qavg;
         if self.state.qidlestart != 0 {

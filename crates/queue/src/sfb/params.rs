@@ -35,7 +35,7 @@ params! {
         max: u32 = packets("25p").above_zero(),
         /// Number of packets in a bin from which on its probability rises; by default 4/5 of max.
         bin_size as "target": u32 = packets("20p").above_zero(),
-        /// Increase of a bin's probability on an arrival at a bin with target packets or more.
+        /// Increase of a bin's probability on an arrival if the bin has target or more packets.
         increment: u16 = fraction_q16("0.0005"),
         /// Decrease of a bin's probability on an arrival at an empty bin.
         decrement: u16 = fraction_q16("0.00005"),

@@ -1,4 +1,4 @@
-//! Parameters of TBF, with the words of `tc`, and its constants in the kernel's units.
+//! Parameters of TBF, with the words of `tc`, and TBF's constants in the kernel's units.
 
 use crate::device::Device;
 use crate::kinds::{bytes, link_layer, one_size, optional_rate, required_rate, whole_micros};
@@ -34,7 +34,7 @@ const MTU: &[Word] = words! {
 };
 
 const CHILD: &[Word] = words! {
-    "child", Kind::Rest, "", "Discipline that queues the packets, followed by its words up to the end; by default a bfifo with limit.";
+    "child", Kind::Rest, "", "Discipline that queues the packets, followed by its words up to the end; by default a bfifo with the same limit.";
 };
 
 params! {
@@ -57,12 +57,12 @@ params! {
         }),
         /// Bytes that the line adds to each packet.
         overhead: u16 = integer(0, 65_535, "0"),
-        /// Minimum size of a packet on the line with its overhead, in bytes.
+        /// Minimum size of a packet on the line in bytes, overhead included.
         mpu: u16 = integer(0, 65_535, "0"),
         /// Framing that determines a packet's size on the line: its bytes (ethernet), or cells of
         /// 53 bytes (atm).
         layer as "linklayer": LinkLayer = link_layer(),
-        /// Discipline that queues the packets; by default a bfifo with limit.
+        /// Discipline that queues the packets; by default a bfifo with the same limit.
         child: Option<Box<Child>> = group(CHILD, |_| None, |_, _| Ok(()), |child, text| match child {
             Some(child) => text.value("child", child.to_text()),
             None => text,
