@@ -46,7 +46,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Returns a policy for a socket. The socket's current setting is its original one.
+    /// Returns a policy for a socket. The socket's current setting becomes the original setting.
     ///
     /// # Errors
     /// If the descriptor is not a UDP socket.

@@ -23,7 +23,7 @@ pub enum Missing {
     Yama,
     /// Permission by the seccomp filter that applies to this process.
     Seccomp,
-    /// Capabilities in the user namespace of the inspected process, which is another one.
+    /// Capabilities in the inspected process's user namespace, which is not this process's.
     UserNamespace,
     /// A kernel feature: the kernel is too old or was built without it.
     Kernel,

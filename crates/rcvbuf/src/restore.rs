@@ -17,7 +17,7 @@ use std::path::Path;
 pub enum Action {
     /// The original setting is restored exactly.
     Restored,
-    /// The program has set its own size in the meantime, which is not changed.
+    /// The program itself has set a size in the meantime; this size is not changed.
     Left,
     /// The socket has been closed.
     Gone,
@@ -101,7 +101,7 @@ pub(crate) fn anywhere(entries: &[(Entry, Option<u64>)]) -> Vec<Outcome> {
         .collect()
 }
 
-/// Returns the outcome for a socket that no process that may be inspected has open.
+/// Returns the outcome for a socket that is open in no process that may be inspected.
 fn lost(entry: &Entry, holders: &Holders, seen: &[Reading]) -> Outcome {
     let open = seen.iter().any(|reading| {
         reading.cookie.map_or(reading.inode == entry.inode, |cookie| cookie == entry.cookie)

@@ -177,7 +177,7 @@ pub struct Sender {
     offset: u64,
     delivered: u64,
     delivered_at: Nanos,
-    /// Datagrams with lower numbers were sent before the last reduction of the window.
+    /// Number of the first datagram after the last reduction of the window.
     recovery: u64,
     messages: Outgoing,
     /// Number of the message whose fragments are sent next.

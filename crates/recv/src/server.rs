@@ -128,7 +128,7 @@ struct Connection {
     /// Numbers of messages after `below` that have arrived.
     above: BTreeSet<u64>,
     processed: u64,
-    /// Bytes reserved, complete or being processed, including [`CHARGE`] for each message.
+    /// Bytes that messages occupy until they are processed, including [`CHARGE`] for each message.
     held: Bytes,
     /// Total bytes reserved so far, including [`CHARGE`] for each message.
     charged: u64,

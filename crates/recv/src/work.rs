@@ -57,7 +57,7 @@ impl Params {
 pub struct Work {
     params: Params,
     sources: Vec<Pauses>,
-    /// Time at which the handler received its first message; `None` before it.
+    /// Arrival time of the handler's first message; `None` before the first message.
     begin: Option<Instant>,
     /// Time at which the handler has finished all messages so far, in nanoseconds since `begin`.
     free: Nanos,

@@ -18,12 +18,12 @@ pub struct Hints<T> {
 }
 
 impl<T> Hints<T> {
-    /// Returns an empty store for at most `limit` hints.
+    /// Returns an empty set for at most `limit` hints.
     pub fn new(limit: usize) -> Self {
         Self { of: BTreeMap::new(), held: 0, limit, refused: 0 }
     }
 
-    /// Stores a hint. Returns false and discards the hint if the store is full.
+    /// Stores a hint. Returns false and discards the hint if the limit is reached.
     pub fn keep(&mut self, replica: NodeId, hint: T) -> bool {
         if self.held >= self.limit {
             self.refused += 1;
@@ -50,7 +50,7 @@ impl<T> Hints<T> {
         self.held
     }
 
-    /// Returns the number of hints that were discarded because the store was full.
+    /// Returns the number of hints that were discarded because the limit was reached.
     pub fn refused(&self) -> u64 {
         self.refused
     }

@@ -48,7 +48,7 @@ fn span<'a>(world: &'a World) -> Span<'a> {
     Span { since: world.since, now: world.now, media: &world.media_before }
 }
 
-/// Adds a group's further metrics: the mean of each over the group's flows, without NaN.
+/// Adds a group's further metrics: means over the group's flows, which ignore NaN values.
 fn add_means(row: &mut Row, flows: &[Report]) {
     let Some(any) = flows.first() else { return };
     for (i, &(name, _)) in any.means.iter().enumerate() {

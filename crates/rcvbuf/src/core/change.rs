@@ -155,7 +155,7 @@ fn entry(reading: &Reading, cookie: u64, before: Setting) -> Entry {
     Entry { cookie, inode: reading.inode, local: reading.local, before }
 }
 
-/// Adds the note that the journal cannot be written, unless it exists already.
+/// Adds the note that the journal cannot be written, unless `notes` has the same note.
 pub(super) fn note(notes: &mut Vec<Refusal>, error: &io::Error) {
     let said = Refusal::new(Missing::Other, format!("the journal cannot be written: {error}"));
     if !notes.contains(&said) {

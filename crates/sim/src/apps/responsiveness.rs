@@ -78,7 +78,7 @@ struct Foreign {
     asked: u64,
     /// Bytes that the client will have received at the end of the present answer.
     answered: u64,
-    /// Bytes of the answer that the server has still to write; 0 after that.
+    /// Bytes of the answer that the server has not written yet.
     due: u64,
     /// Duration of TCP's handshake.
     tcp: Nanos,

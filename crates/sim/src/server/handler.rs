@@ -10,7 +10,7 @@ use sojourn_units::{Bytes, Nanos, SECOND};
 pub struct Params {
     /// Bytes per second while the handler works.
     pub rate: u64,
-    /// Time in nanoseconds for each message in addition to that of its bytes.
+    /// Time in nanoseconds for each message, in addition to the time for its bytes.
     #[serde(default)]
     pub per_message: Nanos,
     /// Whether each message's time is exponentially distributed; otherwise it is constant.

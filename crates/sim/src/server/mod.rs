@@ -97,7 +97,7 @@ pub struct Params {
     pub samples: Nanos,
 }
 
-/// Maximum number of slots: of clients, times their window with the load `closed`.
+/// Maximum number of slots; a client has one, with the load `closed` as many as its window.
 const MOST_SLOTS: u128 = 1 << 20;
 /// Maximum number of messages in a run with the load `open`.
 const MOST_EVENTS: u128 = 2_000_000_000;
@@ -546,7 +546,7 @@ impl<'a> Server<'a> {
         result
     }
 
-    /// Adds the sum of sizes since the last call to its integral over time.
+    /// Extends the integral of the sum of sizes over time from the last call to now.
     fn weigh(&mut self) {
         self.size_time += self.sizes as f64 * (self.now - self.since) as f64;
         self.since = self.now;

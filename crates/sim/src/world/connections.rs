@@ -107,7 +107,7 @@ pub(super) struct End {
     pub(super) nodes: (Node, Node),
     pub(super) place: Place,
     pub(super) hash: u32,
-    /// Time for which the timer is set, or [`NEVER`]. It may be earlier than TCP's deadline.
+    /// Time at which the timer expires, or [`NEVER`]. It may be earlier than TCP's deadline.
     pub(super) armed: Nanos,
     /// Bytes of payload that this end expects (see [`Change::Complete`]); `u64::MAX` without an
     /// expectation and after completion.
@@ -120,7 +120,7 @@ pub(super) struct End {
     cwnd: u64,
 }
 
-/// The congestion window over time of the end that sends the flow's data.
+/// The congestion window, over time, of the end that sends the flow's data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Course {
     opened: Nanos,

@@ -39,7 +39,7 @@ use sojourn_units::time::seconds;
 use sojourn_units::{EPOCH, Nanos, Rate, SECOND};
 use std::collections::VecDeque;
 
-/// Time after which a flow that was refused requests a server again.
+/// Time after which a flow makes a new request if its request for a server was refused.
 pub const AGAIN: Nanos = SECOND;
 /// Bytes of a full frame. A choice counts as misplaced if its server's wait exceeds the least by
 /// more than the transmission time of one such frame.
@@ -341,7 +341,7 @@ impl Controller {
         Some(server)
     }
 
-    /// Measures a choice when its flow begins: `took` after the request.
+    /// Measures a choice when its flow begins; `took` is the time since the request.
     fn begin<T, W>(&mut self, now: Nanos, server: usize, took: Nanos, net: &Network<T, W>) {
         let wait = |s: &Server| s.seconds_of(net.link(s.port).backlog().bytes);
         let least = self.servers.iter().map(wait).fold(f64::INFINITY, f64::min);

@@ -43,7 +43,7 @@ pub struct Flow {
     pub before: Option<Box<Before>>,
     /// Distribution of one-way delays; `None` unless the plan sets `per_flow_histograms`.
     pub delay: Option<Box<Histogram>>,
-    /// One-way delays of packets with data, for flows whose `delay` contains those of writes.
+    /// One-way delays of packets with data, for flows whose `delay` has the delays of writes.
     pub packet_delays: Option<Box<Moments>>,
     /// Number of transfers completed since the end of the warm-up.
     pub finished: u64,

@@ -19,7 +19,7 @@ pub struct Taken {
     pub connection: Handle,
     /// Bytes of payload delivered at this end so far.
     pub delivered: u64,
-    /// Whether the segment newly acknowledged data; false for the plan's own applications.
+    /// Whether the segment newly acknowledged data; false if no flow owns the connection.
     pub room: bool,
     /// Whether the owner is notified of [`Change::Progress`].
     pub followed: bool,

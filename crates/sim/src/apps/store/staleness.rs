@@ -105,7 +105,7 @@ impl Staleness {
         }
     }
 
-    /// Adds a write to the sums of those ages that it reached by `now`.
+    /// Adds a write to the sum of each age that the write has reached at `now`.
     fn book(&mut self, write: &Pending, now: Nanos) {
         let Some(acknowledged) = write.acknowledged else { return };
         for (i, age) in AGES.iter().enumerate() {

@@ -9,7 +9,7 @@ use sojourn_network::Row;
 use sojourn_replication::Ledger;
 use sojourn_units::{SECOND, time::seconds};
 
-/// Maximum number of nodes with which each node has its own columns.
+/// Number of nodes above which the summary has no columns for single nodes.
 const SHOWN_NODES: usize = 64;
 
 /// Metrics of staleness, by [`AGES`].
