@@ -33,7 +33,7 @@ choices! {
     pub enum RtoRule {
         /// SRTT + 4 RTTVAR, the sum at least the minimum (RFC 6298).
         Rfc6298 = "rfc6298",
-        /// SRTT plus a deviation, the deviation at least the minimum (Linux).
+        /// SRTT plus a deviation that is at least the minimum (Linux).
         Linux = "linux",
     }
 }
@@ -185,7 +185,7 @@ choices! {
     pub enum IdleRestart {
         /// cwnd does not change.
         Off = "off",
-        /// At most the initial window after more than one RTO (RFC 5681, section 4.1).
+        /// At most the initial window after a silence of more than one RTO (RFC 5681, section 4.1).
         Rfc5681 = "rfc5681",
         /// Halved for each RTO of silence, down to the initial window (RFC 2861, Linux).
         Decay = "decay",

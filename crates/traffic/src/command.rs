@@ -29,7 +29,7 @@ params! {
         server: Vec<String> = unset(),
         /// Absolute path of the folder in which the programs run.
         folder: String = unset(),
-        /// Digest of each file in the folder that a word of the command lines names.
+        /// Digests of files in the folder whose names are words of a command line; large files have none.
         files: BTreeMap<String, String> = unset(),
     }
 }

@@ -97,7 +97,7 @@ const HISTORY: Nanos = 2000 * MILLISECOND;
 /// Width of a bucket of the histogram, in nanoseconds.
 const BUCKET: Nanos = 20 * MILLISECOND;
 const BUCKETS: usize = 100;
-/// Interval in nanoseconds of which the maximum relative delay enters the histogram.
+/// Length of an interval, whose maximum relative delay enters the histogram, in nanoseconds.
 const RESAMPLE: Nanos = 500 * MILLISECOND;
 /// Share of the histogram's entries whose delay is at most the playout delay.
 const QUANTILE: f64 = 0.95;

@@ -27,7 +27,7 @@ pub struct Preset {
     pub name: &'static str,
     /// Parameters, as words of a description.
     pub words: &'static str,
-    /// Source of the numbers, with the numbers that are a choice of this project.
+    /// Source of the numbers, and which of the numbers are a choice of this project.
     pub source: &'static str,
 }
 

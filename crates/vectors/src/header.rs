@@ -106,7 +106,7 @@ fn dated(words: String, linux: Option<Linux>) -> String {
     }
 }
 
-/// Returns whether `discipline` is the name in recordings of the discipline of `params`.
+/// Returns whether recordings use the name `discipline` for the discipline of `params`.
 fn is_called(params: &Params, discipline: &str) -> bool {
     match params {
         Params::Fifo(_) => discipline == "fifo",

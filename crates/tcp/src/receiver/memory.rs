@@ -6,7 +6,7 @@ use crate::params::Params;
 const INITIAL_MEMORY: u64 = 131_072;
 /// Denominator of the share of memory that is payload.
 pub(super) const SHARE: u64 = 256;
-/// Share of memory that is payload before the first data, in 1/256.
+/// Assumed share of memory that is payload until data arrive, in units of 1/256.
 const INITIAL_SHARE: u64 = SHARE / 2;
 /// Payload in bytes below which a segment does not open the window (`tcp_event_data_recv`).
 pub(super) const SMALL: u64 = 128;

@@ -26,19 +26,19 @@ use std::sync::Arc;
 pub(crate) use sojourn_units::NEVER;
 /// Longest delay of an ACK by Linux's rule (`TCP_DELACK_MAX`).
 const MAX_DELAY: Nanos = 200 * MILLISECOND;
-/// Most segments that quick ACKs acknowledge singly (`TCP_MAX_QUICKACKS`).
+/// Maximum number of segments that quick ACKs acknowledge singly (`TCP_MAX_QUICKACKS`).
 const MAX_QUICK: u32 = 16;
 /// Number of segments that are acknowledged singly, beginning with the first marked segment or with
 /// a retransmission without ECT.
 const ECN_QUICK: u32 = 2;
-/// Segments beyond a hole that are acknowledged at once (`TCP_FASTRETRANS_THRESH`).
+/// Number of segments beyond a hole whose ACK does not wait (`TCP_FASTRETRANS_THRESH`).
 const DUPLICATES: u8 = 3;
 /// Maximum number of segments beyond a hole that wait for an ACK (`net.ipv4.tcp_comp_sack_nr`).
 const COMPRESSED: u8 = 44;
 /// Longest wait of segments beyond a hole for their acknowledgement, in percent of the round-trip
 /// time (`net.ipv4.tcp_comp_sack_rtt_percent`).
 const COMPRESS_PERCENT: Nanos = 33;
-/// Longest wait of segments beyond a hole on any path (`net.ipv4.tcp_comp_sack_delay_ns`).
+/// Longest wait of segments beyond a hole, whatever the RTT (`net.ipv4.tcp_comp_sack_delay_ns`).
 const COMPRESS_DELAY: Nanos = MILLISECOND;
 /// Lateness of the timer of [`COMPRESS_DELAY`] (`net.ipv4.tcp_comp_sack_slack_ns`).
 const COMPRESS_SLACK: Nanos = 10 * MICROSECOND;
@@ -81,7 +81,7 @@ pub struct Receiver {
     /// The greatest value of `space`.
     max_space: u64,
     scale: u8,
-    /// Autotuning: most bytes that the application has read in a round.
+    /// Autotuning: maximum number of bytes that the application has read in a round.
     tune_space: u64,
     /// Start of the present round.
     tune_at: Nanos,
@@ -612,7 +612,7 @@ impl Receiver {
         self.read(u64::MAX);
     }
 
-    /// The application reads `bytes` bytes. An ACK announces a small window that opens enough.
+    /// The application reads `bytes` bytes. If this opens a small window enough, an ACK is due.
     pub(crate) fn read(&mut self, bytes: u64) {
         self.unread = self.unread.saturating_sub(bytes);
         let announced = self.edge.saturating_sub(self.nxt);
@@ -686,7 +686,7 @@ impl Receiver {
         self.ack_now = false;
     }
 
-    /// Returns the window in bytes for a segment with the earlier acknowledgement `ack`.
+    /// Returns the number of bytes from `ack` to the window's right edge.
     pub(crate) fn window_from(&self, ack: u64) -> u32 {
         self.edge.saturating_sub(ack).min(u64::from(u32::MAX)) as u32
     }

@@ -217,7 +217,7 @@ impl Sender {
         }
     }
 
-    /// Makes segments leave through a queue of the host, which `paces` or not.
+    /// Makes segments leave through a queue of the host; `paces` is whether this queue paces.
     pub(crate) fn leave_by_host_queue(&mut self, paces: bool) {
         self.host_queue = Some(Box::new(HostQueue::new(paces)));
     }
