@@ -29,7 +29,7 @@ params! {
         server: Vec<String> = unset(),
         /// Absolute path of the folder in which the programs run.
         folder: String = unset(),
-        /// Digests of files in the folder whose names are words of a command line; large files have none.
+        /// Digests of the files that words of the command lines name, except large files.
         files: BTreeMap<String, String> = unset(),
     }
 }
