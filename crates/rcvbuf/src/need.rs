@@ -19,9 +19,9 @@ pub const SMALLEST: Bytes = 768;
 /// Buffer size that would have prevented all drops of one socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Need {
-    /// Lower bound in bytes, for lost packets of the smallest size.
+    /// Lower bound in bytes: the need if all lost packets had the smallest size.
     pub least: Bytes,
-    /// Upper bound in bytes, for lost packets that were full Ethernet frames.
+    /// Upper bound in bytes: the need if all lost packets were full Ethernet frames.
     pub most: Bytes,
     /// Number of bursts in which packets were lost.
     pub bursts: u64,

@@ -133,7 +133,7 @@ enum Fate {
 
 struct Sent {
     fate: Fate,
-    /// Message and number of the fragment in the datagram; `None` for a ping.
+    /// Numbers of the message and of the fragment in the datagram; `None` for a ping.
     fragment: Option<(u64, u32)>,
     bytes: u32,
     at: Nanos,

@@ -52,7 +52,7 @@ pub struct HostQueue {
 }
 
 impl HostQueue {
-    /// Returns the queue of a link; `None` if it is no host's own queue.
+    /// Returns the queue of a link; `None` unless the queue is a host's own.
     fn of(link: &Link) -> Option<Self> {
         let paces = link.params.queue.paces();
         link.host_queue.then(|| Self { host: node(link.from as u32), paces })
@@ -101,7 +101,7 @@ impl Observers {
         links.filter(|(_, queue)| queue.is_some()).map(|(link, _)| link)
     }
 
-    /// Returns the queue of this link; `None` if it is no host's own queue.
+    /// Returns the queue of the link `link`; `None` unless the queue is a host's own.
     pub fn host_queue(&self, link: u32) -> Option<HostQueue> {
         self.host_queues.get(link as usize).copied().flatten()
     }

@@ -64,7 +64,7 @@ impl Rtt {
         self.hz > 0
     }
 
-    /// Returns when a timer fires that is set at `now` for a time `delay` later.
+    /// Returns the expiry time of a timer of the duration `delay` that is set at `now`.
     #[inline]
     pub fn later(&self, now: Nanos, delay: Nanos) -> Nanos {
         jiffies::later(now, delay, self.hz)

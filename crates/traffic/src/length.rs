@@ -1,4 +1,4 @@
-//! Lengths and rates of packets, which count Ethernet frames or UDP payloads.
+//! Lengths and rates of packets: of their Ethernet frames or of their UDP payloads.
 
 use serde::{Deserialize, Serialize};
 use sojourn_units::words::{Given, WordError};

@@ -294,7 +294,7 @@ impl Expected {
     }
 }
 
-/// Compares the packets that an operation dropped and marked with the recorded ones.
+/// Compares an operation's dropped packets and marked packets with the recorded ones.
 pub fn compare_lost(line: usize, row: &Object, lost: &Lost) -> Result<()> {
     for (key, what, found) in
         [("x", "packets dropped", &lost.dropped), ("m", "packets marked", &lost.marked)]

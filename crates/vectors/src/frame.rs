@@ -86,7 +86,7 @@ impl Packet for Frame {
     }
 }
 
-/// Packets that an operation dropped and marked, and the pacing rates of sockets.
+/// Packets that an operation dropped, packets that it marked, and pacing rates of sockets.
 #[derive(Debug, Default)]
 pub struct Lost {
     /// Numbers of the dropped packets, in the order of the drops.

@@ -70,9 +70,9 @@ impl fmt::Display for Outcome {
 pub struct Timers {
     /// Number of timers recorded at the wheel's time, or at a high-resolution timer's due time.
     pub on_time: usize,
-    /// Number of recorded timers that the timer wheel would fire later.
+    /// Number of recorded timers that the timer wheel would fire later than recorded.
     pub late: usize,
-    /// Number of recorded timers that the timer wheel would fire earlier.
+    /// Number of recorded timers that the timer wheel would fire earlier than recorded.
     pub early: usize,
 }
 

@@ -67,7 +67,7 @@ pub(crate) struct Core {
     moment_at: Nanos,
     /// Whether all processes of the target have ended.
     pub(crate) over: bool,
-    /// Largest sums over all sockets so far, in bytes: of the occupancies, and of the sizes.
+    /// Largest sums so far over all sockets, in bytes: of the occupancies, and of the sizes.
     pub(crate) peaks: (Bytes, Bytes),
 }
 

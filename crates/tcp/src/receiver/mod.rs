@@ -38,7 +38,7 @@ const COMPRESSED: u8 = 44;
 /// Longest wait of segments beyond a hole for their acknowledgement, in percent of the round-trip
 /// time (`net.ipv4.tcp_comp_sack_rtt_percent`).
 const COMPRESS_PERCENT: Nanos = 33;
-/// Upper limit of the wait of segments beyond a hole, at any RTT (`net.ipv4.tcp_comp_sack_delay_ns`).
+/// Limit of the wait of segments beyond a hole, at any RTT (`net.ipv4.tcp_comp_sack_delay_ns`).
 const COMPRESS_DELAY: Nanos = MILLISECOND;
 /// Lateness of the timer of [`COMPRESS_DELAY`] (`net.ipv4.tcp_comp_sack_slack_ns`).
 const COMPRESS_SLACK: Nanos = 10 * MICROSECOND;
