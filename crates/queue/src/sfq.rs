@@ -430,7 +430,7 @@ impl<P: Packet> Sfq<P> {
         Some(slot)
     }
 
-    /// Removes a flow from the list of flows with as many packets.
+    /// Removes a flow from the list of flows with the same number of packets.
     fn unlink(&mut self, slot: u32) {
         let flow = &self.slots[slot as usize];
         let (before, behind, count) = (flow.before, flow.behind, flow.fifo.len());
@@ -443,7 +443,7 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// Inserts a flow at the front of the list of flows with as many packets.
+    /// Inserts a flow at the front of the list of flows with the same number of packets.
     fn link(&mut self, slot: u32) {
         let count = self.slots[slot as usize].fifo.len();
         if count == 0 {
