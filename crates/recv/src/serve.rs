@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 /// Maximum wait of an idle thread in nanoseconds, and therefore the maximum time until it stops.
 const NAP: Nanos = 100 * MILLISECOND;
-/// Maximum time between two records of a busy thread's CPU time, in nanoseconds.
+/// Time in nanoseconds after which a busy thread's CPU time is read again.
 const LOOK: Nanos = 10 * MILLISECOND;
 /// Maximum number of trains of datagrams that one call receives.
 const TRAINS: usize = 8;

@@ -21,7 +21,7 @@ pub enum Outcome {
     TimedOut,
 }
 
-/// A coordinator's record of the answers to a request.
+/// A coordinator's count of the answers to a request.
 #[derive(Clone, Debug)]
 pub struct Tally {
     need: Need,
@@ -33,7 +33,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Returns the record of a request to the replicas `asked`, which are given with their data
+    /// Returns the tally of a request to the replicas `asked`, which are given with their data
     /// centres.
     ///
     /// # Errors
