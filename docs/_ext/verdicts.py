@@ -26,7 +26,7 @@ FOLDER = "studies"
 def columns(
     claims: list[dict[str, Any]],
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]], tuple[int, ...]]:
-    """Returns heads, rows and column widths; a column for real runs if the record has any."""
+    """Returns heads, rows and column widths; engines without a recorded verdict have no column."""
     there = {k: head for k, head in COLUMNS.items() if any(k in claim for claim in claims)}
     rows = [
         (

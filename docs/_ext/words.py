@@ -13,7 +13,7 @@
 `{keys} MODEL`           the keys of a table of the scenario, from `sojourn.scenario.models`;
                          without MODEL, of the tables that the body lists
 
-A name that the engine does not know is a warning, which is an error under `-W`.
+A name that the engine does not know causes a warning; under `-W`, it causes an error.
 """
 
 import json
@@ -347,7 +347,7 @@ def example(schema: dict[str, Any]) -> str:
 
 
 class Keys(Described):
-    """Tables of keys. A body line is `MODEL: TEXT`, with optional Markdown above the table."""
+    """Tables of keys. A body line is `MODEL`, or `MODEL: TEXT` with Markdown above the table."""
 
     optional_arguments = 1
     has_content = True
@@ -446,7 +446,7 @@ class Commands(Described):
         return built
 
     def leaves(self, command: Any, name: str) -> Iterator[tuple[str, Any]]:
-        """Generates the names of commands, with those in families, and the commands."""
+        """Generates the full name of each command, such as `study run`, with the command."""
         family = getattr(command, "commands", None)
         if family is None:
             yield name, command

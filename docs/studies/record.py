@@ -93,7 +93,7 @@ def how(name: str, outcome: Any) -> str:
 
 
 def image(source: Path, target: Path) -> None:
-    """Writes a figure for the pages: few colours, and as many dots as its size allows."""
+    """Writes a figure for the pages, with few colours, as wide as the limit of its file allows."""
     from PIL import Image
 
     whole = Image.open(source).convert("RGB")
@@ -166,7 +166,7 @@ def measured(folder: Path, size: str, took: dict[str, Any], run: Callable[[Any],
 
 
 def steadiness(name: str, results: Path, full: dict[str, str]) -> dict[str, Any]:
-    """Returns the results of quick runs with other seeds and the full verdicts."""
+    """Returns a comparison of the full verdicts with those of quick runs that have other seeds."""
     from sojourn.cli.bars import stages
     from sojourn.papers import load, steady
 

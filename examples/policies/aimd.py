@@ -8,7 +8,7 @@ import sojourn
 
 @sojourn.congestion("aimd", increase=1.0, decrease=0.5)
 class Aimd:
-    """Adds `increase` segments per round trip, and multiplies by `decrease` on congestion."""
+    """Adds `increase` segments per round trip; congestion multiplies the window by `decrease`."""
 
     def __init__(self, params, draws):
         self.increase, self.decrease = params.increase, params.decrease

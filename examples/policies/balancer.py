@@ -14,7 +14,7 @@ import sojourn
 
 @sojourn.balancer("peak", look="latency", decay="10s", default="1s")
 class Peak:
-    """Chooses the server with the least average latency times open requests."""
+    """Chooses the server with the least cost, from average latency, open requests and weight."""
 
     def __init__(self, params, draws):
         self.decay, self.default, self.draws = params.decay, params.default, draws

@@ -8,7 +8,7 @@ import sojourn
 
 @sojourn.buffer("doubling", ceiling="64mb")
 class Doubling:
-    """Doubles when a packet does not fit; if `needed` is 0, after discards or when half full."""
+    """Doubles when a packet does not fit; without a packet, after discards or above half full."""
 
     def __init__(self, params):
         self.ceiling, self.discarded = params.ceiling, None

@@ -32,7 +32,7 @@ class Codel:
         return sojourn.ACCEPT
 
     def take(self, now, queue):
-        """Returns the next packet, and whether CoDel marks or drops it (`codel_should_drop`)."""
+        """Returns the next packet, and whether CoDel may mark or drop it (`codel_should_drop`)."""
         packet = queue.pop()
         if packet is None:
             self.first_above_time = 0

@@ -80,7 +80,7 @@ def offer(name: str, description: dict[str, Any]) -> str:
 
 
 def pack(kernel: kernels.Kernel, out: Path) -> Path:
-    """Builds the wheel of a kernel in the folder `out`; returns its path."""
+    """Builds a kernel's wheel in the folder `out`; returns the wheel's path."""
     with tempfile.TemporaryDirectory(prefix="sojourn-") as made:
         project, packed = Path(made) / "project", Path(made) / "packed"
         project.mkdir()

@@ -62,7 +62,7 @@ pub struct Inbox {
     bell: Arc<OwnedFd>,
 }
 
-/// The end of the channel that belongs to programs that send requests.
+/// Sending end of the channel of requests to a wire.
 #[derive(Clone, Debug)]
 pub struct Handle {
     requests: Sender<Request>,

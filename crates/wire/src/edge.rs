@@ -69,7 +69,7 @@ impl Edge {
         self.steering.way(from, to)
     }
 
-    /// Registers all devices with `poll`, which then reports the numbers of readable devices.
+    /// Registers all devices with `poll`, which then reports each readable device by its number.
     ///
     /// # Errors
     /// If `epoll_ctl` fails.

@@ -89,7 +89,7 @@ struct Flow {
     /// Whether the flow belongs to a user's own programs, whose data go in both directions over any
     /// transport.
     both: bool,
-    /// Time of the flow's first packet in a direction of its data; [`Nanos::MAX`] before it.
+    /// Time of the flow's first packet in a direction with data; [`Nanos::MAX`] before this packet.
     start: Nanos,
     /// End of the flow's last transfer; `None` before it.
     end: Option<Nanos>,
@@ -103,7 +103,7 @@ struct Flow {
     delays: Moments,
     last_delay: Option<Nanos>,
     jitter: f64,
-    /// Ports of the flow's latest TCP packet at both nodes, and the connection of this packet.
+    /// Of the flow's latest TCP packet: the ports at both nodes, and the connection.
     latest: (Ports, u32),
 }
 
@@ -130,7 +130,7 @@ struct Connection {
     arrived: u64,
     /// Ranges of sequence numbers that were received out of order.
     ahead: Ranges,
-    /// For each segment in flight that was sent once: its end, and its sending time.
+    /// End and sending time of each timed segment. A segment that is sent again is not timed.
     timed: VecDeque<(u64, Nanos)>,
     began: Nanos,
     fin: Option<u64>,

@@ -17,7 +17,7 @@
 //!    [`Device::write_vectored`] writes each super-packet from the headers and the slots without a
 //!    copy.
 //!
-//! Splitting, merging and parsing have no side effects and do not allocate memory.
+//! Splitting, merging and parsing do no input or output, and do not allocate memory.
 
 mod answer;
 mod arena;

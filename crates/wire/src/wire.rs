@@ -404,7 +404,7 @@ impl Wire {
         self.take_arrivals();
     }
 
-    /// Adds the packets that have arrived to the batches of their hosts' devices.
+    /// Moves arrived packets into the batches of their hosts' devices.
     pub(crate) fn take_arrivals(&mut self) {
         let mut taken = 0;
         while let Some(packet) = self.net.next_arrival(&mut taken) {

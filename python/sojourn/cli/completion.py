@@ -75,7 +75,7 @@ def metrics(incomplete: str) -> list[tuple[str, str]]:
 
 
 def engines(incomplete: str) -> list[str]:
-    """Returns the engines that begin with a prefix, which is the last item of a list."""
+    """Returns the completions of a list of engines whose last item is a prefix."""
     from sojourn.engines import KINDS
 
     before, _, last = incomplete.rpartition(",")

@@ -107,7 +107,7 @@ def show(scenario: Scenario) -> None:
 
 
 def asked(scenario: Scenario) -> str | None:
-    """Returns the node that the user names at a prompt as the own machine.
+    """Asks at a prompt which node is the user's machine; returns the node.
 
     Returns None without a prompt if `[deploy]` names the machine, if there is no terminal, or if
     several nodes send or receive at the bottleneck.

@@ -79,9 +79,9 @@ def unwritten(error: OSError) -> int:
 
 
 def command(function: Callable[P, R]) -> Callable[P, R]:
-    """Wraps a command: the user's errors become exit statuses, groups become single options.
+    """Wraps a command: the user's errors become exit statuses, groups of options are expanded.
 
-    Each command gets the common options: `--quiet`, and with `--json` also `--output`.
+    Each command gets the common option `--quiet`; a command with `--json` also gets `--output`.
     """
     given = groups.expanded(function)
     flat = output.with_shared(given)

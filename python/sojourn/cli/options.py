@@ -166,7 +166,7 @@ class FromTc:
     ] = False
 
     def applied(self, scenario: Scenario) -> Scenario:
-        """Returns the scenario with the queues of `--tc`; prints each queue's link, and notices."""
+        """Returns the scenario with the queues of `--tc`; prints messages about these queues."""
         if not self.tc:
             if self.device or self.var or self.host or self.partial:
                 fail("--device, --var, --host and --partial require --tc")

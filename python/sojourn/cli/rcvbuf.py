@@ -348,7 +348,7 @@ def _report(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json:
 
 
 def _export(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json: bool) -> None:
-    """Prints missing permissions only; all results are exported as metrics."""
+    """Prints a first line and missing permissions only; all results are exported as metrics."""
     del dry_run, as_json
     output.note(f"{title}: watching; press Ctrl-C to end")
     said = set()

@@ -1,4 +1,4 @@
-"""Standard streams that may be closed, without a reader, or have a small character set."""
+"""Standard streams that may be closed, lack a reader, or have a small character set."""
 
 from __future__ import annotations
 

@@ -262,7 +262,7 @@ def coexistence(
     made: options.Simulated,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show how congestion controls share a link with eight queues, in one picture.
+    """Show how congestion controls share a link under eight queue disciplines, in one picture.
 
     Each control competes with CUBIC at 40 Mbit/s: at four equal round-trip times and at one pair of
     unequal ones. The command takes minutes on two cores. Existing runs in the folder are reused.

@@ -1,4 +1,4 @@
-"""`sojourn verify`: replay of queue decisions recorded from Linux through our queues."""
+"""`sojourn verify`: comparison of our queues with queue decisions recorded from Linux."""
 
 from __future__ import annotations
 

@@ -395,7 +395,7 @@ def _print_look(view: View) -> None:
 
 
 def trials(seconds: float) -> Callable[[str], None]:
-    """Returns a function that announces a trial, with the remaining time at most."""
+    """Returns a function that announces a trial and the maximum remaining time."""
     from sojourn.lab.wire import selftest as tests
     from sojourn.study.progress import duration
 

@@ -49,7 +49,7 @@ class Group:
 
     @property
     def verdict(self) -> Verdict:
-        """`no` if a needed feature is missing, `yes` if no feature is, otherwise `partly`.
+        """`no` if a needed feature is missing, `partly` if only optional ones are, otherwise `yes`.
 
         A needed feature whose state is unknown gives `partly`.
         """

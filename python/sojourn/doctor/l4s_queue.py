@@ -11,7 +11,7 @@ from sojourn.doctor.interface import Facts, Options
 FRAME = 1514
 """Length of a full Ethernet frame in bytes."""
 ENOUGH = 1000
-"""Number of packets from which a queue that never formed is reported."""
+"""Minimum number of packets for the finding that no queue formed."""
 LONG = 0.001
 """Time in a transmit ring, in seconds, from which the ring is reported as too long. L4S marks from
 1 ms of queue (RFC 9332).

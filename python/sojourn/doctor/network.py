@@ -24,7 +24,7 @@ from sojourn.lab.wire.start import run_first
 IDLE = "stop other programs on this machine, then repeat by `sojourn wire selftest`"
 """Advice if no rate is valid."""
 CONTROLS = ("reno", "cubic", "bbr", "dctcp")
-"""Congestion controls of scenarios that released kernels have, possibly as modules."""
+"""Congestion controls of Sojourn that released kernels also have, possibly as modules."""
 EXAMPLES = {
     "red": "red limit 400kb min 30kb max 90kb avpkt 1000 probability 0.02 bandwidth 10mbit",
     "choke": "choke limit 400p min 30p max 90p probability 0.02 bandwidth 10mbit",

@@ -12,7 +12,7 @@ from sojourn.doctor.finding import Finding
 from sojourn.lab import syscalls
 
 PIDFD_GETFD = 438
-"""Number of the system call `pidfd_getfd`, which is equal on all architectures."""
+"""Number of the system call `pidfd_getfd` on x86-64, Arm and most other architectures."""
 CAP_SYS_PTRACE = 19
 """Capability to copy descriptors of other users' processes (<linux/capability.h>)."""
 CAPABILITIES = "sudo, or the capabilities of `sojourn rcvbuf unit`"

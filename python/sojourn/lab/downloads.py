@@ -130,7 +130,7 @@ class _Refused(_Broken):
 
 
 def _read(address: str, half: Path, begin: int, progress: Progress | None) -> bool:
-    """Appends bytes from `begin` on to `half`; returns whether the file is complete."""
+    """Downloads into `half`, from byte `begin` on if possible; returns whether it is complete."""
     request = urllib.request.Request(address)  # noqa: S310 - our own addresses, or checked
     if begin:
         request.add_header("Range", f"bytes={begin}-")

@@ -162,7 +162,7 @@ def indistinct(plan: Mapping[str, Any]) -> tuple[set[int], list[str]]:
 
 
 def blanked(table: Sequence[Column], rows: Collection[int], prefix: str = "") -> list[Column]:
-    """Returns a table in which the values of these rows that depend on packets are NaN."""
+    """Returns a table in which these rows' values that depend on packets are NaN."""
     out: list[Column] = []
     for name, unit, dtype, data in table:
         mine = name.startswith(prefix) and name.removeprefix(prefix) not in PLANNED
@@ -258,7 +258,7 @@ def _with_samples(
 
 
 def _writes(group: Mapping[str, Any]) -> bool:
-    """Returns whether the flows of a group are packet sources over TCP."""
+    """Returns whether the flows of a group use TCP, and are neither transfers nor Web traffic."""
     tcp = group["transport"]["protocol"] == "tcp"
     return tcp and group["app"]["name"] not in ("bulk", "transfer", "web")
 

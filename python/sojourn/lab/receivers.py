@@ -1,4 +1,4 @@
-"""A real UDP server with a receive buffer and its clients, on two hosts.
+"""A real UDP server with a receive buffer on one host, and its clients on another host.
 
 The input is that of the simulator (`sojourn._core.simulate_server`), so the laboratory and the
 simulator execute the same scenario. A control group's quota limits the handler to its share of a

@@ -232,7 +232,7 @@ class Run:
 
 
 def busy() -> float:
-    """Returns the machine's load average: running or ready threads in the last minute."""
+    """Returns the machine's load average over the last minute."""
     return round(os.getloadavg()[0], 2)
 
 

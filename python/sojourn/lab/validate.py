@@ -34,7 +34,7 @@ hosts forward whole packets.
 WITHOUT_SOJOURN = {"goodput": 0.03, "backlog_mean": 0.15}
 """Tolerances for engines that do not measure sojourn times."""
 FULL_PACKET = 1514
-"""Difference of a mean backlog that is always allowed, in bytes: one full Ethernet frame."""
+"""Difference of mean backlogs that is always allowed, in bytes: one full Ethernet frame."""
 SIMULATED = 10
 """Smallest number of simulated runs of a scenario; each has its own seed."""
 

@@ -326,7 +326,7 @@ class LoadBalancer(OSKenApp):
         connection.found.clear()
 
     def _adopt(self, key: Key, rules: dict[Kind, Found]) -> None:
-        """Adds a flow whose rules are in the switch to the table of flows."""
+        """Adds to the table of flows a flow whose rules are in the switch."""
         addresses = {server.address: server.name for server in self.service.servers}
         any_rule = next(iter(rules.values()))
         name = addresses.get(any_rule.server) if any_rule.server is not None else None

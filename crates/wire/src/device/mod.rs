@@ -166,7 +166,7 @@ impl Device {
         self.write_vectored(&[IoSlice::new(&vnet.to_bytes()), IoSlice::new(frame)])
     }
 
-    /// Writes a frame in several parts. The first part begins with the device's header.
+    /// Writes one frame, given as `parts`. The first part begins with the device's header.
     ///
     /// # Errors
     /// As for [`Device::write`].

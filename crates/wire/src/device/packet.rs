@@ -16,7 +16,7 @@ use crate::vnet;
 /// super-packets.
 const SOCKET_BUFFER: usize = 16 << 20;
 
-/// Bytes reserved before a received frame, into which a VLAN tag is put back.
+/// Bytes reserved in front of a received frame, so that a VLAN tag can be reinserted.
 pub(super) const TAG: usize = 4;
 
 /// The kernel's counters since the socket was opened.

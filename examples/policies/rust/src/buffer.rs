@@ -1,4 +1,4 @@
-//! A policy for receive buffers in Rust, and a buffer that uses it.
+//! A policy in Rust for a receive buffer, and a buffer that uses the policy.
 //!
 //! The size is twice the number of bytes in the buffer, including the packet that arrives.
 

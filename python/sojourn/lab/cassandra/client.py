@@ -161,7 +161,7 @@ class Client:
         return {"hosts": sorted(known, key=lambda host: str(host["address"]))}
 
     def peers(self, _: Json) -> Json:
-        """Returns for each node how many other nodes it knows with tokens; 0 without an answer.
+        """Returns, for each node, how many other nodes it knows with their tokens; 0 if unanswered.
 
         A node refuses a keyspace with data centres whose nodes it does not know.
         """
@@ -320,7 +320,7 @@ class Client:
         return {"keys": len(keys), **counts, "some": {n: k[:most] for n, k in named.items() if k}}
 
     def _held(self, keys: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """Returns for each key the number of replicas that have it, and of all its replicas.
+        """Returns two numbers for each key: the replicas that have it, and all its replicas.
 
         The result omits a key if one of its replicas did not answer.
         """
@@ -371,7 +371,7 @@ class Client:
         return (key + (1 << 63)) % (1 << 64) - (1 << 63)
 
     def ask(self, request: Request) -> Any:
-        """Sends a request (of a `modify`, its read); returns the driver's future."""
+        """Sends a request, or the read of a `modify`; returns the driver's future."""
         key = self.key_of(request.key)
         if request.kind in ("update", "insert"):
             value = bytes(self.given["value_bytes"])

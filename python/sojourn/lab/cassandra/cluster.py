@@ -72,7 +72,7 @@ class Node:
 
 
 class Asker:
-    """A client of the store in a host, which executes orders (`client`)."""
+    """A store's client in a host. The client executes orders (module `client`)."""
 
     def __init__(self, host: Host, stack: ExitStack, seconds: float = ORDER_SECONDS) -> None:
         self.host = host

@@ -206,4 +206,4 @@ SYSCTLS = {
     "net.ipv4.conf.all.send_redirects": 0,
     "net.ipv4.conf.default.send_redirects": 0,
 }
-"""Settings of every host: no IPv6, forwarding, and no check of the reverse path."""
+"""Settings of every host: forwarding on; IPv6, reverse-path check and redirects off."""

@@ -48,7 +48,7 @@ class Link:
     sender: int
     receiver: int
     rate: int | None
-    """Rate in bits per second; `None` for a link without a shaper and a queue."""
+    """Rate in bits per second; `None` for a link that has neither shaper nor queue."""
     queue: tuple[str, ...] | None
     """Commands of `tc` that install the discipline in the shaper's class."""
     overhead: int

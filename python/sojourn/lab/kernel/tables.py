@@ -50,7 +50,7 @@ NOTHING = Observed()
 
 
 def blank(plan_json: str, seed: int) -> dict[str, list[Column]]:
-    """Returns the tables of a simulated run that is stopped at its start, for their columns."""
+    """Returns the tables of a simulated run that stops at its start; only their columns matter."""
     plan = json.loads(plan_json)
     for group in plan["groups"]:
         if group["app"]["name"] == "command":  # not simulated; has the same columns as `bulk`

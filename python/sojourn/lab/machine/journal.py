@@ -37,7 +37,7 @@ class NoJournal(Unavailable):
 
 @dataclass(frozen=True)
 class Owner:
-    """The use of a setting by a process. It ends when the process ends, also if it is killed."""
+    """The use of a setting by a process, until the process ends or is killed."""
 
     pid: int
     start: int

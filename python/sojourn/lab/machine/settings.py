@@ -278,7 +278,7 @@ def recover(
 def _sweep(
     journal: Journal, entries: dict[str, Entry], sysctls: Sysctls, *, with_used: bool = False
 ) -> list[Outcome]:
-    """Restores the sysctls without a running user and removes their entries.
+    """Restores the sysctls that no running process uses, and removes their entries.
 
     Returns what happened to the sysctls; with `with_used` also a message on each sysctl in use.
     """

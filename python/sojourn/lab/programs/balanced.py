@@ -20,7 +20,7 @@ from sojourn.lab.programs.plan import Flow
 APPS = ("bulk", "cbr", "packets", "voip", "replay", "external", "transfer", "web")
 """Applications whose flows can be balanced in real runs."""
 APART = ("transfer", "web")
-"""Applications for whose connections the balancer selects servers separately."""
+"""Applications for which the balancer selects a server for each connection."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Balanced:
         return [(flow.sender, node) for node in self.receivers(flow)]
 
     def measured_outside(self, flow: Flow) -> bool:
-        """Returns whether only the wire can measure a flow's transfers, not its programs."""
+        """Returns whether the wire must measure a flow's transfers, because its programs cannot."""
         return flow.group in self.groups and flow.app == "transfer"
 
     def sent(self, flow: Flow) -> Flow:

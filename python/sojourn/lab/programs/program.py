@@ -67,7 +67,7 @@ class Program:
     folder: str | None = None
     """Working folder; `None`: a new empty folder."""
     group: bool = False
-    """Whether the processes that the program started also receive its signals."""
+    """Whether signals to the program also go to the processes that it started."""
     written: int | None = None
     """Number of bytes at the end of each standard stream that are saved; `None`: all."""
     kept: int = 64 << 20

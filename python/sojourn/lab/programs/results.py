@@ -179,7 +179,7 @@ class Summary:
 
     stats: Stats
     bins: tuple[tuple[int, int, int], ...] = ()
-    """Bins of the histogram with values: lowest and highest value in nanoseconds, and count."""
+    """Non-empty bins of the histogram: lowest and highest value in nanoseconds, and count."""
 
 
 @dataclass(frozen=True)

@@ -215,7 +215,7 @@ class Settings:
         self._route(flow, opener, other, "ecn", tcp["ecn"] == "classic" or None)
 
     def control(self, flow: Flow, node: int, to: int, name: str) -> None:
-        """Requires the congestion control `name` for data from `node` to `to`, by the route."""
+        """Requires the congestion control `name` on the route from `node` to `to`."""
         self._route(flow, node, to, "congestion", name)
 
     def _route(self, flow: Flow, node: int, to: int, name: str, value: Any) -> None:

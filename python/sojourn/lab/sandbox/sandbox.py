@@ -135,7 +135,7 @@ class Sandbox:
 
     @property
     def pid(self) -> int:
-        """Process number of outer, the parent of init, which ends with this process."""
+        """Process number of *outer*, init's parent. Outer ends with this process."""
         return self._alive().popen_pid
 
     @property

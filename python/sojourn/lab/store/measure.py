@@ -31,7 +31,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Running:
-    """Addresses of a running store, access data, and the limit of the rate."""
+    """Addresses of a running store, credentials, and the limit of the request rate."""
 
     contact_points: Sequence[str]
     port: int = 9042

@@ -171,7 +171,7 @@ class Client:
     """A connection to the control channel of a wire."""
 
     def __init__(self, where: str | Path, patience: float = ANSWER_SECONDS) -> None:
-        """Connects to the wire with a name (text) or with a socket file (`Path`).
+        """Connects to a wire, given by its name (text) or by its socket file (`Path`).
 
         `patience` is the time limit for each answer, in seconds.
         """

@@ -180,7 +180,7 @@ def _row(link: dict[str, Any], before: dict[str, Any] | None, span: float) -> Ro
 
 
 def sparkline(values: Iterable[float], top: float | None = None) -> str:
-    """Returns values as bars; the highest bar is `top` or the largest value, if larger."""
+    """Returns values as bars; the highest bar is the larger of `top` and the largest value."""
     found = list(values)
     top = max([top or 0.0, *found])
     if top <= 0:

@@ -36,7 +36,7 @@ READY = "ready\n"
 LINGER = 60_000_000_000
 """Longest time for which packets are carried after the end of the run, in nanoseconds."""
 FOREVER = 1 << 60
-"""Value instead of `LINGER` if other links follow, which end the time."""
+"""Value instead of `LINGER` for wires in turns: each wire runs until it is stopped."""
 FAULT = 3
 """Exit status of the process if a user's own policy failed."""
 MAGIC = b"sojourn wire 1\n"
@@ -216,7 +216,7 @@ class Turns:
 
 
 def _read_starts(turns: Turns) -> None:
-    """Passes start times from the standard input to the wires; stops them when it ends."""
+    """Passes start times from the standard input to the wires; stops the wires at its end."""
     try:
         for line in sys.stdin:
             turns.next(int(line))

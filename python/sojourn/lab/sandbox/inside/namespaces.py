@@ -167,7 +167,7 @@ def map_everybody() -> None:
 
 
 def identity(path: str) -> str:
-    """Returns the lines of a map that map each number in the map `path` to itself."""
+    """Returns the lines of an identity map for all numbers in the map file `path`."""
     ranges = [line.split() for line in Path(path).read_text(encoding="ascii").splitlines()]
     return "".join(f"{first} {first} {count}\n" for first, _, count in ranges)
 

@@ -20,7 +20,7 @@ WORK = "/dev/shm"  # noqa: S108 - the sandbox's own tmpfs is mounted there
 _CHUNK = 65536
 """Bytes that are read at once."""
 OPEN_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
-"""Limits of open files for programs: those before init raises its own limit."""
+"""Limits of open files for programs, read before init raises its own limit."""
 
 
 class Stream:
@@ -227,7 +227,7 @@ class Child:
 
 
 def lift(fd: int) -> int:
-    """Returns a copy of a descriptor with a number above 511, which exec closes."""
+    """Copies a descriptor to a number above 511, which exec closes; returns this number."""
     return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 512)
 
 
