@@ -176,7 +176,7 @@ def waiting(description: str, seconds: float | None = None) -> Iterator[None]:
 
 @contextmanager
 def counting(description: str, what: str) -> Iterator[Callable[[int, int], None]]:
-    """Yields a function that shows the numbers of finished and of all `what`."""
+    """Yields a function that shows how many items are finished; `what` names the items."""
     with working(description) as tell:
         yield lambda done, total: tell(f"{done}/{total} {what}", done / total if total else 1.0)
 

@@ -101,7 +101,7 @@ class Facts:
 
     @property
     def shaper(self) -> tuple[str, int] | None:
-        """Name and rate in bit/s of the shaper at the root; `None` if there is no shaper."""
+        """Name and rate in bit/s of a root shaper `tbf`, `cake`, `netem` or `htb`; else `None`."""
         tops = [ceil for parent, _, ceil in self.classes.values() if not parent]
         for root in self.roots:
             options = root.get("options", {})

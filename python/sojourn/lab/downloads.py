@@ -16,9 +16,9 @@ from typing import Any
 from sojourn.lab.errors import LabError, Unavailable
 
 SECONDS = 60.0
-"""Time without data from a server after which a transfer fails, in seconds."""
+"""Time without data until a transfer fails, in seconds."""
 TRIES = 5
-"""Number of consecutive transfers without any data after which a download fails."""
+"""Number of consecutive transfers without data until a download fails."""
 HALF = ".half"
 """Suffix of incomplete files."""
 SCHEMES = ("https://", "http://", "file://")

@@ -45,7 +45,7 @@ PORT = 6653
 LOADED_SECONDS = 60.0
 """Time limit for the controller to load its modules, in seconds."""
 STALE_SECONDS = 1.0
-"""Age from which the controller does not use a backlog, in seconds."""
+"""Age from which a backlog is too old for the controller, in seconds."""
 AFFINITY_SECONDS = 60.0
 """Time without packets after which the controller forgets a client's server, in seconds."""
 LEAST_PROBES = 0.1
@@ -282,7 +282,7 @@ class Switch(Part):
     def tables(
         self, run: Run, tables: Mapping[str, Sequence[Column]]
     ) -> dict[str, Sequence[Column]]:
-        """Returns a record's tables with the selected servers, named as in simulated runs."""
+        """Returns a record's tables with the selected servers, in the columns of simulated runs."""
         name, look = self.balanced.name, self.look
         counts = [server["chosen"] for server in look["servers"]]
         squares = len(counts) * sum(n * n for n in counts)

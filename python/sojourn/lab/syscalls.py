@@ -73,7 +73,7 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, data: s
 
 
 def die_with_parent(signal_number: int) -> None:
-    """Makes the kernel send this process a signal when the thread that created it ends.
+    """Makes the kernel send a signal to this process when the process's parent thread ends.
 
     No signal is sent if that thread ended before this call, so the caller must check afterwards
     whether its parent is still alive.

@@ -1,4 +1,4 @@
-"""A balancer as a program of the laboratory; its service is JSON in a file descriptor.
+"""A balancer as a program of the laboratory; it reads its `Service` as JSON from a descriptor.
 
 The program loads its modules, prints the word `loaded` and then waits for a line of input. The line
 is the earliest time at which servers can answer, in nanoseconds of the monotonic clock.

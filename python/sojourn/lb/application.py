@@ -281,7 +281,7 @@ class LoadBalancer(OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPFlowStatsReply, MAIN_DISPATCHER)
     def on_rules(self, event: Any) -> None:
-        """Records the rules in the balancer's table; its own rules show the existing flows."""
+        """Records the rules in the balancer's table; those of the balancer show its flows."""
         connection = self._of(event)
         if connection is None or connection.ready:
             return

@@ -56,7 +56,7 @@ PATIENT = "patient"
 CHECK_SECONDS = 60.0
 """Time limit of requests with the profile `PATIENT`, in seconds."""
 CHECK_TIMES = 3
-"""Number of failed reads of a key after which it counts as unread."""
+"""Number of failed reads until a key counts as unread."""
 BOOKED = {
     "read": "reads", "modify": "reads", "scan": "scans", "insert": "writes", "update": "writes",
 }  # fmt: skip

@@ -129,7 +129,7 @@ class _Run:
         return {link.number: qdiscs.marks(self.middle, link) for link in queued}
 
     def _address(self) -> None:
-        """Sets the hosts' addresses, and routes to every host that sends or receives."""
+        """Sets the hosts' addresses, and adds routes to every host that sends or receives."""
         for node, host in self.hosts.items():
             host.add_address("lo", f"{address(node)}/32")
         for goal in sorted(ends_of(self.setup)):

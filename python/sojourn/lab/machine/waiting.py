@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 LEAST = 1.0
-"""Shortest observed time of a program in seconds for which `shares` returns a share."""
+"""Minimum observed time of a program that `shares` includes, in seconds."""
 
 
 def waited(pid: int, thread: int, processes: Path = Path("/proc")) -> float | None:

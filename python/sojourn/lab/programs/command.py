@@ -44,7 +44,7 @@ class Command:
     folder: Path
     """Folder of the scenario, which is the working folder."""
     listens: bool
-    """Whether other programs wait until it listens on the flow's port."""
+    """Whether other programs wait until this program listens on the flow's port."""
 
     @property
     def name(self) -> str:

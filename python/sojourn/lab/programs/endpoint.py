@@ -42,7 +42,7 @@ def python(module: str, *words: str) -> tuple[str, ...]:
 
 
 def environment() -> dict[str, str]:
-    """Returns the environment variable that gives a program this process's path of modules."""
+    """Returns the environment variable by which a program gets this process's module path."""
     return {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 

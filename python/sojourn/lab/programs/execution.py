@@ -89,7 +89,7 @@ class Execution:
     def ready(self) -> None:
         """Starts all programs without a start time, and waits until they are ready.
 
-        Raises `NotPossible` with the error output of the programs that do not become ready.
+        Raises `NotPossible` with a reason for each program that does not become ready.
         """
         self.raw.mkdir(parents=True, exist_ok=True)
         before = [program for program in self.setup.programs if program.start_at is None]

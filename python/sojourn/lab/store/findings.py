@@ -85,7 +85,7 @@ def _joined(table: Sequence[Column], more: Sequence[Column]) -> list[Column]:
 def summary_of(
     plan: Mapping[str, Any], rows: Sequence[Sequence[Any]], about: Mapping[str, Any]
 ) -> list[Column]:
-    """Returns the store's columns of the summary, with the names of simulated runs."""
+    """Returns the store's columns of the summary, named as in simulated runs."""
     store = the_store(plan)
     name = store["name"]
     measured = _measured(plan, rows)

@@ -42,7 +42,7 @@ class WireProcess:
     """Whether the process has real-time priority."""
 
     def failure(self, what: str) -> Exception:
-        """Returns an error for an ended process: `PolicyError`, or `what` with its last output."""
+        """Returns the error of an ended process: `PolicyError`, or `what` with its output."""
         complaint = self.process.complaint()
         if self.process.code == FAULT:
             return PolicyError(self.process.errors().decode())

@@ -30,7 +30,7 @@ SAMPLES = 32
 BARS = "▁▂▃▄▅▆▇█"
 """Characters of a sparkline, from the lowest to the highest value."""
 WIDE = 110
-"""Width of a terminal in columns from which a second sparkline is shown."""
+"""Minimum width of a terminal with a second sparkline, in columns."""
 
 
 @dataclass(frozen=True)

@@ -180,7 +180,7 @@ class Turns:
         self._starts: queue.SimpleQueue[int | None] = queue.SimpleQueue()
 
     def run(self, linger: int) -> list[_core.WireOutcome]:
-        """Runs each wire from its start time until the next wire begins or `stop` is called."""
+        """Runs each wire from its start time until its end, the next wire's start, or `stop`."""
         outcomes = []
         for wire in self.wires:
             start = self._starts.get()
