@@ -73,7 +73,7 @@ class _Commands(Mapping[str, Any]):
 
 
 class _Root(TyperGroup):
-    """The root command; its own help and completion import no module of a command."""
+    """The root command; its own help imports no module of a command."""
 
     def __init__(self, *, commands: object = None, **attributes: Any) -> None:
         del commands

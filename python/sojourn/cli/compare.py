@@ -266,9 +266,9 @@ def inline(value: Any) -> str | int | float | bool:
 def consistency_levels(
     scenario: Scenario,
 ) -> tuple[Scenario, dict[str, dict[Any, dict[str, Any]]]]:
-    """Returns the scenario without consistency levels, and the usual levels as a factor.
+    """Returns the scenario without separate levels of reads and writes, and a factor of levels.
 
-    The first level is the scenario's own consistency level of writes.
+    The first level is the scenario's own `consistency`, and the usual levels follow.
     """
     store = the_store(scenario.plan())
     usual = ["one", "quorum", "all"]

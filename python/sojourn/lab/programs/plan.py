@@ -14,7 +14,7 @@ from sojourn.lab.programs.errors import NotPossible, Problem
 FIRST_PORT = 20_000
 """Port of flow 0. Flow `f`, counted over all groups, has the port `FIRST_PORT + f`."""
 MOST_FLOWS = 12_768
-"""Maximum number of flows; the ports from 32768 on are Linux's ephemeral ports."""
+"""Maximum number of flows: their ports are below Linux's ephemeral ports (from 32768 on)."""
 TCP_HEADERS = 40
 """Bytes of IPv4 and TCP headers without options."""
 UDP_HEADERS = 28
