@@ -266,7 +266,7 @@ def inline(value: Any) -> str | int | float | bool:
 def consistency_levels(
     scenario: Scenario,
 ) -> tuple[Scenario, dict[str, dict[Any, dict[str, Any]]]]:
-    """Returns the scenario without separate levels of reads and writes, and a factor of levels.
+    """Returns the scenario with `consistency` for all requests, and the usual levels as a factor.
 
     The first level is the scenario's own `consistency`, and the usual levels follow.
     """

@@ -102,7 +102,7 @@ class Sysctls:
         self.root = root
 
     def path(self, name: str) -> Path:
-        """Returns the path of a sysctl; raises `LabError` unless it begins with `net.`."""
+        """Returns the path of a sysctl; raises `LabError` unless it has a valid `net.` name."""
         if not _NAME.fullmatch(name):
             raise LabError(
                 "the name of a network sysctl must be `net.` and names joined by dots, of letters, "
