@@ -201,7 +201,7 @@ class Reader:
         self.fresh = fresh
         self.sources: list[tuple[Source, list[int]]] = []
         self._failed: dict[int, tuple[float, str]] = {}
-        """For each failed source, by its position: time before which it is not read, and reason."""
+        """By position of a failed source: time before which it is not read, and the error."""
         self.latest: list[Backlog | None] = [None] * len(texts)
         self.trouble: str | None = None
         """Reason why the last reading failed; None if it succeeded."""
@@ -254,7 +254,7 @@ class Reader:
         return self.latest
 
     def oldest(self) -> float:
-        """Returns the age of the oldest backlog in seconds; infinite before its first reading."""
+        """Returns the age of the oldest backlog in seconds; infinite if one was never read."""
         now = time.monotonic_ns()
         ages = [float("inf") if one is None else one.age(now) for one in self.latest]
         return max(ages, default=float("inf"))

@@ -62,7 +62,7 @@ class Seen:
 
 
 def working_with(look: Callable[[str], bool]) -> list[str]:
-    """Returns the names of the policies whose input (`look`) satisfies a condition."""
+    """Returns the names of the built-in policies whose input satisfies the condition `look`."""
     names = [table["name"] for table in json.loads(_core.describe())["balancer"]]
     return [name for name in names if look(_needs(name)["look"])]
 
@@ -194,7 +194,7 @@ class Director:
         )
 
     def _tell(self, call: Callable[[], T]) -> T | None:
-        """Calls the policy; records its first error and returns None in this case."""
+        """Calls the policy; returns None if it raises an error, and records the first error."""
         try:
             return call()
         except _core.PolicyError as error:
@@ -292,11 +292,11 @@ class Director:
             self._clients.popitem(last=False)
 
     def adopt(self, key: Key, server: int) -> None:
-        """Reports to the policy that a flow which began before this process is at `server`."""
+        """Reports to the policy a flow at `server` that an earlier process assigned."""
         self.policy.adopt(server)
         self._bind(key, server)
 
     def finished(self, server: int, took: int | None) -> None:
-        """Reports the end of a flow to the policy; `took` is its duration in ns, or None."""
+        """Reports a flow's end to the policy; `took` is its duration in ns, None if unknown."""
         latency = None if took is None else max(took, 0)
         self._tell(lambda: self.policy.finished(time.monotonic_ns(), server, latency))

@@ -20,7 +20,7 @@ from sojourn.lab.errors import LabError
 
 
 class Key(NamedTuple):
-    """Fields that identify a flow to the virtual address; all its packets have them."""
+    """Fields of a client's packets that identify the flow."""
 
     protocol: int
     client: IPv4Address

@@ -35,7 +35,7 @@ class _State:
     due: float = 0.0
     arp_due: float = 0.0
     number: int = 0
-    """Number of the last probe: its ICMP sequence number, or the source of its TCP ports."""
+    """Number of the last probe, from which its ICMP sequence number or TCP source port follows."""
     link: bool = True
     knocked: int = 0
     """Number of probes of the service's port since the last answer at this port."""
@@ -101,7 +101,7 @@ class Health:
                 yield number, frame
 
     def _learn(self, port: int, now: float = 0.0) -> None:
-        """Sets the port to probe, and forgets results for the old port; 0 stops these probes."""
+        """Sets the port to probe, and forgets results for the old port; 0 means no port."""
         self.port, self._since = port, now
         for state in self.states:
             state.knocked, state.listens, state.served, state.refuses = 0, None, False, False
@@ -136,7 +136,7 @@ class Health:
         return ports.start + number % len(ports)
 
     def answer(self, number: int, seen: packets.Seen, now: float) -> Iterator[bytes]:
-        """Handles a server's packet to the controller; yields the frames to send back to it."""
+        """Handles a server's packet to the controller; yields the frames that answer the server."""
         server = self.service.servers[number]
         if seen.source != server.address:
             return

@@ -20,7 +20,7 @@ MORE_FRAGMENTS = 1
 PROBE_PORTS = range(64_000, 65_000)
 """Source ports of the TCP probes."""
 PROBE_NUMBER = 0x534A
-"""Identifier of the ICMP echo requests, which distinguishes the answers."""
+"""Identifier of the controller's ICMP echo requests, by which it recognises the answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def echo(mac: str, address: IPv4Address, to_mac: str, to: IPv4Address, number: i
 
 
 def echo_answer(mac: str, to: Echo, data: bytes) -> bytes:
-    """Returns the ICMP answer to an echo request `to`, with the data of the request's frame."""
+    """Returns the ICMP answer to the echo request `to`, whose frame is `data`."""
     at = ETHERNET + 4 * (data[ETHERNET] & 15)
     length = struct.unpack_from("!H", data, ETHERNET + 2)[0]
     body = data[at + 8 : ETHERNET + length]

@@ -176,7 +176,7 @@ class Service(_Model):
 
     @property
     def cookie(self) -> int:
-        """Cookie of all rules with zeros in the lower 32 bits, where each rule has its kind."""
+        """Cookie of all rules without the rule's kind, which is in the lower 32 bits."""
         number = self.number
         if number is None:
             number = zlib.crc32(self.address.packed) & 0xFFFF

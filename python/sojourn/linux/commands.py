@@ -24,7 +24,7 @@ class Failed(LabError):
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Returns the environment of all commands, so that builds on all machines are equal.
+    """Returns the environment of all commands; it fixes time, user and host in a kernel.
 
     Temporary files are written to `folder`.
     """

@@ -14,7 +14,7 @@ from sojourn.lab.wire.wiring import Outcome
 from sojourn.scenario.engine import Column
 
 _SAMPLE = struct.Struct("<7Q")
-"""A sample of a queue: time, queue, bytes, packets, drops, length, backlog."""
+"""A sample: time, queue, sent bytes and packets, drops, packets and bytes in the queue."""
 _SAMPLED = ("queue_", "backlog_")
 """Beginnings of the metrics that are computed from samples, not from observed packets."""
 _UNSEEN = ("events",)

@@ -96,7 +96,7 @@ def _described(one: Command, host: int) -> dict[str, Any]:
 
 
 def collect(run: Run, files: Mapping[str, bytes]) -> dict[int, CommandResult]:
-    """Returns the results of flows with their own programs, by the number of the flow."""
+    """Returns the results of the user's programs, by the number of their flow."""
     listed = command.commands(run)
     if not listed:
         return {}

@@ -60,7 +60,7 @@ def shell(engine: LinuxEngine, plan_json: str, seed: int, name: str | None = Non
 
 
 def _relay(console: socket.socket, printed: int) -> None:
-    """Copies standard input to a console and the console's output until the guest closes it."""
+    """Copies standard input to a console, and its output, until the guest closes the console."""
     # The guest loses input until its console is open. The shell's prompt shows that it is open.
     shown = os.read(printed, CHUNK)
     sources = [printed, sys.stdin.fileno()]

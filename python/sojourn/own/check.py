@@ -115,7 +115,7 @@ class Trial(Protocol):
         """Returns simpler steps that may replace a step of a failing schedule."""
 
     def play(self, note: Note) -> Play[Any]:
-        """Returns an execution on a new policy, which passes each step to `note`."""
+        """Returns an execution that passes a text of each call to `note`, on a new policy."""
 
 
 def _execute(trial: Trial, schedule: Sequence[Step], note: Note) -> None:

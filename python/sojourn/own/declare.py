@@ -233,7 +233,7 @@ def _declare(
 ) -> Callable[[C], C]:
     """Returns a decorator that declares a class as a policy of a family.
 
-    `needs` are optional methods that are required in this case.
+    `needs` has the optional methods of the family that this class must have.
     """
     if not _NAME.fullmatch(name):
         raise OwnError(f"a policy's name must be small letters, digits and `_`; found {name!r}")

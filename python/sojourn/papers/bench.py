@@ -80,7 +80,7 @@ class Bench:
         self._runs: list[tuple[str, bool, float]] = []
 
     def check(self, cells: Sequence[tuple[Any, Any]]) -> None:
-        """Checks before any simulation that the real engine can run the cells on this machine.
+        """Checks that the real engine can run the cells on this machine.
 
         Raises the engine's error with the reason if the engine cannot run a cell.
         """
@@ -265,7 +265,7 @@ class Bench:
 def without_verdict(
     judgements: Sequence[Judgement], notes: Mapping[str, str]
 ) -> tuple[Judgement, ...]:
-    """Returns the judgements, with every claim that has a note made undecided.
+    """Returns the judgements; a claim with a note becomes undecided.
 
     `notes` has the reasons by the claim's identifier.
     """

@@ -34,7 +34,7 @@ VIEWS = ("live.link", "live.flow", "live.store")
 LONGEST = 20 * 10**9
 """Default limit of a run's duration in ns, to which scenarios without a store are shortened."""
 SAMPLES = 400
-"""Largest number of samples of a time series, which exceeds the pixels of a chart."""
+"""Largest number of samples of a time series."""
 LEAST_INTERVAL = 1_000_000
 """Shortest interval between samples in ns."""
 PACKETS = 1000
@@ -307,9 +307,9 @@ def _pairs(links: Sequence[OneWay]) -> list[tuple[int, int]]:
 
 
 def _netem(links: Sequence[OneWay], subjects: Sequence[int]) -> dict[str, tuple[int, str]]:
-    """Returns the keys of the delays of the bottleneck, each with a link and the key's text.
+    """Returns the keys of the bottleneck's delays, each with a link and the key's value.
 
-    The text has `{}` in place of the delay. The result is empty if a link of the bottleneck has no
+    The value has `{}` in place of the delay. The result is empty if a link of the bottleneck has no
     other direction.
     """
     ours = [pair for pair in _pairs(links) if not set(pair).isdisjoint(subjects)]
@@ -334,7 +334,7 @@ def _with_delay(netem: str | None) -> str:
 def _count_keys(scenario: Scenario, plan: Mapping[str, Any]) -> list[list[str]]:
     """Returns the keys of each group's number of flows.
 
-    A group is selected by a name without a dot that the scenario has, otherwise by number.
+    A group's number replaces a name that has a dot or that the scenario does not contain.
     """
     known = [flow.name or flow.app.split()[0] for flow in scenario.model.flows]
     names = [group["name"] for group in plan["groups"]]

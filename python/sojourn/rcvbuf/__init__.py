@@ -77,7 +77,7 @@ class Tuner:
         return found
 
     def snapshot(self) -> dict[str, Any]:
-        """Returns the measurements: of each socket in `sockets`, of all sockets in other keys."""
+        """Returns the measurements: the key `sockets` has a list with an entry for each socket."""
         found: dict[str, Any] = json.loads(self._tuner.snapshot())
         return found
 

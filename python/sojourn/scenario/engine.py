@@ -197,7 +197,7 @@ def check_seed(seed: object) -> None:
 def check(engines: Mapping[str, Engine], plans: Iterable[str], seed: int) -> None:
     """Raises an error for an invalid seed or plan, or if an engine cannot run all plans.
 
-    For an engine, the error has the problems of all plans with the first such engine.
+    An engine's error has the problems of all plans, but only of the first engine with problems.
     """
     check_seed(seed)
     distinct = list(dict.fromkeys(plans))

@@ -1,4 +1,4 @@
-"""Hosts by name in the filters of queues, which the engine identifies by number.
+"""Replaces names of hosts in the filters of queues by the numbers that the engine uses.
 
 A number is padded with zeros to the length of the name, so that positions in the text do not
 change.

@@ -219,7 +219,7 @@ def _called(names: list[str]) -> str:
 
 
 def _shape(cake: dict[str, Any], rate: int, overhead: int, cells: str, *, ingress: bool) -> None:
-    """Sets the rate, overhead and cells of the scenario's link in the parameters of CAKE."""
+    """Sets the shaper's rate and the link's overhead and cells in the parameters of CAKE."""
     cake["bandwidth"] = rate
     cake["ingress"] = cake["ingress"] or ingress
     if (overhead or cells != NO_CELLS) and cake["framing"]["overhead"] is None:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 
 CONFIDENCE = {1: "low", 2: "medium", 3: "high"}
 SIGN = ".responsiveness_08"
-"""Suffix of the column with a test's result; the name of its group comes before it."""
+"""Suffix of the column with a test's result; the name of the test's group precedes the suffix."""
 NAMED = 0.05
-"""A link's queue is named if it causes at least this share of the added delay."""
+"""Smallest share of the added delay at which a link's queue is named."""
 
 
 def groups_of(metrics: Iterable[str]) -> list[str]:

@@ -34,7 +34,7 @@ class Run:
 
     @property
     def trace_hash(self) -> str:
-        """Hash of all packet events; equal for equal plan, seed and engine."""
+        """Hash of all packet events; empty for runs in real time."""
         return self.record.trace_hash
 
     @property

@@ -560,7 +560,7 @@ UNIFORM, BY_FEATURE = "0.4 for all", "0.2 to 0.5 by derivative"
 
 
 def uniform(t: Terms) -> tuple[Claim, ...]:
-    """Returns the claim of section 4.3.5: one drop rate for all features or several."""
+    """Returns the claim of section 4.3.5: a common drop rate for all features is better."""
     return (
         Every(
             id="uniform-rate",
@@ -588,7 +588,7 @@ SECTIONS: Mapping[str, Callable[[Terms], tuple[Claim, ...]]] = {
     "loads": sweeps.loads,
     "payloads": sweeps.payloads,
 }
-"""Claims of each section of results, by the name of the part with the section's runs.
+"""Functions that return a section's claims, by the name of the part with the section's runs.
 
 The names are those of the parts on the switch, as meant.
 """

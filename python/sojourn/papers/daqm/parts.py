@@ -298,7 +298,7 @@ RATES_OF_FEATURES = {claims.UNIFORM: "rate 0.4", claims.BY_FEATURE: _BY_DERIVATI
 def rates(size: Size) -> Part:
     """Returns the part that compares a common drop rate with separate rates for the derivatives.
 
-    The published code has one drop rate (its quirk `shared`), so this quirk is omitted.
+    The quirk `shared` of the published code is omitted, because it makes all rates equal.
     """
     quirks = "published " + "+".join(name for name in quirk_names() if name != "shared")
     cells: Cells = []

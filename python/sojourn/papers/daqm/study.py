@@ -159,7 +159,7 @@ def overloaded(table: Table) -> Frames:
 
 
 def planned(size: Size) -> list[Part]:
-    """Returns all parts in order; a reading follows the part whose runs its table includes."""
+    """Returns all parts in order; a part comes after the parts whose runs its table includes."""
     return [
         replace(parts.as_published(size), frames=by_figure),
         replace(parts.rates(size), frames=watched),
@@ -175,7 +175,7 @@ def planned(size: Size) -> list[Part]:
 def _with_others(found: pd.DataFrame, others: pd.DataFrame, key: list[str]) -> pd.DataFrame:
     """Returns `found` with the rows of `others` for cells that are not in `found`.
 
-    `key` has the columns that identify a cell. Only seeds of `found` are added.
+    `key` has the columns that identify a cell. Only rows with seeds of `found` are added.
     """
     made = set(found[key].itertuples(index=False, name=None))
     lacking = [row not in made for row in others[key].itertuples(index=False, name=None)]

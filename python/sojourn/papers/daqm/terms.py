@@ -72,7 +72,7 @@ ENDING = Terms(
     SOJOURN, QUEUE, LOSS, DELAY, DELIVERED, COMPLETION,
     full={"http": {"load": 2.0}, "ftp": {"load": 2.0}},
 )  # fmt: skip
-"""Terms as meant for runs in which clients stop and all data are delivered."""
+"""Terms of the reading as meant, for runs in which clients stop and all data are delivered."""
 
 
 def others(*left_out: str, among: tuple[str, ...] = EIGHT) -> tuple[str, ...]:

@@ -100,7 +100,7 @@ def _degrades(nodes: int) -> Least:
 
 
 def _matches(nodes: int) -> Ratio:
-    """Returns the claim that at high loss the mean of RF3 and up exceeds RF1 by at most 5 %."""
+    """Returns the claim that at high loss the mean of RF3 and higher is at most 1.05 times RF1."""
     many: Cell = {"nodes": nodes, "loss": "high", "rf": tuple(range(3, nodes + 1))}
     return Ratio(
         id="",

@@ -77,7 +77,7 @@ FACTORS = tuple(
 REAL_FULL = Size(tuple(dict.fromkeys(EIGHT + AT)), 1000, 30, claims.REAL, False, 5)
 REAL_QUICK = Size(FACTORS, 200, 10, claims.REAL_HIGH, False, 2)
 START = 45.0
-"""Approximate time in seconds that a real run takes before and after its writes together."""
+"""Approximate duration of a real run without its writes, in seconds."""
 
 #: Loss and delay in ms of the runs that distinguish phi from order statistics.
 WHERE = ("high", 50)

@@ -211,7 +211,7 @@ def partial(queue: str, rival: str, duration: float, warmup: float, rivals: int 
 # the trace.
 
 PRODUCTS = {"low": (1, 20.0), "high": (4, 80.0)}
-"""Packets of 1500 bytes per millisecond and base RTT in ms, by bandwidth-delay product.
+"""Packets (of 1500 bytes) per millisecond, and base RTT in ms, by bandwidth-delay product.
 
 The rates are 12 and 48 Mbit/s.
 """

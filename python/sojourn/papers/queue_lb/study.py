@@ -217,7 +217,7 @@ def pooled_of(
 
 
 def log_f(pooled: pd.DataFrame) -> pd.DataFrame:
-    """Returns the logarithm of F over its critical value in the paper's ANOVA of each run."""
+    """Returns the logarithm of F over its critical value in the paper's ANOVA, by cell and seed."""
     keys = ["network", "transport", "clients", "seed"]
     rows = []
     for levels, part in pooled.groupby(keys, sort=False):

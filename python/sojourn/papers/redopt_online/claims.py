@@ -29,7 +29,7 @@ _LESS, _FAR_LESS = Region(high=0.9), Region(high=0.5)
 
 
 def fixed(flows: int) -> str:
-    """Returns the name of the mechanism REDopt set by hand for `flows` TCP flows."""
+    """Returns the name of the mechanism: REDopt, set by hand for `flows` TCP flows."""
     return f"REDopt {flows}"
 
 

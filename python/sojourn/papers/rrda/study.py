@@ -270,7 +270,7 @@ def cost(table: Table, step: int = 5) -> pd.DataFrame:
 
 
 def measure(bench: Bench) -> dict[str, Any]:
-    """Makes all runs: experiments, sweep, falling load, comparison of policies and scenarios.
+    """Makes all runs: experiments, sweep, falling load, scenarios, and comparison of policies.
 
     Returns no further results.
     """

@@ -109,7 +109,7 @@ def growth(chosen: Sequence[Setting]) -> pd.DataFrame:
 
 
 def today(outcome: Outcome, world: World) -> pd.DataFrame:
-    """Returns the means over seeds of today's queues and of the paper's queues."""
+    """Returns means over seeds for today's queues and for the paper's queues."""
     load, _ = TODAY[world]
     means = outcome.frame(f"today/{world}").groupby([load, "mechanism"], sort=False)
     found = means.mean(numeric_only=True).reset_index().sort_values(load, kind="stable")

@@ -150,7 +150,7 @@ class Setting:
     found: Verified
     """Parameters that meet REDopt's conditions, with all rounds of their verification."""
     trials: Mapping[int, Trial]
-    """Verification with each limit of the weight, by the divisor of REDstd's weight."""
+    """Verification by divisor of REDstd's weight; the quotient limits REDopt's weight."""
 
     @property
     def parameters(self) -> RedParameters:

@@ -105,7 +105,7 @@ class ChangedDirection(Part):
 
 
 class Change(Part):
-    """Change of a link at a time; an absent key leaves its value unchanged."""
+    """Change of a link during the run; an absent key leaves its value unchanged."""
 
     at: Moment = Field(description="Time of the change; `every TIME from TIME` repeats it.")
     rate: Rate | None = Field(
