@@ -47,7 +47,7 @@ class Metric:
 
     name: str
     of: str
-    """Subject of the metric: `run`, `link`, `flow`, `store`, `server`, `series` or `text`."""
+    """Subject of the metric, such as `run`, `link` or `flow`."""
     unit: str
     better: Better
     """Direction of improvement."""

@@ -1,4 +1,4 @@
-"""Sources of the backlogs of switch ports, for which OpenFlow has no statistic.
+"""Sources of switch ports' backlogs, which OpenFlow does not report.
 
 `netlink:IF` reads the queue discipline of a network interface, `wire:SOCKET:LINK` a link of a
 running wire. A source that cannot read the real queue is rejected: a policy performs worse with the

@@ -66,7 +66,7 @@ Seen = Segment | Arp | Echo
 
 
 def read(data: bytes) -> Seen | None:
-    """Returns the packet in a frame; None if it is malformed or of no kind above."""
+    """Returns the packet in a frame; None if it is malformed or not ARP, ICMP echo, TCP or UDP."""
     try:
         return _read(data)
     except (struct.error, ValueError, IndexError, AssertionError, TypeError):

@@ -239,7 +239,7 @@ class _Build:
         return None
 
     def _identity(self, source: str, applied: Sequence[str], programs: str) -> str:
-        """Returns the hash of all inputs of the build, which identifies the kernel."""
+        """Returns a hash of source, options, patches and programs; it identifies the kernel."""
         parts = {
             "source": source,
             "options": self.options.lines(self.wanted.hz, static=True),

@@ -97,7 +97,7 @@ class LinuxEngine:
         return max(1, min(cores(), free_memory() // programs.MEMORY))
 
     def fingerprint(self) -> str:
-        """Returns a hash of all inputs of results: engine, kernel, the guest's first program."""
+        """Returns the hash of the engine, the kernel and the guest's first program."""
         parts = (_core.fingerprint(), self.name, self.kernel.build, self._init)
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 

@@ -222,7 +222,7 @@ class Bench:
         column.judgements = without_verdict(column.judgements, notes)
 
     def outcome(self, quick: bool, found: Mapping[str, Any]) -> Outcome:
-        """Returns the outcome; one alpha applies to all claims on one engine's runs together.
+        """Returns the outcome; one alpha applies to all claims on an engine's runs of a reading.
 
         `found` has the study's results in addition to its tables. Raises `StudyError` if no part
         has the metrics of `--until`.

@@ -220,7 +220,7 @@ class Paper:
     cluster: bool = True
     """Whether a Dask cluster can make the runs."""
     work: Callable[[Any], float] | None = None
-    """Returns the simulated seconds of all runs of a size, weighted by their traffic.
+    """Returns the simulated seconds of a size, weighted in proportion to CPU time.
 
     The ratio of two sizes' values is the ratio of their CPU times. `None` if this ratio is unknown.
     """

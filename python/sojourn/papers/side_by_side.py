@@ -117,7 +117,7 @@ class WallClock:
     runs: int
     """Number of runs of all parts, including invalid runs."""
     load: tuple[float, float]
-    """Lowest and highest load average of the machine over one minute, in runnable programs."""
+    """Lowest and highest one-minute load average of the machine during the runs."""
 
     @classmethod
     def of(cls, runs: Sequence[tuple[str, bool, float]]) -> WallClock | None:

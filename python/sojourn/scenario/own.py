@@ -1,4 +1,4 @@
-"""Policies of the user that a scenario names: reads them into the plan."""
+"""The user's policies that a scenario names: reads them into the plan."""
 
 from __future__ import annotations
 

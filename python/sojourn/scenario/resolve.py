@@ -278,7 +278,7 @@ class _Resolver(Context):
                 self.complain((), str(error))
 
     def origin(self, path: Path) -> Path | None:
-        """Returns the scenario path for a path in the plan; None if it is unknown."""
+        """Returns the scenario path for a path in the plan; None if problems there are omitted."""
         for length in range(len(path), 1, -1):
             if path[:length] in self.origins:
                 return (*self.origins[path[:length]], *path[length:])

@@ -24,7 +24,7 @@ from sojourn.study.results import StoredRun
 
 
 def against_published(estimates: pd.DataFrame) -> pd.DataFrame:
-    """Returns every published value with the mean of our runs of its cell and their ratio.
+    """Returns each published value, the mean of our runs of the same cell, and mean / value.
 
     `estimates` has the published metrics of our runs. Cells that were not run are omitted.
     """

@@ -95,7 +95,7 @@ CONTRADICTIONS = (
 
 @dataclass(frozen=True)
 class Implied:
-    """Numbers that follow from a line of the paper's tables; `..._printed` is printed there."""
+    """Numbers that follow from a row of the paper's tables; `..._printed` are in the tables."""
 
     scenario: str
     """Scenario of the line: one of `SCENARIOS`."""

@@ -136,7 +136,7 @@ def cells_of(size: Size) -> Cells:
 
 
 def reading_of(size: Size, name: str, network: str) -> tuple[float, Cells]:
-    """Returns the duration of an iperf in an alternative reading, in seconds, and its cells."""
+    """Returns, for an alternative reading and a network, an iperf's seconds and the cells."""
     reading = READINGS[name]
     seconds = reading.seconds or size.reading_seconds
     listed = [(network, t, c) for t in reading.transports for c in size.clients]

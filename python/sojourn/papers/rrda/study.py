@@ -128,7 +128,7 @@ _DENSE, _DENSEST = 7.0, 20.0
 
 
 def work(size: Size) -> float:
-    """Returns the simulated seconds of all runs of a size, weighted by their CPU time."""
+    """Returns the simulated seconds of a size without the scenarios, weighted by CPU time."""
     swept = sum(len(sweep(size, timeout)) for timeout in size.timeouts)
     return (
         _DENSE * size.runs * size.seconds
