@@ -136,7 +136,7 @@ class Entry(TypedDict):
     """Pairs of a link and its other direction whose delays `keys.rtt` sets, those of the bottleneck
     first."""
     netem: list[tuple[int, str]]
-    """For each key in `keys.rtt`: a link, and the key's text with `{}` in place of the link's
+    """For each key in `keys.rtt`: a link, and the key's value with `{}` in place of the link's
     delay."""
     affected: Affected
     by: Decides

@@ -11,7 +11,7 @@ from sojourn.engines import SIM
 from sojourn.scenario.errors import Problem, ScenarioError
 
 RunProgress = Callable[[float, int], bool | None]
-"""Function called with the fraction of the run that is done and the events so far.
+"""Function called with the fraction of the run that is done and the number of events so far.
 
 If the function returns `False`, the run stops.
 """
