@@ -37,7 +37,7 @@ def place() -> Path:
 
 
 class Folder:
-    """A new temporary folder, which exists until `close` or until the end of the process."""
+    """A new temporary folder; `close` removes it, or a later process if its process was killed."""
 
     def __init__(self) -> None:
         self._lock: int | None = None

@@ -26,7 +26,7 @@ _PLACES: dict[Path, Path] = {
     ("patience", "client"): ("client_timeout",),
     ("patience", "speculate"): ("speculative",),
 }
-"""Scenario path of each key of the plan's store whose name or place differs."""
+"""Paths in the scenario of those keys of the plan's store that have another name or place there."""
 
 _PARTS = {"load", "workload", "patience"}
 """Tables of the plan's store whose keys are directly in the scenario's table `store`."""

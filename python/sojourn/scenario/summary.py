@@ -100,7 +100,7 @@ def _store(run: Run, name: str) -> list[str]:
 
 
 def _rates(plan: dict[str, Any]) -> str:
-    """Returns a text on the rates of the bottleneck's links and, if several, their number."""
+    """Returns a text on the rates, and the number if above one, of the bottleneck's links."""
     links = [plan["links"][i] for i in plan["observe"]["bottleneck"]["links"]]
     rates = dict.fromkeys(trace.mean_rate(link["params"]) for link in links)
     text = " and ".join(_core.format_quantity("rate", rate) for rate in list(rates)[:3])

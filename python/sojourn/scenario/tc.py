@@ -72,7 +72,7 @@ def replaced(placed: Placement) -> str:
 
 
 def nat(placed: Placement) -> list[str]:
-    """Returns a note for routers that translate addresses (NAT), if the queue is CAKE."""
+    """Returns a note on address translation (NAT) for CAKE without the word `nat`."""
     if not placed.is_cake or "nat" in placed.router:
         return []
     return ["On a router that translates addresses (NAT), add the word `nat` to the words of cake."]

@@ -53,7 +53,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class OneWay:
-    """One direction of a link: the value of every key, and the path of the key."""
+    """One direction of a link: the values of its keys and, for some keys, their paths."""
 
     name: str
     source: str
@@ -71,7 +71,7 @@ class OneWay:
     host_queue: bool
     """Whether the queue is the sending host's own."""
     rate_at: Path
-    """Path of the key that sets the rate; the following fields are the paths of other keys."""
+    """Path of the key that sets the rate; other fields that end in `_at` are also paths."""
     netem_at: Path
     queue_at: Path
     host_at: Path
@@ -312,7 +312,7 @@ def nodes_of(links: Iterable[OneWay]) -> list[str]:
 
 
 def media_of(model: Model) -> dict[str, tuple[str, Path]]:
-    """Returns the shared media by name, with access method and the path of that key."""
+    """Returns the shared media by name, with the access method and the path of its key."""
     if isinstance(model.topology, Lan):
         return {LAN: (model.topology.access, ("topology", "access"))}
     return {}

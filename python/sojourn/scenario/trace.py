@@ -42,7 +42,7 @@ def file_of(text: str) -> str:
 
 
 def loaded(text: str, read: files.Read) -> Json:
-    """Returns the trace with the times of its file, as in the plan; raises `TraceProblem`."""
+    """Returns a trace as in the plan, with the times that its file lists; raises `TraceProblem`."""
     name = file_of(text)
     try:
         data = read(name, limits.TRACE_BYTES)

@@ -133,7 +133,7 @@ class Written:
     def place(self, start: int, end: int) -> tuple[Path, int | None, int | None]:
         """Returns the path of the key from which a part of the text comes.
 
-        Also returns the part's range in the key's value; None if the text is not this value.
+        Also returns the part's range in the key's value; None if the text does not copy this value.
         """
         for part in self.parts:
             if part.start <= start < part.end or start == part.end == len(self.text):

@@ -109,7 +109,7 @@ def drawings(matrix: Coexistence) -> dict[str, Figure]:
 
 
 def places(rtts: Sequence[str]) -> list[float]:
-    """Returns the horizontal positions of the bars; a gap is before unequal round-trip times."""
+    """Returns the bars' horizontal positions, with a gap between equal and unequal RTTs."""
     found, at = [], 0.0
     for before, rtt in zip(["", *rtts], rtts, strict=False):
         at += _GAP * (bool(before) and ("/" in rtt) != ("/" in before))

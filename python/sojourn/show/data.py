@@ -66,7 +66,7 @@ class Distribution:
         return float(self.values[min(int(np.searchsorted(below, q)), self.values.size - 1)])
 
     def thinned(self, most: int = 400) -> tuple[Floats, Floats]:
-        """Returns at most about `most` points of the distribution function.
+        """Returns the distribution function at about `most` points, or at all points if fewer.
 
         The points suffice for a figure; the tail keeps its detail.
         """
@@ -165,7 +165,7 @@ def thin(x: Floats, y: Floats, most: int = 1200) -> tuple[Floats, Floats]:
 
 
 def by_level(results: Results, factor: str) -> dict[str, list[Any]]:
-    """Returns the runs of each level of a factor; without a factor, all runs by study name."""
+    """Returns the runs of each level of a factor; without a factor, all runs under one name."""
     if not factor:
         return {results.name: list(results.runs())}
     if factor not in results.factors:

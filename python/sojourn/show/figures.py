@@ -295,7 +295,7 @@ def tradeoff(
     by: str = "queue",
     width: float = style.COLUMN,
 ) -> Figure:
-    """Returns goodput over delay: the mean of each level, its 95 % intervals and its ellipse."""
+    """Returns goodput over delay by level: mean, 95 % intervals and, on linear axes, an ellipse."""
     dx, gy = table.metric(delay), table.metric(goodput)
     xs, ys = table.groups(delay, by), table.groups(goodput, by)
     names = labels.names([str(k) for k in xs])

@@ -62,7 +62,7 @@ _QUANTITIES: dict[Literal["rate", "time", "size"], tuple[float, str]] = {
     "time": (1e-9, "s"),
     "size": (1.0, "B"),
 }
-"""Kinds of factor levels: the engine's unit in the display unit, and the display unit."""
+"""Kinds of levels, each with the engine's unit in display units and the display unit's name."""
 
 
 def factor(key: str) -> str:

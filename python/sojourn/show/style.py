@@ -99,7 +99,7 @@ def wide(values: Iterable[float]) -> bool:
 
 
 def logarithmic(axes: Axes, which: Literal["x", "y"]) -> None:
-    """Makes an axis logarithmic, with ticks such as 1, 2, 5 in place of powers of ten."""
+    """Makes an axis logarithmic; an axis of few decades also has ticks between powers of ten."""
     if which == "x":
         axes.set_xscale("log")
     else:

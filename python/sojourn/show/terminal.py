@@ -228,7 +228,7 @@ def ci(
 
 
 def _factors(shown: RichTable, heads: Sequence[str], levels: Sequence[Sequence[str]]) -> None:
-    """Adds the columns of factors; only the factor with the longest levels may be wrapped."""
+    """Adds the columns of factors; only columns with long levels, and the widest, may wrap."""
     widest = max(
         range(len(heads)), key=lambda at: max((len(x[at]) for x in levels), default=0), default=0
     )

@@ -123,7 +123,7 @@ class Component:
         return other
 
     def shrinks(self) -> bool | None:
-        """Returns whether the interval is narrower than the mean interval of halves of the data.
+        """Returns whether the interval is narrower than the average interval of the data's halves.
 
         The reduction must be at least half of the reduction for independent values with equal
         variance. If single seeds are far from the other seeds, the reduction is smaller, and more

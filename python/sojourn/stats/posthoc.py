@@ -230,7 +230,7 @@ def games_howell(
 def _ranks(named: Mapping[str, npt.NDArray[np.float64]]) -> tuple[npt.NDArray[np.float64], float]:
     """Returns the ranks of all values of all groups, and the correction for ties.
 
-    The correction is the sum of t^3 - t over all values that occur t times.
+    The correction is the sum of t^3 - t over the distinct values, each of which occurs t times.
     """
     everything = np.concatenate(list(named.values()))
     ranks = np.asarray(_st.rankdata(everything), dtype=np.float64)

@@ -88,7 +88,7 @@ def frame(table: pa.Table) -> pd.DataFrame:
 
 
 def read(path: Path, wanted: Callable[[str], bool] = lambda _: True) -> pa.Table:
-    """Reads the columns of a Parquet file for whose names `wanted` returns `True`.
+    """Reads the columns of a Parquet file whose names satisfy the function `wanted`.
 
     Raises `ResultsError` if the file is missing or damaged.
     """
@@ -121,7 +121,7 @@ def groups(path: Path) -> Iterator[pa.Table]:
 
 @contextlib.contextmanager
 def rewriting(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
-    """Yields a function that adds rows to a new file, which replaces the file at the end.
+    """Yields a function that adds rows to a new file, which replaces the file `path` at the end.
 
     The new file has the columns of the existing file and of `schema`. Columns that added rows do
     not have are null.

@@ -60,7 +60,7 @@ def _without(rows: pa.Table, keys: pa.Array) -> pa.Table:
 
 
 def _newer(logged: Sequence[Batch]) -> Iterator[tuple[str, pa.Table]]:
-    """Yields the name of a table with rows for it from the batches; each run occurs once."""
+    """Yields pairs of a table's name and rows of this table from a batch; each run occurs once."""
     written: set[str] = set()
     for batch in logged:
         again = pa.array([key for key in batch.keys if key in written], pa.string())
@@ -76,7 +76,7 @@ def summary_of(
     logged: Sequence[tuple[Batch, Sequence[pa.Table]]],
     metrics: Sequence[str] | None,
 ) -> pa.Table | None:
-    """Returns a row for each run of the manifest that exists, in the order of the manifest.
+    """Returns a row for each existing run of the manifest, in the order of the manifest.
 
     `compacted` is the Parquet file of runs, `logged` has the batches with their tables of runs, and
     `metrics` are the metrics to read (by default, all). Returns `None` if no run exists.

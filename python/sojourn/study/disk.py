@@ -97,7 +97,7 @@ def remove_leftover_files(folder: Path) -> None:
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Locks a folder against other processes and threads; waits until the lock is free."""
+    """Locks a folder against other processes and threads, waiting if necessary; not on Windows."""
     if sys.platform == "win32":
         yield
         return

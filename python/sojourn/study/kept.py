@@ -21,7 +21,7 @@ _PATTERN = re.compile(r"[*?\[\]]")
 _ALWAYS = SUMMARY
 
 WITHOUT_SERIES = tuple(name for name in (*TABLES, *ASKED) if name not in (SUMMARY, "series"))
-"""Tables without the time series `series`, which is often the largest table of a run.
+"""Tables other than the time series `series`, which is often the largest table of a run.
 
 The summary is always stored, and so not listed.
 """

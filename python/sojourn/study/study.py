@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sojourn.study.until import Stopping, Until
 
 KIND = "study"
-"""Kind of a study in its manifest, if it is no comparison or paper."""
+"""Default kind of a study in its manifest."""
 
 MOST_SEEDS = 1_000_000
 

@@ -144,7 +144,7 @@ class Table:
         )
 
     def metric(self, name: str) -> str:
-        """Returns the column of the metric `name`; raises `StudyError` if it has none."""
+        """Returns the column of the metric `name`; raises `StudyError` for an unknown metric."""
         return resolve(name, self.metrics, self.bottleneck, self.measured)
 
     def unit(self, name: str) -> str:

@@ -220,7 +220,7 @@ def _netem_key(queue_at: tuple[str | int, ...]) -> tuple[str | int, ...]:
 
 
 def _relation(queue: str | None, line: dict[str, Any]) -> str:
-    """Returns a sentence that compares a queue's rate with the rate of the following line."""
+    """Returns a sentence that compares the rate of a queue with the rate of its link."""
     rate = int(line["rate"]) if line.get("trace") is None else None
     line_rate = "the line's rate" if rate is None else f"the line's {_text(rate)}"
     if queue is None:

@@ -202,7 +202,7 @@ class Table:
         device.classes[name] = Class(kind, name, parent, given.rest, place)
 
     def _delete_class(self, device: Device, name: Name, place: Place) -> None:
-        """Deletes a class with its discipline and filters; adds a notice if the class is in use."""
+        """Deletes a class with its discipline and filters; keeps a class in use, with a notice."""
         why = None
         if any(one.parent == name for one in device.classes.values()):
             why = "has child classes"

@@ -43,7 +43,7 @@ class Meaning:
 
 
 def read_command(new: Filter, words: list[str]) -> None:
-    """Reads the words of a filter after its kind into `new`; raises `Refused` for others."""
+    """Reads the words of a filter after its kind into `new`; raises `Refused` if unsupported."""
     if why := NOT_READ.get(new.kind):
         raise Refused(f"`{new.kind}` filters are not supported: {why}", new.kind)
     reader = {"u32": _u32, "flower": _flower, "basic": _basic, "flow": _flow}
@@ -264,7 +264,7 @@ def flower_key(new: Filter, key: str, value: str) -> None:
 
 
 def _flower_port(key: str, value: str) -> Match:
-    """Returns the test of a port in `flower`: a port, a mask or a range."""
+    """Returns the test of a port in `flower`: a port, a port with a mask, or a range."""
     first, dash, last = value.partition("-")
     if dash:
         low, high = max(read_number(first), 1), read_number(last)
@@ -306,7 +306,7 @@ def _expression(new: Filter, given: Words) -> None:
 
 
 def basic_match(new: Filter, text: str) -> None:
-    """Adds the tests of an expression of `basic` or `flow`; raises `Refused` for other tests."""
+    """Adds the tests of an expression of `basic` or `flow`; raises `Refused` if unsupported."""
     whole = text.strip()
     if whole.startswith("(") and whole.endswith(")"):
         whole = whole[1:-1]

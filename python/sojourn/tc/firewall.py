@@ -90,7 +90,7 @@ class Rewriter:
         return found
 
     def _joined(self, step: Step, met: list[Rule], others: list[Rule]) -> list[Rule]:
-        """Returns the rules for packets before a step: `met` for its matches, else `others`."""
+        """Returns rules for packets before a step: `met` for matching packets, else `others`."""
         same = 0
         while same < min(len(met), len(others)) and met[same] == others[same]:
             same += 1

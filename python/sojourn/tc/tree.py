@@ -221,7 +221,7 @@ class _Builder:
     # Disciplines
 
     def _head(self, one: Discipline, *, at_root: bool) -> str:
-        """Returns the words of a discipline, including the discipline in it if it holds one."""
+        """Returns the words of a discipline, including those of its inner discipline, if any."""
         kind = "cake" if one.kind == "cake_mq" else one.kind
         words = [kind, *one.words]
         if kind in HOLDERS and one.handle and (at_root or one.parent != ROOT):

@@ -29,7 +29,7 @@ def write_new(files: Mapping[Path, bytes]) -> None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Writes a temporary file and gives it its name when it is complete.
+    """Writes a temporary file; when it is complete, gives it the name `path`.
 
     Raises `FileExistsError` if a file with the name exists by then.
     """

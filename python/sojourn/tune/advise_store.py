@@ -29,7 +29,7 @@ MEASURES: tuple[By, ...] = ("mean", "p95", "p99")
 ALPHA = 0.05
 """Significance level of the comparisons with the fastest candidate, with Holm's correction."""
 READS = 0.5
-"""Share of reads if a scenario's workload has no reads, as in YCSB's workload A."""
+"""Share of reads (as in YCSB's workload A) if a scenario's workload has no reads."""
 ACKNOWLEDGED = 0.99
 """Minimum number of acknowledged requests, as a share of the largest number of any candidate.
 

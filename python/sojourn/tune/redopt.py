@@ -75,7 +75,7 @@ class Link:
 
 
 def plain(fraction: float) -> str:
-    """Returns a number from 0 to 1 as text for ``tc``: with six digits or more, no exponent."""
+    """Returns a number from 0 to 1 for ``tc``: up to six significant digits, no exponent."""
     digits = 6 - min(0, math.floor(math.log10(fraction)) + 1) if fraction > 0 else 1
     return f"{fraction:.{min(digits, 12)}f}".rstrip("0").rstrip(".")
 

@@ -31,7 +31,7 @@ Value = float | str
 AROUND = 10.0
 """Factor of a default range: from the default divided by this to the default times this."""
 DIGITS = 3
-"""Number of significant digits of tried values, so that users can read and type them."""
+"""Number of significant digits of tried values, except counts, so that users can type them."""
 
 EDGE = 0.05
 """Share of a range at either end; a value in it is at the edge of the range."""
@@ -66,7 +66,7 @@ class Range:
         return f"{self.word} {_written(self.kind, float(value))}"
 
     def rounded(self, value: Value) -> Value:
-        """Returns the value rounded to `DIGITS` digits and limited to the range."""
+        """Returns the value within the range, rounded to `DIGITS` digits (counts: to integers)."""
         near = round(float(value)) if self.kind in _WHOLE else float(value)
         if self.kind not in _COUNTS:
             near = float(f"{near:.{DIGITS}g}")
@@ -258,7 +258,7 @@ def _range(word: dict[str, Any], rest: str, text: str) -> Range:
 
 
 def _around(word: dict[str, Any]) -> Range | None:
-    """Returns the default range of a word; `None` if its default is no number above zero."""
+    """Returns the default range of a word; `None` if its default determines no range."""
     kind = word["kind"]
     middle = _read_number(kind, word["default"]) if kind in _NUMBERS else None
     if middle is None or middle <= 0:
@@ -278,7 +278,7 @@ def _natural(low: float, high: float) -> Scale:
 
 
 def _guessed(text: str) -> str:
-    """Returns the kind of number of a limit, for a word that accepts several kinds."""
+    """Returns the kind of number of a range's limit, for a word that accepts several kinds."""
     for kind in ("packets", "size", "time", "rate"):
         try:
             float(text)

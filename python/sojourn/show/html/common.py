@@ -144,7 +144,7 @@ def metrics_section(metrics: Iterable[str]) -> Section:
 
 
 def repeat_section(results: Results, commands: Sequence[str]) -> Section:
-    """Returns the section for a repetition: commands, versions, machine, seeds and all runs."""
+    """Returns the section on how to repeat the runs: commands, versions, machine and seeds."""
     m = results.manifest
     machine = m.machine
     runs = results.runs()

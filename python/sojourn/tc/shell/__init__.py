@@ -1,1 +1,1 @@
-"""Reads shell scripts in a subset of the POSIX language, without executing anything."""
+"""Reads shell scripts, in POSIX syntax with extensions of bash, without executing anything."""

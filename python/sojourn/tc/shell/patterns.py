@@ -82,7 +82,7 @@ def _parts(pattern: Pattern) -> list[str | tuple[bool, str] | None]:
 
 
 def _end(pattern: Pattern, at: int) -> int:
-    """Returns the position of the `]` of a class whose members begin at `at`; -1 without one."""
+    """Returns the position of the `]` that ends the members which begin at `at`; -1 without one."""
     n = at + 1
     inner = pattern[at][0] == "[" if at < len(pattern) else False
     while n < len(pattern):

@@ -150,7 +150,7 @@ class _Parser:
     # Lists
 
     def commands(self, ends: frozenset[str]) -> List:
-        """Returns the commands up to one of the words in `ends`, or to `)`."""
+        """Returns the commands up to a word in `ends`, up to `)`, or up to `;;`, `;&` or `;;&`."""
         found = List()
         before = ";"
         self.newlines()

@@ -13,7 +13,7 @@ UNKNOWN = "?"
 
 
 class TooMuch(Exception):
-    """Raised if a script runs too many steps or produces too much text."""
+    """Raised if a script has too many steps, too much text, or too deep nesting."""
 
 
 class Exit(Exception):
