@@ -43,7 +43,7 @@ def format_value(value: float, unit: str, metric: str = "") -> str:
 
 
 def summarise(run: Run) -> str:
-    """Returns a text on the run, its bottleneck and its groups of flows."""
+    """Returns a text on the run and on its bottleneck, store, balancers and groups of flows."""
     scenario, plan = run.scenario, run.scenario.plan()
     simulated = run.record.reached / 1e9
     state = "" if run.complete else f", stopped early (duration {plan['duration'] / 1e9:g} s)"

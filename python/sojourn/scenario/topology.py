@@ -375,7 +375,7 @@ def link_aliases_of(model: Model) -> dict[str, list[str]]:
 
 
 def default_bottleneck(model: Model, links: Sequence[OneWay]) -> str | None:
-    """Returns the default bottleneck: the name of a link or of several; None without links."""
+    """Returns the default bottleneck: the name of one link or of several links, or None."""
     if isinstance(model.topology, Lan):
         return LAN
     first = next((link for link in links if link.explicit_queue), None)

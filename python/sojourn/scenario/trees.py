@@ -151,7 +151,7 @@ def written(table: Mapping[str, Any]) -> Written:
 
 
 def _tree(text: Written, table: Mapping[str, Any], at: Path, parent: str | None) -> None:
-    """Writes a discipline inside the class `parent`; None for the root discipline."""
+    """Writes a discipline inside the class `parent`, which is None for the root discipline."""
     _known(table, TREE, at)
     name = _text(table, "discipline", at, 'the discipline\'s own words, such as "htb default 20"')
     classes = _table(table, "classes", at)

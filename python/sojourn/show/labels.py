@@ -15,7 +15,7 @@ from sojourn.study.answer import words
 from sojourn.study.names import elided, short_names
 
 LONGEST = 30
-"""Largest number of characters of a queue's name with all its parameters."""
+"""Largest number of characters of a queue's name that is shown with all parameters."""
 
 
 def names(queues: Sequence[str]) -> dict[str, str]:

@@ -49,7 +49,7 @@ def page_of(results: Results) -> Page:
 
 
 def figures_of(results: Results) -> dict[str, Figure]:
-    """Returns the figures for the kind of results in a folder, by name."""
+    """Returns the figures of the results in a folder, by the figure's name."""
     table = results.table()
     if results.kind == KIND:
         return matrix.drawings(Coexistence(table))

@@ -441,7 +441,7 @@ def worst(findings: Sequence[Finding]) -> Finding:
 
 
 def _slack(finding: Finding) -> float:
-    """Returns the distance of a mean from the region's edge, in half widths of its interval."""
+    """Returns the distance of a mean from the region's edge, in half widths of the interval."""
     i, r = finding.interval, finding.region
     away = min(abs(i.estimate - b) for b in r.bounds()) if r.bounds() else math.inf
     if i.half_width > 0:

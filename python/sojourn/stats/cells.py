@@ -28,7 +28,7 @@ def _options(level: Level | Sequence[Level]) -> list[Level]:
 
 
 def column(frame: pd.DataFrame, name: str, what: str) -> None:
-    """Raises `ClaimError` if the table has no column `name`; `what` is the column's noun."""
+    """Raises `ClaimError` if the table has no column `name`, which the message calls a `what`."""
     if name not in frame.columns:
         close = get_close_matches(name, [str(c) for c in frame.columns], n=1)
         hint = f": did you mean `{close[0]}`?" if close else ""

@@ -105,7 +105,7 @@ class Component:
         return None
 
     def z(self, bound: float) -> Floats:
-        """Returns a number for each seed; their mean is positive above `bound`."""
+        """Returns numbers by seed, whose mean is positive if the quantity is above `bound`."""
         return self.values - bound
 
     def interval(self, level: float) -> Interval:

@@ -58,7 +58,7 @@ class Judgement:
     p_holm: float
     """Smallest alpha at which the claim would be decided together with all claims of the study."""
     level: float
-    """Confidence level of the intervals in `findings`, with the correction of the verdict."""
+    """Confidence level of the intervals in `findings`, corrected in the same way as the verdict."""
     findings: tuple[Finding, ...]
     """All quantities of the claim.
 

@@ -188,7 +188,7 @@ def recorded() -> Json:
 
 
 def _errors(metric: str, a: Json, b: Json) -> Iterator[float]:
-    """Yields the simulator's error of the difference of two queues in each similar cell.
+    """Yields the simulator's error in the difference between two queues, for each similar cell.
 
     `a` and `b` are the shapes of the scenario with each of the two queues.
     """

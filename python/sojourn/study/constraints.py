@@ -1,4 +1,4 @@
-"""Checks of conditions on the compared choices, on means over seeds."""
+"""Checks whether the compared choices meet the conditions, by their means over seeds."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ The interval limits the work that is lost if the process is killed.
 """
 
 BUSY_WAIT = 0.2
-"""Interval in seconds at which runs that another process makes are checked."""
+"""Interval in seconds between checks of runs that another process makes."""
 
 
 class Workers(Protocol):
@@ -262,7 +262,7 @@ class Runner:
             self._waiting.extendleft(reversed(rest))
 
     def _keep(self, tasks: Sequence[Task], records: Records) -> int:
-        """Stores the records of the first tasks, which were made; returns their number."""
+        """Stores the records, which belong to the first tasks; returns the number of records."""
         count, seconds = len(records), records.seconds
         if not count:
             return 0

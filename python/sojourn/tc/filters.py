@@ -209,7 +209,7 @@ def header_word(where: str, value: int, mask: int, offset: int) -> Match:
 
 
 def read_shown(new: Filter, text: str) -> None:
-    """Reads a line of `tc filter show` that shows a test or an action into the filter `new`."""
+    """Reads a test or an action from a line of `tc filter show` into the filter `new`."""
     found = re.findall(r"match ([0-9a-f]+)/([0-9a-f]+) at (nexthdr\+)?(-?\d+)", text)
     for value, mask, behind, offset in found:
         where = "next" if behind else "ip"

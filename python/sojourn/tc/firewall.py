@@ -1,4 +1,4 @@
-"""Rules of a firewall that set marks, code points and classes, which filters test.
+"""Rules of a firewall that set marks, code points and classes, on which filters depend.
 
 Queues here have no firewall before them, but filters test values that rules of a firewall set. So
 the filters are rewritten to give the same result for packets that have not passed the firewall:

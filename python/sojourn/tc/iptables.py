@@ -130,7 +130,7 @@ def _step(words: list[str], table: str, place: Place) -> Step:
 
 
 def _test(word: str, given: Words) -> list[tuple[tuple[Match, ...], ...]]:
-    """Returns the tests that a word makes; each test is a list of alternatives."""
+    """Returns the tests of an option; each test is a list of alternatives."""
     match word:
         case "-m" | "--match":
             module = given.value(word)

@@ -139,7 +139,7 @@ class Class:
 
 @dataclass(slots=True)
 class Match:
-    """A comparison of a filter: of a 32-bit header word under a mask, or of a field by name."""
+    """A test of a filter: it compares a masked 32-bit word of the header, or a named field."""
 
     field: str
     """`ip` is a 32-bit word of the IP header at the byte `offset`, `next` a word of the following

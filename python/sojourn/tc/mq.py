@@ -9,7 +9,7 @@ from sojourn.tc.model import ROOT, Device, Discipline, Name, Notice
 MOST = 4096
 """Largest number of transmit queues of a device."""
 LAST = 0x7FFF
-"""Handle that an `mq` without a handle gets, or the next lower free handle."""
+"""Handle that an `mq` without a handle gets; if it is in use, the next lower free handle."""
 
 
 def transmit_queues(device: Device, root: Discipline) -> list[Discipline]:

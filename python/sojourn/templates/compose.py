@@ -95,7 +95,7 @@ ACTIVITIES = {
         (Flows("uploads", "bulk", "two uploads", up=True, count=2, tcp="cubic"),),
     ),
 }  # fmt: skip
-"""Activities by the word of the user, in order of decreasing sensitivity."""
+"""Activities by the user's word for them, the most sensitive to delay first."""
 
 
 @dataclass(frozen=True)

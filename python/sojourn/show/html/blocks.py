@@ -23,7 +23,7 @@ class Cell:
     text: str
     numeric: bool = False
     colour: int | None = None
-    """Number of the colour that the item of this cell has in the figures; None for no colour."""
+    """Number of the colour that figures use for the item in this cell; None for no colour."""
     badge: str = ""
     """Style of a coloured label: `good`, `bad` or `open`; empty for none."""
     strong: bool = False

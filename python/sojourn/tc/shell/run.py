@@ -209,7 +209,7 @@ class Shell:
         )
 
     def _guarded(self, action: Callable[[], None]) -> None:
-        """Runs an action; reports a construct that cannot be read, with the status 2."""
+        """Runs an action; a construct that cannot be read is reported and gives the status 2."""
         try:
             action()
         except (BadArithmetic, BadTest) as why:
