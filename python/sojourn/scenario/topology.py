@@ -375,7 +375,7 @@ def link_aliases_of(model: Model) -> dict[str, list[str]]:
 
 
 def default_bottleneck(model: Model, links: Sequence[OneWay]) -> str | None:
-    """Returns the default bottleneck: the name of one link or of several links, or None."""
+    """Returns the name of the default bottleneck (one or several links); None without links."""
     if isinstance(model.topology, Lan):
         return LAN
     first = next((link for link in links if link.explicit_queue), None)

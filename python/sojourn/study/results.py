@@ -265,7 +265,7 @@ class Results:
         return found
 
     def check(self) -> list[str]:
-        """Returns descriptions of damaged files, which are found by their checksums."""
+        """Returns descriptions of damaged, missing or changed files."""
         return self.store.damage()
 
 

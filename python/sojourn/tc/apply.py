@@ -213,7 +213,7 @@ def _place(
 
 
 def _netem_key(queue_at: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    """Returns the key `netem` for the direction of a link whose queue has this key."""
+    """Returns the key `netem` for the direction of a link whose queue has the key `queue_at`."""
     *table, _ = queue_at
     way = () if table and table[-1] in ("forward", "reverse") else ("forward",)
     return (*table, *way, "netem")
