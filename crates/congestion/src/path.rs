@@ -7,7 +7,7 @@ use sojourn_units::{Nanos, SECOND};
 /// (`MinPipeCwnd`).
 pub(crate) const MIN_SEGMENTS: u64 = 4;
 
-/// Returns the delivery rate of a sample in bytes per second; 0 without a sample.
+/// Returns the delivery rate of a sample in bytes per second; 0 if its interval is 0.
 #[inline]
 pub(crate) fn rate(sample: &RateSample) -> u64 {
     if sample.interval == 0 {

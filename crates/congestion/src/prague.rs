@@ -51,7 +51,7 @@ impl ControlParams for Params {
     const TABLE: Table = Table {
         name: "prague",
         summary: "TCP Prague, for L4S: paced sending, and a small reduction for each round with marks; ECN is on (l4s) unless set",
-        source: "draft-briscoe-iccrg-prague-congestion-control, and its reference for Linux",
+        source: "draft-briscoe-iccrg-prague-congestion-control, and its reference implementation for Linux",
         words: Self::WORDS,
     };
 

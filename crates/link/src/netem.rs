@@ -338,7 +338,7 @@ fn read_delay(netem: &mut Netem, reader: &mut Reader<'_>) -> Result<(), WordErro
         };
         jitter.distribution = distribution;
     }
-    // A jitter of 0 is no jitter, and must not cause the use of a heap.
+    // A jitter of 0 is no jitter: packets keep their order and need no heap.
     netem.impairments.jitter = jitter.filter(|jitter| jitter.span > 0);
     Ok(())
 }

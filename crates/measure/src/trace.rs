@@ -18,7 +18,7 @@ pub enum Kind {
     Offered = 2,
     /// The transmission of the packet began.
     Departed = 3,
-    /// A queue dropped the packet. The verdict is the reason.
+    /// A queue dropped the packet; `verdict` in [`TraceHash::add`] is the reason.
     Dropped = 4,
     /// A queue, or a line instead of a loss, set CE on the packet. The verdict is the reason.
     Marked = 5,

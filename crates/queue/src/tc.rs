@@ -42,7 +42,7 @@ pub(crate) trait Nested: fmt::Debug {
     /// Returns the parts of the discipline that need separate commands; `None` without such parts.
     fn inside(&self) -> Option<Inside<'_>>;
 
-    /// Returns the words for `tc` that create the discipline, without its content.
+    /// Returns the words for `tc` that create the discipline, without the parts of [`Self::inside`].
     ///
     /// # Errors
     /// If the kernel has no such discipline.

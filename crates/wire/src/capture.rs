@@ -192,7 +192,7 @@ pub struct Captures {
     /// The capture of each link by its index; `None` for links without a capture.
     links: Vec<Option<Box<Capture>>>,
     snaplen: usize,
-    /// Calendar time, in nanoseconds since 1970, that corresponds to [`EPOCH`].
+    /// Calendar time at the clock's start, [`EPOCH`], in nanoseconds since 1970.
     epoch: Nanos,
     block: Block,
     /// Buffer for the bytes of one packet as a wire would carry them.

@@ -352,9 +352,9 @@ impl<P: Packet> Htb<P> {
         self.row_mut(at, prio).advance();
     }
 
-    /// Removes and returns a packet of the class whose turn it is in a row. Classes whose
-    /// disciplines are shapers and hold their packets are skipped; `wait` becomes the earliest time
-    /// at which one of them may send.
+    /// Removes and returns a packet of the class whose turn it is in the row of `level` and `prio`.
+    /// Classes whose disciplines are shapers and hold their packets are skipped; `wait` becomes the
+    /// earliest time at which one of them may send.
     fn serve(
         &mut self,
         level: usize,

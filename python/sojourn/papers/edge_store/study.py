@@ -267,7 +267,7 @@ def published_tables() -> Frames:
     return {"": frame.assign(many=[figure[key] for key in keys])}
 
 
-# Results of the runs, compared with the predictions of the two explanations.
+# Results of the runs, compared with phi and with the order-statistics model.
 
 
 def predicted(nodes: int, rf: int, loss: str, delay: int, level: str = "quorum") -> float:
@@ -281,7 +281,7 @@ def predicted(nodes: int, rf: int, loss: str, delay: int, level: str = "quorum")
 
 
 def explanations(outcome: Outcome) -> pd.DataFrame:
-    """Returns phi, the prediction of the order-statistics model and the simulated latency.
+    """Returns the simulated latency, the order-statistics model's prediction of it, and phi.
 
     Rows are consistency levels and replication factors.
     """

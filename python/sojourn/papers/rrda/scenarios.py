@@ -97,10 +97,10 @@ BEFORE_LOAD_FALLS = ("processed", "enqueued", "datagram")
 
 #: The paper's CPU frequencies of 2.13, 3.2 and 4.26 GHz, as shares of 4.26 GHz.
 CPUS = (0.5, 0.75, 1.0)
-#: Share of the CPU in the experiments over the number of clients (figures 3, 6 and 8), which the
-#: paper does not state. It cannot be all the CPU: with all the CPU and 35 clients, figure 7 has
-#: equal throughputs, but figure 8 has a higher throughput with RRDA. The smallest share of figure 7
-#: is used.
+#: Share of the CPU in figures 3, 6 and 8, which vary the number of clients; the paper does not
+#: state it. It cannot be all the CPU: with all the CPU and 35 clients, RRDA and the static buffer
+#: have equal throughputs in figure 7, but RRDA's is higher in figure 8. The smallest share of
+#: figure 7 is used.
 CLIENTS_CPU = 0.5
 CLIENTS = (5, 10, 15, 20, 25, 30, 35)
 #: Number of clients above which the paper's static buffer is exhausted.

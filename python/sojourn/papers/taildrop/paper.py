@@ -69,7 +69,7 @@ def _tables(outcome: Outcome) -> Titled:
         ("REDopt's weight, bulk", figures.weights(found["bulk"], "flows")),
         ("REDopt's weight, Web", figures.weights(found["web"], "sessions")),
         ("Growth of max_p with Web sessions", figures.growth(found["web"])),
-        ("Growth of max_p, scaled loads", figures.growth(found["scaled"])),
+        ("Growth of max_p with scaled Web sessions", figures.growth(found["scaled"])),
         (
             "Today's queues, bulk (150 ms of UDP's delay are the path's)",
             figures.today(outcome, "bulk"),

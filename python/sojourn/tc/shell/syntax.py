@@ -87,7 +87,7 @@ class _Parser:
     def error(self, message: str) -> ShellSyntaxError:
         return ShellSyntaxError(message, self.line)
 
-    # A token is an operator or newline as text, or `word` for the beginning of a word.
+    # `sign` is the token: the text of an operator, a newline, or "word" where a word begins.
 
     def advance(self) -> None:
         """Moves to the next token, skipping blanks and comments."""
