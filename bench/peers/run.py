@@ -131,7 +131,7 @@ def present(builds: list[Path], htsim: Path | None) -> list[Program]:
 
 
 def lines(columns: Columns, old: Columns) -> list[tuple[str, ...]]:
-    """Returns the lines: for each work the new results, then recorded ones of the other programs."""
+    """Returns the lines: for each work the new results, then recorded ones of other programs."""
     made = []
     for work, found in columns.items():
         rest = {p: c for p, c in old.get(work, {}).items() if p not in found}

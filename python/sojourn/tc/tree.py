@@ -342,7 +342,9 @@ class _Builder:
             )
             return
         does = (
-            "sends every packet without a rate limit" if holder.kind == "htb" else "drops every packet"
+            "sends every packet without a rate limit"
+            if holder.kind == "htb"
+            else "drops every packet"
         )
         self.note(holder.place, f"`{holder.kind}` has no class: it {does}")
 

@@ -119,7 +119,7 @@ METRICS = (
     *("utilisation", "loss", "udp_loss", "goodput", "udp_goodput", "sojourn_*", "queue_mean"),
     *("backlog_mean", "lb.*", "transfers.fct_*", "transfers.finished", "transfers.unfinished"),
 )
-#: Metrics, besides throughput and fairness, in the table that judges the claims.
+#: Metrics, in addition to throughput and fairness, in the table that judges the claims.
 _MEASURED = (
     *("utilisation", "loss", "sojourn_mean", "sojourn_p99", "lb.misplaced", "lb.decision_mean"),
     *("lb.choices_repeated", "lb.excess_wait_mean", "lb.age_mean"),
