@@ -213,7 +213,7 @@ SHRINKING = 10.0
 
 
 def _shrunk(trial: Trial, schedule: Schedule, rule: str) -> Failure:
-    """Shortens a schedule that breaks the rule, and returns the failure of the result.
+    """Shortens a schedule that breaks the rule, and returns the shortened schedule's failure.
 
     Steps are removed and simplified as long as the schedule breaks the same rule, for at most
     `SHRINKING` seconds.

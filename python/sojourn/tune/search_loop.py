@@ -216,7 +216,7 @@ class Search:
         # Conditions need the values of the references with the same seeds.
         queues = [*(self.references if self.conditions else ()), *(t.queue for t in finalists)]
         self._make(queues, further)
-        self._make(queues, self.seeds)  # values of trials before a resumption
+        self._make(queues, self.seeds)  # reloads values after a resumption
         both = (*self.seeds, *further)
 
         def worth(trial: Trial) -> float:

@@ -54,7 +54,7 @@ def _tables(outcome: Outcome) -> Titled:
         ("Verdicts on the paper's points and on our runs", figures.claim_rows(outcome)),
         ("phi (the paper's table 1) as fractions", figures.phi_rows()),
         (
-            "phi; latency in ms: order-statistics model, simulation",
+            "phi, and latency in ms by order statistics and by simulation",
             study.explanations(outcome).round(3),
         ),
         (
