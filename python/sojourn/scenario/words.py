@@ -169,7 +169,7 @@ Interface = Annotated[
 Size = Annotated[
     str,
     _checked("a size", "128b", lambda t: _core.parse_quantity("size", t)),
-    _schema("A size in bytes: b, kb, mb (k is 1024, as in tc).", "128b", "1500"),
+    _schema("A size in bytes, or with a unit: b, kb, mb (k is 1024).", "128b", "1500"),
 ]
 Series = Annotated[
     str,
