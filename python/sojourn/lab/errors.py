@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class LabError(RuntimeError):
-    """Base class of all errors of the laboratory. The message is written for users."""
+    """Base class of the laboratory's errors with messages for users."""
 
 
 class Unavailable(LabError):
