@@ -40,6 +40,9 @@ pub trait Policy: Send + Sync {
     /// A fault of the policy's own code.
     fn next(&mut self, now: Nanos) -> Result<Option<Emission>, Fault>;
 
+    /// Visits the state on which packets depend; the policy decides which values it reports.
+    fn state(&self, visit: &mut dyn FnMut(&str, i128));
+
     /// Returns a copy of the policy in its present state.
     fn copy(&self) -> Box<dyn Policy>;
 
@@ -150,6 +153,13 @@ impl External {
         Self { policy, longest: params.longest, now: start, packets: 0, at_once: 0 }
     }
 
+    /// Visits the policy's state, as far as the policy reports it.
+    pub fn policy_state(&self, visit: &mut dyn FnMut(&str, i128)) {
+        if let Some(policy) = &self.policy {
+            policy.state(visit);
+        }
+    }
+
     fn ask(&mut self) -> Result<Option<Emission>, Fault> {
         let Some(policy) = &mut self.policy else { return Ok(None) };
         let Some(next) = policy.next(self.now)? else { return Ok(None) };
@@ -214,6 +224,10 @@ mod tests {
             };
             self.next += 1;
             Ok(next.map(|(gap, payload)| Emission { at: now.saturating_add_signed(gap), payload }))
+        }
+
+        fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
+            visit("next", self.next as i128);
         }
 
         fn copy(&self) -> Box<dyn Policy> {

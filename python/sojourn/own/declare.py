@@ -127,7 +127,7 @@ FAMILIES: dict[str, Family] = {
         {"state": ()},
         init=("params",),
     ),
-    "source": Family("source", "traffic source", {"next": ("now",)}, {}),
+    "source": Family("source", "traffic source", {"next": ("now",)}, {"state": ()}),
     "congestion": Family(
         "congestion",
         "congestion control",

@@ -1,7 +1,7 @@
 //! Traffic sources written in Python.
 
 use super::faults::Faults;
-use super::loaded::Loaded;
+use super::loaded::{Loaded, visit_state};
 use super::views::{Draws, shown};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -87,6 +87,10 @@ impl Policy for PyPolicy {
             Ok(answer) => packet(&answer),
             Err(error) => Err(Fault(self.loaded.faults.explain(py, error))),
         })
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
+        Python::attach(|py| visit_state(self.object.bind(py), visit));
     }
 
     fn copy(&self) -> Box<dyn Policy> {
