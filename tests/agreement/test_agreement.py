@@ -33,8 +33,10 @@ def test_the_page_has_the_numbers_of_the_record() -> None:
     verdicts = [set(cell["verdicts"].values()) for cell in record["cells"]]
     counts = {
         r"(\d+) cells have been run": len(verdicts),
-        r"(\d+) cells \(\d+ %\) are different": sum("different" in one for one in verdicts),
-        r"in (\d+) \(\d+ %\) at least one quantity is undecided": sum(
+        r"In (\d+) cells \(\d+ %\) at least one quantity is different": sum(
+            "different" in one for one in verdicts
+        ),
+        r"in (\d+) \(\d+ %\) at least one is undecided": sum(
             "undecided" in one for one in verdicts
         ),
         r"In (\d+) \(\d+ %\) all estimates": sum(cell["inside"] for cell in record["cells"]),
