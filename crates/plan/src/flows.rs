@@ -32,8 +32,8 @@ impl Flow {
 }
 
 impl Group {
-    /// Returns a group of one flow from the run's start to its end. The other fields have the
-    /// default values of scenarios.
+    /// Returns a group of one flow from the run's start to its end, without balancer, code point,
+    /// ports and mark.
     pub fn new(name: &str, pairs: Vec<(usize, usize)>, transport: Transport, app: App) -> Self {
         Self {
             name: name.to_owned(),

@@ -74,8 +74,9 @@ pub struct Class<C> {
 }
 
 impl<C: ClassParams> Class<C> {
-    /// Returns whether a description names the class.
-    fn is_said(&self) -> bool {
+    /// Returns whether a description needs a statement about the class: bands with default values
+    /// exist without one.
+    fn needs_statement(&self) -> bool {
         !C::IMPLICIT || !self.words.write(Text::new("")).done().is_empty()
     }
 }
@@ -199,7 +200,7 @@ impl<C: ClassParams> Tree<C> {
     /// Returns classes, inner disciplines and filters, for the commands of `tc`.
     pub(crate) fn inside(&self) -> Inside<'_> {
         let words = |class: &Class<C>| class.words.write(Text::new(C::DISCIPLINE)).done();
-        let classes = self.classes.iter().filter(|class| class.is_said());
+        let classes = self.classes.iter().filter(|class| class.needs_statement());
         Inside {
             handle: self.handle,
             txqueuelen: Some(self.txqueuelen),
@@ -263,7 +264,7 @@ impl<C: ClassParams> Tree<C> {
 
     /// Removes the bands that have default values, since they exist without a statement.
     pub(crate) fn remove_defaults(&mut self) {
-        self.classes.retain(|class| class.child.is_some() || class.is_said());
+        self.classes.retain(|class| class.child.is_some() || class.needs_statement());
     }
 
     /// Returns an error whose position is the last statement about the class `id` or about its
@@ -489,9 +490,9 @@ impl<C: ClassParams> Tree<C> {
         };
         let has_classes = |table: &Table| table.words.iter().any(|word| word.name == "handle");
         let is_tree = tables().iter().any(|table| table.name == first.text && has_classes(table));
-        let is_said = rest.iter().any(|token| token.text == "handle");
+        let has_handle = rest.iter().any(|token| token.text == "handle");
         let mut more = match statement.handle {
-            Some(handle) if is_tree && !is_said => format!(" handle {handle:x}:"),
+            Some(handle) if is_tree && !has_handle => format!(" handle {handle:x}:"),
             _ => String::new(),
         };
         more.push_str(&joined(within));
@@ -543,7 +544,7 @@ impl<C: ClassParams> Tree<C> {
         if self.txqueuelen != TXQUEUELEN {
             text = text.value("txqueuelen", self.txqueuelen);
         }
-        for class in self.classes.iter().filter(|class| class.is_said()) {
+        for class in self.classes.iter().filter(|class| class.needs_statement()) {
             text = text.flag(END).value("class", self.name(class.id));
             if C::NESTED {
                 text = text.value("parent", self.name(class.parent));
