@@ -15,7 +15,7 @@ import subprocess
 import tarfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path, PurePosixPath
@@ -36,6 +36,12 @@ IPROUTE2 = "iproute2"
 Tell = Callable[[str, float], None]
 """Callback for the progress: a text, and the fraction from 0 to 1."""
 
+_UNREADABLE: tuple[type[Exception], ...] = (tarfile.TarError, EOFError, ValueError)
+"""Errors of a damaged archive."""
+with suppress(ImportError):  # some Pythons are built without lzma
+    import lzma
+
+    _UNREADABLE += (lzma.LZMAError,)
 _ZSTD = b"\x28\xb5\x2f\xfd"
 """First bytes of a file that is compressed by zstd."""
 _BULKY = (
@@ -219,16 +225,8 @@ def unpack(archive: Path, into: Path, tell: Tell) -> None:
                     if count % 500 == 0:
                         read = os.lseek(file.fileno(), 0, os.SEEK_CUR)
                         tell(f"{count} files", min(read / size, 1.0))
-        except (tarfile.TarError, EOFError, ValueError, _lzma_error()) as error:
+        except _UNREADABLE as error:
             raise LabError(f"{archive} cannot be unpacked: {error}") from error
-
-
-def _lzma_error() -> type[Exception]:
-    try:
-        import lzma
-    except ImportError:  # some Pythons are built without lzma
-        return ValueError
-    return lzma.LZMAError
 
 
 Members = Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]

@@ -19,6 +19,7 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.papers import NAMES, load
+from sojourn.scenario import Scenario
 from sojourn.stats import NOT_SUPPORTED
 from sojourn.study.machine import cores
 
@@ -151,8 +152,6 @@ def calibrated() -> float:
 
     This time measures the speed of the machine.
     """
-    from sojourn.scenario import Scenario
-
     plan = Scenario.from_toml(_CALIBRATION).plan_json
 
     def once() -> float:

@@ -26,6 +26,7 @@ from sojourn.scenario import Scenario
 from sojourn.scenario import question as rules
 from sojourn.scenario.condition import smallest
 from sojourn.scenario.errors import QuestionError
+from sojourn.scenario.run import plain
 from sojourn.stats import sequential
 from sojourn.study import quantities
 from sojourn.study.errors import StudyError
@@ -226,8 +227,6 @@ class Stopping:
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the result as data for JSON."""
-        from sojourn.scenario.run import plain
-
         return {
             **self.rule.as_dict(),
             "estimand": self.estimand,
