@@ -165,7 +165,7 @@ def test_commands_that_examples_show_are_whole(example: Path) -> None:
     [
         *("sojourn", "sojourn nonsense", "sojourn run", "sojourn run a.toml --nonsense 3"),
         *("sojourn run a.toml --seed x", "sojourn wire", "make nonsense", "cargo test -p nonsense"),
-        *("cargo test -p sojourn-recv --test nonsense", "python tests/nonsense.py", "nonsense"),
+        *("cargo test -p sojourn-udp --test nonsense", "python tests/nonsense.py", "nonsense"),
         "python tests/crosscheck/run.py --nonsense",
     ],
 )

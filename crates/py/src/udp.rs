@@ -7,14 +7,14 @@ use pyo3::exceptions::{PyConnectionError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::json as object;
-use sojourn_recv::files::{Files, Received, check_name, continuation, header, kept, question};
-use sojourn_recv::fleet;
-use sojourn_recv::packet::DATA_HEADER;
-use sojourn_recv::send::{Progress, SendError, send};
-use sojourn_recv::sender::{Mode, Settings as Sending};
-use sojourn_recv::serve::{Running, Settings};
-use sojourn_recv::server::Limits;
-use sojourn_recv::work::{self, Work};
+use sojourn_udp::files::{Files, Received, check_name, continuation, header, kept, question};
+use sojourn_udp::fleet;
+use sojourn_udp::packet::DATA_HEADER;
+use sojourn_udp::send::{Progress, SendError, send};
+use sojourn_udp::sender::{Mode, Settings as Sending};
+use sojourn_udp::serve::{Running, Settings};
+use sojourn_udp::server::Limits;
+use sojourn_udp::work::{self, Work};
 use sojourn_units::SECOND;
 use sojourn_units::declare::Choices;
 use std::net::SocketAddr;
@@ -88,7 +88,7 @@ impl UdpServer {
     }
 
     /// Returns a server whose handler processes messages at a given speed and discards them.
-    /// `handler` is the JSON of `recv::work::Params`.
+    /// `handler` is the JSON of `sojourn_udp::work::Params`.
     #[staticmethod]
     #[pyo3(signature = (bind, buffer, handler, seed))]
     fn working(
@@ -176,7 +176,7 @@ impl UdpServer {
 }
 
 /// Runs clients that send messages to a server for a given time. `params` is the JSON of
-/// `recv::fleet::Params`. Returns the clients' counters as JSON.
+/// `sojourn_udp::fleet::Params`. Returns the clients' counters as JSON.
 #[pyfunction]
 #[pyo3(signature = (params, /))]
 pub(crate) fn udp_clients(py: Python<'_>, params: &str) -> PyResult<String> {

@@ -24,7 +24,7 @@ fn transport(words: &Words) -> Arc<TransportConfig> {
 async fn main() {
     let (role, address, words) = Words::read();
     let address = address.parse().expect("an address");
-    let path = words.text("cert", "bench-recv.der");
+    let path = words.text("cert", "bench-udp.der");
     if role == "recv" {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".into()]).expect("cert");
         let der = made.cert.der().clone();

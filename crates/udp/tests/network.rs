@@ -4,9 +4,9 @@
 use proptest::prelude::*;
 use sojourn_buffer::Params;
 use sojourn_random::{Key, Stream};
-use sojourn_recv::packet::{self, Code, Data, Packet};
-use sojourn_recv::sender::{End, Mode, Sender, Settings};
-use sojourn_recv::server::{Job, Limits, Server};
+use sojourn_udp::packet::{self, Code, Data, Packet};
+use sojourn_udp::sender::{End, Mode, Sender, Settings};
+use sojourn_udp::server::{Job, Limits, Server};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

@@ -1,12 +1,12 @@
 //! Transfers over real sockets on loopback, with the threads of a server, a client, and files.
 
 use sojourn_buffer::Params;
-use sojourn_recv::files::{Files, PIECE_HEADER, continuation, header, kept, question};
-use sojourn_recv::packet::{Code, Id};
-use sojourn_recv::send::{SendError, send};
-use sojourn_recv::sender::{Mode, Settings as Sending};
-use sojourn_recv::serve::{Handler, Running, Settings};
-use sojourn_recv::server::Message;
+use sojourn_udp::files::{Files, PIECE_HEADER, continuation, header, kept, question};
+use sojourn_udp::packet::{Code, Id};
+use sojourn_udp::send::{SendError, send};
+use sojourn_udp::sender::{Mode, Settings as Sending};
+use sojourn_udp::serve::{Handler, Running, Settings};
+use sojourn_udp::server::Message;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

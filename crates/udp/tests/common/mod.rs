@@ -1,9 +1,9 @@
 //! An adversary, which performs the actions that its input encodes against a server and a client.
 
 use sojourn_buffer::Params;
-use sojourn_recv::packet::{self, Code, Cookie, DATA_HEADER, Data, Packet};
-use sojourn_recv::sender::{Mode, Sender, Settings};
-use sojourn_recv::server::{Job, Limits, Message, Out, Server};
+use sojourn_udp::packet::{self, Code, Cookie, DATA_HEADER, Data, Packet};
+use sojourn_udp::sender::{Mode, Sender, Settings};
+use sojourn_udp::server::{Job, Limits, Message, Out, Server};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -2,11 +2,11 @@
 
 use sojourn_bench_recv::{Reader, Words, Writer, report};
 use sojourn_buffer::Params;
-use sojourn_recv::packet::{Code, DIGEST, Id};
-use sojourn_recv::send::send;
-use sojourn_recv::sender::Settings as Sending;
-use sojourn_recv::serve::{Handler, Running, Settings};
-use sojourn_recv::server::Message;
+use sojourn_udp::packet::{Code, DIGEST, Id};
+use sojourn_udp::send::send;
+use sojourn_udp::sender::Settings as Sending;
+use sojourn_udp::serve::{Handler, Running, Settings};
+use sojourn_udp::server::Message;
 use std::sync::{Arc, Condvar, Mutex};
 
 struct Shared {

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-BUILD = HERE.parent.parent / "target" / "bench-recv"
+BUILD = HERE.parent.parent / "target" / "bench-udp"
 LIBRARIES = {"plain": (), "udt": ("-ludt", "-lpthread"), "srt": ("-lsrt", "-lpthread")}
 HEADERS = {"udt": "udt/udt.h", "srt": "srt/srt.h"}
 PACKAGES = {"udt": "libudt-dev", "srt": "libsrt-openssl-dev"}

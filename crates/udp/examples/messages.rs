@@ -1,12 +1,12 @@
 //! A server that counts the bytes of received messages, and a client that sends a thousand
 //! messages.
 
-use sojourn_recv::buffer::Params;
-use sojourn_recv::packet::{Code, DIGEST, Id};
-use sojourn_recv::send::send;
-use sojourn_recv::sender::Settings as Sending;
-use sojourn_recv::serve::{Handler, Running, Settings};
-use sojourn_recv::server::Message;
+use sojourn_udp::buffer::Params;
+use sojourn_udp::packet::{Code, DIGEST, Id};
+use sojourn_udp::send::send;
+use sojourn_udp::sender::Settings as Sending;
+use sojourn_udp::serve::{Handler, Running, Settings};
+use sojourn_udp::server::Message;
 
 const LENGTH: usize = 10_000;
 
