@@ -2,7 +2,7 @@
 
 `Tuner` adapts the sockets of running, unmodified programs. `AdaptiveBuffer` adapts a socket of the
 calling program. `restore` undoes the changes of killed tuners. Measurements and changes are in Rust
-(`crates/rcvbuf`). This package contains the interface for users and the export of metrics.
+(`crates/autotune`). This package contains the interface for users and the export of metrics.
 """
 
 from __future__ import annotations

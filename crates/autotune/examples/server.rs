@@ -1,7 +1,7 @@
 //! A server that counts datagrams on port 5140 and adapts its receive buffer. Ctrl-C ends it.
 
-use sojourn_rcvbuf::buffer::Params;
-use sojourn_rcvbuf::own::Adaptive;
+use sojourn_autotune::buffer::Params;
+use sojourn_autotune::own::Adaptive;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 

@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 /// datagrams, or every 10 ms.
 ///
 /// ```
-/// # use sojourn_rcvbuf::own::Buffer;
-/// # use sojourn_rcvbuf::buffer::Params;
+/// # use sojourn_autotune::own::Buffer;
+/// # use sojourn_autotune::buffer::Params;
 /// let socket = std::net::UdpSocket::bind("127.0.0.1:0")?;
 /// let mut buffer = Buffer::new(&socket, &Params::parse("elastic ceiling 16mb").unwrap())?;
 /// let start = std::time::Instant::now();
