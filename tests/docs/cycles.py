@@ -140,13 +140,13 @@ def home(
 
 
 def python() -> dict[str, Graph]:
-    """The imports between the modules of each Python room, within functions too."""
+    """The imports between the modules of each Python room, also within functions."""
     package = house.ROOT / "python" / "sojourn"
     return {init.parent.name: room(init.parent) for init in sorted(package.glob("*/__init__.py"))}
 
 
 def room(folder: Path) -> Graph:
-    """The modules of a room, each with those that it imports, other than for its annotations."""
+    """The modules of a room, each with those that it imports, also for its annotations."""
     top = folder.parent.parent
     files = {_dotted(path, top): path for path in sorted(folder.rglob("*.py"))}
     graph: Graph = {}
@@ -176,18 +176,9 @@ def _known(name: str, files: dict[str, Path]) -> str | None:
 
 
 def imports(path: Path, package: str) -> set[str]:
-    """The dotted names that a file imports when it runs."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    typing_only = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
+    """The dotted names that a file imports: at its top, in functions and for annotations."""
     names: set[str] = set()
-    for node in ast.walk(tree):
-        if id(node) in typing_only:
-            continue
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

@@ -38,9 +38,7 @@ def rooms() -> dict[str, set[str]]:
         found[f"python/sojourn/{room}"] = {
             "crates/py" if name == "_core" else f"python/sojourn/{name}"
             for name in names
-            if name != room
-            and (room, name) not in LATE
-            and (name == "_core" or (package / name).is_dir())
+            if name != room and (name == "_core" or (package / name).is_dir())
         }
     return found
 
@@ -74,9 +72,6 @@ def imported(file: Path) -> set[str]:
             names |= {late[1]} if late else set()
     return names
 
-
-# `Table.plot` fetches its figures from above, when it is asked for them.
-LATE = {("study", "show")}
 
 # What the package offers under its own name.
 HOME = {"Run": "scenario", "Scenario": "scenario", "ScenarioError": "scenario", "Study": "study"}

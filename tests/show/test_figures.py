@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from sojourn.show import Losses, Over, figures, figures_of, labels, multipanel, style
+from sojourn.show import Losses, Over, figures, figures_of, labels, multipanel, plots, style
 from sojourn.show.data import Distribution, distribution, thin
 from sojourn.study import Results, Study, StudyError
 from sojourn.study.names import short_names
@@ -122,7 +122,7 @@ def test_panels(swept: Results) -> None:
 
 
 def test_plots_from_a_table(swept: Results) -> None:
-    plot = swept.table().plot
+    plot = plots(swept.table())
     assert plot.over("sojourn_p95", "rate").axes
     assert plot.bars("goodput", "queue").axes
     assert plot.box("goodput", "queue").axes

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from sojourn.show.terminal import print_contrasts
 from sojourn.stats import paired_difference
-from sojourn.study import StudyError, Table
+from sojourn.study import StudyError, Table, contrasts
 
 if TYPE_CHECKING:
     from sojourn.study import Contrasts
@@ -37,7 +37,7 @@ def table() -> Table:
 
 def contrast() -> Contrasts:
     """By the smallest difference of 300 ms; all means are near 20 s."""
-    return table().contrast("sojourn_p95", "codel", smallest="300ms")
+    return contrasts(table(), "sojourn_p95", "codel", smallest="300ms")
 
 
 def verdicts(c: Contrasts) -> dict[tuple[object, object], str]:
@@ -69,7 +69,7 @@ def test_pairs_see_what_means_hide() -> None:
 @pytest.mark.parametrize("smallest", ["0ms", "100ms", "900ms", "1s", "5s"])
 def test_interval_and_verdict_agree(smallest: str) -> None:
     """The interval shown is the one that decides, however large the difference of interest."""
-    for row in table().contrast("sojourn_p95", "codel", smallest=smallest).rows:
+    for row in contrasts(table(), "sojourn_p95", "codel", smallest=smallest).rows:
         low, high = row.difference.low, row.difference.high
         assert (row.verdict == "better") == (high < -row.smallest)
         assert (row.verdict == "worse") == (low > row.smallest)
@@ -82,28 +82,28 @@ def test_a_metric_without_a_direction_is_more_or_less() -> None:
     plain = table()
     plain.frame = plain.frame.rename(columns={"sojourn_p95": "arrivals"})
     plain.units = {"arrivals": "1"}
-    found = plain.contrast("arrivals", "codel", smallest="0.5")
+    found = contrasts(plain, "arrivals", "codel", smallest="0.5")
     assert set(verdicts(found).values()) == {"less", "as much as"}
 
 
 def test_a_baseline_names_its_factor() -> None:
     """Also where it is another factor's; an unknown one has its nearest told."""
-    found = table().contrast("sojourn_p95", "flat")
+    found = contrasts(table(), "sojourn_p95", "flat")
     assert found.factor == "rate"
     assert {row.level for row in found.rows} == {"5mbit"}
     with pytest.raises(StudyError, match="did you mean `codel`"):
-        table().contrast("sojourn_p95", "codle")
+        contrasts(table(), "sojourn_p95", "codle")
     with pytest.raises(StudyError, match="queue has no level `flat`"):
-        table().contrast("sojourn_p95", "flat", factor="queue")
+        contrasts(table(), "sojourn_p95", "flat", factor="queue")
     with pytest.raises(StudyError, match="nothing to compare"):
-        table().where(queue="codel").contrast("sojourn_p95", "codel")
+        contrasts(table().where(queue="codel"), "sojourn_p95", "codel")
 
 
 def test_one_seed_tells_nothing() -> None:
     """Whatever the difference is."""
     one = table()
     one.frame = one.frame[one.frame["seed"] == 1]
-    found = one.contrast("sojourn_p95", "codel")
+    found = contrasts(one, "sojourn_p95", "codel")
     assert set(verdicts(found).values()) == {"not decided"}
     assert all(row.seeds is None and row.difference.n == 1 for row in found.rows)
 

@@ -27,6 +27,7 @@ from sojourn.study import (
     StudyInterrupted,
     compare,
     compare_engines,
+    contrasts,
 )
 from tests.study.fakes import FakeEngine, FakeRecord, scenario
 
@@ -149,7 +150,7 @@ def test_a_study_has_the_engine_as_a_factor() -> None:
     assert table.factors == ("queue", "engine")
     assert table.levels("engine") == ["sim", "other"]
     assert len(table) == 12
-    rows = table.contrast("goodput", "sim").rows
+    rows = contrasts(table, "goodput", "sim").rows
     assert [row.level for row in rows] == ["other"] * 3
     with pytest.raises(StudyError, match="cannot be named `engine`"):
         Study(scenario()).vary(engine=["a"])

@@ -85,7 +85,7 @@ def beside(
     scenario: Scenario, seed: int, chosen: options.Chosen, out: Path | None, *, as_json: bool
 ) -> None:
     """Makes a run with each of several engines, and prints the metrics side by side."""
-    from sojourn.scenario.run import plain
+    from sojourn.scenario.measured import plain
     from sojourn.study import Study
     from sojourn.study.quantities import NOTHING, value
     from sojourn.study.rows import number

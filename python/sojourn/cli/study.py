@@ -211,7 +211,7 @@ def contrast(
     Runs are paired by seed. The confidence intervals of all differences are simultaneous. The
     verdict on a difference depends on its interval and the smallest difference of interest.
     """
-    from sojourn.study import Results
+    from sojourn.study import Results, contrasts
 
     results = Results.open(folder)
     table = results.table()
@@ -222,14 +222,12 @@ def contrast(
     if baseline is None:
         factor = factor or ("queue" if "queue" in table.factors else table.factors[0])
         baseline = str(table.levels(factor)[0])
-    asked = results.manifest.question
+    question = results.manifest.question
+    asked = {question.get("by"): question.get("smallest")}
     found = [
-        table.contrast(
-            m, baseline, factor,
-            smallest=smallest or (asked.get("smallest") if m == asked.get("by") else None),
-        )
+        contrasts(table, m, baseline, factor, smallest=smallest or asked.get(m))
         for m in metrics or table.headline()[:1]
-    ]  # fmt: skip
+    ]
     if as_json:
         output.print_data([rows_of(c) for c in found])
         return
@@ -296,7 +294,7 @@ def coexistence(
 
 def rows_of(c: Contrasts) -> dict[str, Any]:
     """Returns contrasts as JSON-compatible data."""
-    from sojourn.scenario.run import plain
+    from sojourn.scenario.measured import plain
 
     return {
         "metric": c.metric,
@@ -328,7 +326,7 @@ def rows_of(c: Contrasts) -> dict[str, Any]:
 
 def rows(table: Table) -> list[dict[str, Any]]:
     """Returns a table's rows as JSON-compatible data."""
-    from sojourn.scenario.run import plain
+    from sojourn.scenario.measured import plain
 
     return [
         {str(name): plain(value) for name, value in row.items()}

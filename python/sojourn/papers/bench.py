@@ -21,7 +21,7 @@ from sojourn.stats import judge_components, support
 from sojourn.stats.claims import Claim
 from sojourn.stats.sequential import MISSED
 from sojourn.study import ResultsError, Study, StudyError, manifest, until
-from sojourn.study.results import StoredRun
+from sojourn.study.stored import StoredRun
 from sojourn.study.study import seed_list
 from sojourn.study.until import ALPHA
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sojourn import _core
 from sojourn.lab.violation import with_former_key
 from sojourn.papers.side_by_side import AGREE, REAL, SIMULATED, compared_means
-from sojourn.scenario.run import plain
+from sojourn.scenario.measured import plain
 
 if TYPE_CHECKING:
     import pandas as pd

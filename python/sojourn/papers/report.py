@@ -9,19 +9,20 @@ import pandas as pd
 from sojourn.papers.outcome import Outcome
 from sojourn.papers.paper import Drawn, Titled
 from sojourn.papers.side_by_side import rows, verdicts
-from sojourn.show import paper_report
+from sojourn.show import paper_report, plots
 from sojourn.show.html.paper import page as paper_page
 from sojourn.study import Table, quantities
+from sojourn.study.results import results_of
 
 
 def show(outcome: Outcome) -> list[Path]:
     """Writes the figures and the report; returns their paths, the report first."""
     figures, tables, remarks = _real(outcome) if outcome.real else _simulated(outcome)
     results = {
-        f"{name}, {part}" if outcome.real else part: table.results
+        f"{name}, {part}" if outcome.real else part: found
         for name, column in outcome.columns.items()
         for part, table in column.tables.items()
-        if table.results is not None
+        if (found := results_of(table)) is not None
         and (outcome.paper.shown is None or part in outcome.paper.shown)
     }
     page = paper_page(
@@ -79,7 +80,8 @@ def _claimed(outcome: Outcome) -> Drawn:
             continue
         over = max(table.factors, key=lambda factor: len(table.levels(factor)))
         alone = len(table.factors) == 1
-        figure = table.plot.bars(metric) if alone else table.plot.over(metric, over=over)
+        of = plots(table)
+        figure = of.bars(metric) if alone else of.over(metric, over=over)
         drawn[metric.replace(".", "-")] = (
             figure, f"{metric} over {over}", "Means over seeds with 95 % intervals.",
         )  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 from sojourn._core import NoKernelEquivalent
 from sojourn.scenario.deploy import Deployment
 from sojourn.scenario.errors import Problem, ScenarioError
-from sojourn.scenario.run import Run
-from sojourn.scenario.scenario import Scenario
+from sojourn.scenario.scenario import Run, Scenario
 
 __all__ = ["Deployment", "NoKernelEquivalent", "Problem", "Run", "Scenario", "ScenarioError"]

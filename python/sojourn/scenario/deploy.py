@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sojourn import _core
 from sojourn.scenario import networkd, sqm, tc
+from sojourn.scenario.described import Described
 from sojourn.scenario.errors import Problem, ScenarioError
+from sojourn.scenario.models import DeployFormat
 from sojourn.scenario.placement import DEFAULT_INTERFACE, Placement, place, rate_text
-
-if TYPE_CHECKING:
-    from sojourn.scenario.models import DeployFormat
-    from sojourn.scenario.scenario import Scenario
 
 SINCE = {"dualpi2": "6.17"}
 """First Linux version that has a discipline, for disciplines that some current systems lack."""
@@ -81,7 +79,7 @@ class Deployment:
 
 
 def deploy(
-    scenario: Scenario,
+    scenario: Described,
     interface: str | None = None,
     machine: str | None = None,
     form: DeployFormat | None = None,

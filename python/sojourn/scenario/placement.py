@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sojourn import _core
 from sojourn.own.sources import is_own
+from sojourn.scenario.described import Described
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.summary import rates_of
 from sojourn.scenario.topology import NO_CELLS
 from sojourn.scenario.words import interface_fault
-
-if TYPE_CHECKING:
-    from sojourn.scenario.scenario import Scenario
 
 SHARE_PERCENT = 95
 """Rate of the shaper in percent of the line rate, so that the queue forms in the shaper."""
@@ -113,7 +111,7 @@ class Placement:
         return f"ifb-{self.interface}"[:15] if self.ingress else self.interface
 
 
-def senders_receivers(scenario: Scenario) -> tuple[list[str], list[str]]:
+def senders_receivers(scenario: Described) -> tuple[list[str], list[str]]:
     """Returns the nodes that send and those that receive at the bottleneck, each node once."""
     plan = scenario.plan()
     links = [plan["links"][i] for i in plan["observe"]["bottleneck"]["links"]]
@@ -125,7 +123,7 @@ def senders_receivers(scenario: Scenario) -> tuple[list[str], list[str]]:
     return names("from"), names("to")
 
 
-def place(scenario: Scenario, interface: str | None, machine: str | None) -> Placement:
+def place(scenario: Described, interface: str | None, machine: str | None) -> Placement:
     """Returns the placement of the bottleneck's queue on the machine of the node `machine`.
 
     An argument that is None has the value in the scenario's `[deploy]`; without such a value, the
@@ -203,7 +201,7 @@ def _router_words(queue: str) -> tuple[str, ...]:
 
 
 def _no_end(
-    scenario: Scenario, machine: str | None, senders: list[str], receivers: list[str]
+    scenario: Described, machine: str | None, senders: list[str], receivers: list[str]
 ) -> str:
     ends = [f"{_called(senders)} sends"]
     if receivers:

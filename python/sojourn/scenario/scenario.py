@@ -9,6 +9,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any
@@ -31,10 +32,11 @@ from sojourn.scenario.deploy import Deployment, deploy
 from sojourn.scenario.engine import Engine, RunProgress, check_seed, core
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.locate import Path
+from sojourn.scenario.measured import Measured, plain
 from sojourn.scenario.models import DeployFormat, Model, Question
 from sojourn.scenario.resolve import resolve
-from sojourn.scenario.run import Run
 from sojourn.scenario.source import Source
+from sojourn.scenario.summary import summarise
 from sojourn.scenario.topology import OneWay, links_of
 from sojourn.scenario.translate import problems_of, repaired
 
@@ -317,7 +319,7 @@ class Scenario:
             record: Any = (engine or core()).simulate(self.plan_json, seed, progress)
         except _core.PlanError as error:
             raise ScenarioError(self._problems(error)) from None
-        return Run(self, seed, time.perf_counter() - begin, record)
+        return Run(seed, time.perf_counter() - begin, record, self)
 
     def _problems(self, error: _core.PlanError) -> list[Problem]:
         """Returns the problems of an engine's error, at the applications that they concern."""
@@ -348,6 +350,40 @@ class Scenario:
     def json_schema() -> dict[str, Any]:
         """Returns the JSON Schema of scenario files, for editors."""
         return schema.json_schema()
+
+
+@dataclass(frozen=True)
+class Run(Measured):
+    """The result of one run of a scenario with one seed.
+
+    Tables are returned as data frames. The unit of each metric is in `units`.
+    """
+
+    scenario: Scenario
+
+    @property
+    def captures(self) -> Mapping[str, bytes]:
+        """Returns the pcap file of each link in `observe.capture`."""
+        names = self.scenario.model.observe.capture or []
+        return dict(zip(names, self.record.captures, strict=True))
+
+    def summary(self) -> str:
+        """Returns the main results in a few lines of text."""
+        return summarise(self, self.scenario)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the run's identity and metrics as plain data; an unmeasured metric is None."""
+        return {
+            "scenario": self.scenario.name,
+            "seed": self.seed,
+            "complete": self.complete,
+            "seconds": self.seconds,
+            "events": self.events,
+            "trace_hash": self.trace_hash,
+            "engine": _core.fingerprint(),
+            "metrics": {name: plain(value) for name, value in self.metrics.items()},
+            "units": {name: unit for name, unit in self.units.items() if unit},
+        }
 
 
 def _rename_in_links(data: Any, rename: Callable[[str], str]) -> None:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sojourn import _core
 from sojourn.metrics import is_percent, labelled, registry
 from sojourn.plans import store_in
 from sojourn.scenario import trace
+from sojourn.scenario.described import Described
 from sojourn.scenario.engine import values_of
+from sojourn.scenario.measured import Measured
 from sojourn.scenario.responsiveness import explained, groups_of
-
-if TYPE_CHECKING:
-    from sojourn.scenario.run import Run
 
 
 def format_value(value: float, unit: str, metric: str = "") -> str:
@@ -42,9 +41,9 @@ def format_value(value: float, unit: str, metric: str = "") -> str:
     return f"{value:.3g}"
 
 
-def summarise(run: Run) -> str:
+def summarise(run: Measured, scenario: Described) -> str:
     """Returns a text on the run and on its bottleneck, store, balancers and groups of flows."""
-    scenario, plan = run.scenario, run.scenario.plan()
+    plan = scenario.plan()
     simulated = run.record.reached / 1e9
     state = "" if run.complete else f", stopped early (duration {plan['duration'] / 1e9:g} s)"
     lines = [f"{scenario.name}: seed {run.seed}, {simulated:g} s{state}"]
@@ -73,13 +72,13 @@ def summarise(run: Run) -> str:
     return "\n".join(lines)
 
 
-def _waits(run: Run) -> dict[str, float]:
+def _waits(run: Measured) -> dict[str, float]:
     """Returns the mean queueing delay of each link in seconds."""
     columns = {column[0]: column for column in run.record.table("queues")}
     return dict(zip(*map(values_of, (columns["link"], columns["sojourn_mean"])), strict=True))
 
 
-def _store(run: Run, name: str) -> list[str]:
+def _store(run: Measured, name: str) -> list[str]:
     """Returns lines on the outcomes of a store's requests, and on their latency."""
     lines = ["", f"{name}:"]
     kinds = [f"{name}.{kind}" for kind in ("reads", "writes", "scans")]
@@ -125,7 +124,7 @@ def rates_of(link: dict[str, Any], duration: int) -> set[int]:
     return {first, *(change["rate"] for change in changes)}
 
 
-def _row(run: Run, prefix: str, view: str, first: str = "") -> list[str]:
+def _row(run: Measured, prefix: str, view: str, first: str = "") -> list[str]:
     parts: list[str] = []
     for metric, label in labelled(f"summary.{view}"):
         value = run.metrics.get(prefix + metric)

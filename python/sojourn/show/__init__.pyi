@@ -1,3 +1,4 @@
+from sojourn.show.interactive import plots as plots
 from sojourn.show.multipanel import Losses as Losses
 from sojourn.show.multipanel import Over as Over
 from sojourn.show.multipanel import panels as panels

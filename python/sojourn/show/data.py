@@ -13,7 +13,7 @@ import pandas as pd
 
 from sojourn.metrics import unit
 from sojourn.study.errors import NotKept, StudyError
-from sojourn.study.results import Results
+from sojourn.study.stored import StoredRuns
 
 if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
@@ -164,7 +164,7 @@ def thin(x: Floats, y: Floats, most: int = 1200) -> tuple[Floats, Floats]:
     return x[keep], y[keep]
 
 
-def by_level(results: Results, factor: str) -> dict[str, list[Any]]:
+def by_level(results: StoredRuns, factor: str) -> dict[str, list[Any]]:
     """Returns the runs of each level of a factor; without a factor, all runs under one name."""
     if not factor:
         return {results.name: list(results.runs())}

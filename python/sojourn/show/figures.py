@@ -22,7 +22,7 @@ from sojourn.show.style import save, svg
 from sojourn.stats import mean_interval
 from sojourn.study import quantities
 from sojourn.study.errors import StudyError
-from sojourn.study.results import Results
+from sojourn.study.stored import StoredRuns
 from sojourn.study.table import Table
 
 LINE = 44
@@ -160,7 +160,7 @@ def box(table: Table, metric: str, by: str = "queue", width: float = style.COLUM
 
 
 def cdf(
-    results: Results,
+    results: StoredRuns,
     metric: str = "sojourn",
     by: str = "queue",
     place: str | None = None,
@@ -210,7 +210,7 @@ def cdf(
 
 
 def series(
-    results: Results,
+    results: StoredRuns,
     metric: str = "last_sojourn",
     by: str = "queue",
     place: str | None = None,
@@ -238,7 +238,7 @@ def series(
 
 
 def classes(
-    results: Results, level: str = "", by: str = "queue", width: float = style.PAGE
+    results: StoredRuns, level: str = "", by: str = "queue", width: float = style.PAGE
 ) -> Figure:
     """Returns the lengths over time of the classes of the bottleneck's queue.
 

@@ -13,8 +13,8 @@ from sojourn.study.errors import StudyInterrupted as StudyInterrupted
 from sojourn.study.file import load as load
 from sojourn.study.progress import Progress as Progress
 from sojourn.study.results import Results as Results
-from sojourn.study.results import StoredRun as StoredRun
 from sojourn.study.results import replay as replay
+from sojourn.study.stored import StoredRun as StoredRun
 from sojourn.study.study import Study as Study
 from sojourn.study.table import Table as Table
 from sojourn.study.until import Precision as Precision

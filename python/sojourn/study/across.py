@@ -17,7 +17,7 @@ from sojourn.study.comparison import Comparison, Entry, compared, judged
 from sojourn.study.errors import PolicyFault, ResultsError, StudyError
 from sojourn.study.progress import Report
 from sojourn.study.question import BY, SUBJECT_TO, asked
-from sojourn.study.results import Results
+from sojourn.study.results import Results, results_of
 from sojourn.study.table import Table
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class AcrossEngines:
     @property
     def results(self) -> Results | None:
         """Returns the folder of results; `None` if the table was not read from a folder."""
-        return self.table.results
+        return results_of(self.table)
 
     @property
     def limits(self) -> dict[str, str]:

@@ -20,7 +20,7 @@ import pandas as pd
 
 from sojourn.stats import Gap, Interval, gaps, mean_interval
 from sojourn.study.errors import ResultsError
-from sojourn.study.results import Results
+from sojourn.study.results import Results, results_of
 from sojourn.study.table import Table
 
 KIND = "coexistence"
@@ -186,7 +186,7 @@ class Coexistence:
     @property
     def results(self) -> Results | None:
         """Returns the folder of results; `None` if the table was not read from a folder."""
-        return self.table.results
+        return results_of(self.table)
 
     @cached_property
     def frame(self) -> pd.DataFrame:

@@ -37,7 +37,7 @@ from sojourn.study.question import (
     sensible,
 )
 from sojourn.study.ranking import Ranking, Verdict, rank
-from sojourn.study.results import Results
+from sojourn.study.results import Results, results_of
 from sojourn.study.session import Session
 from sojourn.study.study import Study
 from sojourn.study.table import Table
@@ -163,7 +163,7 @@ class Comparison:
     @property
     def results(self) -> Results | None:
         """Returns the folder of results; `None` if the table was not read from a folder."""
-        return self.table.results
+        return results_of(self.table)
 
     @property
     def choices(self) -> list[str]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sojourn import stats, study
+from sojourn import stats
 from sojourn.frames import Library, frame
 from sojourn.metrics import base, nearest, view
 from sojourn.scenario.engine import ENGINE
@@ -14,13 +13,12 @@ from sojourn.study.cells import Level
 from sojourn.study.errors import StudyError
 from sojourn.study.metrics import headline, resolve
 from sojourn.study.rows import PlainRows, missing
+from sojourn.study.stored import StoredRuns
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from sojourn.show.plots import TablePlots
-    from sojourn.study.results import Results
 
 BACKLOG = "backlog_mean"
 """A queue metric that every engine measures."""
@@ -37,7 +35,7 @@ class Table:
         factors: Sequence[str],
         units: Mapping[str, str] | None = None,
         bottleneck: str | None = None,
-        results: Results | None = None,
+        results: StoredRuns | None = None,
     ) -> None:
         self._data = frame
         self.factors = tuple(factors)
@@ -52,7 +50,7 @@ class Table:
         table: pa.Table,
         factors: Sequence[str],
         bottleneck: str | None = None,
-        results: Results | None = None,
+        results: StoredRuns | None = None,
     ) -> Table:
         """Returns the table with the rows, and the columns' units, of an Arrow table."""
         from sojourn.study import columns
@@ -65,7 +63,7 @@ class Table:
         rows: PlainRows,
         factors: Sequence[str],
         bottleneck: str | None = None,
-        results: Results | None = None,
+        results: StoredRuns | None = None,
     ) -> Table:
         """Returns the table of runs in memory; the data frame is made only if it is requested."""
         return cls(rows, factors, rows.units, bottleneck, results)
@@ -329,22 +327,6 @@ class Table:
         x, y = self._pairs(metric, a, b)
         return stats.paired_difference(x, y, level)
 
-    def contrast(
-        self,
-        metric: str,
-        baseline: Level,
-        factor: str | None = None,
-        alpha: float = 0.05,
-        smallest: str | None = None,
-    ) -> study.Contrasts:
-        """Returns the contrasts of all other levels of a factor with `baseline`, paired by seed.
-
-        There is a contrast for each cell of the other factors. `factor` is by default the factor
-        that has the level `baseline`. `smallest` is the smallest difference of interest, such as
-        `5%` or `2ms`; by default, the metric's own.
-        """
-        return study.contrasts(self, metric, baseline, factor, alpha, smallest)
-
     def seeds_needed(
         self,
         metric: str,
@@ -395,12 +377,6 @@ class Table:
     def judge(self, claims: Sequence[stats.Claim], alpha: float = 0.05) -> list[stats.Judgement]:
         """Returns the verdicts on claims about this study, with a common `alpha` (Holm)."""
         return stats.judge(claims, self.frame, alpha)
-
-    @property
-    def plot(self) -> TablePlots:
-        """Returns the functions that draw figures of this table, such as `.plot.over(...)`."""
-        plots: TablePlots = import_module("sojourn.show.plots").TablePlots(self)
-        return plots
 
     def summary(self) -> str:
         """Returns a description of the table: numbers of runs and metrics, levels of factors."""

@@ -26,7 +26,7 @@ from sojourn.scenario import Scenario
 from sojourn.scenario import question as rules
 from sojourn.scenario.condition import smallest
 from sojourn.scenario.errors import QuestionError
-from sojourn.scenario.run import plain
+from sojourn.scenario.measured import plain
 from sojourn.stats import sequential
 from sojourn.study import quantities
 from sojourn.study.errors import StudyError

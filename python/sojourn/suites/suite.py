@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sojourn import _core, study
 from sojourn.metrics import view
 from sojourn.scenario import Scenario
-from sojourn.scenario.run import plain
+from sojourn.scenario.measured import plain
 from sojourn.suites import disciplines
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from sojourn.papers.daqm.scenarios import FLOWS
 from sojourn.papers.daqm.terms import AGAINST_RED, COMPLETION, DELIVERED, MEANT, PUBLISHED
 from sojourn.papers.paper import Frames, Part
 from sojourn.study import Table
-from sojourn.study.results import StoredRun
+from sojourn.study.stored import StoredRun
 
 
 def against_published(estimates: pd.DataFrame) -> pd.DataFrame:

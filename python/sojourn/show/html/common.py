@@ -16,7 +16,7 @@ from sojourn.show.html import toml
 from sojourn.show.html.blocks import Block, Cell, Code, Facts, Section, Table, Text
 from sojourn.show.terminal import aligned
 from sojourn.stats import Interval
-from sojourn.study.results import Results
+from sojourn.study.stored import StoredRuns
 
 LISTED = 2000
 """Largest number of runs that a report lists."""
@@ -44,7 +44,7 @@ def seeds_text(seeds: Sequence[int]) -> str:
     )
 
 
-def simulated(results: Results) -> str:
+def simulated(results: StoredRuns) -> str:
     """Returns the simulated duration of a run and its warm-up as text; empty if unknown."""
     data = results.manifest.scenario
     duration, warmup = data.get("duration"), data.get("warmup")
@@ -54,12 +54,12 @@ def simulated(results: Results) -> str:
     return f"{duration} simulated{cut}"
 
 
-def limits(results: Results) -> list[Block]:
+def limits(results: StoredRuns) -> list[Block]:
     """Returns notes on the limits of the results of each engine."""
     return [Text(line, "note") for line in limit_sentences(results.manifest.limits)]
 
 
-def scenario_section(results: Results, extra: Sequence[Block] = ()) -> Section:
+def scenario_section(results: StoredRuns, extra: Sequence[Block] = ()) -> Section:
     """Returns the section with the scenario's TOML, `extra` blocks and the first run's plan."""
     blocks: list[Block] = [Code(toml.dump(results.manifest.scenario))]
     blocks += extra
@@ -71,7 +71,7 @@ def scenario_section(results: Results, extra: Sequence[Block] = ()) -> Section:
     return Section("scenario", "The scenario", blocks)
 
 
-def resolved_queues(results: Results) -> list[Block]:
+def resolved_queues(results: StoredRuns) -> list[Block]:
     """Returns a table of the bottleneck's queue in each cell, with all parameters.
 
     Returns no table for more than 60 cells, or if the plans have no queue.
@@ -143,7 +143,7 @@ def metrics_section(metrics: Iterable[str]) -> Section:
     )
 
 
-def repeat_section(results: Results, commands: Sequence[str]) -> Section:
+def repeat_section(results: StoredRuns, commands: Sequence[str]) -> Section:
     """Returns the section on how to repeat the runs: commands, versions, machine and seeds."""
     m = results.manifest
     machine = m.machine

@@ -14,7 +14,8 @@ from sojourn.show.data import series
 from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Page, Plot, Section, Table, Text
 from sojourn.study import quantities
-from sojourn.study.results import Results, StoredRun
+from sojourn.study.results import Results
+from sojourn.study.stored import StoredRun
 
 _MOST_FLOWS = 100
 _MOST_WINDOWS = 8

@@ -4,18 +4,48 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from sojourn.tc.shell import arithmetic
 from sojourn.tc.shell.conditions import holds
-from sojourn.tc.shell.values import Exit, Leave, Origins, Return, TooMuch, Value
-
-if TYPE_CHECKING:
-    from sojourn.tc.shell.run import Shell
+from sojourn.tc.shell.nodes import Command
+from sojourn.tc.shell.values import Exit, Leave, Origins, Return, TooMuch, Value, Variables
 
 NUMBERS = 10_000
 """Largest number of values that `seq` produces."""
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "a": "", "b": "", "e": "", "c": ""}
+
+
+class Shell(Protocol):
+    """The part of a shell that builtins read and change."""
+
+    variables: Variables
+    functions: dict[str, Command]
+    files: dict[str, str]
+    absent: dict[str, int]
+    line: int
+
+    @property
+    def stdin(self) -> str | None:
+        """The rest of standard input; None if it is unknown."""
+
+    def read(self) -> str | None:
+        """Returns the next line of standard input; None at its end."""
+
+    def write(self, text: str, origins: Origins | None = None) -> None:
+        """Appends a text to standard output."""
+
+    def write_unknown(self, what: str) -> None:
+        """Records an unknown output of the command `what`."""
+
+    def evaluate(self, text: str) -> None:
+        """Evaluates a text as a part of the script."""
+
+    def source(self, name: str) -> bool:
+        """Evaluates another file; returns whether the user has given this file."""
+
+    def call_program(self, words: list[str], origins: Origins) -> None:
+        """Calls a program."""
 
 
 def run(shell: Shell, words: list[str], origins: Origins) -> bool:

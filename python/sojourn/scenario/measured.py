@@ -1,4 +1,4 @@
-"""The result of one run."""
+"""The measurements of one run."""
 
 from __future__ import annotations
 
@@ -11,22 +11,18 @@ from typing import TYPE_CHECKING, Any
 from sojourn import _core
 from sojourn.frames import Library, frame
 from sojourn.scenario.engine import ASKED, TABLES, values_of
-from sojourn.scenario.summary import summarise
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sojourn.scenario.scenario import Scenario
-
 
 @dataclass(frozen=True)
-class Run:
-    """The result of one run of a scenario with one seed.
+class Measured:
+    """The measurements of one run with one seed.
 
     Tables are returned as data frames. The unit of each metric is in `units`.
     """
 
-    scenario: Scenario
     seed: int
     seconds: float
     """Wall-clock duration of the run, in seconds."""
@@ -82,12 +78,6 @@ class Run:
         """Returns each flow's cumulative counts at each sample; empty without `observe.monitor`."""
         return self.table("flow_series")
 
-    @property
-    def captures(self) -> Mapping[str, bytes]:
-        """Returns the pcap file of each link in `observe.capture`."""
-        names = self.scenario.model.observe.capture or []
-        return dict(zip(names, self.record.captures, strict=True))
-
     def columns(self, name: str) -> list[tuple[str, str, Any]]:
         """Returns a table's columns as name, unit and values: a NumPy array or a list of texts."""
         import numpy as np
@@ -117,24 +107,6 @@ class Run:
             return self.table(name)
         _known(name)
         return frame({c[0]: values_of(c) for c in self.record.table(name)}, library)
-
-    def summary(self) -> str:
-        """Returns the main results in a few lines of text."""
-        return summarise(self)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Returns the run's identity and metrics as plain data; an unmeasured metric is None."""
-        return {
-            "scenario": self.scenario.name,
-            "seed": self.seed,
-            "complete": self.complete,
-            "seconds": self.seconds,
-            "events": self.events,
-            "trace_hash": self.trace_hash,
-            "engine": _core.fingerprint(),
-            "metrics": {name: plain(value) for name, value in self.metrics.items()},
-            "units": {name: unit for name, unit in self.units.items() if unit},
-        }
 
 
 def plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Figures of a study's table for interactive use (`table.plot`)."""
+"""Figures of a study's table for interactive use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from sojourn.show import figures, multipanel
-from sojourn.study.results import Results
+from sojourn.study.stored import StoredRuns
 from sojourn.study.table import Table
 
 
@@ -23,7 +23,7 @@ class TablePlots:
     def _by(self, by: str | None) -> str:
         return by or (self._table.factors[0] if self._table.factors else "")
 
-    def _results(self) -> Results:
+    def _results(self) -> StoredRuns:
         if self._table.results is None:
             raise ValueError(
                 "this figure requires a table with a results folder, and this table has none"
@@ -60,3 +60,8 @@ class TablePlots:
     def series(self, metric: str = "last_sojourn", by: str | None = None) -> Figure:
         """Returns the time series of a metric in one run of each level."""
         return figures.series(self._results(), metric, self._by(by))
+
+
+def plots(table: Table) -> TablePlots:
+    """Returns the functions that draw figures of a table, such as `plots(table).over(...)`."""
+    return TablePlots(table)

@@ -1,0 +1,34 @@
+"""The part of a scenario that functions on scenarios read."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from sojourn.scenario.models import Model
+
+
+class Described(Protocol):
+    """A checked description of a network and its traffic, with its plan."""
+
+    @property
+    def name(self) -> str:
+        """Name of the scenario."""
+
+    @property
+    def model(self) -> Model:
+        """Model of the scenario: all keys, with defaults."""
+
+    @property
+    def bottleneck(self) -> str:
+        """Name of the link whose queue is studied."""
+
+    @property
+    def queue(self) -> str:
+        """Description of the bottleneck's queue."""
+
+    @property
+    def queue_name(self) -> str:
+        """Name of the bottleneck's queue in `[queues]`; its description if it has no name."""
+
+    def plan(self) -> dict[str, Any]:
+        """Returns the plan: the scenario in numbers."""

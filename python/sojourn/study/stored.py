@@ -1,0 +1,250 @@
+"""The runs in a folder of results."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from sojourn import stats
+from sojourn.scenario import Scenario
+from sojourn.scenario.engine import ASKED, ENGINE, TABLES, core
+from sojourn.study import manifest
+from sojourn.study.errors import NotKept, ResultsError, StudyError
+from sojourn.study.kept import Kept
+from sojourn.study.key import canonical, plan_hash, run_key
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sojourn.scenario.engine import Engine, Record
+    from sojourn.study.manifest import Manifest
+    from sojourn.study.scratch import Scratch
+    from sojourn.study.store import Store
+
+
+class StoredRun:
+    """One run in a folder of results."""
+
+    def __init__(self, store: Store | Scratch, key: str) -> None:
+        self._store = store
+        self.key = key
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """Returns attributes of the run: plan, seed, factors, trace hash, engine and others."""
+        return self._store.about(self.key)
+
+    @property
+    def place(self) -> str:
+        """Returns the folder and the key of the run, for messages."""
+        return f"{self._store.folder}: run {self.key}"
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """Returns the paths of the run's captures and other files, by name."""
+        return {name: self._store.files(self.key) / name for name in self.about.get("files", {})}
+
+    @property
+    def seed(self) -> int:
+        """Returns the seed of the run."""
+        return int(self.about["seed"])
+
+    @property
+    def factors(self) -> dict[str, Any]:
+        """Returns the levels of the factors, by factor."""
+        return dict(self.about["factors"])
+
+    @property
+    def plan_json(self) -> str:
+        """Returns the plan of the run as canonical JSON."""
+        return canonical(self.about["plan"])
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Returns a table of the run as a data frame, with the units in `attrs`.
+
+        Raises `NotKept` if the study does not store the table, `ResultsError` if its file is
+        missing, and `StudyError` if the scenario does not request the table or the name is unknown.
+        """
+        if name not in (*TABLES, *ASKED):
+            raise StudyError(f"no table `{name}`; existing: {', '.join((*TABLES, *ASKED))}")
+        if not Kept.from_dict(self.about.get("kept", {})).has_table(name):
+            raise NotKept(
+                f"{self.place}: its study does not record the table `{name}`: add it to "
+                "[study.keep] (tables), or replay the run"
+            )
+        table = self._store.table(self.key, name)
+        if table is None and name in ASKED:
+            raise StudyError(
+                f"{self.place}: the scenario does not request the table `{name}`; request it in "
+                "[observe]"
+            )
+        if table is None:
+            raise ResultsError(self._store.folder / f"{name}.parquet", "the file is missing")
+        from sojourn.study import columns
+
+        frame = columns.frame(table)
+        frame.attrs["units"] = columns.units(table)
+        return frame
+
+    def replay(self, engine: Engine | None = None, *, any_engine: bool = False) -> Record:
+        """Repeats the run and compares its trace hash with the recorded hash.
+
+        Raises `StudyError` if the hashes differ. An engine with another fingerprint is rejected,
+        because its results may differ. With `any_engine` such an engine is accepted, and its hash
+        is not compared.
+        """
+        if self.key != run_key(plan_hash(self.plan_json), self.seed, self.about["engine"]):
+            raise StudyError(
+                f"{self.place}: plan, seed and key do not match, because the folder was changed: "
+                "repeat the study"
+            )
+        engine = engine or core()
+        same = engine.fingerprint() == self.about["engine"]
+        if not same and not any_engine:
+            raise StudyError(
+                f"{self.place}: made by engine {self.about['engine'][:12]} (version "
+                f"{self.about.get('version', '?')}), but this is {engine.fingerprint()[:12]}: "
+                "install that version, or replay with any_engine=True",
+            )
+        record = engine.simulate(self.plan_json, self.seed, None)
+        if same and record.trace_hash != self.about["trace_hash"]:
+            raise StudyError(
+                f"{self.place}: the replay gives trace {record.trace_hash}, but "
+                f"{self.about['trace_hash']} was recorded"
+            )
+        return record
+
+
+class StoredRuns:
+    """The runs in the folder of a study's results."""
+
+    def __init__(self, store: Store | Scratch, about: Manifest) -> None:
+        self.store = store
+        self.manifest = about
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Self:
+        """Opens a folder; raises `ResultsError` if it is not a results folder."""
+        path = Path(folder)
+        if not path.exists():
+            raise ResultsError(path, "no such folder")
+        if not path.is_dir():
+            raise ResultsError(path, "is a file, not a results folder")
+        about = manifest.load(path)
+        if about is None:
+            inner = sorted(p.parent.name for p in path.glob(f"*/{manifest.NAME}"))
+            hint = f"; did you mean {path / inner[0]}?" if inner else ""
+            raise ResultsError(path, f"no results here: {manifest.NAME} is missing{hint}")
+        from sojourn.study.store import Store
+
+        return cls(Store(path).refreshed(), about)
+
+    @property
+    def folder(self) -> Path:
+        """Returns the path of the folder."""
+        return self.store.folder
+
+    @property
+    def name(self) -> str:
+        """Returns the name of the study."""
+        return self.manifest.name
+
+    @property
+    def kind(self) -> str:
+        """Returns the kind of the study, such as `study`, `comparison`, `run` or `paper`."""
+        return self.manifest.kind
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """Returns the names of the factors, and `engine` if several engines made the runs."""
+        return self.manifest.columns
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Returns the seeds of the study."""
+        return tuple(self.manifest.seeds)
+
+    @property
+    def keys(self) -> list[str]:
+        """Returns the keys of all runs of the study, without duplicates."""
+        return list(dict.fromkeys(key for _, _, key in self.manifest.runs()))
+
+    @property
+    def missing(self) -> list[str]:
+        """Returns the keys of runs that have not been made yet."""
+        self.store.refresh()
+        return [key for key in self.keys if not self.store.has(key)]
+
+    @property
+    def foreign(self) -> int:
+        """Returns the number of runs in the folder that do not belong to this study."""
+        return len(self.store.keys - set(self.keys))
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """Returns the scenario without the changes of factors."""
+        return Scenario.from_dict(self.manifest.scenario)
+
+    def scenario_of(self, **levels: Any) -> Scenario:
+        """Returns the scenario of the first cell with these levels, or raises `StudyError`."""
+        levels.pop(ENGINE, None)
+        for cell in self.manifest.cells:
+            if all(cell["factors"].get(k) == v for k, v in levels.items()):
+                return Scenario.from_dict(cell["scenario"])
+        raise StudyError(f"no cell has the levels {levels}")
+
+    @cached_property
+    def bottleneck(self) -> str | None:
+        """Returns the name of the bottleneck, from the plan of the first finished run.
+
+        `None` if no run is finished or the plan names no bottleneck.
+        """
+        for *_, key in self.manifest.runs():
+            if self.store.has(key):
+                subject = self.store.about(key)["plan"].get("observe", {}).get("bottleneck")
+                return str(subject["name"]) if isinstance(subject, dict) else None
+        return None
+
+    def runs(self, **levels: Any) -> list[StoredRun]:
+        """Returns the finished runs of all cells with these levels."""
+        wanted = [
+            key
+            for factors, _, key in self.manifest.runs()
+            if all(factors.get(k) == v for k, v in levels.items()) and self.store.has(key)
+        ]
+        return [StoredRun(self.store, key) for key in dict.fromkeys(wanted)]
+
+    def run(self, seed: int | None = None, **levels: Any) -> StoredRun:
+        """Returns a finished run with these levels and this seed; by default, the first run.
+
+        Raises `StudyError` if there is no such run.
+        """
+        for run in self.runs(**levels):
+            if seed is None or run.seed == seed:
+                return run
+        wanted = f" and seed {seed}" if seed is not None else ""
+        raise StudyError(f"no finished run has {levels or 'any levels'}{wanted}")
+
+    def warm_up(self, metric: str = "backlog", place: str | None = None) -> dict[str, float]:
+        """Returns the warm-up that each run requires, in seconds, by the run's key.
+
+        The warm-up is found by MSER-5 on the time series of `metric` at the link `place`, by
+        default the bottleneck. NaN means that the run is too short. Compare the largest value with
+        the scenario's `warmup`.
+        """
+        where = place or self.bottleneck
+        column = f"{where}.{metric}"
+        found = {}
+        for run in self.runs():
+            series = run.table("series")
+            if column not in series.columns:
+                raise StudyError(f"{run.place}: no time series {column} was recorded")
+            cut = stats.mser(series[column].dropna().to_numpy(dtype=float))
+            times = series.loc[series[column].notna(), "time"].to_numpy(dtype=float)
+            found[run.key] = float(times[cut.cut]) if cut.found else float("nan")
+        return found
+
+    def check(self) -> list[str]:
+        """Returns descriptions of damaged, missing or changed files."""
+        return self.store.damage()
