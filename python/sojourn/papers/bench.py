@@ -22,7 +22,6 @@ from sojourn.stats.claims import Claim
 from sojourn.stats.sequential import MISSED
 from sojourn.study import ResultsError, Study, StudyError, manifest, until
 from sojourn.study.stored import StoredRun
-from sojourn.study.study import seed_list
 from sojourn.study.until import ALPHA
 
 if TYPE_CHECKING:
@@ -181,7 +180,9 @@ class Bench:
             self.on,
         )
         if rule is None:
-            return study.seeds(seed + self.shift for seed in seed_list(seeds)).run(*made)
+            first = self.paper.first_seed
+            chosen = range(first, first + seeds) if isinstance(seeds, int) else seeds
+            return study.seeds(seed + self.shift for seed in chosen).run(*made)
         if part.metrics is not None:
             named = [one.metric for one in rule.precisions]
             study = study.keep([*part.metrics, *named], part.tables)

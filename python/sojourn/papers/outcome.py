@@ -140,7 +140,7 @@ class Outcome:
     @property
     def command(self) -> str:
         """Returns the command that makes the study."""
-        words = ["sojourn paper", self.paper.name]
+        words = [self.paper.command or f"sojourn paper {self.paper.name}"]
         words += ["--real"] * (self.real is not None) + ["--quick"] * self.quick
         if self.rule is not None:
             words += [f'--until "{one}"' for one in self.rule.precisions]

@@ -65,8 +65,8 @@ class Part:
     title: str
     """Title of the part in reports of progress."""
     cells: Cells
-    seeds: int
-    """Number of seeds from 1 on, or a range of seeds."""
+    seeds: int | range
+    """Number of seeds from the paper's first seed on, or a range of seeds."""
     claims: Sequence[Claim] = ()
     """Claims that simulated and real runs can decide."""
     frames: Callable[[Table], Frames] = whole
@@ -189,6 +189,10 @@ class Paper:
     """Size with the paper's own lengths."""
     measure: Callable[[Bench], Mapping[str, Any]]
     """Makes all parts of the study; returns results in addition to the tables."""
+    first_seed: int = 1
+    """First seed of the runs, which no run before the claims were fixed has used."""
+    command: str = ""
+    """Command that makes the study; `sojourn paper NAME` if empty."""
     published: Callable[[], Frames] = dict
     """Returns the paper's own numbers as tables with one seed.
 

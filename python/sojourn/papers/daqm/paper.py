@@ -300,6 +300,7 @@ PAPER = Paper(
     quick=parts.QUICK,
     full=parts.FULL,
     measure=study.measure,
+    first_seed=claims.FIRST_SEED,
     remarks=_remarks,
     notes=differences.messages,
     figures=_figures,

@@ -126,11 +126,6 @@ def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple({**row, **given}[name] for name in KEY)
 
 
-def _seeds(number: int) -> Any:
-    """Returns `number` seeds from `FIRST_SEED` on, unused before the claims were fixed."""
-    return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
-
-
 def _about(listed: Sequence[Claim], flows: Iterable[str]) -> list[Claim]:
     """Returns the claims that name no other flows than `flows`."""
     run = set(flows)
@@ -231,7 +226,7 @@ def as_published(size: Size) -> Part:
         name="published",
         title="as published: one bus",
         cells=[_published_cell(size, *item) for item in _whole(size)],
-        seeds=_seeds(size.seeds),
+        seeds=size.seeds,
         claims=judged,
         open=[claim for claim in listed if claim not in judged],
         tables=_WATCHED,
@@ -256,7 +251,7 @@ def slow_clock(size: Size) -> Part:
             for item in _whole(size)
             if item[1] in (*FEATURES, *CONFIGURATIONS)
         ],
-        seeds=_seeds(size.other_seeds),
+        seeds=size.other_seeds,
         claims=_about(claims.made(PUBLISHED), (flow.name for flow in size.flows)),
         tables=_WATCHED,
         reading="slow host clock",
@@ -280,7 +275,7 @@ def as_written(size: Size) -> Part:
         name="written",
         title="as published, the text's traffic",
         cells=cells,
-        seeds=_seeds(size.other_seeds),
+        seeds=size.other_seeds,
         claims=_about(listed, (flow.name for flow in size.flows)),
         tables=_WATCHED,
         reading="traffic of the text",
@@ -311,7 +306,7 @@ def rates(size: Size) -> Part:
         name="rates",
         title="as published: one drop rate or several",
         cells=cells,
-        seeds=_seeds(size.seeds),
+        seeds=size.seeds,
         claims=claims.uniform(PUBLISHED),
         tables=_WATCHED,
     )
@@ -351,7 +346,7 @@ def quirks(size: Size) -> Part:
         name="quirks",
         title="as published: the quirks one by one",
         cells=cells,
-        seeds=_seeds(1 + size.whole),
+        seeds=1 + size.whole,
         tables=_WATCHED,
     )
 
@@ -408,7 +403,7 @@ def as_described(size: Size) -> Part:
         cells.append((factors, scenarios.switch(traffic, text, duration, warmup)))
     return Part(
         name="described", title="as described: a switch", cells=cells,
-        seeds=_seeds(1 + size.whole), tables=(),
+        seeds=1 + size.whole, tables=(),
     )  # fmt: skip
 
 
@@ -473,7 +468,7 @@ def as_meant(size: Size) -> list[Part]:
             name=f"meant-{name}" if name == "rates" else name,
             title=f"as meant: {titles[name]}",
             cells=cells[name],
-            seeds=_seeds(size.meant_seeds),
+            seeds=size.meant_seeds,
             claims=_about(judged[name], names),
             tables=("series",) if name == "models" else (),
             reading=MEANT_READING,
@@ -502,7 +497,7 @@ def measured(size: Size) -> list[Part]:
             name=f"measured-{name}",
             title=f"measured intervals: {name}",
             cells=listed,
-            seeds=_seeds(size.other_seeds),
+            seeds=size.other_seeds,
             claims=_about(claims.SECTIONS[name](MEANT), names),
             tables=(),
             reading=MEASURED_READING,
@@ -565,7 +560,7 @@ def real(size: RealSize) -> Part:
         name="real",
         title="as meant",
         cells=cells,
-        seeds=_seeds(size.seeds),
+        seeds=size.seeds,
         claims=[
             replace(claim, id=f"{claim.id}-as-meant", reading="as-meant")
             for claim in _about(claims.models(MEANT), [HTTP.name])

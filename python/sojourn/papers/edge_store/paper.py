@@ -130,6 +130,7 @@ PAPER = Paper(
     quick=study.QUICK,
     full=study.FULL,
     measure=study.measure,
+    first_seed=claims.FIRST_SEED,
     withdrawn=claims.WITHDRAWN,
     cluster=False,
     remarks=_remarks,

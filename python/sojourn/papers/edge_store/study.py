@@ -93,11 +93,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-def seeds(number: int) -> Any:
-    """Returns `number` seeds from `FIRST_SEED` on, unused before the claims were fixed."""
-    return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
-
-
 def lasting(size: Size) -> str:
     """Describes the number of real runs and their estimated duration."""
     number = size.real_seeds or size.seeds
@@ -234,8 +229,8 @@ def measure(bench: Bench) -> dict[str, Any]:
     size: Size = bench.size
     bench.make(
         Part(
-            name="grid", title="writes", cells=cells_of(size), seeds=seeds(size.seeds),
-            real_seeds=size.real_seeds and seeds(size.real_seeds), claims=size.claims,
+            name="grid", title="writes", cells=cells_of(size), seeds=size.seeds,
+            real_seeds=size.real_seeds, claims=size.claims,
             frames=_frames(tuple(ON_GRID)), metrics=METRICS, tables=(),
         )
     )  # fmt: skip
@@ -244,7 +239,7 @@ def measure(bench: Bench) -> dict[str, Any]:
     bench.make(
         Part(
             name="variants", title="variants of each explanation", cells=variants_of(size),
-            seeds=seeds(size.seeds), claims=claims.MECHANISM, frames=_frames(("excess",)),
+            seeds=size.seeds, claims=claims.MECHANISM, frames=_frames(("excess",)),
             metrics=METRICS, tables=(),
         )
     )  # fmt: skip

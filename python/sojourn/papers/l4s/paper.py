@@ -43,6 +43,7 @@ PAPER = Paper(
     quick=study.QUICK,
     full=study.FULL,
     measure=study.measure,
+    first_seed=claims.FIRST_SEED,
     published=published.frames,
     remarks=_remarks,
     figures=figures.drawn,

@@ -52,11 +52,6 @@ class Size:
         """Returns all pairs of rate in Mbit/s and base RTT in ms."""
         return [(rate, rtt) for rate in self.rates for rtt in self.rtts]
 
-    @property
-    def seed_list(self) -> range:
-        """Returns the seeds of the runs."""
-        return range(claims.FIRST_SEED, claims.FIRST_SEED + self.seeds)
-
 
 QUICK = Size(
     seeds=8, rates=(20, 100), rtts=(10, 100), mixed=(50, 20), fair=(120, 60), shared=(60, 15),
@@ -272,10 +267,9 @@ def measure(bench: Bench) -> dict[str, Any]:
         name: str, title: str, cells: Cells, judged: Sequence[Claim],
         frames: Callable[[Table], Frames], tables: Sequence[str] = (), reading: str = "",
     ) -> None:  # fmt: skip
-        seeds: Any = size.seed_list
         bench.make(
             Part(
-                name=name, title=title, cells=cells, seeds=seeds, claims=judged, frames=frames,
+                name=name, title=title, cells=cells, seeds=size.seeds, claims=judged, frames=frames,
                 tables=tables, reading=reading,
             )
         )  # fmt: skip

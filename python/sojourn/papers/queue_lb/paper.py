@@ -148,6 +148,7 @@ PAPER = Paper(
     quick=study.QUICK,
     full=study.FULL,
     measure=study.measure,
+    first_seed=claims.FIRST_SEED,
     published=published.frames,
     withdrawn=claims.WITHDRAWN,
     remarks=_remarks,

@@ -103,11 +103,6 @@ REAL_QUICK = Size(
 )
 
 
-def seeds(number: int) -> Any:
-    """Returns `number` seeds from `FIRST_SEED` on, unused before the claims were fixed."""
-    return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
-
-
 def lasting(size: Size) -> str:
     """Describes the number of real runs and their estimated duration."""
     return estimate(f"{size.runs} real runs", size.length)
@@ -265,7 +260,7 @@ def _other_readings(bench: Bench) -> None:
             bench.make(
                 Part(
                     name=f"{name}-{network}", title=f"{name}, {network} ports", cells=cells,
-                    seeds=seeds(size.reading_seeds), frames=_iperf(seconds, reading),
+                    seeds=size.reading_seeds, frames=_iperf(seconds, reading),
                     claims=claims.made((network,), reading.transports, anova=False),
                     metrics=METRICS, tables=("flows",), reading=f"{name}, {network}",
                 )
@@ -278,7 +273,7 @@ def measure(bench: Bench) -> dict[str, Any]:
     bench.make(
         Part(
             name="iperf", title="iperf through the balancer", cells=cells_of(size),
-            seeds=seeds(size.seeds), frames=_iperf(size.seconds),
+            seeds=size.seeds, frames=_iperf(size.seconds),
             claims=claims.made(size.networks, anova=size.rounds is None),
             metrics=METRICS, tables=("flows",),
         )
@@ -288,13 +283,13 @@ def measure(bench: Bench) -> dict[str, Any]:
         bench.make(
             Part(
                 name="spacings", title="time between two starts", cells=spacings_of(),
-                seeds=seeds(size.sweep_seeds), frames=_spaced, metrics=METRICS, tables=("flows",),
+                seeds=size.sweep_seeds, frames=_spaced, metrics=METRICS, tables=("flows",),
             )
         )  # fmt: skip
         bench.make(
             Part(
                 name="ages", title="age of information", cells=ages_of(size),
-                seeds=seeds(size.sweep_seeds), metrics=METRICS, tables=(),
+                seeds=size.sweep_seeds, metrics=METRICS, tables=(),
             )
         )  # fmt: skip
     return {}

@@ -134,6 +134,7 @@ PAPER = Paper(
     quick=study.QUICK,
     full=study.FULL,
     measure=study.measure,
+    first_seed=claims.FIRST_SEED,
     work=study.work,
     withdrawn=claims.WITHDRAWN,
     engine=engine,

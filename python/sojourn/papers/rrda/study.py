@@ -112,11 +112,6 @@ REAL_QUICK = replace(
 )
 
 
-def seeds(number: int) -> Any:
-    """Returns `number` seeds from `FIRST_SEED` on, unused before the claims were fixed."""
-    return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
-
-
 def lasting(size: Size) -> str:
     """Describes the number of real runs and their estimated duration."""
     return estimate(f"{size.runs} real runs of {size.seconds:g} s", size.seconds_in_all)
@@ -278,7 +273,7 @@ def measure(bench: Bench) -> dict[str, Any]:
     bench.make(
         Part(
             name="experiments", title="the paper's experiments", cells=experiments(size),
-            seeds=seeds(size.seeds), claims=size.claims, frames=_experiments, tables=(),
+            seeds=size.seeds, claims=size.claims, frames=_experiments, tables=(),
             real_claims=claims.overhead(size.readings),
         )
     )  # fmt: skip
@@ -286,7 +281,7 @@ def measure(bench: Bench) -> dict[str, Any]:
         bench.make(
             Part(
                 name=f"timeout-{timeout}", title=f"retransmission after {timeout} ms",
-                cells=sweep(size, timeout), seeds=seeds(size.timeout_seeds),
+                cells=sweep(size, timeout), seeds=size.timeout_seeds,
                 claims=claims.swept(), reading=f"{timeout} ms",
                 sweep="retransmission time under `datagram`", tables=(),
             )
@@ -295,13 +290,14 @@ def measure(bench: Bench) -> dict[str, Any]:
         bench.make(
             Part(
                 name="memory", title="memory given back", cells=memory(size),
-                seeds=seeds(size.seeds), claims=claims.memory(), frames=_kept, tables=("series",),
+                seeds=size.seeds, claims=claims.memory(), frames=_kept, tables=("series",),
             )
         )  # fmt: skip
     if size.grid:
         bench.make(
             Part(
-                name="grid", title="policies compared", cells=grid(size), seeds=size.grid_seeds,
+                name="grid", title="policies compared", cells=grid(size),
+                seeds=range(1, size.grid_seeds + 1),
                 frames=lambda table: {"": table.frame.rename(columns={"exhaustion": "discards"})},
                 tables=(),
             )
@@ -309,7 +305,7 @@ def measure(bench: Bench) -> dict[str, Any]:
     bench.make(
         Part(
             name="scenarios", title="the three scenarios", cells=plots(),
-            seeds=seeds(size.scenario_seeds), claims=claims.average(), frames=_samples,
+            seeds=size.scenario_seeds, claims=claims.average(), frames=_samples,
             tables=("series",),
         )
     )  # fmt: skip

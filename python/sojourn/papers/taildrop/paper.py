@@ -148,6 +148,7 @@ PAPER = Paper(
     quick=study.QUICK,
     full=study.FULL,
     measure=study.measure,
+    first_seed=FIRST_SEED,
     work=study.work,
     withdrawn=WITHDRAWN,
     remarks=_remarks,

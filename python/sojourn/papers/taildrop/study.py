@@ -132,11 +132,6 @@ def lasting(size: Size) -> str:
     return estimate(f"{size.runs} real runs of {size.bulk:g} s", size.seconds)
 
 
-def _fresh(number: int) -> Any:
-    """Returns `number` seeds from `FIRST_SEED` on, unused before the claims were fixed."""
-    return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
-
-
 # REDopt's parameters
 
 
@@ -373,7 +368,7 @@ class _Measured:
             cells=cells_of(
                 "flows", self.settings["bulk"], _queues("bulk"), size.bulk_scenario, size.queues
             ),
-            seeds=_fresh(size.bulk_seeds),
+            seeds=size.bulk_seeds,
             claims=claims.BULK,
             frames=lambda table: {"": of_bulk(table.frame)},
             metrics=KEPT,
@@ -400,7 +395,7 @@ class _Measured:
                 name="equal-delay",
                 title="tail drop at REDopt's delay",
                 cells=cells,
-                seeds=_fresh(size.bulk_seeds),
+                seeds=size.bulk_seeds,
                 claims=claims.EQUAL_DELAY,
                 metrics=KEPT,
                 tables=(),
@@ -418,7 +413,7 @@ class _Measured:
             name=f"pilot/{name}",
             title=f"active flows, {title}",
             cells=[({"sessions": n}, self._web(n, seconds, scale)) for n in scenarios.SESSIONS],
-            seeds=_fresh(seeds),
+            seeds=seeds,
             frames=_active,
             metrics=("web*.active_mean",),
             tables=(),
@@ -442,7 +437,7 @@ class _Measured:
             cells=cells_of(
                 "sessions", settings, _queues("web"), partial(self._web, seconds=size.web)
             ),
-            seeds=_fresh(size.web_seeds),
+            seeds=size.web_seeds,
             claims=(*claims.WEB, *claims.SETTINGS),
             metrics=KEPT,
             tables=("distributions",),
@@ -465,7 +460,7 @@ class _Measured:
                 "sessions", self.settings["web"], _queues("web"),
                 partial(self._web, seconds=size.web_variant),
             ),
-            seeds=_fresh(size.web_variant_seeds),
+            seeds=size.web_variant_seeds,
             metrics=KEPT,
             tables=(),
         )  # fmt: skip
@@ -510,7 +505,7 @@ class _Measured:
                 name=variant.part,
                 title=variant.name,
                 cells=cells_of(factor, chosen, variant.queues, scenario, variant.differing),
-                seeds=_fresh(size.variant_seeds if bulky else size.web_variant_seeds),
+                seeds=size.variant_seeds if bulky else size.web_variant_seeds,
                 claims=claims.BULK if bulky else claims.WEB,
                 frames=frames,
                 metrics=CLAIMED,
@@ -537,7 +532,7 @@ class _Measured:
                 name=f"today/{world}",
                 title=f"today's queues, {world}",
                 cells=cells,
-                seeds=_fresh(size.variant_seeds if bulky else size.web_variant_seeds),
+                seeds=size.variant_seeds if bulky else size.web_variant_seeds,
                 frames=lambda table: {"": completed(main, (), table.frame)},
                 metrics=KEPT,
                 tables=(),
