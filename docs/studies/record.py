@@ -58,7 +58,6 @@ FIGURES = {
         "clusters",
         "explanations",
     ),
-    "redopt-online": ("courses", "means"),
     "l4s": ("delays", "rtt", "rfc3168", "partial", "step"),
 }
 
@@ -79,8 +78,6 @@ def how(name: str, outcome: Any) -> str:
             )
         case "queue-lb":
             return f"Simulated: iperfs of {size.seconds:g} s, {size.seeds} seeds."
-        case "redopt-online":
-            return f"Simulated: three phases of {size.phase:g} s, {size.seeds} seeds."
         case "l4s":
             return f"Simulated: two flows at a time for the most part, {size.seeds} seeds."
         case "rrda":

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from unittest import mock
 
 from sojourn import _core
-from sojourn.papers import records
+from sojourn.papers import NAMES, records
 from sojourn.scenario import Scenario
 from sojourn.study.key import canonical
 from sojourn.study.machine import cores
@@ -182,7 +182,8 @@ def edge_store() -> Iterator[Cell]:
 
 def redopt_online() -> Iterator[Cell]:
     """All courses in short phases, with REDopt's parameters as the model gives them."""
-    from sojourn.papers.redopt_online import study
+    from examples.papers import redopt_online as study
+
     from sojourn.papers.taildrop import study as taildrop
     from sojourn.tune.redopt import redopt
 
@@ -309,8 +310,9 @@ def differences(kept: dict[str, Any], found: dict[str, Any], columns: list[list[
 
 
 def path(name: str) -> Path:
-    """Returns the file with a study's recorded cells."""
-    return FOLDER / f"{name}.json"
+    """Returns the file with a study's recorded cells; the package has those of its own studies."""
+    own = name in NAMES
+    return FOLDER / f"{name}.json" if own else Path(__file__).parent / f"cells-{name}.json"
 
 
 def main(names: list[str]) -> None:

@@ -9,41 +9,38 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from examples.papers import redopt_online as study
+from examples.papers.redopt_online import FAIR, ONLINE, PAPER, STANDARD, TAIL_DROP, fixed
 
-from sojourn.papers import load
-from sojourn.papers.redopt_online import claims, scenarios, study
-from sojourn.papers.redopt_online.claims import FAIR, ONLINE, STANDARD, TAIL_DROP, fixed
 from sojourn.papers.report import show
 from sojourn.stats import judge
 from tests.papers import pretend
 
-PAPER = load("redopt-online")
 
-
-@pytest.mark.parametrize("course", [*scenarios.COURSES, (16, 64)])
+@pytest.mark.parametrize("course", [*study.COURSES, (16, 64)])
 def test_so_many_flows_are_active_in_each_phase(course: tuple[int, ...]) -> None:
-    found = scenarios.groups(course, 80, 10, "reno")
+    found = study.groups(course, 80, 10, "reno")
     for i, wanted in enumerate(course):
         active = 0
         for group in found:
-            begin = float(group["start"].split()[1].removesuffix("s"))
-            end = float(group.get("stop", "1000s").removesuffix("s"))
-            active += group["count"] if begin <= 80 * i and 80 * (i + 1) <= end else 0
+            begin = float(str(group["start"]).split()[1].removesuffix("s"))
+            end = float(str(group.get("stop", "1000s")).removesuffix("s"))
+            active += int(group["count"]) if begin <= 80 * i and 80 * (i + 1) <= end else 0
         assert active == wanted
-    made = scenarios.scenario(course, 80, "fq_codel").plan()
+    made = study.scenario(course, 80, "fq_codel").plan()
     assert made["duration"] == len(course) * 80 * 10**9
 
 
 def test_each_number_comes_first_in_the_middle_and_last() -> None:
-    for place in zip(*scenarios.COURSES, strict=True):
-        assert sorted(place) == list(scenarios.LOADS)
+    for place in zip(*study.COURSES, strict=True):
+        assert sorted(place) == list(study.LOADS)
 
 
 def table(good: bool, spread: float) -> pd.DataFrame:
     """Runs in which the claims hold, or their contrary."""
     rows: list[dict[str, Any]] = []
     for seed in range(1, 9):
-        for n in scenarios.LOADS:
+        for n in study.LOADS:
             own = {fixed(16): 60.0, fixed(64): 150.0, fixed(256): 600.0}
             queue = {**own, ONLINE: 3.0 * n**0.75, STANDARD: 100, TAIL_DROP: 900, FAIR: 8}
             queue[fixed(n)] = queue[ONLINE]
@@ -69,7 +66,7 @@ def table(good: bool, spread: float) -> pd.DataFrame:
 
 
 def test_every_claim_can_hold_and_can_fail_and_can_be_left_open() -> None:
-    made = claims.made(scenarios.LOADS)
+    made = study.claims_on(study.LOADS)
     for good, verdict in ((True, "holds"), (False, "does not hold")):
         found = {j.claim.id: j.verdict for j in judge(made, table(good, 0.001))}
         assert set(found.values()) == {verdict}, found
@@ -82,7 +79,7 @@ def test_a_run_is_cut_into_its_phases() -> None:
     series = pd.DataFrame({
         "time": time, "bottleneck.queue": np.where(time <= 80, 10.0, 50.0),
         "tcp16-1.goodput": 1e6, "tcp64-2.goodput": np.where(time <= 80, 0.0, 3e6),
-        "udp.udp_goodput": scenarios.UDP_GOODPUT / 2,
+        "udp.udp_goodput": study.UDP_GOODPUT / 2,
     })  # fmt: skip
     rows = study.phases("16 64", series, 80)
     assert [(row["flows"], row["when"]) for row in rows] == [
@@ -101,14 +98,14 @@ def test_a_small_run_is_kept_and_shown(tmp_path: Path) -> None:
     outcome = PAPER.run(tmp_path, size=tiny())
     assert len(outcome.tables["courses"]) == 6 * 2
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
-    assert len(data["claims"]) == len(claims.made((4, 8)))
+    assert len(data["claims"]) == len(study.claims_on((4, 8)))
     assert [setting["flows"] for setting in data["settings"]] == [4, 8]
     page = show(outcome)[0].read_text(encoding="utf-8")
     assert "REDopt 8" in page
 
 
 def test_real_and_simulated_runs_are_judged_alike(tmp_path: Path) -> None:
-    engine = pretend.Engine(frozenset({claims.FIRST_SEED}))
+    engine = pretend.Engine(frozenset({study.FIRST_SEED}))
     size = tiny(
         phase=20, courses=((4, 8),), starts=4,
         without=study.REAL_QUICK.without, judged=study.REAL_QUICK.judged,
@@ -119,5 +116,5 @@ def test_real_and_simulated_runs_are_judged_alike(tmp_path: Path) -> None:
     assert not outcome.open
     assert all("4 of 8 runs are not valid" in j.note for j in outcome.judgements)
     page = show(outcome)[0].read_text(encoding="utf-8")
-    assert "sojourn paper redopt-online --real --quick" in page
+    assert "python examples/papers/redopt_online.py --real --quick" in page
     assert "20 real runs" in study.lasting(study.REAL_FULL)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sojourn.papers.paper import Paper
 
-NAMES = ("taildrop", "daqm", "queue-lb", "rrda", "edge-store", "redopt-online", "l4s")
+NAMES = ("taildrop", "daqm", "queue-lb", "rrda", "edge-store", "l4s")
 
 
 def load(name: str) -> Paper:

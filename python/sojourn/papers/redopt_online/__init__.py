@@ -1,1 +1,0 @@
-"""Our study of REDopt on-line, which adapts RED: `sojourn paper redopt-online`."""
