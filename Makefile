@@ -149,6 +149,7 @@ check:
 	$(STAGE) "ruff" $(MAKE) --no-print-directory ruff || status=1; \
 	$(STAGE) "codespell" $(BIN)/codespell $(PROSE) || status=1; \
 	$(STAGE) "mypy" $(BIN)/mypy || status=1; \
+	$(STAGE) "javascript" .ci/javascript || status=1; \
 	$(STAGE) "cargo test" cargo test --workspace --locked --quiet --no-fail-fast || status=1; \
 	$(STAGE) "pytest" $(BIN)/pytest -q -n auto $(PYTEST) || status=1; \
 	exit $$status
@@ -160,6 +161,11 @@ lint: $(VENV)/.environment ## check formats, lints, spelling and types
 	@$(MAKE) --no-print-directory ruff
 	$(BIN)/codespell $(PROSE)
 	$(BIN)/mypy
+	.ci/javascript
+
+.PHONY: javascript
+javascript: ## check types and lints of the JavaScript (needs npm)
+	.ci/javascript
 
 .PHONY: ruff
 ruff: $(VENV)/.environment
@@ -240,7 +246,7 @@ records: setup ## run the studies at the lengths of the papers; prints the CPU-h
 
 .PHONY: clean
 clean: ## remove all files that make has created
-	rm -rf .venv target build dist docs/_build demo-results .pytest_cache .mypy_cache .ruff_cache \
+	rm -rf .venv target build dist .ci/js/node_modules docs/_build demo-results .pytest_cache .mypy_cache .ruff_cache \
 		.hypothesis
 	rm -f python/sojourn/_core*.so $(GUEST) $(BROWSERS)/sojourn.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

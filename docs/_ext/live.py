@@ -39,8 +39,6 @@ FOLDER = "playground"
 AGAINST = "pfifo limit 1000p"
 """Queue that a live figure without `:against:` compares with `:queue:`."""
 STYLE = "live.css"
-FIGURES = files.SCRIPTS[:-1]
-"""Scripts of the page; the last one runs the playground."""
 
 
 @cache
@@ -149,7 +147,7 @@ def load(
         return escape(context["pathto"](f"{FOLDER}/{name}", resource=True))
 
     loaded = [f'<link rel="stylesheet" href="{to(STYLE)}">']
-    loaded += [f'<script defer src="{to(name)}"></script>' for name in FIGURES]
+    loaded += [f'<script defer src="{to(name)}"></script>' for name in files.FIGURES]
     context["metatags"] += "\n".join(loaded)
 
 

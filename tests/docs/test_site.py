@@ -69,7 +69,7 @@ def test_only_pages_with_a_live_figure_load_the_engine(site: Path) -> None:
         (site / page).read_text(encoding="utf-8") for page in ("index.html", "guides/play.html")
     )
     assert "module.js" not in still
-    for name in ("live.css", *files.SCRIPTS[:-1]):
+    for name in ("live.css", *files.FIGURES):
         assert moving.count(f'"../playground/{name}"') == 1
     assert "page.js" not in moving
     assert sum(path.name == "module.js" for path in site.rglob("*")) == 1

@@ -43,7 +43,7 @@ def test_the_catalogue_is_a_script_of_letters_that_any_page_can_read(engine: Non
 def test_the_page_loads_all_scripts_in_their_order(page: dict[str, bytes]) -> None:
     html = page[files.PAGE].decode()
     assert tuple(re.findall(r'<script src="([^"]*)"', html)) == files.SCRIPTS
-    assert set(files.SCRIPTS) == {name for name in page if name.endswith(".js")}
+    assert {*files.SCRIPTS, *files.FIGURES} == {name for name in page if name.endswith(".js")}
     assert set(re.findall(r'<link [^>]*href="([^"]*)"', html)) <= set(page)
 
 

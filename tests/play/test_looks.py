@@ -231,7 +231,18 @@ def test_without_motion_by_an_address(opened: Opened, address: str, page: dict[s
     assert "With codel and pie alike" in tab.locator(".verdict").inner_text()
     look(tab, "wide-address")
     # The same plans in the native engine have the same traces.
-    plans = tab.evaluate("globalThis.Sojourn.shown.plans")
+    tab.evaluate(
+        """() => {
+          globalThis.plans = [];
+          const open = Engine.prototype.open;
+          Engine.prototype.open = function (plan, seed) {
+            plans.push(plan);
+            open.call(this, plan, seed);
+          };
+        }"""
+    )
+    after(tab, lambda: tab.evaluate("location.hash += '&'"))
+    plans = tab.evaluate("plans")
     hashes = [_core.simulate(json.dumps(plan), 3).trace_hash for plan in plans]
     assert tab.locator(".sojourn-figure").get_attribute("data-hashes") == " ".join(hashes)
     assert json.dumps(plans[0]["groups"][0]["count"]) == "2"

@@ -59,7 +59,8 @@ def rust_files(root: Path) -> list[Path]:
 
 def script_files(root: Path) -> list[Path]:
     """Returns the JavaScript and CSS sources."""
-    found = [*(root / "python/sojourn").rglob("*.js"), *(root / "python/sojourn").rglob("*.css")]
+    kinds = ("js", "mjs", "css")
+    found = [file for kind in kinds for file in (root / "python/sojourn").rglob(f"*.{kind}")]
     found += (root / "crates").glob("*/*.js")
     return sorted(
         path

@@ -2,9 +2,18 @@
 // node calls.js FOLDER CALLS
 //
 // A call is [name, argument, ...]; `steps` opens a run, advances it in equal steps and takes its record.
+
+/** @import { Plan } from "../../crates/wasm/types.js" */
+
 const { readFileSync, writeSync } = require("node:fs");
 const { Engine } = require(`${process.argv[2]}/sojourn.js`);
 
+/**
+ * @param {any} engine
+ * @param {Plan} plan
+ * @param {number} seed
+ * @param {number} count
+ */
 function steps(engine, plan, seed, count) {
   engine.open(plan, seed);
   engine.log(plan.observe.bottleneck.links);
@@ -13,10 +22,14 @@ function steps(engine, plan, seed, count) {
   return { parts, record: engine.record() };
 }
 
+/**
+ * @param {any} engine
+ * @param {any[]} call
+ */
 function answer(engine, [name, ...rest]) {
   try {
-    return { value: name === "steps" ? steps(engine, ...rest) : engine[name](...rest) };
-  } catch (error) {
+    return { value: name === "steps" ? steps(engine, rest[0], rest[1], rest[2]) : engine[name](...rest) };
+  } catch (/** @type {any} */ error) {
     return { error: error.message, problems: error.problems ?? null };
   }
 }

@@ -1,29 +1,42 @@
 "use strict";
+
+/**
+ * A figure of the report: data for Plotly, whose colours are names of a palette.
+ * @typedef {{ traces: unknown, layout: { [key: string]: object }, height: number, bar: boolean }} Figure
+ */
+
 (async () => {
+  /** @type {(text: string | null | undefined) => Promise<string>} */
   const unpacked = (text) => {
-    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    const bytes = Uint8Array.from(atob(text ?? ""), (c) => c.charCodeAt(0));
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   };
-  for (const image of document.querySelectorAll("img[data-packed]")) {
+  /** @type {NodeListOf<HTMLImageElement>} */
+  const images = document.querySelectorAll("img[data-packed]");
+  for (const image of images) {
     const svg = await unpacked(image.dataset.packed);
     image.src = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
   }
-  for (const folded of document.querySelectorAll("details[data-packed]")) {
+  /** @type {NodeListOf<HTMLElement>} */
+  const details = document.querySelectorAll("details[data-packed]");
+  for (const folded of details) {
     const unfold = async () => folded.insertAdjacentHTML("beforeend", await unpacked(folded.dataset.packed));
     folded.addEventListener("toggle", unfold, { once: true });
   }
-  const element = (id) => document.getElementById(id);
-  if (!element("packed-library")) return;
+  const packed = (/** @type {string} */ id) => document.getElementById(id)?.textContent;
+  if (!packed("packed-library")) return;
   const library = document.createElement("script");
-  library.textContent = await unpacked(element("packed-library").textContent);
+  library.textContent = await unpacked(packed("packed-library"));
   document.head.append(library);
-  const { figures, light, dark } = JSON.parse(await unpacked(element("packed-data").textContent));
+  /** @type {{ figures: { [id: string]: Figure }, light: string[], dark: string[] }} */
+  const { figures, light, dark } = JSON.parse(await unpacked(packed("packed-data")));
   // Moving a finger over a figure scrolls the page.
   const touch = window.matchMedia("(pointer: coarse)").matches;
   const darkness = window.matchMedia("(prefers-color-scheme: dark)");
-  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const css = (/** @type {string} */ name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
   // Colours in the data are c0, c1, ..., numbers of the palette.
+  /** @type {(value: unknown, colours: string[]) => any} */
   const painted = (value, colours) => {
     if (typeof value === "string" && /^c\d$/.test(value)) return colours[Number(value[1])];
     if (Array.isArray(value)) return value.map((v) => painted(v, colours));
@@ -33,7 +46,7 @@
     return value;
   };
 
-  const axis = (own) => ({
+  const axis = (/** @type {object} */ own) => ({
     gridcolor: css("--line"),
     linecolor: css("--faint"),
     zerolinecolor: css("--line"),
@@ -43,7 +56,7 @@
     ...own,
   });
 
-  const draw = (colours) => {
+  const draw = (/** @type {string[]} */ colours) => {
     for (const [id, figure] of Object.entries(figures)) {
       const layout = painted(figure.layout, colours);
       const axes = Object.keys(layout).filter((k) => /^[xy]axis\d*$/.test(k));

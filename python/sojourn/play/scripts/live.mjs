@@ -1,0 +1,32 @@
+// The live figures in other pages: `<div class="sojourn-live" data-scenario="home" data-queue="codel"
+// data-against="pfifo limit 1000p">` becomes a figure when it is scrolled near to the visible part.
+
+import { Figure } from "./figure.mjs";
+
+/** @import { State } from "./changes.mjs" */
+
+/** Address of the page with all scenarios, in the folder of this script. */
+const PLAYGROUND = new URL("index.html", /** @type {HTMLScriptElement} */ (document.currentScript).src).href;
+
+/** Creates the figures of the page. */
+function begin() {
+  for (const place of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".sojourn-live"))) {
+    const { scenario = "", queue, against } = place.dataset;
+    const entry = globalThis.SOJOURN_CATALOGUE?.scenarios[scenario];
+    if (!entry || !globalThis.SOJOURN_MODULE) continue;
+    const near = new IntersectionObserver(async ([{ isIntersecting }]) => {
+      if (!isIntersecting) return;
+      near.disconnect();
+      /** @type {Partial<State>} */
+      const state = { ...(queue ? { queue } : {}), ...(against ? { against } : {}) };
+      const root = document.createElement("div");
+      const figure = await Figure.make(root, entry, state, { playground: PLAYGROUND, id: scenario });
+      place.replaceChildren(root);
+      figure.animation.restyle();
+    }, { rootMargin: "300px" });
+    near.observe(place);
+  }
+}
+
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
+else begin();
