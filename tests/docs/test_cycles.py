@@ -17,7 +17,6 @@ GRAPHS = {f"crates/{name}": graph for name, graph in cycles.crates().items()} | 
 OPEN = {
     "python/sojourn/lab",
     "python/sojourn/papers",
-    "python/sojourn/study",
 }
 
 

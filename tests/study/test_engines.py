@@ -18,6 +18,7 @@ from sojourn.show import page_of, print_across
 from sojourn.show.html.render import render
 from sojourn.study import (
     AcrossEngines,
+    Comparing,
     Comparison,
     Progress,
     Results,
@@ -71,7 +72,7 @@ def pair() -> dict[str, FakeEngine]:
 
 
 def across(out: Path | None = None, seeds: int = 3, by: str | None = "call.mos") -> AcrossEngines:
-    return compare_engines(scenario(), pair(), QUEUES, seeds, by, "", out=out)
+    return compare_engines(scenario(), pair(), Comparing(QUEUES, seeds, by, "", out=out))
 
 
 def test_each_choice_has_a_row_for_each_engine() -> None:
@@ -130,7 +131,7 @@ def test_results_on_disk_have_the_engine_as_a_column(tmp_path: Path) -> None:
 def test_engines_of_earlier_sessions_stay(tmp_path: Path) -> None:
     alone = compare(scenario(), QUEUES, 3, "call.mos", "", out=tmp_path, engine=FakeEngine())
     engines_ = pair()
-    compare_engines(scenario(), engines_, QUEUES, 3, "call.mos", "", out=tmp_path)
+    compare_engines(scenario(), engines_, Comparing(QUEUES, 3, "call.mos", "", out=tmp_path))
     assert engines_["sim"].ran == []
     again = compare(scenario(), QUEUES, 3, "call.mos", "", out=tmp_path, engine=FakeEngine())
     assert again.to_dict() == alone.to_dict()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -153,7 +154,7 @@ def test_other_settings_than_queues_are_compared(tmp_path: Path) -> None:
         "store.latency_p99", "store.acknowledged", "store.latency_mean",
     )  # fmt: skip
     assert not any("sojourn" in metric for metric in found.shown_metrics)
-    assert found.to_dict()["choices"][0]["levels"] == {"store.consistency": "one"}
+    assert json.loads(found.to_json())["choices"][0]["levels"] == {"store.consistency": "one"}
     assert "Which choice of" in (text := render(page_of(Results.open(tmp_path))))
     assert "--vary store.consistency=one,all" in text
     assert "Distribution of the latency at store.writes" in text

@@ -13,6 +13,7 @@ import typer
 
 from sojourn import _core, study
 from sojourn.cli import bars, completion, deploy, exits, options, output
+from sojourn.encode import Json
 from sojourn.plans import the_store
 from sojourn.study import StudyError
 
@@ -162,18 +163,24 @@ def compare(
         ),
     ):
         found: Comparison | AcrossEngines
+        wanted = study.Comparing(
+            listed,
+            seeds,
+            question.by,
+            question.subject_to,
+            made.workers,
+            out,
+            report,
+            None if chosen.several else chosen.one,
+            cluster,
+            factors,
+            question.smallest,
+            rule,
+        )
         if chosen.several:
-            found = study.compare_engines(
-                scenario, chosen.by_name, listed, seeds, question.by, question.subject_to,
-                vary=factors, out=out, workers=made.workers, progress=report, on=cluster,
-                smallest=question.smallest,
-            )  # fmt: skip
+            found = study.compare_engines(scenario, chosen.by_name, wanted)
         else:
-            found = study.compare(
-                scenario, listed, seeds, question.by, question.subject_to, vary=factors,
-                out=out, workers=made.workers, progress=report, engine=chosen.one, on=cluster,
-                smallest=question.smallest, until=rule,
-            )  # fmt: skip
+            found = study.comparison_of(scenario, wanted)
     chosen.report_violations()
     if question.by is None and scenario.question.by is None:
         why = (
@@ -339,11 +346,11 @@ def default_queues(scenario: Scenario) -> list[str]:
 
 def as_data(
     found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen, out: Path | None
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     """Returns a comparison, its folder and the engines' limits as plain data."""
-    data = found.to_dict() | {"folder": str(out) if out is not None else None}
+    data: dict[str, Json] = {**found.to_dict(), "folder": None if out is None else str(out)}
     if chosen.limits and not chosen.several:
-        data["limits"] = chosen.limits
+        data["limits"] = {**chosen.limits}
     if known := calibrated(found, scenario, chosen):
         data["calibration"] = known
     return data

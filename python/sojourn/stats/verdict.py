@@ -6,10 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 
+from sojourn import encode
+from sojourn.encode import Json
 from sojourn.stats._arrays import check_level
 from sojourn.stats.claim_data import claim_to_dict
 from sojourn.stats.claims import Claim
@@ -81,43 +83,40 @@ class Judgement:
         ]
         return "\n".join(lines + ([f"  {self.note}"] if self.note else []))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Returns the fields as data for JSON, without infinities."""
 
-        def num(x: float) -> float | None:
-            return x if math.isfinite(x) else None
+        def span(i: Interval) -> dict[str, float]:
+            return {"estimate": i.estimate, "low": i.low, "high": i.high}
 
-        def span(i: Interval | None) -> dict[str, Any] | None:
-            if i is None:
-                return None
-            return {"estimate": num(i.estimate), "low": num(i.low), "high": num(i.high)}
-
-        return {
-            "id": self.claim.id,
-            "text": self.claim.text,
-            "published": self.claim.published,
-            "claim": claim_to_dict(self.claim),
-            "verdict": self.verdict,
-            "p": num(self.p),
-            "p_holm": num(self.p_holm),
-            "level": self.level,
-            "seeds": self.seeds,
-            "seeds_needed": self.seeds_needed,
-            "note": self.note,
-            "findings": [
-                {
-                    "label": f.label,
-                    **({"part": f.part} if f.part else {}),
-                    **(span(f.interval) or {}),
-                    "predicted": [num(f.region.low), num(f.region.high)],
-                    "where": f.where,
-                    "simultaneous": [num(s.interval.low), num(s.interval.high)],
-                    "effect": span(f.effect),
-                    "dropped_seeds": f.dropped,
-                }
-                for f, s in zip(self.findings, self.simultaneous, strict=True)
-            ],
-        }
+        return encode.fields(
+            {
+                "id": self.claim.id,
+                "text": self.claim.text,
+                "published": self.claim.published,
+                "claim": claim_to_dict(self.claim),
+                "verdict": self.verdict,
+                "p": self.p,
+                "p_holm": self.p_holm,
+                "level": self.level,
+                "seeds": self.seeds,
+                "seeds_needed": self.seeds_needed,
+                "note": self.note,
+                "findings": [
+                    {
+                        "label": f.label,
+                        **({"part": f.part} if f.part else {}),
+                        **span(f.interval),
+                        "predicted": [f.region.low, f.region.high],
+                        "where": f.where,
+                        "simultaneous": [s.interval.low, s.interval.high],
+                        "effect": None if f.effect is None else span(f.effect),
+                        "dropped_seeds": f.dropped,
+                    }
+                    for f, s in zip(self.findings, self.simultaneous, strict=True)
+                ],
+            }
+        )
 
 
 def judge(claims: Sequence[Claim], frame: pd.DataFrame, alpha: float = 0.05) -> list[Judgement]:

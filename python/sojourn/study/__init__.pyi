@@ -1,8 +1,10 @@
 from sojourn.study.across import AcrossEngines as AcrossEngines
-from sojourn.study.across import compare_engines as compare_engines
+from sojourn.study.compared import Entry as Entry
+from sojourn.study.comparing import Comparing as Comparing
+from sojourn.study.comparing import compare as compare
+from sojourn.study.comparing import compare_engines as compare_engines
+from sojourn.study.comparing import comparison_of as comparison_of
 from sojourn.study.comparison import Comparison as Comparison
-from sojourn.study.comparison import Entry as Entry
-from sojourn.study.comparison import compare as compare
 from sojourn.study.contrast import Contrast as Contrast
 from sojourn.study.contrast import Contrasts as Contrasts
 from sojourn.study.contrast import contrasts as contrasts

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from sojourn.scenario import Scenario
-from sojourn.scenario.engine import ENGINE, Engine
+from sojourn.encode import Json
+from sojourn.scenario.engine import ENGINE
 from sojourn.stats import Interval
-from sojourn.study import quantities
+from sojourn.study import comparison_data, quantities
 from sojourn.study.answer import listed, table_metrics, words
-from sojourn.study.comparison import Comparison, Entry, compared, judged
+from sojourn.study.compared import Entry
+from sojourn.study.comparison import Comparison, judged
 from sojourn.study.errors import PolicyFault, ResultsError, StudyError
-from sojourn.study.progress import Report
 from sojourn.study.question import BY, SUBJECT_TO, asked
 from sojourn.study.results import Results, results_of
 from sojourn.study.table import Table
-
-if TYPE_CHECKING:
-    from sojourn.study.cluster import Place
 
 _NOTHING = Interval(math.nan, math.nan, math.nan, 0.95, 0)
 
@@ -201,69 +197,32 @@ class AcrossEngines:
         extreme = "lowest" if self.first.better == "lower" else "highest"
         return f"the {extreme} {words(self.by)}"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Returns the comparison as plain data: a row for each choice and engine."""
-        noun = f"{self.first.noun}s"
-        each = {name: c.to_dict() for name, c in self.engines.items()}
-        about = (
-            {} if self.results is None else {e["name"]: e for e in self.results.manifest.engines}
-        )
-        first = next(iter(each.values()))
-        shared = (
-            "by",
-            "unit",
-            "better",
-            "subject_to",
-            "smallest",
-            "alpha",
-            "seeds",
-            "folder",
-            "error",
-        )
+        stored = [] if self.results is None else self.results.manifest.engines
+        about = {engine["name"]: engine for engine in stored}
         rows = {
-            (row[self.first.noun], name): {ENGINE: name, **row}
-            for name, data in each.items()
-            for row in data[noun]
+            (entry.choice, name): {ENGINE: name, **row}
+            for name, c in self.engines.items()
+            for entry, row in zip(c.entries, comparison_data.rows(c), strict=True)
         }
         return {
-            **{key: first[key] for key in shared},
+            **comparison_data.common(self.first),
             "answer": self.answer(),
             "agreement": self.agreement,
             "engines": [
                 {
                     ENGINE: name,
-                    "version": about.get(name, {}).get("version", ""),
-                    "fingerprint": about.get(name, {}).get("fingerprint", ""),
-                    "limits": about.get(name, {}).get("limits", ""),
-                    **{key: data[key] for key in ("answer", "same", "otherwise", "pairs")},
+                    **{
+                        key: about.get(name, {}).get(key, "")
+                        for key in ("version", "fingerprint", "limits")
+                    },
+                    **comparison_data.details(c),
                 }
-                for name, data in each.items()
+                for name, c in self.engines.items()
             ],
-            noun: [rows[row.choice, row.engine] for row in self.rows],
+            f"{self.first.noun}s": [rows[row.choice, row.engine] for row in self.rows],
         }
 
     def __repr__(self) -> str:
         return f"<AcrossEngines {', '.join(self.engines)}: {self.first!r}>"
-
-
-def compare_engines(
-    scenario: Scenario,
-    engines: Mapping[str, Engine],
-    queues: Sequence[str] | None = None,
-    seeds: int | Iterable[int] = 10,
-    by: str | None = None,
-    subject_to: str | None = None,
-    workers: int | None = None,
-    out: str | Path | None = None,
-    progress: Report | None = None,
-    vary: Mapping[str, object] | None = None,
-    on: Place | None = None,
-    smallest: str | None = None,
-) -> AcrossEngines:
-    """Compares as `compare` does, with each of several engines, given by name."""
-    if len(engines) < 2:
-        raise StudyError("a comparison of engines needs at least two engines")
-    table, question, fault = compared(
-        scenario, queues, seeds, by, subject_to, smallest, workers, out, progress, engines, on, vary
-    )
-    return AcrossEngines(table, **asked(question), fault=fault)

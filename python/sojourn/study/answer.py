@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from sojourn.metrics import Interest, base, find, label, views
 from sojourn.scenario.serve import COUNTED, looks_at, looks_at_queues
 from sojourn.study import quantities
+from sojourn.study.compared import Compared, Entry
 from sojourn.study.metrics import store_of
-
-if TYPE_CHECKING:
-    from sojourn.study.comparison import Comparison, Entry
 
 
 def words(metric: str) -> str:
@@ -36,9 +33,9 @@ def interest_text(metric: str, interest: Interest) -> str:
     return f"{text} ({interest.source.partition(';')[0].partition(':')[0]})"
 
 
-def answer(c: Comparison) -> str:
+def answer(c: Compared) -> str:
     """Returns the answer in sentences: the best choice, its lead, and the other choices."""
-    unit = c.table.units.get(c.by, "")
+    unit = c.unit(c.by)
     fit = [e for e in c.entries if e.feasible]
     if not fit:
         if not any(math.isfinite(e.value.estimate) for e in c.entries):
@@ -67,12 +64,12 @@ def answer(c: Comparison) -> str:
     return " ".join(filter(None, parts))
 
 
-def _otherwise(c: Comparison) -> str:
+def _otherwise(c: Compared) -> str:
     """Returns sentences on groups of flows for which another choice is better."""
-    names, units = c.short, c.table.units
+    names = c.short
     said = []
     for found in c.otherwise:
-        unit = units.get(found.metric, "")
+        unit = c.unit(found.metric)
         value, behind = (
             quantities.value(i.estimate, unit, found.metric) for i in (found.value, found.behind)
         )
@@ -84,7 +81,7 @@ def _otherwise(c: Comparison) -> str:
     return " ".join(said)
 
 
-def _same(c: Comparison) -> str:
+def _same(c: Compared) -> str:
     """Returns sentences on choices that gave identical results."""
     names = c.short
     if any(len(queues) == len(c.choices) for queues in c.same):
@@ -97,7 +94,7 @@ def _same(c: Comparison) -> str:
     )
 
 
-def blind(c: Comparison) -> str:
+def blind(c: Compared) -> str:
     """Returns a note on inputs of the best policy that OpenFlow reports late or not at all.
 
     For queue lengths, the note names an alternative policy if there is one. The note is empty if no
@@ -127,7 +124,7 @@ def blind(c: Comparison) -> str:
     return f"{text} Of the policies that need no queue lengths, {least}."
 
 
-def _open(c: Comparison, fit: list[Entry]) -> str:
+def _open(c: Compared, fit: list[Entry]) -> str:
     """Returns a sentence on undecided choices, with the number of seeds that would decide them."""
     undecided = [e.choice for e in fit if e.verdict == "not decided"]
     if not undecided:
@@ -140,7 +137,7 @@ def _open(c: Comparison, fit: list[Entry]) -> str:
     return f" Not decided with {len(c.seeds)} seeds: {listed(texts)}."
 
 
-def _alike(c: Comparison) -> str:
+def _alike(c: Compared) -> str:
     if not c.alike:
         return ""
     names = c.short
@@ -154,7 +151,7 @@ def _alike(c: Comparison) -> str:
     return f"{text} Randomise the flows' start times, {spread}, so that seeds differ."
 
 
-def _gap(second: Entry, best: Entry, c: Comparison, unit: str) -> str:
+def _gap(second: Entry, best: Entry, c: Compared, unit: str) -> str:
     name = c.short[second.choice]
     text = f"Next comes {name} with {quantities.value(second.value.estimate, unit, c.by)}"
     a, b = second.value.estimate, best.value.estimate
@@ -168,7 +165,7 @@ def _gap(second: Entry, best: Entry, c: Comparison, unit: str) -> str:
     return text + "."
 
 
-def _outs(c: Comparison) -> str:
+def _outs(c: Compared) -> str:
     names = c.short
     groups: dict[str, list[str]] = {}
     edge = [names[e.choice] for e in c.entries if any(k.borderline for k in e.checks)]
@@ -187,7 +184,7 @@ def _outs(c: Comparison) -> str:
     return text.strip()
 
 
-def _price(c: Comparison) -> str:
+def _price(c: Compared) -> str:
     """Returns a note on the best excluded choice if it is at least 10 % better than the winner."""
     # Of the excluded choices, the best comes first.
     out = next((e for e in c.entries if not e.feasible), None)
@@ -199,14 +196,14 @@ def _price(c: Comparison) -> str:
     gain = (best - mine) * (1.0 if c.better == "lower" else -1.0)
     if not gain >= 0.1 * abs(best):
         return ""
-    value = quantities.value(mine, c.table.units.get(c.by, ""), c.by)
+    value = quantities.value(mine, c.unit(c.by), c.by)
     return (
         f" Without this condition, {c.short[out.choice]} would lead with {value}. "
         "`--subject-to` changes the condition."
     )
 
 
-def undecided(c: Comparison, own: str) -> str:
+def undecided(c: Compared, own: str) -> str:
     """Returns advice for a comparison that decides nothing; `own` is the scenario's own choice."""
     wanted = max(c.seeds_to_decide.values(), default=4 * len(c.seeds))
     there = f", {c.short[own]}," if own in c.choices else ""
@@ -218,7 +215,7 @@ def undecided(c: Comparison, own: str) -> str:
     )
 
 
-def kept(c: Comparison, own: str) -> str:
+def kept(c: Compared, own: str) -> str:
     """Returns a note if the scenario's own choice `own` is not significantly worse than the best.
 
     The note is empty if this choice is the best, is worse or was not compared.
@@ -233,7 +230,7 @@ def kept(c: Comparison, own: str) -> str:
     return ""
 
 
-def table_metrics(c: Comparison, most: int = 7) -> list[str]:
+def table_metrics(c: Compared, most: int = 7) -> list[str]:
     """Returns at most `most` metrics, for a table that fits a terminal."""
     if store_of(c.by, c.table.metrics) is not None:
         return list(c.shown_metrics[:most])
@@ -243,7 +240,7 @@ def table_metrics(c: Comparison, most: int = 7) -> list[str]:
     return list(dict.fromkeys([c.by, *first[: most - min(len(apps), 3)], *apps]))[:most]
 
 
-def plain_table(c: Comparison) -> str:
+def plain_table(c: Compared) -> str:
     """Returns the ranking as plain text in aligned columns: letters, choice, and metrics."""
     metrics = table_metrics(c)
     columns = [_column(c, m) for m in metrics]
@@ -261,9 +258,9 @@ def plain_table(c: Comparison) -> str:
     return "\n".join(lines)
 
 
-def _column(c: Comparison, metric: str) -> list[str]:
+def _column(c: Compared, metric: str) -> list[str]:
     intervals = [e.value if metric == c.by else e.metrics[metric] for e in c.entries]
-    unit = c.table.units.get(metric, "")
+    unit = c.unit(metric)
     scale = quantities.scale(unit, [i.estimate for i in intervals], metric)
     means = [scale.apply(i.estimate) for i in intervals]
     halves = [scale.apply(i.half_width) for i in intervals]

@@ -3,148 +3,25 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from sojourn import stats
+from sojourn.encode import Json
 from sojourn.frames import Library, frame
-from sojourn.metrics import Direction, Interest, direction, nearest, spelled, unit, view, views
-from sojourn.scenario import Scenario
-from sojourn.scenario.engine import Engine
-from sojourn.scenario.engine import named as named_engines
-from sojourn.study import answer
-from sojourn.study.cells import Level
-from sojourn.study.constraints import Check, check
-from sojourn.study.errors import PolicyFault, ResultsError, StudyError
-from sojourn.study.metrics import store_of
-from sojourn.study.names import in_words, short_names
-from sojourn.study.placed import Placed
-from sojourn.study.progress import Report
-from sojourn.study.question import (
-    BY,
-    SUBJECT_TO,
-    asked,
-    asked_of,
-    conditions,
-    interest,
-    sensible,
-)
-from sojourn.study.ranking import Ranking, Verdict, rank
-from sojourn.study.results import Results, results_of
-from sojourn.study.session import Session
-from sojourn.study.study import Study
-from sojourn.study.table import Table
-from sojourn.study.until import Stopping, Until, known, of_question, parse, stopping, take_looks
-
-if TYPE_CHECKING:
-    from sojourn.study.cluster import Place
-
-QUEUES = ("pfifo", "codel", "fq_codel", "pie", "cobalt", "cake")
-"""Queues that are compared by default, in addition to the scenario's own queue."""
+from sojourn.study import answer, comparison_data
+from sojourn.study.compared import Compared
+from sojourn.study.errors import ResultsError
+from sojourn.study.question import asked
+from sojourn.study.results import Results
+from sojourn.study.until import of_question
 
 
-@dataclass(frozen=True)
-class Entry:
-    """The results of one of the compared choices."""
-
-    choice: str
-    """The queue, or the levels of the varied factors in words."""
-    levels: Mapping[str, Level]
-    """Level of each factor, by factor."""
-    verdict: Verdict | Literal["best"] | None
-    """Verdict against the best choice; `None` if the choice is not `feasible`."""
-    letters: str
-    """Group letters: choices that share a letter do not differ significantly."""
-    value: stats.Interval
-    """Mean of the deciding metric over seeds, with its 95 % interval."""
-    difference: stats.Interval | None
-    """This choice's mean minus the best choice's, paired by seed, with the verdict's interval.
-
-    `None` for the best choice itself, and if the choice is not `feasible`.
-    """
-    feasible: bool
-    """Whether the choice meets all conditions and has a value of the deciding metric."""
-    checks: tuple[Check, ...]
-    """Result of each condition."""
-    metrics: dict[str, stats.Interval]
-    """Means and intervals of the other shown metrics, by metric."""
-    missing: str = ""
-    """Note on runs without a value of the deciding metric, which the mean excludes."""
-
-    @property
-    def reason(self) -> str:
-        """Returns notes on missing runs and on conditions that are not met or borderline."""
-        wrong = (c.reason for c in self.checks if not c.met or c.borderline)
-        return "; ".join(text for text in (self.missing, *wrong) if text)
-
-
-@dataclass(frozen=True)
-class Otherwise:
-    """A group of flows for which another choice is better than the comparison's best choice."""
-
-    metric: str
-    """Metric of the group of flows."""
-    choice: str
-    """Choice that is best by this metric."""
-    value: stats.Interval
-    """Mean of the metric with `choice`."""
-    behind: stats.Interval
-    """Mean of the metric with the comparison's best choice."""
-
-
-class Comparison:
+class Comparison(Compared):
     """A comparison of queues, or of levels of any factors, by one metric under conditions.
 
     `by` is the deciding metric, `subject_to` the conditions, `smallest` the smallest difference of
     interest (by default, the metric's own), and `rule` the precision that ended the runs.
     """
-
-    def __init__(
-        self,
-        table: Table,
-        by: str = BY,
-        subject_to: str = SUBJECT_TO,
-        smallest: str | None = None,
-        alpha: float = 0.05,
-        fault: PolicyFault | None = None,
-        rule: Until | None = None,
-    ) -> None:
-        if not table.factors:
-            raise StudyError("a comparison needs a factor, such as queue")
-        self.table = table
-        self.fault = fault
-        """Error of the user's policies that failed and are excluded; `None` without failures."""
-        self.noun = "queue" if table.factors == ("queue",) else "choice"
-        """Noun for the compared choices: `queue` or `choice`."""
-        self._placed = Placed(table)
-        self.levels: Mapping[str, Mapping[str, Level]] = self._placed.levels
-        """Levels of the factors by choice, in the given order."""
-        self.alpha = alpha
-        self.rule = rule
-        """Rule by which the runs ended; `None` if the number of seeds was fixed.
-
-        Intervals allow for the repeated looks at the results.
-        """
-        self.by = table.metric(spelled(by))
-        self.subject_to = subject_to
-        self.conditions = conditions(subject_to)
-        better = direction(self.by)
-        if better is None:
-            raise StudyError(
-                f"{by}: neither more nor less of this metric is better, so it cannot rank; choose "
-                "another metric"
-            )
-        self.better: Direction = better
-        self.smallest = smallest
-        self.interest: Interest = interest(self.by, smallest)
-        """Smallest difference of interest of the deciding metric."""
 
     @classmethod
     def open(cls, folder: str | Path) -> Comparison:
@@ -160,231 +37,6 @@ class Comparison:
         question = results.manifest.question
         return cls(results.table(), **asked(question), rule=of_question(question))
 
-    @property
-    def results(self) -> Results | None:
-        """Returns the folder of results; `None` if the table was not read from a folder."""
-        return results_of(self.table)
-
-    @property
-    def choices(self) -> list[str]:
-        """Returns the names of the compared choices in the given order."""
-        return list(self.levels)
-
-    @property
-    def policy_of(self) -> str | None:
-        """Returns the name of the balancer whose policies are compared; `None` without one."""
-        keys = [factor.split(".") for factor in self.table.factors]
-        found = [k[1] for k in keys if len(k) == 3 and (k[0], k[2]) == ("balancers", "policy")]
-        return found[0] if found else None
-
-    @property
-    def short(self) -> dict[str, str]:
-        """Returns a short name of each choice, for sentences and figures."""
-        return short_names(self.choices) if self.noun == "queue" else {c: c for c in self.choices}
-
-    @property
-    def seeds(self) -> tuple[int, ...]:
-        """Returns the seeds of the runs, in ascending order."""
-        return self.table.seeds
-
-    def values(self, metric: str) -> dict[str, npt.NDArray[np.float64]]:
-        """Returns the values of a metric by choice, in the order of seeds; NaN if missing."""
-        return self._placed.of(self.table.metric(metric))
-
-    @cached_property
-    def _checks(self) -> dict[str, tuple[Check, ...]]:
-        found: dict[str, list[Check]] = {q: [] for q in self.choices}
-        for condition in self.conditions:
-            column = self.table.metric(condition.metric)
-            for queue, outcome in check(
-                condition, column, self.table.units.get(column, unit(column)), self.values(column)
-            ).items():
-                found[queue].append(outcome)
-        return {q: tuple(c) for q, c in found.items()}
-
-    def _fit(self, queue: str, values: npt.NDArray[np.float64]) -> bool:
-        return all(c.met for c in self._checks[queue]) and bool(np.isfinite(values).any())
-
-    @cached_property
-    def ranking(self) -> Ranking:
-        """Returns the ranking of the choices that meet the conditions."""
-        values = self.values(self.by)
-        fit = {q: x for q, x in values.items() if self._fit(q, x)}
-        return rank(fit, self.better, self.interest, self.alpha, looked=self.rule is not None)
-
-    @cached_property
-    def stopping(self) -> Stopping | None:
-        """Returns the looks and the last precisions; `None` if the number of seeds was fixed."""
-        return None if self.rule is None else stopping(self.table, self.rule, paired=True)
-
-    @cached_property
-    def entries(self) -> tuple[Entry, ...]:
-        """Returns the entries of all choices, the best first; excluded choices come last."""
-        values, ranking = self.values(self.by), self.ranking
-        sign = 1.0 if self.better == "lower" else -1.0
-
-        def mean(queue: str) -> float:
-            x = values[queue][np.isfinite(values[queue])]
-            return sign * float(x.mean()) if x.size else math.inf
-
-        out = sorted((q for q in self.choices if q not in ranking.order), key=mean)
-        best = ranking.order[0] if ranking.order else None
-        shown = [m for m in self.shown_metrics if m != self.by]
-
-        def against(queue: str) -> tuple[Verdict | Literal["best"] | None, stats.Interval | None]:
-            if best is None or queue not in ranking.order:
-                return None, None
-            if queue == best:
-                return "best", None
-            return ranking.verdict(queue, best), _turned(ranking.gaps[best, queue].interval)
-
-        return tuple(
-            Entry(
-                choice=q,
-                levels=self.levels[q],
-                verdict=against(q)[0],
-                letters=ranking.letters.get(q, ""),
-                value=self._mean(values[q]),
-                difference=against(q)[1],
-                feasible=q in ranking.order,
-                checks=self._checks[q],
-                metrics={m: self._mean(self.values(m)[q]) for m in shown},
-                missing=_missing(self.by, values[q]),
-            )
-            for q in (*ranking.order, *out)
-        )
-
-    @cached_property
-    def shown_metrics(self) -> tuple[str, ...]:
-        """Returns the metrics to show: the deciding one, those of conditions, and default ones.
-
-        Metrics without any value are omitted.
-        """
-        columns = self.table.metrics
-        wanted = [self.by, *(self.table.metric(c.metric) for c in self.conditions)]
-        store = store_of(self.by, columns)
-        if store is not None:
-            wanted += [
-                m for m in (f"{store}.{m}" for m in view("compare.store")) if self._happened(m)
-            ]
-            return tuple(m for m in dict.fromkeys(wanted) if self._measured(m))
-        if self.policy_of is not None:
-            wanted += view("compare.balancer")
-        wanted += [m for m in view("compare") if m in columns]
-        for group in dict.fromkeys(c.rpartition(".")[0] for c in columns if "." in c):
-            for sign, of_app in views("compare.group").items():
-                if self._measured(f"{group}.{sign}"):
-                    wanted += [f"{group}.{m}" for m in of_app if f"{group}.{m}" in columns]
-        return tuple(m for m in dict.fromkeys(wanted) if self._measured(m))
-
-    def _measured(self, column: str) -> bool:
-        return self.table.measured(column)
-
-    def _happened(self, column: str) -> bool:
-        return self._measured(column) and any(v != 0 for v in self.table.column(column))
-
-    @cached_property
-    def _all(self) -> dict[str, npt.NDArray[np.float64]]:
-        """Returns all measurements by choice: a row for each metric, a column for each seed."""
-        columns = [self._placed.of(metric) for metric in self.table.metrics]
-        return {q: np.array([column[q] for column in columns]) for q in self.choices}
-
-    @cached_property
-    def alike(self) -> tuple[str, ...]:
-        """Returns the choices for which all seeds gave the same results in all metrics."""
-        if len(self.seeds) < 2:
-            return ()
-        return tuple(
-            q
-            for q, x in self._all.items()
-            if np.array_equal(x, np.broadcast_to(x[:, :1], x.shape), equal_nan=True)
-        )
-
-    @cached_property
-    def same(self) -> tuple[tuple[str, ...], ...]:
-        """Returns groups of choices with identical results in every run."""
-        found: dict[bytes, list[str]] = {}
-        for q, values in self._all.items():
-            found.setdefault(values.tobytes(), []).append(q)
-        return tuple(tuple(queues) for queues in found.values() if len(queues) > 1)
-
-    @cached_property
-    def otherwise(self) -> tuple[Otherwise, ...]:
-        """Returns the groups of flows for which another choice is better than the best choice.
-
-        The other choice meets the conditions, and the difference exceeds the smallest difference of
-        interest of the group's metric.
-        """
-        if not self.winners:
-            return ()
-        best, found = self.winners[0].choice, []
-        columns = self.table.metrics
-        for group in dict.fromkeys(c.rpartition(".")[0] for c in columns if "." in c):
-            if group == self.by.rpartition(".")[0]:
-                continue
-            felt = next((m for s, m in views("felt").items() if self._measured(f"{group}.{s}")), ())
-            differs = (self._otherwise(f"{group}.{m}", best) for m in felt)
-            found += [one for one in differs if one is not None][:1]
-        return tuple(found)
-
-    def _otherwise(self, metric: str, best: str) -> Otherwise | None:
-        better = direction(metric)
-        if better is None or metric not in self.table.metrics:
-            return None
-        values = self.values(metric)
-        fit = {q: values[q] for q in self.ranking.order if np.isfinite(values[q]).any()}
-        if best not in fit:
-            return None
-        ranking = rank(
-            fit, better, interest(metric, None), self.alpha, looked=self.rule is not None
-        )
-        first = ranking.order[0]
-        if first == best or ranking.verdict(first, best) != "better":
-            return None
-        return Otherwise(metric, first, self._mean(fit[first]), self._mean(fit[best]))
-
-    def _mean(self, values: npt.NDArray[np.float64]) -> stats.Interval:
-        x = values[np.isfinite(values)]
-        if not x.size:
-            return stats.Interval(math.nan, math.nan, math.nan, 0.95, 0)
-        return stats.looked(x) if self.rule else stats.mean_interval(x)
-
-    @property
-    def winners(self) -> tuple[Entry, ...]:
-        """Returns the entries of all choices that are not significantly worse than another."""
-        return tuple(e for e in self.entries if e.choice in self.ranking.unbeaten)
-
-    @property
-    def decided(self) -> bool:
-        """Returns whether at least one other choice has a decided verdict against the best.
-
-        The result is also true if at most one choice meets the conditions.
-        """
-        others = self.ranking.order[1:]
-        verdicts = {self.ranking.verdict(q, self.ranking.order[0]) for q in others}
-        return verdicts != {"not decided"}
-
-    @property
-    def seeds_to_decide(self) -> dict[str, int]:
-        """Returns, by undecided choice, the approximate number of seeds that would decide.
-
-        Choices for which this number cannot be estimated (`stats.Gap.seeds`) are omitted.
-        """
-        first, *others = self.ranking.order or ("",)
-        wanted = {q: self.ranking.gaps[first, q].seeds for q in others}
-        return {q: n for q, n in wanted.items() if n is not None}
-
-    def entry(self, queue: str) -> Entry:
-        """Returns the entry of a choice; raises `StudyError` if it was not compared."""
-        for e in self.entries:
-            if e.choice == queue:
-                return e
-        close = nearest(queue, self.choices)
-        raise StudyError(
-            f"`{queue}` is not among the compared {self.noun}s"
-            + (f": did you mean `{close}`?" if close else f": {', '.join(self.choices)}")
-        )
-
     def answer(self) -> str:
         """Returns the answer in sentences."""
         return answer.answer(self)
@@ -393,66 +45,9 @@ class Comparison:
         """Returns the answer and the ranked table as plain text."""
         return f"{self.answer()}\n\n{answer.plain_table(self)}"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Returns the comparison as data for JSON."""
-        u = self.table.units
-        return {
-            "by": self.by,
-            "unit": u.get(self.by, ""),
-            "better": self.better,
-            "subject_to": self.subject_to,
-            "smallest": asdict(self.interest),
-            "alpha": self.alpha,
-            "seeds": list(self.seeds),
-            "answer": self.answer(),
-            "decided": self.decided,
-            **({"until": self.stopping.as_dict()} if self.stopping else {}),
-            "folder": str(self.results.folder) if self.results else None,
-            "error": str(self.fault) if self.fault else None,
-            "same": [list(queues) for queues in self.same],
-            "otherwise": [
-                {
-                    "metric": o.metric,
-                    "unit": u.get(o.metric, ""),
-                    self.noun: o.choice,
-                    "value": _plain(o.value),
-                    "best_has": _plain(o.behind),
-                }
-                for o in self.otherwise
-            ],
-            f"{self.noun}s": [
-                {
-                    self.noun: e.choice,
-                    **({} if self.noun == "queue" else {"levels": dict(e.levels)}),
-                    "verdict": e.verdict,
-                    "letters": e.letters,
-                    "feasible": e.feasible,
-                    "reason": e.reason,
-                    "value": _plain(e.value),
-                    "difference_to_best": _plain(e.difference),
-                    **(
-                        {"seeds_to_decide": self.seeds_to_decide[e.choice]}
-                        if e.choice in self.seeds_to_decide
-                        else {}
-                    ),
-                    "metrics": {
-                        m: {"unit": u.get(m, ""), **(_plain(i) or {})} for m, i in e.metrics.items()
-                    },
-                }
-                for e in self.entries
-            ],
-            "pairs": [
-                {
-                    "a": a,
-                    "b": b,
-                    "difference": _plain(gap.interval),
-                    "level": gap.interval.level,
-                    "smallest": gap.smallest if math.isfinite(gap.smallest) else None,
-                    "verdict": self.ranking.verdict(a, b),
-                }
-                for (a, b), gap in self.ranking.gaps.items()
-            ],
-        }
+        return comparison_data.as_dict(self)
 
     def to_frame(self, library: Library = "pandas") -> Any:
         """Returns a row for each choice, the best first, as a table of pandas, polars or Arrow.
@@ -460,21 +55,7 @@ class Comparison:
         The column of a metric's mean has the metric's name; the limits of its interval are
         `<metric>.low` and `<metric>.high`.
         """
-        rows = []
-        for e in self.entries:
-            row: dict[str, Any] = {self.noun: e.choice}
-            if self.noun != "queue":
-                row |= e.levels
-            row |= {"group": e.letters, "verdict": e.verdict, "feasible": e.feasible}
-            for metric, i in {self.by: e.value, **e.metrics}.items():
-                plain = _plain(i) or {}
-                row |= {
-                    metric: plain["mean"],
-                    f"{metric}.low": plain["low"],
-                    f"{metric}.high": plain["high"],
-                }
-            rows.append(row)
-        return frame({name: [row[name] for row in rows] for name in rows[0]}, library)
+        return frame(comparison_data.columns(self), library)
 
     def to_json(self) -> str:
         """Returns the comparison as JSON."""
@@ -487,126 +68,9 @@ class Comparison:
         )
 
 
-def _missing(metric: str, values: npt.NDArray[np.float64]) -> str:
-    """Returns a note on runs without a value of a metric.
-
-    The note is empty if all runs have a value, or if no run has a value.
-    """
-    without = int((~np.isfinite(values)).sum())
-    if without in (0, values.size):
-        return ""
-    return (
-        f"{without} of {values.size} runs have no value of {metric} (for example because no "
-        "transfer finished); the mean excludes them"
-    )
-
-
-def _turned(i: stats.Interval) -> stats.Interval:
-    """Returns the interval of the negated difference."""
-    return stats.Interval(-i.estimate, -i.high, -i.low, i.level, i.n)
-
-
-def _plain(i: stats.Interval | None) -> dict[str, Any] | None:
-    if i is None:
-        return None
-    limits = {"mean": i.estimate, "low": i.low, "high": i.high}
-    return {k: v if math.isfinite(v) else None for k, v in limits.items()} | {"n": i.n}
-
-
-def compare(
-    scenario: Scenario,
-    queues: Sequence[str] | None = None,
-    seeds: int | Iterable[int] = 10,
-    by: str | None = None,
-    subject_to: str | None = None,
-    workers: int | None = None,
-    out: str | Path | None = None,
-    progress: Report | None = None,
-    engine: Engine | None = None,
-    on: Place | None = None,
-    vary: Mapping[str, object] | None = None,
-    smallest: str | None = None,
-    until: Until | str | Sequence[str] | None = None,
-    max_seeds: int | None = None,
-) -> Comparison:
-    """Runs the scenario with each of several queues at its bottleneck, and ranks the queues.
-
-    `vary` has further factors, as in `Study.vary`; all combinations of their levels are compared,
-    with each of `queues` if given. `by` is the deciding metric, possibly of a link or a group of
-    flows (`call.mos`). `subject_to` is a condition such as `goodput >= 95% of best and loss <= 1%`,
-    or empty. `smallest` is the smallest difference of interest, such as `5%` or `2ms`. The default
-    of these three is the scenario's `[question]`, if it has one. All choices are run with the same
-    seeds. `out`, `workers`, `progress` and `on` are those of `Study.run`. A user's policy that
-    fails is excluded, and `fault` of the comparison has the error; if the policies of all choices
-    fail, the error is raised.
-
-    With `until`, precisions such as `sojourn_p95 ± 2%` replace `seeds`: runs end when the
-    differences of all pairs have this precision, or at `max_seeds` (by default, 1000). `stopping`
-    of the comparison states which of the two ended the runs.
-    """
-    rule = until if until is None or isinstance(until, Until) else parse(until, max_seeds)
-    table, question, fault = compared(
-        scenario, queues, seeds, by, subject_to, smallest, workers, out, progress, engine, on, vary,
-        rule,
-    )  # fmt: skip
-    return judged(Comparison(table, **asked(question), fault=fault, rule=rule))
-
-
 def judged(found: Comparison) -> Comparison:
     """Returns the comparison; raises its `fault` if a condition refers to a choice that failed."""
     fault = found.fault
     if fault and any(c.of not in (None, "best", *found.choices) for c in found.conditions):
         raise fault
     return found
-
-
-def compared(
-    scenario: Scenario,
-    queues: Sequence[str] | None,
-    seeds: int | Iterable[int],
-    by: str | None,
-    subject_to: str | None,
-    smallest: str | None,
-    workers: int | None,
-    out: str | Path | None,
-    progress: Report | None,
-    engine: Engine | Mapping[str, Engine] | None,
-    on: Place | None,
-    vary: Mapping[str, object] | None,
-    rule: Until | None = None,
-) -> tuple[Table, dict[str, Any], PolicyFault | None]:
-    """Makes the runs of a comparison.
-
-    Returns their table, the question as data, and the error of excluded policies (`None` if no
-    policy was excluded). The arguments are those of `compare`; `rule`, if given, determines the
-    number of seeds.
-    """
-    named: tuple[str, ...] = tuple(queues or ())
-    if queues is None and not vary:
-        named = tuple(dict.fromkeys(scenario.asked_queues or (scenario.queue_name, *QUEUES)))
-    if not named and not vary:
-        raise StudyError("nothing to compare: name two or more queues")
-    if len(set(named)) < len(named):
-        raise StudyError("the list names a queue twice: remove one")
-    engines = {} if engine is None else named_engines(engine)
-    question = asked_of(scenario, engines, by, subject_to, smallest)
-    study = Study(scenario).seeds(seeds)
-    study = study.vary(queue=list(named)) if named else study
-    study = study.vary(vary or {})
-    sensible(scenario, question, [in_words(cell.factors) for cell in study.cells])
-    noted = question.as_dict() | ({"queues": list(named)} if named else {})
-    if rule is not None:
-        known(rule, scenario)
-        noted |= rule.as_dict()
-    study, fault = study.asking("comparison", noted), None
-    with Session(out, workers, engine, on) as session:
-
-        def runs(study: Study) -> Table:
-            nonlocal fault
-            table, fault = study.run_others(session, progress)
-            return table
-
-        if rule is None:
-            return runs(study), noted, fault
-        table, _ = take_looks(rule, lambda n: runs(study.seeds(n)), paired=True)
-    return table, noted, fault

@@ -15,18 +15,19 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from sojourn import encode
+from sojourn.encode import Json
 from sojourn.metrics import STATISTIC, Interest, base, find, nearest, registry, spelled
 from sojourn.scenario import Scenario
 from sojourn.scenario import question as rules
 from sojourn.scenario.condition import smallest
 from sojourn.scenario.errors import QuestionError
-from sojourn.scenario.measured import plain
 from sojourn.stats import sequential
 from sojourn.study import quantities
 from sojourn.study.errors import StudyError
@@ -71,7 +72,7 @@ class Until:
     def __str__(self) -> str:
         return f"{' and '.join(map(str, self.precisions))}, at most {self.most} seeds"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Json]:
         """Returns the rule as data for a manifest."""
         return {"until": [str(one) for one in self.precisions], "max_seeds": self.most}
 
@@ -225,17 +226,19 @@ class Stopping:
         skewed = "" if one.reached or one.half_width > one.wanted else ", skewed: too few seeds"
         return f"± {half} of ± {wanted}{f' ({of})' if of else ''}{skewed}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Json]:
         """Returns the result as data for JSON."""
-        return {
-            **self.rule.as_dict(),
-            "estimand": self.estimand,
-            "looks": list(self.looks),
-            "seeds": self.seeds,
-            "decided": self.reached,
-            "level": 1 - ALPHA,
-            "widths": [{k: plain(v) for k, v in asdict(one).items()} for one in self.widths],
-        }
+        return encode.fields(
+            {
+                **self.rule.as_dict(),
+                "estimand": self.estimand,
+                "looks": self.looks,
+                "seeds": self.seeds,
+                "decided": self.reached,
+                "level": 1 - ALPHA,
+                "widths": self.widths,
+            }
+        )
 
 
 def stopping(table: Table, rule: Until, *, paired: bool) -> Stopping:

@@ -20,7 +20,8 @@ from sojourn.metrics import spelled
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import Engine
 from sojourn.study.cluster import Place, connected
-from sojourn.study.comparison import Comparison, compare
+from sojourn.study.comparing import Comparing, comparison_of
+from sojourn.study.comparison import Comparison
 from sojourn.study.progress import Report
 from sojourn.study.question import BY, Asked, conditions, sensible
 from sojourn.study.session import Session
@@ -168,10 +169,12 @@ def search(
         if winner is not None and not unbeaten:
             queues = list(dict.fromkeys((winner.queue, *references)))
             overall.left(0, effort.proof * len(queues))
-            proof = compare(
-                scenario, queues, range(FRESH + 1, FRESH + 1 + effort.proof), objective,
-                subject_to, workers, place / "proof" if folder else None, overall, engine, on,
-            )  # fmt: skip
+            seeds = range(FRESH + 1, FRESH + 1 + effort.proof)
+            kept = place / "proof" if folder else None
+            proof = comparison_of(
+                scenario,
+                Comparing(queues, seeds, objective, subject_to, workers, kept, overall, engine, on),
+            )
     named = {base: f"the original queue ({base})", **{r: r for r in rivals if r != base}}
     found = verdicts(proof, winner.queue, named) if proof is not None and winner else []
     return Found(
