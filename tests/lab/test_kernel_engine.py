@@ -13,7 +13,7 @@ from sojourn.lab.kernel import qdiscs, tables
 from sojourn.lab.kernel.engine import KernelEngine
 from sojourn.lab.kernel.qdiscs import Link, Sample
 from sojourn.lab.programs import NotPossible
-from sojourn.lab.run import LabRecord
+from sojourn.lab.record import LabRecord
 from sojourn.scenario import Scenario
 from tests.lab.conftest import possible
 

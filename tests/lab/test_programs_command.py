@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from sojourn.lab import Unavailable
-from sojourn.lab.engine import WireEngine
+from sojourn.lab.engine import RealEngine, WireEngine
 from sojourn.lab.findings import blanked, indistinct
 from sojourn.lab.kernel.engine import KernelEngine
 from sojourn.lab.programs import NotPossible
-from sojourn.lab.run import LabRecord
+from sojourn.lab.record import LabRecord
 from sojourn.scenario import Scenario
 from tests.lab.conftest import possible
 from tests.lab.plans import flow
@@ -54,7 +54,7 @@ def python(line: str) -> str:
     return f"{sys.executable} -I {line}"
 
 
-def run(engine: WireEngine, wanted: Scenario) -> LabRecord:
+def run(engine: RealEngine, wanted: Scenario) -> LabRecord:
     try:
         return engine.simulate(wanted.plan_json, 1)
     except Unavailable as error:
@@ -73,7 +73,7 @@ def value(record: LabRecord, metric: str, table: str = "flows") -> float:
 
 
 @pytest.mark.parametrize("kind", [WireEngine, KernelEngine])
-def test_a_server_and_a_client_talk(kind: type[WireEngine], tmp_path: Path) -> None:
+def test_a_server_and_a_client_talk(kind: type[RealEngine], tmp_path: Path) -> None:
     server, client = python("-m http.server {port}"), python("get.py {to} {port}")
     wanted = scenario(
         tmp_path, flow("command", client=client, server=server, start="0.2s", stop="1.5s")

@@ -19,7 +19,7 @@ import pytest
 from sojourn.lab import Sandbox, Unavailable
 from sojourn.lab.engine import WireEngine
 from sojourn.lab.programs import NotPossible
-from sojourn.lab.run import LabRecord
+from sojourn.lab.record import LabRecord
 from sojourn.scenario import Scenario
 from sojourn.study import Results, Study
 from tests.lab.conftest import possible, started

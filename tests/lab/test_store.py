@@ -23,7 +23,7 @@ from sojourn.lab.cassandra.cluster import Cluster, Node
 from sojourn.lab.engine import WireEngine
 from sojourn.lab.kernel.engine import KernelEngine
 from sojourn.lab.programs.errors import NotPossible
-from sojourn.lab.run import LabRecord
+from sojourn.lab.record import LabRecord
 from sojourn.lab.store.findings import table_options
 from sojourn.plans import the_store
 from sojourn.scenario import Scenario

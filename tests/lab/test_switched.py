@@ -15,7 +15,7 @@ from sojourn.lab import Unavailable, openvswitch, syscalls
 from sojourn.lab.engine import WireEngine
 from sojourn.lab.kernel.engine import KernelEngine
 from sojourn.lab.programs.errors import NotPossible
-from sojourn.lab.run import LabRecord
+from sojourn.lab.record import LabRecord
 from sojourn.scenario import Scenario
 from tests.lab.conftest import possible
 

@@ -17,7 +17,7 @@ from sojourn.lab.machine.stolen import ProcessorTime
 from sojourn.lab.machine.waiting import Waits
 from sojourn.lab.programs.results import EndpointResult, Stats
 from sojourn.lab.programs.run_setup import Collected
-from sojourn.lab.run import LabRecord
+from sojourn.lab.record import LabRecord
 from sojourn.lab.validity import violations
 from sojourn.lab.violation import Violation
 from sojourn.scenario.engine import core

@@ -10,7 +10,7 @@ import pytest
 
 from sojourn.lab.errors import LabError
 from sojourn.lab.programs.errors import MissingProgram, NotPossible
-from sojourn.lab.run import LabRecord
+from sojourn.lab.record import LabRecord
 from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.kernels import Kernel
 from sojourn.scenario import Scenario

@@ -15,7 +15,7 @@ import pytest
 from sojourn import _core
 from sojourn.lab.kernel import qdiscs
 from sojourn.lab.programs.errors import NotPossible
-from sojourn.lab.run import LabRecord
+from sojourn.lab.record import LabRecord
 from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.kernels import Kernel
 from sojourn.scenario import Scenario

@@ -17,7 +17,7 @@ from sojourn.cli.real import description, exit_if_bad, report_violations
 from sojourn.lab import Unavailable
 
 if TYPE_CHECKING:
-    from sojourn.lab.run import LabRecord
+    from sojourn.lab.record import LabRecord
     from sojourn.lab.validate import Measured, Result
     from sojourn.scenario.engine import Engine
 

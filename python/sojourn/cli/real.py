@@ -12,7 +12,7 @@ from sojourn.cli import exits
 
 if TYPE_CHECKING:
     from sojourn.lab.programs.results import ProgramEnd
-    from sojourn.lab.run import LabRecord
+    from sojourn.lab.record import LabRecord
 
 
 def report_violations(record: LabRecord, *, as_json: bool) -> None:

@@ -15,7 +15,7 @@ from sojourn.cli.real import description, exit_if_bad, report_violations
 from sojourn.engines import SIM
 
 if TYPE_CHECKING:
-    from sojourn.lab.run import LabRecord
+    from sojourn.lab.record import LabRecord
     from sojourn.scenario import Run, Scenario
     from sojourn.scenario.engine import Engine, Record, RunProgress
     from sojourn.study import Table

@@ -19,7 +19,6 @@ from sojourn.lab.machine import needs, packages
 from sojourn.lab.machine.journal import Journal, NoJournal
 from sojourn.lab.sandbox.sandbox import Sandbox
 from sojourn.lab.wire.selftest import selftest
-from sojourn.lab.wire.start import run_first
 
 IDLE = "stop other programs on this machine, then repeat by `sojourn wire selftest`"
 """Advice if no rate is valid."""
@@ -74,7 +73,7 @@ def _realtime(sandbox: Sandbox) -> Finding:
     name = "realtime priority"
     process = sandbox.spawn([sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"])
     try:
-        if run_first(process.pid):
+        if process.run_first():
             return Finding(name, "yes", "permitted", needed=False)
     finally:
         process.stop()

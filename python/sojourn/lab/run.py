@@ -1,6 +1,6 @@
-"""One real run: programs on hosts that the wire connects, and the record of the run.
+"""One run in real time: programs on hosts that links connect, and the record of the run.
 
-A `Part`, such as a switch with its controller, adds hosts, devices and results to a run.
+A run is composed of parts (`Part`): its links (`Links`), and for some plans a switch or a store.
 """
 
 from __future__ import annotations
@@ -9,269 +9,222 @@ import io
 import os
 import platform
 import zipfile
-from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from sojourn.lab.findings import with_findings
 from sojourn.lab.machine.stolen import ProcessorTime
-from sojourn.lab.programs import Execution, command
-from sojourn.lab.sandbox.sandbox import Sandbox
-from sojourn.lab.validity import violations
-from sojourn.lab.violation import Violation, violations_in, with_former_key
-from sojourn.lab.wire.start import DEVICE, WireProcess, devices_of, settle, start_wire
-from sojourn.lab.wire.wiring import read_outcome
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from contextlib import ExitStack
-    from pathlib import Path
-
-    from sojourn.lab.engine import WireEngine
-    from sojourn.lab.programs import Collected, RunSetup
-    from sojourn.lab.sandbox.host import Host
-    from sojourn.lab.wire.wiring import Outcome
-    from sojourn.scenario.engine import Column, RunProgress
-
-END_SECONDS = 30.0
-"""Time limit for the wire to write its outcome, in seconds."""
+from sojourn.lab.programs import Collected, Execution, RunSetup
+from sojourn.lab.programs.execution import LEAD
+from sojourn.lab.record import LabRecord, Measured, record
+from sojourn.lab.sandbox.host import Host
+from sojourn.lab.sandbox.sandbox import DEFAULT_MEMORY, Ability, Privilege, Sandbox
+from sojourn.lab.violation import Violation
+from sojourn.scenario.engine import Column, RunProgress
 
 
 @dataclass(frozen=True)
-class LabRecord:
-    """Record of a real run: tables as of a simulated run, and a description of how it was made."""
+class RunContext:
+    """A run in execution, as its parts see it."""
 
-    outcome: Outcome = field(repr=False)
-    real: dict[str, Any]
-    """Description of how the run was made, with its violations; saved with the run."""
-    tables: dict[str, Sequence[Column]]
-    files: dict[str, bytes] = field(default_factory=dict, repr=False)
-    """Content of files that are saved with the run, by name: the programs' output."""
-    trace_hash: str = ""
-    """Hash of the packets in virtual time; empty in real time, where no two runs are equal."""
-    captures: Sequence[bytes] = ()
-
-    @property
-    def events(self) -> int:
-        """Number of packet events on the links."""
-        return self.outcome.events
+    setup: RunSetup
+    raw: Path
+    """Folder of the output of the run's programs."""
+    stack: ExitStack
+    """Releases the resources of the run."""
+    sandbox: Sandbox
+    hosts: Mapping[int, Host]
+    """Hosts by the number of the plan's node."""
+    execution: Execution
+    """The programs of the run's flows."""
+    progress: RunProgress | None
 
     @property
-    def complete(self) -> bool:
-        """Whether the run reached its end."""
-        return self.outcome.complete
+    def plan(self) -> dict[str, Any]:
+        """The plan of the run."""
+        return self.setup.run.plan
 
-    @property
-    def reached(self) -> int:
-        """Time that the run has reached, in nanoseconds since its start."""
-        return self.outcome.reached
-
-    def table(self, name: str) -> Sequence[Column]:
-        """Returns the columns of a table by its name, such as `summary`."""
-        return self.tables[name]
-
-    @property
-    def violations(self) -> list[str]:
-        """Violations of the run, as texts; empty if the run is valid."""
-        return [str(Violation(**violation)) for violation in violations_in(self.real)]
+    def wanted(self, now: int = 0) -> bool:
+        """Reports the time since the start of the run; returns whether the run continues."""
+        share = min(1.0, max(now, 0) / self.setup.run.duration)
+        return self.progress is None or self.progress(share, 0) is not False
 
 
 class Part:
-    """An addition to a run, such as a switch; this base class adds nothing."""
+    """A part of a run, such as its links or a switch; this base class adds nothing.
+
+    A run calls the methods in the order of this declaration.
+    """
+
+    memory = DEFAULT_MEMORY
+    """Limit of the files in the sandbox, in bytes."""
+    lead = LEAD
+    """Time from `begin` to the start of the run, in nanoseconds."""
+    interval = 0.5
+    """Longest interval between two calls of `check`, in seconds."""
+    names: Mapping[int, str] = {}
+    """Names of destinations that are not hosts, by their numbers."""
+    versions: Mapping[str, str] = {}
+    """Versions of the part's programs, by name."""
 
     def nodes(self) -> set[int]:
         """Returns the numbers of hosts that are needed in addition to senders and receivers."""
         return set()
 
-    def names(self) -> Mapping[int, str]:
-        """Returns the names of destinations that are not hosts, by their numbers."""
-        return {}
+    def prepare(self, context: RunContext) -> None:
+        """Determines how the links are made."""
 
-    def devices(self, run: Run, sandbox: Sandbox) -> list[dict[str, Any]]:
-        """Returns the wire's devices; by default one in each host."""
-        del sandbox
-        return devices_of(run.hosts)
+    def start(self, context: RunContext) -> None:
+        """Starts the part's programs, after the links were made."""
 
-    def control(self, run: Run) -> int | None:
-        """Returns the listening socket of the wire's control channel; `None` without a channel."""
-        return run.engine.control
-
-    def settle(self, run: Run) -> None:
-        """Gives the devices of all hosts their addresses, and brings them up."""
-        settle(run.hosts, run.setup.mtu)
-
-    def begin(self, execution: Execution, tell: IO[bytes]) -> None:
-        """Sets the start of the run and sends it to the wire through the pipe `tell`."""
-        tell.write(b"%d\n" % execution.begin())
+    def begin(self, context: RunContext) -> None:
+        """Passes on the start of the run."""
 
     def check(self) -> None:
-        """Raises an error if a program of the part has ended too early."""
+        """Acts during the run; raises an error if a program of the part has ended too early."""
 
-    def end(self, run: Run) -> None:
+    def finished(self) -> bool:
+        """Returns whether the part has done its work for this run; waits for a short time."""
+        return True
+
+    def stop(self) -> None:
+        """Ends the part's work early."""
+
+    def end(self, context: RunContext) -> None:
         """Ends the part's programs after the run."""
 
-    def against(self) -> list[Violation]:
+    def violations(self) -> list[Violation]:
         """Returns the violations that the part has found."""
         return []
 
-    def tables(
-        self, run: Run, tables: Mapping[str, Sequence[Column]]
-    ) -> dict[str, Sequence[Column]]:
-        """Returns a record's tables with the part's results."""
-        del run
-        return dict(tables)
-
-    def more(self) -> dict[str, Any]:
+    def about(self) -> dict[str, Any]:
         """Returns the part's entries in the description of the run."""
         return {}
 
+    def tables(self, tables: dict[str, Sequence[Column]]) -> dict[str, Sequence[Column]]:
+        """Returns a record's tables with the part's results."""
+        return tables
+
+
+class Links(Part, ABC):
+    """The links between a run's hosts, the first part of a run."""
+
+    needs: Sequence[Ability] = ()
+    """Abilities of the sandbox that the links need."""
+
+    def read(self) -> None:
+        """Reads counters at the end of the run, before its programs end."""
+
+    @abstractmethod
+    def close(self, collected: Collected, stolen: float) -> Measured:
+        """Ends the links after all programs; returns the measurements.
+
+        `stolen` is the share of the processors' time that the hypervisor took.
+        """
+
 
 class Run:
-    """One run of an engine, from its preparation to its record."""
+    """One run of an engine, from its preparation to its record; `name` is the engine's name."""
 
-    def __init__(
-        self,
-        engine: WireEngine,
-        setup: RunSetup,
-        raw: Path,
-        stack: ExitStack,
-        part: Part | None = None,
-    ) -> None:
-        self.engine = engine
-        self.part = part or Part()
+    def __init__(self, name: str, setup: RunSetup, links: Links, *more: Part) -> None:
+        self.name = name
         self.setup = setup
-        self.raw = raw
-        self.stack = stack
-        self.plan = setup.run.plan
-        self.hosts: dict[int, Host] = {}
+        self.links = links
+        self.parts = (links, *more)
 
-    def make(self, progress: RunProgress | None) -> LabRecord:
-        """Makes the run and returns its record; `progress` can end the run early."""
-        sandbox = self.stack.enter_context(Sandbox(self.engine.privilege, needs=("tun",)))
-        nodes = self.nodes()
-        for node in nodes:
-            self.hosts[node] = sandbox.host(self.plan["nodes"][node]["name"])
-        reading, tell_fd = os.pipe()
-        tell = self.stack.enter_context(os.fdopen(tell_fd, "wb", buffering=0))
-        links = self.plan["observe"]["bottleneck"]["links"] if self.engine.journals else []
-        wire = start_wire(
-            sandbox, self.stack, self.plan, self.setup.run.seed,
-            self.part.devices(self, sandbox),
-            mtu=self.setup.mtu, stdin=reading, journals=links,
-            control=self.part.control(self),
-        )  # fmt: skip
-        os.close(reading)
-        self.part.settle(self)
-        execution = self.stack.enter_context(Execution(self.setup, self.hosts, self.raw))
-        execution.configure(DEVICE)
+    def make(
+        self, privilege: Privilege, raw: Path, stack: ExitStack, progress: RunProgress | None
+    ) -> LabRecord:
+        """Makes the run and returns its record.
+
+        Programs write their output to the folder `raw`; `stack` releases the resources of the run.
+        `progress` can end the run early. Raises `Stopped` if the run then has no results.
+        """
+        context = self._prepare(privilege, raw, stack, progress)
+        execution = context.execution
+        for part in self.parts:
+            part.prepare(context)
+        for part in self.parts:
+            part.start(context)
         execution.ready()
-        self.part.begin(execution, tell)
-        duration = self.setup.run.duration
+        execution.begin(max(part.lead for part in self.parts))
+        for part in self.parts:
+            part.begin(context)
 
         def tick(now: int) -> bool:
-            if not wire.process.running:
-                raise wire.failure("the wire ended too early")
-            self.part.check()
-            return progress is None or progress(max(now, 0) / duration, 0) is not False
+            for part in self.parts:
+                part.check()
+            return context.wanted(now)
 
         before = ProcessorTime.now()
-        execution.play(tick)
+        complete = execution.play(tick, min(part.interval for part in self.parts))
+        while complete and not all(part.finished() for part in self.parts):
+            complete = tick(execution.now())
+        if not complete:
+            for part in self.parts:
+                part.stop()
         stolen = ProcessorTime.now().stolen_since(before)
+        self.links.read()
         collected = execution.collect()
-        self.part.end(self)
-        # The devices exist only until the wire ends.
-        lost = {host.name: n for host in self.hosts.values() if (n := lost_before(host)) > 0}
-        offloads = {host.name: switched_on(host, DEVICE) for host in self.hosts.values()}
-        tell.close()  # the programs have completed their connections
-        if wire.process.wait(END_SECONDS) != 0:
-            raise wire.failure("the wire failed")
-        return self._record(sandbox, collected, wire, lost, offloads, stolen)
+        for part in self.parts:
+            part.end(context)
+        measured = self.links.close(collected, stolen)
+        return self._record(context, collected, measured, complete=complete)
 
-    def nodes(self) -> list[int]:
-        """Returns the numbers of senders, of receivers, and of the part's hosts, in order."""
-        return sorted(ends_of(self.setup) | self.part.nodes())
+    def _prepare(
+        self, privilege: Privilege, raw: Path, stack: ExitStack, progress: RunProgress | None
+    ) -> RunContext:
+        """Creates the sandbox and the hosts."""
+        memory = max(part.memory for part in self.parts)
+        sandbox = stack.enter_context(Sandbox(privilege, needs=self.links.needs, memory=memory))
+        names = self.setup.run.plan["nodes"]
+        ends = ends_of(self.setup).union(*(part.nodes() for part in self.parts))
+        hosts = {node: sandbox.host(names[node]["name"]) for node in sorted(ends)}
+        execution = stack.enter_context(Execution(self.setup, hosts, raw))
+        return RunContext(self.setup, raw, stack, sandbox, hosts, execution, progress)
 
     def _record(
-        self,
-        sandbox: Sandbox,
-        collected: Collected,
-        wire: WireProcess,
-        lost: dict[str, int],
-        offloads: dict[str, list[str]],
-        stolen: float,
+        self, context: RunContext, collected: Collected, measured: Measured, *, complete: bool
     ) -> LabRecord:
-        wire.output.seek(0)
-        outcome = read_outcome(wire.output)
-        health = {**outcome.health, "stolen_share": stolen}
-        against = [
-            *violations(self.plan, health, lost, collected, preferred=wire.realtime),
-            *self.part.against(),
-        ]
-        real = {
-            **about_run(
-                self.engine,
-                self.setup,
-                self.hosts,
-                sandbox,
-                against,
-                self.part.names(),
-                command.records(collected.flows),
-            ),
-            "realtime": wire.realtime,
-            "offloads": offloads,
-            "health": health,
+        setup, sandbox, hosts = self.setup, context.sandbox, context.hosts
+        nodes = setup.run.plan["nodes"]
+        found = list(measured.violations)
+        names = {number: str(node["name"]) for number, node in enumerate(nodes)}
+        about: dict[str, Any] = {
+            "load": busy(),
+            "privilege": sandbox.privilege,
+            "privilege_reason": sandbox.reason,
+            "kernel": platform.release(),
+            "programs": dict(setup.versions),
             "waits": dict(collected.waits),
-            "agreements": outcome.agreements,
-            "captures": outcome.captures,
-            **self.part.more(),
         }
-        captures = [file.read() for file in wire.captures]
-        found = with_findings(outcome.tables, self.plan, collected.flows, collected.groups)
-        tables = self.part.tables(self, found)
-        files = {"programs.zip": packed(self.raw)}
-        return LabRecord(outcome, real, tables, files, captures=captures)
+        for part in self.parts:
+            found += part.violations()
+            names |= part.names
+            about["programs"].update(part.versions)
+            about |= part.about()
+        about["settings"] = {
+            hosts[node].name: {
+                "sysctls": dict(settings.sysctls),
+                "routes": {names[to]: route.metrics() for to, route in settings.routes.items()},
+            }
+            for node, settings in setup.settings.items()
+        }
+        outcome = replace(measured.outcome, complete=complete)
+        measured = replace(measured, outcome=outcome, violations=found)
+        files = {"programs.zip": packed(context.raw)}
+        made = record(self.name, setup.run.plan, collected, measured, about, files)
+        for part in self.parts:
+            made = replace(made, tables=part.tables(made.tables))
+        return made
 
 
 def busy() -> float:
     """Returns the machine's load average over the last minute."""
     return round(os.getloadavg()[0], 2)
-
-
-def about_run(
-    engine: WireEngine,
-    setup: RunSetup,
-    hosts: Mapping[int, Host],
-    sandbox: Sandbox,
-    against: Sequence[Violation],
-    names: Mapping[int, str] | None = None,
-    own_programs: Sequence[Mapping[str, Any]] = (),
-) -> dict[str, Any]:
-    """Returns the entries of the description that all real runs have.
-
-    `names` has the names of destinations that are not hosts, by their numbers.
-    """
-    nodes = setup.run.plan["nodes"]
-    named = names or {}
-    return {
-        "engine": engine.name,
-        "valid": not against,
-        **with_former_key({"violations": [violation.as_dict() for violation in against]}),
-        "load": busy(),
-        "privilege": sandbox.privilege,
-        "privilege_reason": sandbox.reason,
-        "kernel": platform.release(),
-        "programs": dict(setup.versions),
-        "own_programs": list(own_programs),
-        "settings": {
-            hosts[node].name: {
-                "sysctls": dict(settings.sysctls),
-                "routes": {
-                    named.get(to) or str(nodes[to]["name"]): route.metrics()
-                    for to, route in settings.routes.items()
-                },
-            }
-            for node, settings in setup.settings.items()
-        },
-    }
 
 
 def ends_of(setup: RunSetup) -> set[int]:
@@ -285,17 +238,6 @@ def ends_of(setup: RunSetup) -> set[int]:
 def switched_on(host: Host, device: str) -> list[str]:
     """Returns the names of a device's active offloads, as `ethtool -K` abbreviates them."""
     return sorted(word for word, on in host.offloads(device).items() if on)
-
-
-def lost_before(host: Host) -> int:
-    """Returns the number of packets that a host's device dropped before the wire read them."""
-    process = host.spawn(["cat", "/proc/net/dev"])
-    process.wait(END_SECONDS)
-    for line in process.output().decode("ascii").splitlines():
-        name, _, counts = line.partition(":")
-        if name.strip() == DEVICE:
-            return int(counts.split()[11])  # dropped on transmission
-    return 0
 
 
 def packed(folder: Path) -> bytes:

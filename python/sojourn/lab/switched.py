@@ -20,17 +20,16 @@ from typing import IO, Any
 from sojourn._core import PolicyError
 from sojourn.lab.errors import LabError
 from sojourn.lab.openvswitch import Datapath, OpenVSwitch, require, switch_off_offloads, version
-from sojourn.lab.programs import Execution
+from sojourn.lab.programs import RunSetup
 from sojourn.lab.programs.balanced import Balanced
 from sojourn.lab.programs.endpoint import environment
 from sojourn.lab.programs.execution import NICE
 from sojourn.lab.programs.plan import FIRST_PORT, SECOND, address
-from sojourn.lab.run import Part, Run
+from sojourn.lab.run import Part, RunContext
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.process import Process
-from sojourn.lab.sandbox.sandbox import Sandbox
 from sojourn.lab.violation import Violation
-from sojourn.lab.wire.start import DEVICE, QUEUE
+from sojourn.lab.wire.links import DEVICE, QUEUE, WireLinks
 from sojourn.lab.wire.wiring import FAULT
 from sojourn.own.text import balancer_text
 from sojourn.scenario.engine import Column
@@ -64,32 +63,49 @@ def mac(node: int) -> str:
 class Switch(Part):
     """The switch, its controller, and a cable from every host."""
 
-    def __init__(self, balanced: Balanced, datapath: Datapath) -> None:
+    lead = LEAD
+
+    def __init__(
+        self, links: WireLinks, setup: RunSetup, balanced: Balanced, datapath: Datapath
+    ) -> None:
         require(datapath)
+        self.links = links
+        self.setup = setup
         self.datapath = datapath
         self.balanced = balanced
+        self.names = {balanced.virtual: balanced.name}
+        self.bench: Host
         self.switch: OpenVSwitch
         self.controller: Process
         self.version = ""
         self.look: dict[str, Any] = {}
         self.went: dict[int, str] = {}
         """Name of the server that was last selected for each flow, by the flow's number."""
-        self._listener: socket.socket | None = None
+        self._control = ""
+        """Path of the wire's control socket."""
         self._begin: IO[bytes]
 
     def nodes(self) -> set[int]:
         """Returns all servers."""
         return set(self.balanced.servers)
 
-    def names(self) -> dict[int, str]:
-        """Returns the balancer's name for the virtual address."""
-        return {self.balanced.virtual: self.balanced.name}
+    def prepare(self, context: RunContext) -> None:
+        """Requires two devices of the wire for each host, and the wire's control channel."""
+        self.bench = context.sandbox.host(context.plan["nodes"][self.balanced.switch]["name"])
+        self.links.devices = self._devices(context)
+        if self.links.control is None:
+            place = context.stack.enter_context(folder())
+            listener = context.stack.enter_context(socket.socket(socket.AF_UNIX))
+            listener.bind(f"{place}/wire.sock")
+            listener.listen(8)
+            self.links.control = listener.fileno()
+        with socket.socket(fileno=os.dup(self.links.control)) as listener:
+            self._control = listener.getsockname()
 
-    def devices(self, run: Run, sandbox: Sandbox) -> list[dict[str, Any]]:
+    def _devices(self, context: RunContext) -> list[dict[str, Any]]:
         """Returns two devices for each host: one in the host, and its peer in the switch."""
-        self.bench: Host = sandbox.host(run.plan["nodes"][self.balanced.switch]["name"])
         made = []
-        for number, (node, host) in enumerate(run.hosts.items()):
+        for number, (node, host) in enumerate(context.hosts.items()):
             common = {"kind": "tap", "addresses": []}
             at_host = {"node": node, "network": host.path, "name": DEVICE, "passing": False}
             at_switch = {
@@ -104,42 +120,30 @@ class Switch(Part):
             ]
         return made
 
-    def control(self, run: Run) -> int:
-        """Returns the listening socket of the wire's control channel, which the controller uses."""
-        if run.engine.control is not None:
-            self._listener = socket.socket(fileno=os.dup(run.engine.control))
-        else:
-            place = run.stack.enter_context(folder())
-            self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            self._listener.bind(f"{place}/wire.sock")
-            self._listener.listen(8)
-        run.stack.callback(self._listener.close)
-        return self._listener.fileno()
-
-    def settle(self, run: Run) -> None:
-        """Configures the hosts, and starts the switch and the controller."""
-        for node, host in run.hosts.items():
+    def start(self, context: RunContext) -> None:
+        """Starts the switch and the controller."""
+        hosts, enter = context.hosts, context.stack.enter_context
+        for node, host in hosts.items():
             host.set_link(DEVICE, mac=mac(node))
             switch_off_offloads(host, DEVICE)
-        super().settle(run)
-        self._neighbours(run)
-        ports = [f"p{node}" for node in run.hosts]
+        self._neighbours(context)
+        ports = [f"p{node}" for node in hosts]
         for port in ports:
-            self.bench.set_link(port, up=True, mtu=run.setup.mtu, queue=QUEUE)
+            self.bench.set_link(port, up=True, mtu=self.setup.mtu, queue=QUEUE)
         self.bench.sysctl({"net.ipv6.conf.all.disable_ipv6": 1})
         self.switch = OpenVSwitch(self.bench, self.datapath)
         self.switch.start()
         self.version = version(self.bench)
         self.switch.bridge(ports, None)
         self.switch.process.prefer(NICE)
-        for number, node in enumerate(run.hosts, 1):
+        for number, node in enumerate(hosts, 1):
             for what, field in (("ip", "nw_dst"), ("arp", "arp_tpa")):
                 match = f"cookie=0x50,priority=1,{what},{field}={address(node)}"
                 self.switch.flows("add-flow", f"{match},actions=output:{number}")
         reading, tell = os.pipe()
-        self._begin = run.stack.enter_context(os.fdopen(tell, "wb", buffering=0))
-        given = run.stack.enter_context(nameless())
-        given.write(json.dumps(self._service(run)).encode())
+        self._begin = enter(os.fdopen(tell, "wb", buffering=0))
+        given = enter(nameless())
+        given.write(json.dumps(self._service()).encode())
         given.seek(0)
         self.controller = self.bench.spawn(
             [sys.executable, "-P", "-m", "sojourn.lb", "3"],
@@ -150,26 +154,24 @@ class Switch(Part):
         os.close(reading)
         self.controller.wait_output("loaded", LOADED_SECONDS)
 
-    def _neighbours(self, run: Run) -> None:
+    def _neighbours(self, context: RunContext) -> None:
         """Adds neighbour entries for all hosts; the virtual address is resolved by ARP."""
         known = set()
-        for flow in run.setup.run.flows:
+        for flow in self.setup.run.flows:
             for one, other in self.balanced.meetings(flow):
                 known |= {(one, other), (other, one)}
         for host, other in sorted(known):
-            run.hosts[host].add_neighbour(DEVICE, address(other), mac(other))
+            context.hosts[host].add_neighbour(DEVICE, address(other), mac(other))
 
-    def _service(self, run: Run) -> dict[str, Any]:
+    def _service(self) -> dict[str, Any]:
         """Returns the controller's settings."""
-        balancer, links = self.balanced.balancer, run.plan["links"]
-        assert self._listener is not None
-        where = self._listener.getsockname()
+        plan, balancer = self.setup.run.plan, self.balanced.balancer
         servers = []
         for server in balancer["servers"]:
-            link = links[server["port"]]
+            link = plan["links"][server["port"]]
             queue = link["params"]["queue"]
             given = {
-                "name": run.plan["nodes"][server["node"]]["name"],
+                "name": plan["nodes"][server["node"]]["name"],
                 "address": address(server["node"]),
                 "port": f"p{server['node']}",
                 "mac": mac(server["node"]),
@@ -177,7 +179,7 @@ class Switch(Part):
             }
             if link["params"]["rate"] is not None:
                 given["rate"] = link["params"]["rate"]
-                given["backlog"] = f"wire:{where}:{link['name']}"
+                given["backlog"] = f"wire:{self._control}:{link['name']}"
             if queue.get("limit"):
                 unit = "bytes" if queue.get("unit") == "bytes" else "packets"
                 given[f"limit_{unit}"] = queue["limit"]
@@ -185,8 +187,8 @@ class Switch(Part):
         return {
             "address": address(self.balanced.virtual),
             "servers": servers,
-            "policy": balancer_text(balancer["policy"], run.plan.get("sources", {})),
-            "seed": run.setup.run.seed,
+            "policy": balancer_text(balancer["policy"], plan.get("sources", {})),
+            "seed": self.setup.run.seed,
             "affinity": self.balanced.affinity,
             "affinity_seconds": AFFINITY_SECONDS,
             **self._health(),
@@ -206,10 +208,9 @@ class Switch(Part):
         every = max(probes["every"] / SECOND, LEAST_PROBES)
         return {"health": "arp", "health_seconds": every, "misses": probes["misses"]}
 
-    def begin(self, execution: Execution, tell: IO[bytes]) -> None:
-        """Sends the start time to the wire and the controller; waits until all servers are up."""
-        start = execution.begin(time.monotonic_ns() + LEAD)
-        tell.write(b"%d\n" % start)
+    def begin(self, context: RunContext) -> None:
+        """Sends the start time to the controller; waits until all servers are up."""
+        start = context.execution.start
         self._begin.write(b"%d\n" % start)
         self.controller.wait_output('"listening"', LEAD / SECOND)
         self.switch.control(f"tcp:127.0.0.1:{PORT}")
@@ -243,7 +244,7 @@ class Switch(Part):
             raise PolicyError(self.controller.errors().decode().splitlines()[-1])
         raise LabError(f"the controller ended{complaint}")
 
-    def end(self, run: Run) -> None:
+    def end(self, context: RunContext) -> None:
         """Ends the controller and the switch, and saves their output and rules."""
         self.check()
         self.controller.stop()
@@ -251,14 +252,14 @@ class Switch(Part):
         for look in map(json.loads, self._looks()):
             for choice in look["choices"]:
                 self.went[choice["to"] - FIRST_PORT] = choice["server"]
-        (run.raw / "controller.out").write_bytes(self.controller.output())
-        (run.raw / "controller.err").write_bytes(self.controller.errors())
+        (context.raw / "controller.out").write_bytes(self.controller.output())
+        (context.raw / "controller.err").write_bytes(self.controller.errors())
         rules = self.switch.flows("dump-flows")
-        (run.raw / "rules.txt").write_text(rules, encoding="utf-8")
+        (context.raw / "rules.txt").write_text(rules, encoding="utf-8")
         self.switch.stop()
         del self._begin
 
-    def against(self) -> list[Violation]:
+    def violations(self) -> list[Violation]:
         """Returns violations: events at the switch or controller that no scenario requires."""
         counts, made = self.look["counts"], self.look["decisions"]
         advice = "stop other programs on this machine, or lower the rates"
@@ -274,14 +275,12 @@ class Switch(Part):
             if number > 0
         ]
 
-    def more(self) -> dict[str, Any]:
+    def about(self) -> dict[str, Any]:
         """Returns a description of the switch, and the controller's last status."""
         about = {"name": "openvswitch", "version": self.version, "datapath": self.switch.datapath}
         return {"switch": about | self.look}
 
-    def tables(
-        self, run: Run, tables: Mapping[str, Sequence[Column]]
-    ) -> dict[str, Sequence[Column]]:
+    def tables(self, tables: Mapping[str, Sequence[Column]]) -> dict[str, Sequence[Column]]:
         """Returns a record's tables with the selected servers, in the columns of simulated runs."""
         name, look = self.balanced.name, self.look
         counts = [server["chosen"] for server in look["servers"]]
@@ -293,7 +292,7 @@ class Switch(Part):
             (f"{name}.choices_jain", "1", "f8", struct.pack("<d", jain)),
         ]
         # The server is the sender of a flow of Web pages, and the receiver of any other flow.
-        pages = {flow.flow for flow in run.setup.run.flows if flow.app == "web"}
+        pages = {flow.flow for flow in self.setup.run.flows if flow.app == "web"}
         flows: list[Column] = []
         for column, unit, kind, data in tables["flows"]:
             if column in ("from", "to") and isinstance(data, list):

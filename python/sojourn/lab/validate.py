@@ -19,7 +19,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from sojourn import _core
-from sojourn.lab.run import LabRecord
+from sojourn.lab.record import LabRecord
 from sojourn.lab.violation import with_former_key
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import Engine, Record, unmeasured_by

@@ -16,18 +16,14 @@ from typing import Any, Literal
 
 from sojourn import _core
 from sojourn.lab.errors import LabError
-from sojourn.lab.findings import UNSEEN, with_findings
 from sojourn.lab.kernel import qdiscs
-from sojourn.lab.kernel.engine import SYSCTLS
+from sojourn.lab.kernel.links import SYSCTLS
 from sojourn.lab.programs import command, endpoint, stack
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.plan import Run, mtu, read
 from sojourn.lab.programs.results import FlowResult
 from sojourn.lab.programs.run_setup import Collected
-from sojourn.lab.run import LabRecord
-from sojourn.lab.validity import programs_violations, violations
-from sojourn.lab.violation import Violation, with_former_key
-from sojourn.lab.wire.wiring import Outcome
+from sojourn.lab.record import Counted, LabRecord, record
 from sojourn.linux import kernels, layout, observed, programs, wired
 from sojourn.linux.guest import MEMORY, Guest, Output, init
 from sojourn.plans import store_in
@@ -70,7 +66,7 @@ class Prepared:
         return made
 
 
-class LinuxEngine:
+class LinuxEngine(Counted):
     """Runs plans in guests of one kernel, several at a time.
 
     The links are the kernel's queue disciplines and `netem` if these have all features of the plan.
@@ -81,14 +77,11 @@ class LinuxEngine:
     """Limits of the engine's results."""
 
     def __init__(self, kernel: kernels.Kernel | str | None = None, *, wire: bool = False) -> None:
+        super().__init__()
         self.name: Literal["linux", "linux-wire"] = "linux-wire" if wire else "linux"
         self.unmeasured = () if wire else tuple(_core.unobserved())
         """Beginnings of the names of metrics that the engine does not measure."""
         self.kernel = kernel if isinstance(kernel, kernels.Kernel) else kernels.find(kernel)
-        self.made = 0
-        """Number of runs so far."""
-        self.violations: list[list[str]] = []
-        """Violations of each invalid run so far."""
         self._init = hashlib.sha256(init().read_bytes()).hexdigest()
 
     @property
@@ -152,11 +145,7 @@ class LinuxEngine:
                 if progress is None
                 else lambda now: progress(min(now / duration, 1.0), 0) is not False
             )
-        record = self._record(prepared, job, output)
-        self.made += 1
-        if record.violations:
-            self.violations.append(record.violations)
-        return record
+        return self.counted(self._record(prepared, job, output))
 
     def _settings(self, run: Run) -> stack.Settings:
         problems = []
@@ -198,44 +187,28 @@ class LinuxEngine:
         errors = [f"{flow.name}.{flow.number}: {flow.error}" for flow in flows if flow.error]
         collected = Collected(flows, groups, (), (), tuple(errors))
         if prepared.links is None:
-            outcome, against, captures = _wired(run, job, files, collected)
+            measured = wired.measured(run, job, files, collected)
         else:
-            outcome, captures = observed.observed(run, prepared.links, files, collected)
-            against = programs_violations(run.plan, collected, preferred=True)
-        made = with_findings(outcome.tables, run.plan, flows, groups, UNSEEN)
-        real = {
-            "engine": self.name,
-            "valid": not against,
-            **with_former_key({"violations": [violation.as_dict() for violation in against]}),
+            measured = observed.observed(run, prepared.links, files, collected)
+        about = {
             "kernel": self.kernel.release,
             "linux": self.kernel.as_dict(),
             "limits": LIMITS,
             "repeats": self.kernel.repeats,
             "programs": {},
-            "own_programs": command.records(flows),
             "privilege": "user",
             "links": "kernel" if prepared.links is not None else "wire",
             "links_why": prepared.why,
-            "health": {**outcome.health, "processor_seconds": round(output.seconds, 2)},
+            "health": {**measured.outcome.health, "processor_seconds": round(output.seconds, 2)},
             "commands": [
                 f"{command['words'][0].rpartition('/')[2]} {line}"
                 for command in job["commands"]
                 for line in command["input"].splitlines()
             ],
-            "agreements": outcome.agreements,
-            "captures": outcome.captures,
         }
         # The trace hash is computed from the journal of packets (time, place, event, packet). Runs
         # without a journal use the wire's outcome, the packets at the hosts, or the hosts' logs.
         seen = files.get("packets") or files.get("wire") or files.get("ends") or b"".join(logs)
         trace = hashlib.sha256(seen).hexdigest()[:32]
         kept = programs.outputs(run, files)
-        return LabRecord(outcome, real, made, kept, trace_hash=trace, captures=captures)
-
-
-def _wired(
-    run: Run, job: Mapping[str, Any], files: Mapping[str, bytes], collected: Collected
-) -> tuple[Outcome, list[Violation], Sequence[bytes]]:
-    """Returns the wire's measurements, the violations of the run, and the captures."""
-    outcome, lost, captures = wired.found(run, job, files)
-    return outcome, violations(run.plan, outcome.health, lost, collected, preferred=True), captures
+        return record(self.name, run.plan, collected, measured, about, kept, trace)

@@ -7,9 +7,12 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from sojourn import _core
+from sojourn.lab.findings import UNSEEN
 from sojourn.lab.kernel import qdiscs, reasons, tables
 from sojourn.lab.programs.plan import Run
 from sojourn.lab.programs.run_setup import Collected
+from sojourn.lab.record import Measured
+from sojourn.lab.validity import programs_violations
 from sojourn.lab.wire.wiring import Outcome
 from sojourn.scenario.engine import Column
 
@@ -23,8 +26,8 @@ _UNSEEN = ("events",)
 
 def observed(
     run: Run, links: Sequence[qdiscs.Link], files: Mapping[str, bytes], collected: Collected
-) -> tuple[Outcome, Sequence[bytes]]:
-    """Returns the measurements of a run over the kernel's links, and its captures.
+) -> Measured:
+    """Returns the measurements of a run over the kernel's links, and the violations of the run.
 
     `files` are the files that the guest wrote, by name.
     """
@@ -54,11 +57,11 @@ def observed(
     )
     made["distributions"] = _joined(distributions, ends[3])
     sent = sum(s[-1].packets for s in samples.values() if s)
-    found = {name: list(columns) for name, columns in made.items()}
     captured = json.loads(files.get("captures.json", b"[]"))
-    wanted = run.plan["observe"]["capture"]
-    captures = [files[f"capture-{number}"] for number in wanted]
-    return Outcome(sent, True, run.duration, {}, [], captured, found), captures
+    captures = [files[f"capture-{number}"] for number in run.plan["observe"]["capture"]]
+    against = programs_violations(run.plan, collected, preferred=True)
+    outcome = Outcome(sent, True, run.duration, {}, [], captured, made)
+    return Measured(outcome, against, {}, captures, UNSEEN)
 
 
 def _counted(link: qdiscs.Link, files: Mapping[str, bytes]) -> reasons.Counters | None:

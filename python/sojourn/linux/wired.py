@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from sojourn.lab.findings import UNSEEN
+from sojourn.lab.programs import Collected
 from sojourn.lab.programs.errors import Problem
 from sojourn.lab.programs.plan import Run, address
 from sojourn.lab.programs.stack import HostSettings
-from sojourn.lab.wire.wiring import Outcome, read_outcome
+from sojourn.lab.record import Measured
+from sojourn.lab.validity import violations
+from sojourn.lab.wire.wiring import read_outcome
 from sojourn.linux import layout
 
 DEVICE = "eth0"
@@ -76,13 +80,14 @@ def job(
     }
 
 
-def found(
-    run: Run, job: Mapping[str, Any], files: Mapping[str, bytes]
-) -> tuple[Outcome, dict[str, int], Sequence[bytes]]:
-    """Returns the wire's measurements, numbers of packets that hosts lost, and captures."""
+def measured(
+    run: Run, job: Mapping[str, Any], files: Mapping[str, bytes], collected: Collected
+) -> Measured:
+    """Returns the wire's measurements and captures, and the violations of the run."""
     outcome = read_outcome(io.BytesIO(files["wire"]))
     counts = json.loads(files["dropped.json"])
     names = [run.plan["nodes"][host["node"]]["name"] for host in job["hosts"]]
     lost = {name: count for name, count in zip(names, counts, strict=True) if count > 0}
     captures = [files[f"capture-{link}"] for link in run.plan["observe"]["capture"]]
-    return outcome, lost, captures
+    against = violations(run.plan, outcome.health, lost, collected, preferred=True)
+    return Measured(outcome, against, {}, captures, UNSEEN)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 import json
 import os
+import signal
 import socket
 import ssl
 import sys
@@ -146,6 +147,7 @@ class Client:
         self.made = False
         """Whether this client has created its keyspace, or may have."""
         self._prepared: dict[str, Any] = {}
+        self._run: _Run | None = None
 
     def _cql(self, text: str) -> str:
         """Returns a CQL statement with the names of the keyspace and the table."""
@@ -282,14 +284,20 @@ class Client:
         """Sends the requests and logs their outcomes; returns counts.
 
         No request is due before `start`, and no request is sent at or after `end`
-        (`CLOCK_MONOTONIC` in nanoseconds). With `warm`, the loop is closed and nothing is logged.
+        (`CLOCK_MONOTONIC` in nanoseconds) or `stop`. With `warm`, the loop is closed and nothing is
+        logged.
         """
         self.coordinated.clear()
-        run = _Run(self, order)
+        run = self._run = _Run(self, order)
         run.play()
         if order["warm"]:
             self.acknowledged.clear()
         return {"requests": run.made, "coordinated": dict(self.coordinated)}
+
+    def stop(self) -> None:
+        """Ends `run` early, after the answers to the requests that have been sent."""
+        if self._run is not None:
+            self._run.stop()
 
     def verify(self, order: Json) -> Json:
         """Checks all keys with an acknowledged write; returns counts, and keys as examples.
@@ -440,6 +448,12 @@ class _Run:
                 else:
                     self._send(due, slot, request, scheduled=False)
 
+    def stop(self) -> None:
+        """Lets no further request begin; may be called by a signal's handler during `play`."""
+        with self.change:
+            self.end = 0
+            self.change.notify()
+
     def _send(self, due: int, slot: int, request: Request, *, scheduled: bool) -> None:
         self.made += 1
         self.active += 1
@@ -552,6 +566,7 @@ def _secured(given: Mapping[str, Any]) -> dict[str, Any]:
 def main(argv: Sequence[str]) -> int:
     """Runs the client; `argv` is the number of the log's descriptor. Returns the exit status."""
     client: Client | None = None
+    signal.signal(signal.SIGTERM, lambda *_: client.stop() if client else None)
     with os.fdopen(int(argv[0]), "w", buffering=1 << 16) as log:
         for number, line in enumerate(sys.stdin, 1):
             order = json.loads(line)

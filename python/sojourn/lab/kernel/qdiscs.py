@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -260,7 +260,9 @@ def tc(host: Host, command: str) -> str | None:
     return None if status == 0 else process.errors().decode(errors="replace").strip()
 
 
-def build(sandbox: Sandbox, hosts: Mapping[int, Host], wanted: list[Link], mtu: int = MTU) -> Host:
+def build(
+    sandbox: Sandbox, hosts: Mapping[int, Host], wanted: Sequence[Link], mtu: int = MTU
+) -> Host:
     """Creates all links with their queues and brings them up; returns the host with the queues."""
     middle = sandbox.host("the links")
     for link in wanted:
@@ -295,7 +297,7 @@ def _must(host: Host, command: str) -> None:
         raise LabError(f"`{command}` failed: {said}")
 
 
-def next_links(wanted: list[Link], goal: int) -> dict[int, Link]:
+def next_links(wanted: Sequence[Link], goal: int) -> dict[int, Link]:
     """Returns each node's next link towards `goal`: the first that is on a shortest path."""
     distance = {goal: 0}
     reached = [goal]

@@ -118,15 +118,19 @@ class Execution:
         if problems:
             raise NotPossible(problems)
 
-    def begin(self, start: int | None = None) -> int:
-        """Sets and returns the run's start by `CLOCK_MONOTONIC`, by default `LEAD` from now."""
+    def begin(self, lead: int = LEAD) -> int:
+        """Sets and returns the run's start by `CLOCK_MONOTONIC`, `lead` nanoseconds from now."""
         now = time.monotonic_ns()
-        self.start = now + LEAD if start is None else start
+        self.start = now + lead
         self.wall = time.time_ns() - now + self.start
         for fd in self._waiting:
             with suppress(BrokenPipeError):  # `collect` reports programs that have ended
                 os.write(fd, b"%d\n" % self.start)
         return self.start
+
+    def now(self) -> int:
+        """Returns the time since the start of the run, in nanoseconds."""
+        return time.monotonic_ns() - self.start
 
     def play(self, tick: Callable[[int], bool] | None = None, every: float = 0.5) -> bool:
         """Starts and stops programs at their times, until the end of the run.
@@ -139,7 +143,7 @@ class Execution:
         step = round(every * SECOND)
         looked = -step
         for at, act, program in self._schedule():
-            while (now := time.monotonic_ns() - self.start) < at:
+            while (now := self.now()) < at:
                 if tick is not None and now >= looked + step:
                     looked = now
                     self._watch()

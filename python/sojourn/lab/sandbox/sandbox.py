@@ -29,6 +29,8 @@ from sojourn.lab.sandbox.process import DEFAULT_LIMIT, Process
 Privilege = Literal["auto", "user", "root"]
 Ability = Literal["tun", "realtime", "force-buffers"]
 
+DEFAULT_MEMORY = 1 << 30
+"""Default limit of the files in a sandbox, in bytes."""
 REQUEST_SECONDS = 60.0
 """Default time limit for init's reply, in seconds."""
 
@@ -58,7 +60,7 @@ class Sandbox:
         self,
         privilege: Privilege = "auto",
         needs: Iterable[Ability] = (),
-        memory: int = 1 << 30,
+        memory: int = DEFAULT_MEMORY,
         *,
         put_back: bool = True,
     ) -> None:

@@ -27,7 +27,7 @@ from sojourn import _core
 from sojourn.lab.wire.control_server import ControlServer, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sojourn.scenario.engine import Column
 
@@ -61,7 +61,7 @@ class Outcome:
     """Result of the replay of each journal, with the name of the link."""
     captures: list[dict[str, Any]]
     """Result of each capture: packets written, packets omitted, errors."""
-    tables: dict[str, list[Column]]
+    tables: Mapping[str, Sequence[Column]]
     """Tables of the record, by name."""
 
     def table(self, name: str) -> Sequence[Column]:

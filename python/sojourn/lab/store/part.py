@@ -1,0 +1,302 @@
+"""The store of a real run: Cassandra's nodes and clients on hosts that the wire connects.
+
+The store starts over links without impairments. When all nodes and clients know each other, the
+wire switches to the plan's links, the clients send requests, and the plan's other flows run. After
+the run, the wire switches back to links without impairments, over which acknowledged writes are
+checked.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from sojourn import _core
+from sojourn.lab.cassandra import VERSION, artefacts, java, node
+from sojourn.lab.cassandra.cluster import Asker, Cluster, Node
+from sojourn.lab.errors import LabError, Unavailable
+from sojourn.lab.programs import RunSetup
+from sojourn.lab.programs.errors import NotPossible, Problem
+from sojourn.lab.programs.plan import SECOND, address
+from sojourn.lab.run import Part, RunContext
+from sojourn.lab.sandbox.host import Host
+from sojourn.lab.store.findings import keyspace, level, replication, table_options, with_store
+from sojourn.lab.violation import Violation
+from sojourn.lab.wire.links import WireLinks
+from sojourn.plans import the_store
+from sojourn.scenario.engine import Column, Stopped
+
+LONGEST = 72 * 3600 * 10**9
+"""Longest time before or after the run, in nanoseconds."""
+MEMORY = 2 << 30
+"""Memory for the files of a node, in bytes."""
+WARM_WRITES = 500
+"""Number of writes by each client before the measurement. The first thousand writes of a new JVM
+take several times as long as later writes.
+"""
+SCRIPT = 200_000
+"""Maximum number of requests of a client."""
+SHOWN = 20
+"""Maximum number of lost keys that are named."""
+
+Json = dict[str, Any]
+
+
+def require(plan: Json, engine: str) -> None:
+    """Raises an error if this machine or engine cannot run a plan with a store."""
+    problems = []
+    if engine != "wire":
+        has = "a store needs the wire's links: use `--engine wire`"
+        problems.append(Problem("", f"--engine {engine}", has))
+    if plan.get("balancers"):
+        problems.append(Problem("", "balancers", "not possible in real runs with a store"))
+    if problems:
+        raise NotPossible(problems)
+    java.find_java()
+    artefacts.class_path()
+    if find_spec("cassandra") is None:
+        raise Unavailable("cassandra-driver is missing", "pip install 'sojourn[lab]'")
+
+
+class Store(Part):
+    """The nodes and clients of a plan's store, whose links are the wire's."""
+
+    interval = 0.1
+
+    def __init__(self, links: WireLinks, setup: RunSetup) -> None:
+        run = setup.run
+        self.links = links
+        self.plan: Json = run.plan
+        self.store: Json = the_store(self.plan)
+        self.parts = _core.StoreParts(run.plan_json, run.seed)
+        self.keyspace = keyspace()
+        self.memory = len(self.store["nodes"]) * MEMORY
+        self.versions = {"cassandra": VERSION}
+        self.cluster: Cluster
+        self.clients: list[Asker] = []
+        self.rows: list[list[Any]] = []
+        """Rows of the clients' logs, one for each ended request."""
+        self._agreed = 0.0
+        self._about: Json = {}
+        self._due: deque[tuple[int, bool, int]] = deque()
+        links.around = self.around()
+
+    def nodes(self) -> set[int]:
+        """Returns the hosts of the store's nodes and clients."""
+        return {host["node"] for host in (*self.store["nodes"], *self.store["clients"])}
+
+    def start(self, context: RunContext) -> None:
+        """Starts nodes and clients over links without impairments, and creates the records.
+
+        Raises `Stopped` if the run is ended meanwhile.
+        """
+        self.links.turn(time.monotonic_ns())
+        cluster = Cluster(self.members(context.hosts), self.settings())
+        self.cluster = context.stack.enter_context(cluster)
+        cluster.start()
+        go_on(context)
+        for number in range(len(self.store["clients"])):
+            self.clients.append(self.client(context, number))
+        self._agreed = cluster.agree(self.clients)
+        self.load(context)
+
+    def around(self) -> Json:
+        """Returns the plan for the time before and after the run: no impairments, no flows."""
+        clean = json.loads(_core.parse_netem(""))
+        links = [
+            {**link, "params": {**link["params"], **clean}, "changes": []}
+            for link in self.plan["links"]
+        ]
+        observe = {**self.plan["observe"], "series_interval": 0, "capture": []}
+        return {
+            **self.plan, "links": links, "groups": [], "apps": [], "duration": LONGEST, "warmup": 0,
+            "observe": observe,
+        }  # fmt: skip
+
+    def members(self, hosts: Mapping[int, Host]) -> list[Node]:
+        """Returns the store's nodes, with the tokens of the plan's ring."""
+        return [
+            Node(
+                hosts[host["node"]],
+                node.Member(
+                    self.plan["nodes"][host["node"]]["name"],
+                    address(host["node"]),
+                    own,
+                    self.store["data_centres"][host["data_centre"]],
+                    f"rack{host['rack']}",
+                ),
+            )
+            for host, own in zip(self.store["nodes"], self.parts.tokens, strict=True)
+        ]
+
+    def settings(self) -> node.Settings:
+        """Returns the settings that all nodes share, from the plan."""
+        patience = self.store["patience"]
+        return node.Settings(
+            seeds=[address(host["node"]) for host in self.store["nodes"]],
+            write_ms=max(10, patience["write"] // 1_000_000),
+            read_ms=max(10, patience["read"] // 1_000_000),
+            hints=patience["hints"],
+            # If a node crashes, its acknowledged writes must be on disk.
+            commit_log="batch" if self.faults(0) else "periodic",
+        )
+
+    def client(self, context: RunContext, number: int) -> Asker:
+        """Starts a client and returns it when it is connected to the store."""
+        own = self.store["clients"][number]
+        made = Asker(context.hosts[own["node"]], context.stack)
+        made.ask(
+            "connect",
+            contact_points=[each.member.address for each in self.cluster.nodes],
+            port=node.NATIVE_PORT,
+            patience_seconds=self.store["patience"]["client"] / 1e9,
+            connect_seconds=30,
+            coordinator=self.store["coordinator"],
+            data_centre=self.store["data_centres"][own["data_centre"]],
+            keyspace=self.keyspace,
+            write_level=level(self.store["write_level"]),
+            read_level=level(self.store["read_level"]),
+            value_bytes=self.store["workload"]["value"],
+            load=self.store["load"],
+            first_key=self.parts.first_key,
+            sees_all=True,
+        )
+        return made
+
+    def load(self, context: RunContext) -> None:
+        """Creates the table and its records, warms up, and sends each client its requests."""
+        first, *others = self.clients
+        options = table_options(self.store)
+        first.ask("schema", replication=replication(self.store), options=options, seconds=120)
+        first.ask("ready", level="ALL", seconds=120)
+        for other in others:
+            other.ask("prepare")
+        first.ask("load", first=0, count=self.store["workload"]["records"], seconds=3600)
+        # The warm-up uses negative keys, which the measurement does not use.
+        warm = [["insert", -1 - i, 1, 0] for i in range(WARM_WRITES)]
+        total, of = self.store["load"]["requests"], len(self.clients)
+        for number, each in enumerate(self.clients):
+            go_on(context)
+            each.ask("script", script=warm)
+            each.ask("run", start=0, end=LONGEST, warm=True, seconds=600)
+            share = SCRIPT if total is None else (total - number + of - 1) // of
+            each.ask("script", script=self.parts.script(number, min(share, SCRIPT)))
+
+    def begin(self, context: RunContext) -> None:
+        """Starts the clients' requests."""
+        begin = context.execution.start
+        start, end = begin + self.store["load"]["start"], begin + self.plan["duration"]
+        for each in self.clients:
+            each.tell("run", start=start, end=end, warm=False)
+        self._due.extend(self.faults(begin))
+
+    def check(self) -> None:
+        """Executes due crashes and restarts; raises an error if a node has ended too early."""
+        while self._due and self._due[0][0] <= time.monotonic_ns():
+            _, up, number = self._due.popleft()
+            if up:
+                self.cluster.restart(number)
+            else:
+                self.cluster.nodes[number].kill()
+        self.cluster.check()
+
+    def finished(self) -> bool:
+        """Returns whether all requests have ended; waits until the next check is due."""
+        wait = self.interval
+        if self._due:
+            wait = min(wait, max(0.001, (self._due[0][0] - time.monotonic_ns()) / SECOND))
+        return all(each.answered(wait) for each in self.clients)
+
+    def stop(self) -> None:
+        """Makes the clients send no further requests."""
+        for each in self.clients:
+            each.process.signal(signal.SIGTERM, group=False)
+
+    def end(self, context: RunContext) -> None:
+        """Checks acknowledged writes over links without impairments, and saves all logs."""
+        answers = [each.answer() for each in self.clients]
+        self.links.turn(time.monotonic_ns())
+        checked = self.verify()
+        coordinated: Counter[str] = Counter()
+        for answer in answers:
+            coordinated.update(answer["coordinated"])
+        nodes = self.cluster.nodes
+        self._about = {
+            "name": "cassandra",
+            "version": VERSION,
+            "agreed_seconds": self._agreed,
+            "warm_writes": WARM_WRITES,
+            "processor_seconds": {each.member.name: each.running.cpu() for each in nodes},
+            "nodes": {each.member.name: each.member.address for each in nodes},
+            "coordinated": dict(coordinated),
+            "checked": checked,
+        }
+        for each in self.clients:
+            own = each.outcomes()
+            rows = "\n".join(json.dumps(row) for row in own)
+            (context.raw / f"{each.host.name}.jsonl").write_text(rows, "utf-8")
+            self.rows += own
+        for member in nodes:
+            said = member.running.output() + member.running.errors()
+            (context.raw / f"{member.member.name}.log").write_bytes(said)
+
+    def verify(self) -> list[Json]:
+        """Restarts crashed nodes and checks acknowledged writes.
+
+        Returns the checks. Raises `LabError` if an acknowledged write is lost.
+        """
+        self.cluster.restore()
+        self.cluster.agree(self.clients)
+        self.clients[0].ask("ready", level="ALL", seconds=120)
+        order = {"most": SHOWN, "need": self.parts.write_need, "replicas": True, "seconds": 3600}
+        checks = [each.ask("verify", **order) for each in self.clients]
+        if lost := sum(check["lost"] for check in checks):
+            named = [key for check in checks for key in check["some"].get("lost", ())]
+            raise LabError(f"{lost} acknowledged writes are lost: keys {named[:SHOWN]}")
+        return checks
+
+    def faults(self, start: int) -> list[tuple[int, bool, int]]:
+        """Returns crashes and restarts in order of time.
+
+        Each event has its time (`CLOCK_MONOTONIC` in nanoseconds), `True` for a restart, and the
+        number of the node. The wire executes partitions.
+        """
+        found = []
+        for fault in self.store["faults"]:
+            if fault["what"]["kind"] != "crash":
+                continue
+            number = fault["what"]["node"]
+            found.append((start + fault["at"], False, number))
+            if fault["until"] is not None:
+                found.append((start + fault["until"], True, number))
+        return sorted(found)
+
+    def violations(self) -> list[Violation]:
+        """Returns the violations that the check of acknowledged writes found."""
+        return [
+            Violation(what, str(number), "none allowed", "see programs.zip")
+            for key, what in (
+                ("violations", "acknowledged writes on fewer replicas than their level requires"),
+                ("unread", "acknowledged writes that could not be read after the run"),
+            )
+            if (number := sum(check[key] for check in self._about["checked"]))
+        ]
+
+    def about(self) -> Json:
+        """Returns the description of the store."""
+        return {"store": self._about}
+
+    def tables(self, tables: Mapping[str, Sequence[Column]]) -> dict[str, Sequence[Column]]:
+        """Returns a record's tables with the store's metrics and distributions."""
+        return with_store(tables, self.plan, self.rows, self._about)
+
+
+def go_on(context: RunContext) -> None:
+    """Reports that the run has not begun; raises `Stopped` if it is ended."""
+    if not context.wanted():
+        raise Stopped("the run was stopped before its start")
