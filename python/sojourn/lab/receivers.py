@@ -20,8 +20,9 @@ from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.machine import cpu
 from sojourn.lab.machine.settings import AtLeast, Settings
 from sojourn.lab.machine.waiting import waited as waited_for
-from sojourn.lab.programs.endpoint import environment, python
+from sojourn.lab.programs.endpoint import INSIDE
 from sojourn.lab.programs.execution import NICE
+from sojourn.lab.sandbox.modules import environment, python
 from sojourn.lab.sandbox.process import Process
 from sojourn.lab.sandbox.sandbox import Privilege, Sandbox
 from sojourn.lab.validity import WAITING
@@ -182,7 +183,7 @@ class Receivers:
         reading, writing = os.pipe()
         tell = stack.enter_context(os.fdopen(writing, "wb", buffering=0))
         try:
-            process = host.spawn(python(module), env=environment(), stdin=reading)
+            process = host.spawn(python(f"{INSIDE}.{module}"), env=environment(), stdin=reading)
             process.prefer(nice)  # threads inherit the nice value
         finally:
             os.close(reading)

@@ -12,7 +12,6 @@ import json
 import os
 import socket
 import struct
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
@@ -22,11 +21,11 @@ from sojourn.lab.errors import LabError
 from sojourn.lab.openvswitch import Datapath, OpenVSwitch, require, switch_off_offloads, version
 from sojourn.lab.programs import RunSetup
 from sojourn.lab.programs.balanced import Balanced
-from sojourn.lab.programs.endpoint import environment
 from sojourn.lab.programs.execution import NICE
 from sojourn.lab.programs.plan import FIRST_PORT, SECOND, address
 from sojourn.lab.run import Part, RunContext
 from sojourn.lab.sandbox.host import Host
+from sojourn.lab.sandbox.modules import environment, python
 from sojourn.lab.sandbox.process import Process
 from sojourn.lab.violation import Violation
 from sojourn.lab.wire.links import DEVICE, QUEUE, WireLinks
@@ -146,7 +145,7 @@ class Switch(Part):
         given.write(json.dumps(self._service()).encode())
         given.seek(0)
         self.controller = self.bench.spawn(
-            [sys.executable, "-P", "-m", "sojourn.lb", "3"],
+            python("sojourn.lb", "3"),
             env=environment(),
             stdin=reading,
             fds=[given.fileno()],

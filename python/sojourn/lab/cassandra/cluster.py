@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -17,6 +16,7 @@ from sojourn.lab.cassandra.java import find_java
 from sojourn.lab.errors import DeadlinePassed, LabError, SandboxDied
 from sojourn.lab.programs.execution import NICE
 from sojourn.lab.sandbox.host import Host
+from sojourn.lab.sandbox.modules import environment, python
 from sojourn.lab.sandbox.process import Process
 from sojourn.temporary import nameless
 
@@ -26,6 +26,9 @@ AGREE_SECONDS = 120.0
 """Time limit for all nodes to know each other, in seconds."""
 ORDER_SECONDS = 120.0
 """Default time limit for the answer to an order, in seconds."""
+
+CLIENT = "sojourn.lab.cassandra.client"
+"""Program of a client."""
 
 Json = dict[str, Any]
 
@@ -46,9 +49,11 @@ class Node:
         with nameless() as file:
             file.write(node.given(self.member, settings, java, class_path).encode())
             file.seek(0)
-            command = [sys.executable, "-m", "sojourn.lab.cassandra.node", "3"]
             self.process = self.host.spawn(
-                command, fds=[file.fileno()], env={"JAVA_TOOL_OPTIONS": ""}, cwd=home
+                python("sojourn.lab.cassandra.node", "3"),
+                fds=[file.fileno()],
+                env={**environment(), "JAVA_TOOL_OPTIONS": ""},
+                cwd=home,
             )
         self.process.prefer(NICE)
         self.down = False
@@ -81,7 +86,8 @@ class Asker:
         read, write = os.pipe()
         self._orders = stack.enter_context(os.fdopen(write, "wb", buffering=0))
         self.process = host.spawn(
-            [sys.executable, "-m", "sojourn.lab.cassandra.client", "3"],
+            python(CLIENT, "3"),
+            env=environment(),
             stdin=read,
             fds=[self.log.fileno()],
         )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -27,23 +26,16 @@ from sojourn.lab.programs.results import (
     Transfer,
 )
 from sojourn.lab.programs.summaries import summarize, summary
+from sojourn.lab.sandbox.modules import environment, python
 
+INSIDE = "sojourn.lab.programs.inside"
+"""Package of the programs of this project that run in hosts."""
 PACKETS = ("cbr", "packets", "replay", "voip", "external")
 """Applications that send packets at times that do not depend on the network."""
 APPS = (*PACKETS, "transfer")
 """Applications that endpoints execute."""
 FAULT = 3
 """Exit status of an endpoint that ended because of an error in the user's own source."""
-
-
-def python(module: str, *words: str) -> tuple[str, ...]:
-    """Returns the command line of a module in `inside`, with arguments."""
-    return (sys.executable, "-P", "-m", f"sojourn.lab.programs.inside.{module}", *words)
-
-
-def environment() -> dict[str, str]:
-    """Returns the environment variable by which a program gets this process's module path."""
-    return {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 def programs(run: Run, flows: Iterable[Flow], balanced: Balanced | None = None) -> list[Program]:
@@ -58,7 +50,7 @@ def programs(run: Run, flows: Iterable[Flow], balanced: Balanced | None = None) 
         Program(
             name=f"endpoint-{run.plan['nodes'][node]['name']}",
             node=node,
-            argv=python("endpoint", str(run.seed), str(node)),
+            argv=python(f"{INSIDE}.endpoint", str(run.seed), str(node)),
             ends=True,
             ready=Ready.SAYS_SO,
             inputs=((run.probed_json if balanced is None else balanced.plan_of(node)).encode(),),

@@ -14,12 +14,13 @@ from importlib.util import find_spec
 from typing import Any
 
 from sojourn.lab.programs.balanced import Balanced
-from sojourn.lab.programs.endpoint import environment, python
+from sojourn.lab.programs.endpoint import INSIDE
 from sojourn.lab.programs.plan import Flow, Run, address
 from sojourn.lab.programs.program import Ended, Program, Ready
 from sojourn.lab.programs.results import GroupStats, Page, WebObject, WebResult
 from sojourn.lab.programs.stack import PACED, socket
 from sojourn.lab.programs.summaries import summarize
+from sojourn.lab.sandbox.modules import environment, python
 
 LARGEST = 1 << 40
 """Size in bytes of the sparse file of zeros whose ranges are the objects."""
@@ -142,7 +143,7 @@ def programs(
             Program(
                 name=f"nginx-{names[node]}",
                 node=node,
-                argv=python("nginx", path),
+                argv=python(f"{INSIDE}.nginx", path),
                 ready=Ready.LISTENING,
                 port=here[-1].port,
                 inputs=(
@@ -157,7 +158,7 @@ def programs(
         Program(
             name=browser_name(names[node]),
             node=node,
-            argv=python("browser", str(run.seed), str(node)),
+            argv=python(f"{INSIDE}.browser", str(run.seed), str(node)),
             ends=True,
             ready=Ready.SAYS_SO,
             inputs=(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import IO, Any
@@ -16,6 +15,7 @@ from sojourn.lab.programs.plan import address
 from sojourn.lab.record import Measured
 from sojourn.lab.run import Links, RunContext, switched_on
 from sojourn.lab.sandbox.host import Host
+from sojourn.lab.sandbox.modules import environment, python
 from sojourn.lab.sandbox.process import Process
 from sojourn.lab.validity import violations
 from sojourn.lab.wire.wiring import FAULT, READY, read_outcome
@@ -85,8 +85,8 @@ class WireLinks(Links):
         configuration.seek(0)
         reading, starts = os.pipe()
         self._starts = enter(os.fdopen(starts, "wb", buffering=0))
-        command = [sys.executable, "-m", "sojourn.lab.wire.wiring", "3", "4"]
-        self.process = context.sandbox.spawn(command, fds=fds, stdin=reading)
+        command = python("sojourn.lab.wire.wiring", "3", "4")
+        self.process = context.sandbox.spawn(command, env=environment(), fds=fds, stdin=reading)
         os.close(reading)
         self._realtime = self.process.run_first()
         self.process.wait_output(READY, READY_SECONDS)
