@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from sojourn.cli import bars, exits, options, output
+from sojourn.settings import Option
 
 if TYPE_CHECKING:
     from sojourn.stats import Interval
@@ -30,65 +31,53 @@ def store(
     file: options.ScenarioFile,
     survive: Annotated[
         int,
-        typer.Option(
-            "--survive",
-            min=0,
+        Option(
             help="Number of nodes that may fail permanently without loss of an acknowledged write.",
+            min=0,
         ),
     ] = 1,
     node_up: Annotated[
-        float,
-        typer.Option("--node-up", min=0.0, max=1.0, help="Probability that a node is up."),
+        float, Option(help="Probability that a node is up.", min=0.0, max=1.0)
     ] = 0.99,
     down: Annotated[
         int,
-        typer.Option(
-            "--down",
-            min=0,
+        Option(
             help="Number of replicas of a record that may be down while its reads and writes "
             "still succeed.",
+            min=0,
         ),
     ] = 1,
     stale: Annotated[
         float,
-        typer.Option(
-            "--stale",
-            min=0.0,
-            max=1.0,
+        Option(
             help="Largest allowed probability that a read right after an acknowledged write "
             "does not return it. With 0, every read returns the latest acknowledged write.",
+            min=0.0,
+            max=1.0,
         ),
     ] = 0.0,
     reads: Annotated[
         float | None,
-        typer.Option(
-            "--reads",
-            min=0.0,
-            max=1.0,
+        Option(
             help="Share of reads among the requests, 0 to 1. By default the share in the "
             "scenario's workload, or 0.5 if the workload has no reads.",
+            min=0.0,
+            max=1.0,
         ),
     ] = None,
     unavailable: Annotated[
         float,
-        typer.Option(
-            "--unavailable",
+        Option(
+            help="Largest allowed probability that too few replicas are up for a request.",
             min=0.0,
             max=1.0,
-            help="Largest allowed probability that too few replicas are up for a request.",
         ),
     ] = 1.0,
     by: Annotated[
         str,
-        typer.Option(
-            "--by",
-            metavar="MEASURE",
-            help="Statistic of latency that ranks the choices: mean, p95 or p99.",
-        ),
+        Option("MEASURE", help="Statistic of latency that ranks the choices: mean, p95 or p99."),
     ] = "p99",
-    seeds: Annotated[
-        int, typer.Option("--seeds", min=2, help="Number of runs (seeds) of each choice.")
-    ] = 10,
+    seeds: Annotated[int, Option(help="Number of runs (seeds) of each choice.", min=2)] = 10,
     settings: options.Settings = None,
     workers: options.Workers = None,
     as_json: options.AsJson = False,

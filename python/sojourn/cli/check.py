@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sojourn.cli import bars, exits, options, output
+from sojourn.settings import Option
 
 if TYPE_CHECKING:
     from sojourn.own.check import Failure, Outcome
@@ -21,15 +22,14 @@ def register(app: typer.Typer) -> None:
 def check(
     policy: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE:CLASS",
+        Option(
+            "FILE:CLASS",
+            positional=True,
             help="The policy: file and class, and parameters if needed, such as mine.py:Mine or "
             '"mine.py:Mine limit 9p".',
         ),
     ],
-    schedules: Annotated[
-        int, typer.Option("--schedules", min=1, help="Number of random schedules.")
-    ] = 300,
+    schedules: Annotated[int, Option(help="Number of random schedules.", min=1)] = 300,
     seed: options.Seed = 1,
     as_json: options.AsJson = False,
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from pathlib import Path
@@ -15,6 +14,7 @@ from sojourn import _core, study
 from sojourn.cli import bars, completion, deploy, exits, options, output
 from sojourn.encode import Json
 from sojourn.plans import the_store
+from sojourn.settings import Option, settings
 from sojourn.study import StudyError
 
 if TYPE_CHECKING:
@@ -32,75 +32,45 @@ def register(app: typer.Typer) -> None:
     app.command()(compare)
 
 
-@dataclass(frozen=True)
+@settings
 class Candidates:
     """Options that select the compared choices."""
 
-    queues: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--queues",
-            autocompletion=completion.queues,
-            metavar='"QUEUE" ...',
-            help="Queues to compare, in tc's words; takes all words up to the next option. By "
-            "default the scenario's question.queues, otherwise its own queue, pfifo, red, "
-            "codel, fq_codel, pie, cobalt and cake.",
-        ),
-    ] = None
-    vary: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--vary",
-            metavar="KEY=A,B",
-            help="Compare these values of a key, such as store.replication=2,3. Repeat for all "
-            "combinations of several keys. Queues are then compared only with --queues. By "
-            "default, a store's consistency levels are compared.",
-        ),
-    ] = None
-    policies: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policies",
-            autocompletion=completion.policies,
-            metavar='"POLICY" ...',
-            help="Compare policies by which the scenario's balancer selects servers; takes all "
-            "words up to the next option. `all` is the scenario's policy and one of each "
-            "other kind (`sojourn list balancer`).",
-        ),
-    ] = None
+    queues: Annotated[list[str] | None, Option('"QUEUE" ...', complete=completion.queues)] = None
+    """Queues to compare, in tc's words; takes all words up to the next option. By default the
+    scenario's question.queues, otherwise its own queue, pfifo, red, codel, fq_codel, pie, cobalt
+    and cake.
+    """
+    vary: Annotated[list[str] | None, Option("KEY=A,B")] = None
+    """Compare these values of a key, such as store.replication=2,3. Repeat for all combinations of
+    several keys. Queues are then compared only with --queues. By default, a store's consistency
+    levels are compared.
+    """
+    policies: Annotated[list[str] | None, Option('"POLICY" ...', complete=completion.policies)] = (
+        None
+    )
+    """Compare policies by which the scenario's balancer selects servers; takes all words up to the
+    next option. `all` is the scenario's policy and one of each other kind (`sojourn list
+    balancer`).
+    """
 
 
-@dataclass(frozen=True)
+@settings
 class Question:
     """Options for the number of runs, the metric and the conditions."""
 
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            "--seeds", min=2, help="Number of runs (seeds) of each choice; 10 by default."
-        ),
-    ] = None
-    by: Annotated[
-        str | None,
-        typer.Option(
-            "--by",
-            autocompletion=completion.metrics,
-            metavar="METRIC",
-            help="Metric that ranks the choices (`sojourn list metric`). By default the "
-            "scenario's question.by, otherwise a metric of the interactive flows (of the group "
-            "with the worst value) or of the store, or else sojourn_p95.",
-        ),
-    ] = None
-    subject_to: Annotated[
-        str | None,
-        typer.Option(
-            "--subject-to",
-            metavar="EXPR",
-            help='Conditions that a choice must meet, such as "goodput >= 95% of best and loss '
-            "<= 1%\". By default the scenario's question.subject_to, otherwise goodput >= "
-            "95% of best (for a store, acknowledged >= 99% of best).",
-        ),
-    ] = None
+    seeds: Annotated[int | None, Option(min=2)] = None
+    """Number of runs (seeds) of each choice; 10 by default."""
+    by: Annotated[str | None, Option("METRIC", complete=completion.metrics)] = None
+    """Metric that ranks the choices (`sojourn list metric`). By default the scenario's question.by,
+    otherwise a metric of the interactive flows (of the group with the worst value) or of the store,
+    or else sojourn_p95.
+    """
+    subject_to: Annotated[str | None, Option("EXPR")] = None
+    """Conditions that a choice must meet, such as "goodput >= 95% of best and loss <= 1%". By
+    default the scenario's question.subject_to, otherwise goodput >= 95% of best (for a store,
+    acknowledged >= 99% of best).
+    """
     smallest: options.Smallest = None
 
 
@@ -111,10 +81,7 @@ def compare(
     question: Question,
     settings: options.Settings = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", metavar="DIR", help="Save results in DIR and reuse existing results."
-        ),
+        Path | None, Option("DIR", help="Save results in DIR and reuse existing results.")
     ] = None,
     *,
     precise: options.Precise,

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from sojourn.cli import exits
+from sojourn.settings import Option
 
 PROGRAM = "sojourn"
 VARIABLE = "_SOJOURN_COMPLETE"
@@ -25,7 +26,7 @@ def register(app: typer.Typer) -> None:
 def completion(
     shell: Annotated[
         Literal["bash", "zsh", "fish"],
-        typer.Argument(metavar="SHELL", help="The shell: bash, zsh or fish."),
+        Option("SHELL", positional=True, help="The shell: bash, zsh or fish."),
     ],
 ) -> None:
     """Print the shell script that completes commands and options.

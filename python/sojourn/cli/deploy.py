@@ -9,6 +9,7 @@ import typer
 
 from sojourn._core import NoKernelEquivalent
 from sojourn.cli import exits, options, output
+from sojourn.settings import Option
 
 if TYPE_CHECKING:
     from sojourn.scenario import Scenario
@@ -25,10 +26,9 @@ def tc(
     settings: options.Settings = None,
     machine: Annotated[
         str | None,
-        typer.Option(
-            "--machine",
-            "-m",
-            metavar="NODE",
+        Option(
+            "NODE",
+            flag="--machine -m",
             help="Node of the scenario that is your machine. By default the scenario's "
             "deploy.machine; otherwise the command asks at a terminal, or takes the node that "
             "sends on the bottleneck.",
@@ -36,24 +36,19 @@ def tc(
     ] = None,
     interface: Annotated[
         str | None,
-        typer.Option(
-            "--interface",
-            "-i",
+        Option(
+            flag="--interface -i",
             help="Interface of your machine to the link. By default the scenario's "
             "deploy.interface, otherwise eth0.",
         ),
     ] = None,
     ingress: Annotated[
-        bool,
-        typer.Option(
-            "--ingress",
-            help="Fail unless the queue is for your machine's incoming traffic.",
-        ),
+        bool, Option(help="Fail unless the queue is for your machine's incoming traffic.")
     ] = False,
     form: Annotated[
         Literal["tc", "sqm", "networkd"] | None,
-        typer.Option(
-            "--format",
+        Option(
+            flag="--format",
             help="Output format: tc (commands), sqm (settings of OpenWrt's SQM) or networkd "
             "(files of systemd). By default the scenario's deploy.format, otherwise tc.",
         ),

@@ -10,6 +10,7 @@ import typer
 from sojourn import _core
 from sojourn.cli import exits, options, output
 from sojourn.doctor.finding import GROUPS
+from sojourn.settings import Option
 
 if TYPE_CHECKING:
     from sojourn.doctor.examination import Report
@@ -30,18 +31,18 @@ def register(app: typer.Typer) -> None:
 def doctor(
     what: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[WHAT]...",
+        Option(
+            "[WHAT]...",
+            positional=True,
             help=f"Features to check: {', '.join(GROUPS)}; all by default. Or `l4s INTERFACE`: "
             "find settings of an interface that obstruct L4S experiments, with remedies.",
         ),
     ] = None,
     measure: Annotated[
         bool,
-        typer.Option(
-            "--measure",
+        Option(
             help="Also measure the highest rate at which real runs are valid on this machine, "
-            "which takes a minute (see `sojourn wire selftest`).",
+            "which takes a minute (see `sojourn wire selftest`)."
         ),
     ] = False,
     as_json: options.AsJson = False,

@@ -1,48 +1,100 @@
-"""Groups of options, as dataclasses.
+"""Options and arguments of commands, made from the settings that a command takes.
 
-A parameter of a command may be a dataclass, whose fields the parser sees as options. Fields are
-declared as parameters of commands: an `Annotated` type and a default. A field may itself be a
-group.
+A parameter of a command is a setting with an `Option`, or a settings class, whose settings the
+parser sees one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import MISSING, fields, is_dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, is_dataclass
 from inspect import Parameter, Signature, signature
-from typing import Any, cast, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import typer
+
+from sojourn._core import format_quantity, parse_quantity
+from sojourn.settings import Option, Setting, declared
+
+PER_SECOND = 10**9
+"""Nanoseconds of a second: texts of times are read in nanoseconds."""
 
 
-def expanded(function: Callable[..., Any]) -> Signature:
-    """Returns the signature of `function` with each group replaced by its fields."""
+def expanded(function: Callable[..., object]) -> Signature:
+    """Returns the signature of `function` as the parser takes it."""
+    flat = [one for setting in _settings(function) for one in parameters(setting)]
+    return Signature(flat, return_annotation=get_type_hints(function).get("return"))
+
+
+def assembled(function: Callable[..., object], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the arguments of `function` from the parser's values."""
+    return {setting.name: _value(setting, values) for setting in _settings(function)}
+
+
+def _settings(function: Callable[..., object]) -> list[Setting]:
     hints = get_type_hints(function, include_extras=True)
-    given = signature(function).parameters.values()
-    parameters = [one for p in given for one in _options(p.name, hints[p.name], p.default)]
-    return Signature(parameters, return_annotation=hints.get("return", None))
+    return [
+        Setting(p.name, hints[p.name], MISSING if p.default is Parameter.empty else p.default)
+        for p in signature(function).parameters.values()
+    ]
 
 
-def _options(name: str, hint: Any, default: Any) -> Iterator[Parameter]:
-    if not is_dataclass(hint):
-        yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+def parameters(setting: Setting) -> Iterator[Parameter]:
+    """Yields a setting as the parser takes it; a group as its settings."""
+    if (group := _group(setting)) is not None:
+        for inner in declared(group):
+            yield from parameters(inner)
         return
-    hints = get_type_hints(hint, include_extras=True)
-    for field in fields(hint):
-        none = field.default is MISSING
-        yield from _options(
-            field.name, hints[field.name], Parameter.empty if none else field.default
-        )
+    hint, default = setting.hint, setting.default
+    if (option := setting.option) is not None or setting.help:
+        option = option or Option()
+        if option.unit is not None:
+            hint = str if type(None) not in get_args(_plain(hint)) else str | None
+            default = _text(option, default)
+        hint = Annotated[_plain(hint), _declaration(setting, option)]
+    default = Parameter.empty if default is MISSING else default
+    yield Parameter(setting.name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
-def assembled(function: Callable[..., Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Returns the arguments of `function`, with each group built from its fields' values."""
-    hints = get_type_hints(function)
-    return {name: _value(name, hints[name], values) for name in signature(function).parameters}
+def _group(setting: Setting) -> type | None:
+    """Returns the settings class that a setting has as its type; None for other types."""
+    hint = setting.hint
+    return hint if isinstance(hint, type) and is_dataclass(hint) else None
 
 
-def _value(name: str, hint: Any, values: dict[str, Any]) -> Any:
-    if not is_dataclass(hint):
-        return values[name]
-    hints = get_type_hints(hint)
-    parts = {field.name: _value(field.name, hints[field.name], values) for field in fields(hint)}
-    made: Callable[..., Any] = cast("type", hint)
-    return made(**parts)
+def _plain(hint: Any) -> Any:
+    """Returns a type without its annotations."""
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
+
+
+def _declaration(setting: Setting, option: Option) -> Any:
+    flag = option.flag or f"--{setting.name.strip('_').replace('_', '-')}"
+    return (typer.Argument if option.positional else typer.Option)(
+        *(() if option.positional else flag.split()),
+        metavar=option.metavar,
+        help=option.help or setting.help,
+        min=option.min if option.unit is None else None,
+        max=option.max if option.unit is None else None,
+        autocompletion=option.complete,
+        exists=option.existing,
+        dir_okay=not option.existing,
+        readable=option.readable,
+        allow_dash=option.dash,
+    )
+
+
+def _text(option: Option, value: Any) -> Any:
+    """Returns the default of a quantity as a user writes it."""
+    if option.unit is None or not isinstance(value, int | float):
+        return value
+    return format_quantity(option.unit, round(value * (PER_SECOND if option.unit == "time" else 1)))
+
+
+def _value(setting: Setting, values: Mapping[str, Any]) -> Any:
+    if (group := _group(setting)) is not None:
+        return group(**{inner.name: _value(inner, values) for inner in declared(group)})
+    value, option = values[setting.name], setting.option
+    if option is None or option.unit is None or value is None:
+        return value
+    amount = parse_quantity(option.unit, value)
+    return amount / PER_SECOND if option.unit == "time" else amount

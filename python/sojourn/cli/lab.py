@@ -15,6 +15,7 @@ from sojourn import engines, metrics
 from sojourn.cli import bars, exits, options, output
 from sojourn.cli.real import description, exit_if_bad, report_violations
 from sojourn.lab import Unavailable
+from sojourn.settings import Option, settings
 
 if TYPE_CHECKING:
     from sojourn.lab.record import LabRecord
@@ -34,57 +35,40 @@ def register(app: typer.Typer) -> None:
     app.add_typer(family, name="lab")
 
 
-@exits.command
-def run(
-    file: options.ScenarioFile,
-    seed: options.Seed = 1,
-    settings: options.Settings = None,
-    privilege: options.Privilege = "auto",
+@settings
+class LabRun:
+    """Options of a run in the laboratory."""
+
+    seed: options.Seed = 1
+    settings: options.Settings = None
+    privilege: options.Privilege = "auto"
     engine: Annotated[
         str,
-        typer.Option(
-            "--engine",
-            metavar="NAME",
+        Option(
+            "NAME",
             help=f"Engine of the run: {engines.help_text(engines.LABORATORY)}. The links of "
             "`kernel` consist of htb, the kernel's queue disciplines and netem.",
         ),
-    ] = engines.WIRE,
-    journal: Annotated[
-        bool,
-        typer.Option(
-            "--journal",
-            help="Record the arrivals at the bottleneck, and check that a new queue makes the "
-            "same decisions on them.",
-        ),
-    ] = False,
-    datapath: Annotated[
-        Literal["auto", "kernel", "user"],
-        typer.Option(
-            "--datapath",
-            help="Datapath of Open vSwitch for balanced flows. By default the kernel's datapath "
-            "if available, otherwise the one in user space.",
-        ),
-    ] = "auto",
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Show the state of the links during the run.")
-    ] = False,
-    control: Annotated[
-        str | None,
-        typer.Option(
-            "--control",
-            metavar="NAME",
-            help="Name under which `sojourn wire top`, `sojourn wire set` and other programs "
-            "access the links.",
-        ),
-    ] = None,
-    as_json: options.AsJson = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", metavar="DIR", help="Folder for the run's tables and the programs' outputs."
-        ),
-    ] = None,
-) -> None:
+    ] = engines.WIRE
+    journal: bool = False
+    """Record the arrivals at the bottleneck, and check that a new queue makes the same decisions on
+    them.
+    """
+    datapath: Literal["auto", "kernel", "user"] = "auto"
+    """Datapath of Open vSwitch for balanced flows. By default the kernel's datapath if available,
+    otherwise the one in user space.
+    """
+    watch: bool = False
+    """Show the state of the links during the run."""
+    control: Annotated[str | None, Option("NAME")] = None
+    """Name under which `sojourn wire top`, `sojourn wire set` and other programs access the links.
+    """
+    out: Annotated[Path | None, Option("DIR")] = None
+    """Folder for the run's tables and the programs' outputs."""
+
+
+@exits.command
+def run(file: options.ScenarioFile, asked: LabRun, as_json: options.AsJson = False) -> None:
     """Run a scenario with real programs, packets and links.
 
     A run in real time takes the scenario's duration. This machine is not changed. The exit status
@@ -97,37 +81,41 @@ def run(
     from sojourn.lab.wire.control import listening, path_of
     from sojourn.lab.wire.watch import Beside
 
-    scenario = options.load(file, settings)
+    scenario = options.load(file, asked.settings)
     for warning in scenario.warnings():
         output.note(warning)
-    kind = engines.find(engine, engines.LABORATORY)
+    kind = engines.find(asked.engine, engines.LABORATORY)
     if kind.name == engines.WIRE:
-        wire = WireEngine(privilege=privilege, journals=journal, datapath=datapath)
+        wire = WireEngine(
+            privilege=asked.privilege, journals=asked.journal, datapath=asked.datapath
+        )
         maker: Engine = wire
     else:
-        for option, asked in (
-            ("--journal", journal), ("--watch", watch), ("--control", control is not None),
-            ("--datapath", datapath != "auto"),
-        ):  # fmt: skip
-            if asked:
+        for option, given in (
+            ("--journal", asked.journal),
+            ("--watch", asked.watch),
+            ("--control", asked.control is not None),
+            ("--datapath", asked.datapath != "auto"),
+        ):
+            if given:
                 exits.fail(
                     f"`{option}` requires `--engine wire`; other engines do not support it",
                     as_json=as_json,
                 )
-        maker = kind.make() if kind.virtual else kind.make(privilege=privilege)
+        maker = kind.make() if kind.virtual else kind.make(privilege=asked.privilege)
     chosen = options.Chosen({kind.name: maker})
     with ExitStack() as stack:
         stack.enter_context(chosen.refusals([scenario.plan_json]))
-        if watch or control is not None:
-            name = control or f"lab-{os.getpid()}"
+        if asked.watch or asked.control is not None:
+            name = asked.control or f"lab-{os.getpid()}"
             listener = stack.enter_context(listening(name))
             wire.control = listener.fileno()
-            if watch:
+            if asked.watch:
                 stack.enter_context(Beside(path_of(name), Console(stderr=True)))
-        result = simulate(scenario, seed, maker, quiet=watch)
+        result = simulate(scenario, asked.seed, maker, quiet=asked.watch)
     record = cast("LabRecord", cast("object", result.record))
-    if out is not None:
-        keep(result, out, maker)
+    if asked.out is not None:
+        keep(result, asked.out, maker)
     report_violations(record, as_json=as_json)
     if as_json:
         output.print_data(result.as_dict() | {"real": record.real})
@@ -142,39 +130,27 @@ def run(
     exit_if_bad(record)
 
 
-@exits.command
-def validate(
-    full: Annotated[
-        bool,
-        typer.Option(
-            "--full/--quick",
-            help="Size of the test: 24 scenarios (half an hour) or three (a minute, the default).",
-        ),
-    ] = False,
-    seeds: Annotated[
-        int | None, typer.Option("--seeds", min=1, help="Number of real runs of each scenario.")
-    ] = None,
-    at_once: Annotated[
-        int | None,
-        typer.Option(
-            "--at-once",
-            min=1,
-            max=16,
-            help="Number of real runs at the same time. By default one, because simultaneous "
-            "runs disturb each other; in virtual time one for each core.",
-        ),
-    ] = None,
-    privilege: options.Privilege = "auto",
+@settings
+class Validation:
+    """Options of a validation."""
+
+    full: Annotated[bool, Option(flag="--full/--quick")] = False
+    """Size of the test: 24 scenarios (half an hour) or three (a minute, the default)."""
+    seeds: Annotated[int | None, Option(min=1)] = None
+    """Number of real runs of each scenario."""
+    at_once: Annotated[int | None, Option(min=1, max=16)] = None
+    """Number of real runs at the same time. By default one, because simultaneous runs disturb each
+    other; in virtual time one for each core.
+    """
+    privilege: options.Privilege = "auto"
     engine: Annotated[
         str,
-        typer.Option(
-            "--engine",
-            metavar="NAME",
-            help=f"Engine of the real runs: {engines.help_text(engines.LABORATORY)}.",
-        ),
-    ] = engines.WIRE,
-    as_json: options.AsJson = False,
-) -> None:
+        Option("NAME", help=f"Engine of the real runs: {engines.help_text(engines.LABORATORY)}."),
+    ] = engines.WIRE
+
+
+@exits.command
+def validate(asked: Validation, as_json: options.AsJson = False) -> None:
     """Compare simulated and real runs on this machine.
 
     Reference scenarios are simulated and run: one or eight flows of reno or cubic share a
@@ -185,17 +161,17 @@ def validate(
     from sojourn.lab.validate import EXTENTS
     from sojourn.lab.validate import validate as make
 
-    extent = EXTENTS["full" if full else "quick"]
-    if seeds is not None:
-        extent = replace(extent, seeds=seeds)
+    extent = EXTENTS["full" if asked.full else "quick"]
+    if asked.seeds is not None:
+        extent = replace(extent, seeds=asked.seeds)
 
-    kind = engines.find(engine, engines.LABORATORY)
-    own = {"privilege": privilege} if kind.real_time else {}
+    kind = engines.find(asked.engine, engines.LABORATORY)
+    own = {"privilege": asked.privilege} if kind.real_time else {}
     maker = kind.make(**own, **({"journals": True} if kind.name == engines.WIRE else {}))
     chosen = options.Chosen({kind.name: maker})
     slots: int = getattr(maker, "slots", 1)
     with bars.counting("comparing real and simulated runs", "real runs") as done:
-        results = list(make(extent, maker, at_once=at_once or slots, done=done))
+        results = list(make(extent, maker, at_once=asked.at_once or slots, done=done))
     if as_json:
         output.print_data([result.as_dict() for result in results])
     else:
@@ -244,10 +220,7 @@ def _limits(m: Measured) -> str:
 @exits.command
 def clean(
     force: Annotated[
-        bool,
-        typer.Option(
-            "--force", help="Also restore settings that a running laboratory appears to use."
-        ),
+        bool, Option(help="Also restore settings that a running laboratory appears to use.")
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,6 +9,7 @@ import typer
 
 from sojourn import _core
 from sojourn.cli import exits, options
+from sojourn.settings import Option, settings
 
 if TYPE_CHECKING:
     from sojourn.lb.service import Service
@@ -27,39 +27,22 @@ def register(app: typer.Typer) -> None:
     app.add_typer(family, name="lb")
 
 
-@dataclass(frozen=True)
+@settings
 class Balanced:
     """Options of the virtual address, its servers and the policy."""
 
-    policy: Annotated[
-        str,
-        typer.Option(
-            "--policy", metavar="POLICY", help="Balancing policy (`sojourn list balancer`)."
-        ),
-    ]
-    address: Annotated[
-        str,
-        typer.Option("--address", metavar="ADDRESS", help="Virtual IPv4 address of the service."),
-    ]
-    server: Annotated[
-        list[str],
-        typer.Option(
-            "--server",
-            metavar="NAME=ADDRESS@PORT[,...]",
-            help="Server, and the switch port (number or name) to which it is connected. "
-            "Optional: mac=MAC, weight=N, rate=RATE, and limit=SIZE of the port's queue. "
-            "Repeat for more.",
-        ),
-    ]
-    backlog: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--backlog",
-            metavar="SOURCE",
-            help="Source of the ports' backlogs, in the order of the servers: netlink:IF,IF,... "
-            "or wire:SOCKET:LINK,LINK,... Repeat for several sources.",
-        ),
-    ] = None
+    policy: Annotated[str, Option("POLICY")]
+    """Balancing policy (`sojourn list balancer`)."""
+    address: Annotated[str, Option("ADDRESS")]
+    """Virtual IPv4 address of the service."""
+    server: Annotated[list[str], Option("NAME=ADDRESS@PORT[,...]")]
+    """Server, and the switch port (number or name) to which it is connected. Optional: mac=MAC,
+    weight=N, rate=RATE, and limit=SIZE of the port's queue. Repeat for more.
+    """
+    backlog: Annotated[list[str] | None, Option("SOURCE")] = None
+    """Source of the ports' backlogs, in the order of the servers: netlink:IF,IF,... or
+    wire:SOCKET:LINK,LINK,... Repeat for several sources.
+    """
 
     def known(self, as_json: bool, remove: bool) -> dict[str, Any]:
         """Returns the settings of `Service` that these options determine.
@@ -80,35 +63,18 @@ class Balanced:
         return {"address": self.address, "policy": policy, "servers": servers}
 
 
-@dataclass(frozen=True)
+@settings
 class Affinity:
     """Options for the affinity of flows and the lifetime of their rules."""
 
-    affinity: Annotated[
-        Literal["none", "client", "client-port"],
-        typer.Option(
-            "--affinity",
-            help="Flows that must have the same server: all flows of a client (client), or its "
-            "flows to the same port (client-port).",
-        ),
-    ] = "none"
-    affinity_time: Annotated[
-        str,
-        typer.Option(
-            "--affinity-time",
-            metavar="TIME",
-            help="Duration of the affinity after the client's last new flow.",
-        ),
-    ] = "300s"
-    idle: Annotated[
-        int,
-        typer.Option(
-            "--idle",
-            min=1,
-            max=65535,
-            help="Idle time in seconds after which a flow's rules are removed.",
-        ),
-    ] = 30
+    affinity: Literal["none", "client", "client-port"] = "none"
+    """Flows that must have the same server: all flows of a client (client), or its flows to the
+    same port (client-port).
+    """
+    affinity_time: Annotated[str, Option("TIME")] = "300s"
+    """Duration of the affinity after the client's last new flow."""
+    idle: Annotated[int, Option(min=1, max=65535)] = 30
+    """Idle time in seconds after which a flow's rules are removed."""
 
     def known(self) -> dict[str, Any]:
         """Returns the settings of `Service` that these options determine."""
@@ -120,32 +86,18 @@ class Affinity:
         }
 
 
-@dataclass(frozen=True)
+@settings
 class Probes:
     """Options for health checks of the servers."""
 
-    health: Annotated[
-        str,
-        typer.Option(
-            "--health",
-            metavar="PROBE",
-            help="Health check of the servers: arp, icmp, tcp:PORT, none, or auto (ARP, and TCP "
-            "to the port that clients use).",
-        ),
-    ] = "auto"
-    health_every: Annotated[
-        str,
-        typer.Option("--health-every", metavar="TIME", help="Time between two probes of a server."),
-    ] = "1s"
-    misses: Annotated[
-        int,
-        typer.Option(
-            "--misses",
-            min=1,
-            max=100,
-            help="Number of unanswered probes in a row after which a server counts as down.",
-        ),
-    ] = 3
+    health: Annotated[str, Option("PROBE")] = "auto"
+    """Health check of the servers: arp, icmp, tcp:PORT, none, or auto (ARP, and TCP to the port
+    that clients use).
+    """
+    health_every: Annotated[str, Option("TIME")] = "1s"
+    """Time between two probes of a server."""
+    misses: Annotated[int, Option(min=1, max=100)] = 3
+    """Number of unanswered probes in a row after which a server counts as down."""
 
     def known(self) -> dict[str, Any]:
         """Returns the settings of `Service` that these options determine."""
@@ -153,79 +105,32 @@ class Probes:
         return {"health": self.health, "health_seconds": seconds, "misses": self.misses}
 
 
-@dataclass(frozen=True)
+@settings
 class Switch:
     """Options of the connection to the switch, and limits on the use of the switch."""
 
-    listen: Annotated[
-        str,
-        typer.Option(
-            "--listen",
-            metavar="ADDRESS:PORT",
-            help="Address and port on which the controller listens for the switch.",
-        ),
-    ] = "127.0.0.1:6653"
-    tls_key: Annotated[
-        Path | None,
-        typer.Option("--tls-key", metavar="FILE", help="Private key of the controller (PEM)."),
-    ] = None
-    tls_cert: Annotated[
-        Path | None,
-        typer.Option("--tls-cert", metavar="FILE", help="Certificate of the controller (PEM)."),
-    ] = None
-    tls_ca: Annotated[
-        Path | None,
-        typer.Option(
-            "--tls-ca",
-            metavar="FILE",
-            help="Certificate of the authority that signs the switches' certificates (PEM).",
-        ),
-    ] = None
-    datapath: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--datapath",
-            metavar="ID",
-            help="Datapath identifier of an accepted switch: 16 hexadecimal digits. Repeat for "
-            "more. By default any switch on this machine is accepted.",
-        ),
-    ] = None
-    table: Annotated[
-        int, typer.Option("--table", min=0, max=254, help="Number of the flow table for the rules.")
-    ] = 0
-    priority: Annotated[
-        int,
-        typer.Option(
-            "--priority", min=1, max=65000, help="Base priority; the rules are 10 to 40 above it."
-        ),
-    ] = 30_000
-    most_flows: Annotated[
-        int,
-        typer.Option(
-            "--flows",
-            min=1,
-            max=1_000_000,
-            help="Largest number of flows that have rules at the same time.",
-        ),
-    ] = 20_000
-    packets: Annotated[
-        int,
-        typer.Option(
-            "--packets",
-            min=1,
-            max=100_000,
-            help="Packets per second that the switch may send to the controller.",
-        ),
-    ] = 2000
-    mac: Annotated[
-        str | None,
-        typer.Option(
-            "--mac",
-            metavar="MAC",
-            help="MAC address for the virtual address. By default derived from the virtual "
-            "address.",
-        ),
-    ] = None
+    listen: Annotated[str, Option("ADDRESS:PORT")] = "127.0.0.1:6653"
+    """Address and port on which the controller listens for the switch."""
+    tls_key: Annotated[Path | None, Option("FILE")] = None
+    """Private key of the controller (PEM)."""
+    tls_cert: Annotated[Path | None, Option("FILE")] = None
+    """Certificate of the controller (PEM)."""
+    tls_ca: Annotated[Path | None, Option("FILE")] = None
+    """Certificate of the authority that signs the switches' certificates (PEM)."""
+    datapath: Annotated[list[str] | None, Option("ID")] = None
+    """Datapath identifier of an accepted switch: 16 hexadecimal digits. Repeat for more. By default
+    any switch on this machine is accepted.
+    """
+    table: Annotated[int, Option(min=0, max=254)] = 0
+    """Number of the flow table for the rules."""
+    priority: Annotated[int, Option(min=1, max=65000)] = 30_000
+    """Base priority; the rules are 10 to 40 above it."""
+    most_flows: Annotated[int, Option(flag="--flows", min=1, max=1_000_000)] = 20_000
+    """Largest number of flows that have rules at the same time."""
+    packets: Annotated[int, Option(min=1, max=100_000)] = 2000
+    """Packets per second that the switch may send to the controller."""
+    mac: Annotated[str | None, Option("MAC")] = None
+    """MAC address for the virtual address. By default derived from the virtual address."""
 
     def known(self, as_json: bool) -> dict[str, Any]:
         """Returns the settings of `Service` that these options determine."""
@@ -245,52 +150,26 @@ class Switch:
         }
 
 
-@dataclass(frozen=True)
+@settings
 class Session:
     """Options of this process and its display."""
 
-    stale: Annotated[
-        str,
-        typer.Option(
-            "--stale",
-            metavar="TIME",
-            help="Maximum age of a backlog; the policy's period is added. If a backlog is older, "
-            "round robin replaces a policy that reads backlogs.",
-        ),
-    ] = "3s"
-    state: Annotated[
-        str | None,
-        typer.Option(
-            "--state",
-            metavar="FILE",
-            help="File that passes the assignments of flows to the next controller; `none` for "
-            "no file. By default a file in this user's folder under /run.",
-        ),
-    ] = None
-    status: Annotated[
-        int | None,
-        typer.Option(
-            "--status",
-            min=0,
-            max=65535,
-            help="Port of the status page on 127.0.0.1; "
-            "0 selects any free port. By default no page.",
-        ),
-    ] = None
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Show ports, queues and assignments in the terminal.")
-    ] = False
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="Print the rules that would be written to the switch and change nothing.",
-        ),
-    ] = False
-    remove: Annotated[
-        bool,
-        typer.Option("--remove", help="Remove this balancer's rules from the switch and exit."),
-    ] = False
+    stale: Annotated[str, Option("TIME")] = "3s"
+    """Maximum age of a backlog; the policy's period is added. If a backlog is older, round robin
+    replaces a policy that reads backlogs.
+    """
+    state: Annotated[str | None, Option("FILE")] = None
+    """File that passes the assignments of flows to the next controller; `none` for no file. By
+    default a file in this user's folder under /run.
+    """
+    status: Annotated[int | None, Option(min=0, max=65535)] = None
+    """Port of the status page on 127.0.0.1; 0 selects any free port. By default no page."""
+    watch: bool = False
+    """Show ports, queues and assignments in the terminal."""
+    dry_run: bool = False
+    """Print the rules that would be written to the switch and change nothing."""
+    remove: bool = False
+    """Remove this balancer's rules from the switch and exit."""
 
 
 @exits.command

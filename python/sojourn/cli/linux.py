@@ -10,6 +10,7 @@ import typer
 
 from sojourn import engines
 from sojourn.cli import bars, exits, options, output
+from sojourn.settings import Option, settings
 from sojourn.stopping import requests
 
 
@@ -26,68 +27,36 @@ def register(app: typer.Typer) -> None:
     app.add_typer(family, name="linux")
 
 
+@settings
+class Build:
+    """Options of the build of a kernel."""
+
+    source: Annotated[str | None, Option("[SOURCE]", positional=True)] = None
+    """Source of the kernel: a folder (read only), an archive (.tar.xz, .tar.gz, .tar.zst, .deb) or
+    a pinned release (7.3, 6.12). By default Debian's 7.3.
+    """
+    hz: Literal["100", "250", "1000"] = "100"
+    """Frequency of the kernel's timer ticks in Hz, which sets the granularity of timers and of
+    PIE's update interval. Distributions use 250 or 1000.
+    """
+    no_patches: bool = False
+    """Build without patches. Repetitions of a run then give different results, and HZ is 100."""
+    without: Annotated[list[str] | None, Option("PATCH")] = None
+    """Patch to omit: seeded-random-numbers, choice-of-hz. Repeat for more."""
+    name: Annotated[str | None, Option("NAME")] = None
+    """Name of the kernel. By default release and HZ."""
+    mirror: Annotated[str | None, Option("URL")] = None
+    """URL of a Debian mirror for the download."""
+    keep: bool = False
+    """Keep source and object files, so that the next build of the same folder compiles only
+    changes.
+    """
+    jobs: Annotated[int | None, Option(min=1)] = None
+    """Number of parallel compiler processes. By default the number of cores."""
+
+
 @exits.command
-def build(
-    source: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[SOURCE]",
-            help="Source of the kernel: a folder (read only), an archive (.tar.xz, .tar.gz, "
-            ".tar.zst, .deb) or a pinned release (7.3, 6.12). By default Debian's 7.3.",
-        ),
-    ] = None,
-    hz: Annotated[
-        Literal["100", "250", "1000"],
-        typer.Option(
-            "--hz",
-            help="Frequency of the kernel's timer ticks in Hz, which sets the granularity of "
-            "timers and of PIE's update interval. Distributions use 250 or 1000.",
-        ),
-    ] = "100",
-    no_patches: Annotated[
-        bool,
-        typer.Option(
-            "--no-patches",
-            help="Build without patches. Repetitions of a run then give different results, and "
-            "HZ is 100.",
-        ),
-    ] = False,
-    without: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--without",
-            metavar="PATCH",
-            help="Patch to omit: seeded-random-numbers, choice-of-hz. Repeat for more.",
-        ),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            "--name", metavar="NAME", help="Name of the kernel. By default release and HZ."
-        ),
-    ] = None,
-    mirror: Annotated[
-        str | None,
-        typer.Option("--mirror", metavar="URL", help="URL of a Debian mirror for the download."),
-    ] = None,
-    keep: Annotated[
-        bool,
-        typer.Option(
-            "--keep",
-            help="Keep source and object files, so that the next build of the same folder "
-            "compiles only changes.",
-        ),
-    ] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            min=1,
-            help="Number of parallel compiler processes. By default the number of cores.",
-        ),
-    ] = None,
-    as_json: options.AsJson = False,
-) -> None:
+def build(asked: Build, as_json: options.AsJson = False) -> None:
     """Build a kernel for virtual time.
 
     The kernel is compiled from Linux's source as an ordinary program (User-Mode Linux), and stored
@@ -100,16 +69,21 @@ def build(
     from sojourn.linux.build import Wanted
     from sojourn.linux.build import build as make
 
-    if name is not None and not re.fullmatch(r"\w[\w.+-]{0,79}", name):
+    if asked.name is not None and not re.fullmatch(r"\w[\w.+-]{0,79}", asked.name):
         exits.fail(
             "--name may contain only letters, digits and `._+-`, must begin with a "
             "letter, digit or `_`, and has at most 80 characters",
             as_json=as_json,
         )
     wanted = Wanted(
-        source, int(hz), patches.NAMES if no_patches else tuple(without or ()), name,
-        mirror or sources.MIRROR, keep, jobs,
-    )  # fmt: skip
+        asked.source,
+        int(asked.hz),
+        patches.NAMES if asked.no_patches else tuple(asked.without or ()),
+        asked.name,
+        asked.mirror or sources.MIRROR,
+        asked.keep,
+        asked.jobs,
+    )
     try:
         for number in requests():
             signal.signal(number, signal.default_int_handler)
@@ -180,14 +154,10 @@ def _row(data: dict[str, Any]) -> dict[str, str]:
 def remove(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="Name of the kernel, from `sojourn linux list`."),
+        Option("[NAME]", positional=True, help="Name of the kernel, from `sojourn linux list`."),
     ] = None,
     unfinished: Annotated[
-        bool,
-        typer.Option(
-            "--unfinished",
-            help="Remove downloads, sources and object files of builds, but no kernel.",
-        ),
+        bool, Option(help="Remove downloads, sources and object files of builds, but no kernel.")
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -219,22 +189,19 @@ def remove(
 
 @exits.command
 def shell(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Scenario, a TOML file.")],
+    file: Annotated[Path, Option("FILE", positional=True, help="Scenario, a TOML file.")],
     host: Annotated[
         str | None,
-        typer.Option(
-            "--host",
-            metavar="NAME",
+        Option(
+            "NAME",
             help="Host in which the shell runs: a sender or receiver "
             "of the scenario. By default the first.",
         ),
     ] = None,
     engine: Annotated[
         str,
-        typer.Option(
-            "--engine",
-            metavar="NAME",
-            help=f"Engine of the scenario's links: {engines.help_text(engines.VIRTUAL)}.",
+        Option(
+            "NAME", help=f"Engine of the scenario's links: {engines.help_text(engines.VIRTUAL)}."
         ),
     ] = engines.LINUX,
     settings: options.Settings = None,

@@ -13,9 +13,11 @@ import typer
 
 from sojourn import _core
 from sojourn.cli import exits, options, output
+from sojourn.settings import Option, settings
 
 if TYPE_CHECKING:
-    from sojourn.templates import Option, Template
+    from sojourn.templates import Option as Key
+    from sojourn.templates import Template
 
 T = TypeVar("T")
 
@@ -28,94 +30,71 @@ def register(app: typer.Typer) -> None:
     app.command()(new)
 
 
-@exits.command
-def new(
-    template: Annotated[
-        str | None,
-        typer.Option(
-            "--template", metavar="NAME", help="Name of a ready-made scenario (see --list)."
-        ),
-    ] = None,
-    down: Annotated[
-        str | None,
-        typer.Option(
-            "--down", metavar="RATE", help="Downstream rate of the link, for example 100mbit."
-        ),
-    ] = None,
-    up: Annotated[
-        str | None,
-        typer.Option("--up", metavar="RATE", help="Upstream rate of the link, for example 20mbit."),
-    ] = None,
-    rate: Annotated[
-        str | None,
-        typer.Option("--rate", metavar="RATE", help="Rate of both directions, if they are equal."),
-    ] = None,
-    rtt: Annotated[
-        str | None,
-        typer.Option(
-            "--rtt", metavar="TIME", help="Round-trip time of the link, for example 30ms."
-        ),
-    ] = None,
-    line: Annotated[
-        str | None,
-        typer.Option(
-            "--line",
-            metavar="WORD",
-            help="Kind of line, which determines the overhead per packet: adsl, vdsl, cable, "
-            "fibre, other.",
-        ),
-    ] = None,
-    does: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--does",
-            metavar="WORD",
-            help="Uses of the link: calls, video, games, web, films, downloads, uploads. "
-            "Separate several by commas, or repeat.",
-        ),
-    ] = None,
-    hurts: Annotated[
-        str | None,
-        typer.Option(
-            "--hurts",
-            metavar="WORD",
-            help="Use of the link that suffers most: uploading, downloading, calls, video, games, "
-            "web, films, nothing.",
-        ),
-    ] = None,
+@settings
+class Start:
+    """Options of a new scenario."""
+
+    template: Annotated[str | None, Option("NAME")] = None
+    """Name of a ready-made scenario (see --list)."""
+    down: Annotated[str | None, Option("RATE")] = None
+    """Downstream rate of the link, for example 100mbit."""
+    up: Annotated[str | None, Option("RATE")] = None
+    """Upstream rate of the link, for example 20mbit."""
+    rate: Annotated[str | None, Option("RATE")] = None
+    """Rate of both directions, if they are equal."""
+    rtt: Annotated[str | None, Option("TIME")] = None
+    """Round-trip time of the link, for example 30ms."""
+    line: Annotated[str | None, Option("WORD")] = None
+    """Kind of line, which determines the overhead per packet: adsl, vdsl, cable, fibre, other."""
+    does: Annotated[list[str] | None, Option("WORD")] = None
+    """Uses of the link: calls, video, games, web, films, downloads, uploads. Separate several by
+    commas, or repeat.
+    """
+    hurts: Annotated[str | None, Option("WORD")] = None
+    """Use of the link that suffers most: uploading, downloading, calls, video, games, web, films,
+    nothing.
+    """
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            metavar="FILE",
+        Option(
+            "FILE",
             help=f"File to write; by default NAME.toml for a template, otherwise {OWN}. Existing "
             "files are not overwritten.",
         ),
-    ] = None,
-    list_: Annotated[
-        bool, typer.Option("--list", help="List the ready-made scenarios and write nothing.")
-    ] = False,
-    as_json: options.AsJson = False,
-) -> None:
+    ] = None
+    list_: bool = False
+    """List the ready-made scenarios and write nothing."""
+
+
+@exits.command
+def new(asked: Start, as_json: options.AsJson = False) -> None:
     """Write a commented scenario as a starting point.
 
     Without --template, the command asks about your link, its uses and the problem; options answer
     the questions in advance. With --template, the command writes a ready-made scenario with your
     rates and round-trip time.
     """
-    if list_:
+    if asked.list_:
         list_templates(as_json)
         return
-    if template is not None:
-        for option, asked in (("--line", line), ("--does", does), ("--hurts", hurts)):
-            if asked:
+    if asked.template is not None:
+        for option, given in (
+            ("--line", asked.line),
+            ("--does", asked.does),
+            ("--hurts", asked.hurts),
+        ):
+            if given:
                 exits.fail(f"{option} and --template exclude each other", as_json=as_json)
-    values = quantities({"rate": rate, "up": up, "down": down, "rtt": rtt}, as_json)
+    values = quantities(
+        {"rate": asked.rate, "up": asked.up, "down": asked.down, "rtt": asked.rtt}, as_json
+    )
     try:
-        if template is not None:
-            text, others, file = ready_made(template, values, out, as_json)
+        if asked.template is not None:
+            text, others, file = ready_made(asked.template, values, asked.out, as_json)
         else:
-            text, others, file = answered(values, line, does or [], hurts, out, as_json)
+            text, others, file = answered(
+                values, asked.line, asked.does or [], asked.hurts, asked.out, as_json
+            )
     except typer.Abort:  # Ctrl-C or the end of the input, at a question
         raise KeyboardInterrupt("\nno file was written") from None
     write(text, others, file, as_json)
@@ -143,9 +122,9 @@ def list_templates(as_json: bool) -> None:
     )
 
 
-def quantities(given: dict[Option, str | None], as_json: bool) -> dict[Option, str]:
+def quantities(given: dict[Key, str | None], as_json: bool) -> dict[Key, str]:
     """Returns the given rates and times after a check; an invalid one ends the command."""
-    values: dict[Option, str] = {}
+    values: dict[Key, str] = {}
     for option, text in given.items():
         if text is None:
             continue
@@ -160,7 +139,7 @@ def quantities(given: dict[Option, str | None], as_json: bool) -> dict[Option, s
     return values
 
 
-def quantity(option: Option, text: str) -> str:
+def quantity(option: Key, text: str) -> str:
     """Returns `text` without outer spaces if it is a valid rate or time.
 
     A rate must be above zero, and a time at most one hour; other texts raise `ValueError`.
@@ -179,7 +158,7 @@ def quantity(option: Option, text: str) -> str:
 
 
 def ready_made(
-    name: str, values: dict[Option, str], out: Path | None, as_json: bool
+    name: str, values: dict[Key, str], out: Path | None, as_json: bool
 ) -> tuple[str, dict[str, bytes], Path]:
     """Returns a template's text, its additional files by name, and the path to write."""
     from sojourn.templates import TEMPLATES
@@ -203,7 +182,7 @@ def ready_made(
 
 
 def answered(
-    values: dict[Option, str],
+    values: dict[Key, str],
     line: str | None,
     does: Sequence[str],
     hurts: str | None,
@@ -237,7 +216,7 @@ def answered(
         )
     if lacking:
         output.note("A few questions about your link. Press Ctrl-C to quit without writing a file.")
-    asked: tuple[tuple[Option, str, str], ...] = (
+    asked: tuple[tuple[Key, str, str], ...] = (
         ("down", "What is the downstream rate?", "100mbit"),
         ("up", "What is the upstream rate?", "20mbit"),
         ("rtt", "What is the round-trip time of the idle link (ping)?", "30ms"),

@@ -18,6 +18,7 @@ from sojourn.cli import completion
 from sojourn.cli.exits import FINDINGS, fail
 from sojourn.cli.output import complain, note
 from sojourn.plans import own_programs
+from sojourn.settings import Option, settings
 from sojourn.study.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -28,60 +29,58 @@ if TYPE_CHECKING:
     from sojourn.study.until import Until
 
 ScenarioFile = Annotated[
-    Path,
-    # `Scenario.load` reports a file that cannot be read.
-    typer.Argument(metavar="FILE", help="Scenario, a TOML file.", readable=False),
+    Path, Option("FILE", positional=True, help="Scenario, a TOML file.", readable=False)
 ]
 Real = Annotated[
     bool,
-    typer.Option(
-        "--real",
+    Option(
+        flag="--real",
         help="Short for `--engine wire`: use real programs and real packets. Runs are made one "
         "after another, and each takes the scenario's duration.",
     ),
 ]
 Engines = Annotated[
     str,
-    typer.Option(
-        "--engine",
-        autocompletion=completion.engines,
-        metavar="NAME,...",
+    Option(
+        "NAME,...",
+        flag="--engine",
         help=f"Engine of the runs: {engines.help_text()}. Several, such as sim,linux, make the "
         "same runs, shown side by side.",
+        complete=completion.engines,
     ),
 ]
 Privilege = Annotated[
     Literal["auto", "user", "root"],
-    typer.Option(
-        "--privilege",
+    Option(
+        flag="--privilege",
         help="Privileges of real runs: in a user namespace, as root, or (auto) as root only if "
         "a user namespace does not suffice.",
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the run's random draws.")]
+Seed = Annotated[int, Option(flag="--seed", help="Seed of the run's random draws.", min=0)]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
+    Option(
+        "KEY=VALUE",
+        flag="--set",
         help="Change a key of the scenario, such as links.uplink.rate=10mbit. Repeat for more.",
     ),
 ]
 Smallest = Annotated[
     str | None,
-    typer.Option(
-        "--smallest",
-        metavar="AMOUNT",
+    Option(
+        "AMOUNT",
+        flag="--smallest",
         help="The smallest difference of interest: a share of the value (5%) or an amount "
         "(2ms). By default question.smallest for the scenario's metric question.by, otherwise "
         "the metric's own difference (`sojourn explain METRIC`).",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
+AsJson = Annotated[bool, Option(flag="--json", help="Print JSON on standard output.")]
 Workers = Annotated[
     int | None,
-    typer.Option(
-        "--workers", min=1, help="Number of parallel runs; by default the number of cores."
+    Option(
+        flag="--workers", help="Number of parallel runs; by default the number of cores.", min=1
     ),
 ]
 
@@ -114,56 +113,29 @@ def changed(scenario: Scenario, settings: list[str] | None) -> Scenario:
     return scenario.replace(changes)
 
 
-@dataclass(frozen=True)
+@settings
 class FromTc:
     """Options that take queues from files of `tc`."""
 
-    tc: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--tc",
-            metavar="FILE",
-            # `read_files` reports a file that cannot be read.
-            readable=False,
-            allow_dash=True,
-            help="Put the queues in FILE on the scenario's bottleneck. FILE is the output of "
-            "`tc [-s|-d] [-j] qdisc|class|filter show`, or a script, which is read but not "
-            "executed; - is standard input. Repeat for more.",
-        ),
-    ] = None
-    device: Annotated[
-        str | None,
-        typer.Option(
-            "--device",
-            metavar="NAME[,NAME]",
-            help="Device in --tc whose queue is put on the bottleneck. By default the only device "
-            "with a queue, or a device and the ifb of its incoming packets. A second device is "
-            "for the bottleneck's other direction. NAME:2 is a device's second transmit queue.",
-        ),
-    ] = None
-    var: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--var",
-            metavar="NAME=VALUE",
-            help="Variable of a script in --tc, such as UPLINK=20000, which overrides the "
-            "script's value. 1=start sets the script's first argument. If NAME is the text of a "
-            "command, VALUE is the output of the command. Repeat for more.",
-        ),
-    ] = None
-    host: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--host",
-            metavar="ADDRESS=NODE",
-            help="Node of the scenario that has an address in the filters of --tc. Repeat for "
-            "more.",
-        ),
-    ] = None
-    partial: Annotated[
-        bool,
-        typer.Option("--partial", help="Ignore parts of --tc that cannot be read, and list them."),
-    ] = False
+    tc: Annotated[list[Path] | None, Option("FILE", readable=False, dash=True)] = None
+    """Put the queues in FILE on the scenario's bottleneck. FILE is the output of `tc [-s|-d] [-j]
+    qdisc|class|filter show`, or a script, which is read but not executed; - is standard input.
+    Repeat for more.
+    """
+    device: Annotated[str | None, Option("NAME[,NAME]")] = None
+    """Device in --tc whose queue is put on the bottleneck. By default the only device with a queue,
+    or a device and the ifb of its incoming packets. A second device is for the bottleneck's other
+    direction. NAME:2 is a device's second transmit queue.
+    """
+    var: Annotated[list[str] | None, Option("NAME=VALUE")] = None
+    """Variable of a script in --tc, such as UPLINK=20000, which overrides the script's value.
+    1=start sets the script's first argument. If NAME is the text of a command, VALUE is the output
+    of the command. Repeat for more.
+    """
+    host: Annotated[list[str] | None, Option("ADDRESS=NODE")] = None
+    """Node of the scenario that has an address in the filters of --tc. Repeat for more."""
+    partial: bool = False
+    """Ignore parts of --tc that cannot be read, and list them."""
 
     def applied(self, scenario: Scenario) -> Scenario:
         """Returns the scenario with the queues of `--tc`; prints messages about these queues."""
@@ -216,35 +188,14 @@ def folder_of(name: str, otherwise: str) -> Path:
 class Cluster:
     """Options of the Dask cluster that executes the runs, if any."""
 
-    on: Annotated[
-        str | None,
-        typer.Option(
-            "--on",
-            metavar="ADDRESS",
-            help="Run on the workers of a Dask cluster: its scheduler's address, such as "
-            "tcp://host:8786.",
-        ),
-    ] = None
-    tls_ca: Annotated[
-        Path | None,
-        typer.Option(
-            "--tls-ca",
-            metavar="FILE",
-            help="Certificate of the authority that signs the cluster's certificates (PEM).",
-        ),
-    ] = None
-    tls_cert: Annotated[
-        Path | None,
-        typer.Option(
-            "--tls-cert", metavar="FILE", help="Client certificate for the cluster (PEM)."
-        ),
-    ] = None
-    tls_key: Annotated[
-        Path | None,
-        typer.Option(
-            "--tls-key", metavar="FILE", help="Private key of the client certificate (PEM)."
-        ),
-    ] = None
+    on: Annotated[str | None, Option("ADDRESS")] = None
+    """Run on the workers of a Dask cluster: its scheduler's address, such as tcp://host:8786."""
+    tls_ca: Annotated[Path | None, Option("FILE")] = None
+    """Certificate of the authority that signs the cluster's certificates (PEM)."""
+    tls_cert: Annotated[Path | None, Option("FILE")] = None
+    """Client certificate for the cluster (PEM)."""
+    tls_key: Annotated[Path | None, Option("FILE")] = None
+    """Private key of the client certificate (PEM)."""
 
     @contextmanager
     def connected(self) -> Iterator[Client | None]:
@@ -261,27 +212,17 @@ class Cluster:
             yield client
 
 
-@dataclass(frozen=True)
+@settings
 class Precise:
     """Options for runs until a precision is reached."""
 
-    until: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--until",
-            metavar='"METRIC ± WIDTH"',
-            help="Add seeds until the confidence interval of a metric is within ± WIDTH, a "
-            'share or an amount: "sojourn_p95 ± 2%", "call.delay_p99 +- 1ms"; p95 means '
-            "sojourn_p95. The interval is checked after 40, 60, 90, ... seeds, and allows "
-            "for repeated checks. Repeat for more metrics.",
-        ),
-    ] = None
-    max_seeds: Annotated[
-        int | None,
-        typer.Option(
-            "--max-seeds", min=1, help="Largest number of seeds with --until; 1000 by default."
-        ),
-    ] = None
+    until: Annotated[list[str] | None, Option('"METRIC ± WIDTH"')] = None
+    """Add seeds until the confidence interval of a metric is within ± WIDTH, a share or an amount:
+    "sojourn_p95 ± 2%", "call.delay_p99 +- 1ms"; p95 means sojourn_p95. The interval is checked
+    after 40, 60, 90, ... seeds, and allows for repeated checks. Repeat for more metrics.
+    """
+    max_seeds: Annotated[int | None, Option(min=1)] = None
+    """Largest number of seeds with --until; 1000 by default."""
 
     def rule(self, seeds: int | None = None) -> Until | None:
         """Returns the stopping rule of `--until`; None without it.

@@ -8,13 +8,14 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from inspect import Parameter, Signature
+from inspect import Signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from sojourn.cli import streams
+from sojourn.cli import groups, streams
+from sojourn.settings import Option, Setting
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,15 +27,13 @@ shown_bars: list[Progress] = []
 
 Quiet = Annotated[
     bool,
-    typer.Option(
-        "--quiet", "-q", help="Print only results and errors, without progress and notes."
-    ),
+    Option(flag="--quiet -q", help="Print only results and errors, without progress and notes."),
 ]
 Format = Annotated[
     Literal["json", "csv", "md"] | None,
-    typer.Option(
-        "--output",
-        metavar="FORMAT",
+    Option(
+        "FORMAT",
+        flag="--output",
         help="Print results as json, csv or md (a Markdown table). --json is short for --output "
         "json.",
     ),
@@ -55,13 +54,9 @@ _wanted = _Wanted()
 def with_shared(signature: Signature) -> Signature:
     """Returns the signature of a command with the common options."""
     parameters = list(signature.parameters.values())
-    shared: dict[str, Any] = {"quiet": Quiet}
+    parameters += groups.parameters(Setting("quiet", Quiet, None))
     if "as_json" in signature.parameters:
-        shared["output_format"] = Format
-    parameters += [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in shared.items()
-    ]
+        parameters += groups.parameters(Setting("output_format", Format, None))
     return signature.replace(parameters=parameters)
 
 

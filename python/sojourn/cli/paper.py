@@ -10,6 +10,7 @@ import typer
 from sojourn import _core, engines
 from sojourn.cli import bars, exits, options, output
 from sojourn.papers import NAMES, load
+from sojourn.settings import Option
 
 if TYPE_CHECKING:
     from sojourn.papers.outcome import Outcome
@@ -27,23 +28,18 @@ def register(app: typer.Typer) -> None:
 def paper(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help=f"Name of the study: {', '.join(NAMES)}; or `{LIST}`."),
+        Option(
+            "NAME", positional=True, help=f"Name of the study: {', '.join(NAMES)}; or `{LIST}`."
+        ),
     ],
     quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick", help="Make fewer or shorter runs, which takes minutes on two cores."
-        ),
+        bool, Option(help="Make fewer or shorter runs, which takes minutes on two cores.")
     ] = False,
-    full: Annotated[
-        bool, typer.Option("--full", help="Make all runs at full length (default).")
-    ] = False,
+    full: Annotated[bool, Option(help="Make all runs at full length (default).")] = False,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            metavar="DIR",
-            help="Folder for results; results/paper-NAME[-real][-quick][-until] by default.",
+        Option(
+            "DIR", help="Folder for results; results/paper-NAME[-real][-quick][-until] by default."
         ),
     ] = None,
     *,

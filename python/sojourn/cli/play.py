@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sojourn.cli import exits, options, output
+from sojourn.settings import Option
 from sojourn.stopping import stopped
 
 if TYPE_CHECKING:
@@ -25,20 +26,18 @@ def register(app: typer.Typer) -> None:
 def play(
     what: Annotated[
         str | None,
-        typer.Argument(
-            metavar="FILE|URL",
+        Option(
+            "FILE|URL",
+            positional=True,
             help="Scenario file, or address of a playground page. By default the template `home`.",
         ),
     ] = None,
     settings: options.Settings = None,
     port: Annotated[
-        int,
-        typer.Option(
-            "--port", min=0, max=65535, help="Port on 127.0.0.1; 0 selects any free port."
-        ),
+        int, Option(help="Port on 127.0.0.1; 0 selects any free port.", min=0, max=65535)
     ] = 0,
     browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
+        bool, Option(flag="--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
 ) -> None:
     """Open a page that simulates a scenario after every change of a setting.

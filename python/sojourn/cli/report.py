@@ -9,6 +9,7 @@ import typer
 
 from sojourn import show
 from sojourn.cli import bars, exits, options, output
+from sojourn.settings import Option
 
 
 def register(app: typer.Typer) -> None:
@@ -20,27 +21,25 @@ def register(app: typer.Typer) -> None:
 def report(
     folder: Annotated[
         Path,
-        typer.Argument(
-            metavar="FOLDER",
+        Option(
+            "FOLDER",
+            positional=True,
             help="Folder of results: the DIR of `--out` in an earlier run, compare or study.",
             readable=False,
         ),
     ],
     by: Annotated[
         str | None,
-        typer.Option(
-            "--by",
-            metavar="METRIC",
+        Option(
+            "METRIC",
             help="Deciding metric of a comparison, or first metric of a study's report. By "
             "default the metric stored with the results.",
         ),
     ] = None,
     subject_to: Annotated[
         str | None,
-        typer.Option(
-            "--subject-to",
-            metavar="EXPR",
-            help="Conditions that a choice must meet. By default those of the comparison.",
+        Option(
+            "EXPR", help="Conditions that a choice must meet. By default those of the comparison."
         ),
     ] = None,
     smallest: options.Smallest = None,

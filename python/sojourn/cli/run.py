@@ -13,6 +13,7 @@ from sojourn import extras
 from sojourn.cli import bars, exits, options, output
 from sojourn.cli.real import description, exit_if_bad, report_violations
 from sojourn.engines import SIM
+from sojourn.settings import Option
 
 if TYPE_CHECKING:
     from sojourn.lab.record import LabRecord
@@ -36,8 +37,7 @@ def run(
     engine: options.Engines = SIM,
     as_json: options.AsJson = False,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder for the run's tables and captures."),
+        Path | None, Option("DIR", help="Folder for the run's tables and captures.")
     ] = None,
 ) -> None:
     """Simulate a scenario once and show the results.

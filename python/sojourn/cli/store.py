@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from sojourn.cli import bars, exits, options, output
+from sojourn.settings import Option, settings
 
 
 def register(app: typer.Typer) -> None:
@@ -27,11 +28,7 @@ def register(app: typer.Typer) -> None:
 def fetch(
     repository: Annotated[
         str | None,
-        typer.Option(
-            "--repository",
-            metavar="URL",
-            help="URL of a mirror of Maven Central. By default Maven Central itself.",
-        ),
+        Option("URL", help="URL of a mirror of Maven Central. By default Maven Central itself."),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -51,69 +48,33 @@ def fetch(
     typer.echo(f"Cassandra {VERSION} is in {where}" + ("" if made else " already"))
 
 
+@settings
+class Measurement:
+    """Options of a measurement of a running store."""
+
+    contact_points: Annotated[str, Option("A,B")]
+    """Addresses of running nodes, separated by commas."""
+    port: Annotated[int, Option(min=1, max=65_535)] = 9042
+    """Port on which the nodes answer clients."""
+    user: str | None = None
+    """User name at the store; the password is in $SOJOURN_STORE_PASSWORD or --password-file."""
+    password_file: Annotated[Path | None, Option("FILE", existing=True)] = None
+    """File that contains the password."""
+    authority: Annotated[Path | None, Option("FILE", flag="--tls", existing=True)] = None
+    """Use TLS; FILE is the certificate of the authority that signs the nodes' certificates."""
+    certificate: Annotated[Path | None, Option("FILE", flag="--tls-certificate", existing=True)] = (
+        None
+    )
+    """File with a client certificate and its key, if the nodes require one."""
+    rate: Annotated[float, Option(min=0.01, max=100_000)] = 100.0
+    """Largest number of requests per second."""
+    seed: options.Seed = 1
+    settings: options.Settings = None
+
+
 @exits.command
 def measure(
-    file: options.ScenarioFile,
-    contact_points: Annotated[
-        str,
-        typer.Option(
-            "--contact-points",
-            metavar="A,B",
-            help="Addresses of running nodes, separated by commas.",
-        ),
-    ],
-    port: Annotated[
-        int,
-        typer.Option("--port", min=1, max=65_535, help="Port on which the nodes answer clients."),
-    ] = 9042,
-    user: Annotated[
-        str | None,
-        typer.Option(
-            "--user",
-            help="User name at the store; the password is in "
-            "$SOJOURN_STORE_PASSWORD or --password-file.",
-        ),
-    ] = None,
-    password_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--password-file",
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            help="File that contains the password.",
-        ),
-    ] = None,
-    authority: Annotated[
-        Path | None,
-        typer.Option(
-            "--tls",
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            help="Use TLS; FILE is the certificate of the authority that signs the nodes' "
-            "certificates.",
-        ),
-    ] = None,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(
-            "--tls-certificate",
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            help="File with a client certificate and its key, if the nodes require one.",
-        ),
-    ] = None,
-    rate: Annotated[
-        float,
-        typer.Option(
-            "--rate", min=0.01, max=100_000, help="Largest number of requests per second."
-        ),
-    ] = 100.0,
-    seed: options.Seed = 1,
-    settings: options.Settings = None,
-    as_json: options.AsJson = False,
+    file: options.ScenarioFile, asked: Measurement, as_json: options.AsJson = False
 ) -> None:
     """Measure a running store.
 
@@ -124,33 +85,33 @@ def measure(
     from sojourn.lab.store.measure import Running
     from sojourn.lab.store.measure import measure as ask
 
-    scenario = options.load(file, settings)
-    points = [point.strip() for point in contact_points.split(",") if point.strip()]
+    scenario = options.load(file, asked.settings)
+    points = [point.strip() for point in asked.contact_points.split(",") if point.strip()]
     if not points:
         exits.fail(
             "--contact-points must name at least one node, such as 127.0.0.1", as_json=as_json
         )
     password = os.environ.get("SOJOURN_STORE_PASSWORD", "")
-    if password_file is not None:
-        password = password_file.read_text("utf-8").removesuffix("\n")
-    if user is not None and not password:
+    if asked.password_file is not None:
+        password = asked.password_file.read_text("utf-8").removesuffix("\n")
+    if asked.user is not None and not password:
         message = "--user needs a password, in SOJOURN_STORE_PASSWORD or by --password-file"
         exits.fail(message, as_json=as_json)
-    if certificate is not None and authority is None:
+    if asked.certificate is not None and asked.authority is None:
         exits.fail(
             "--tls-certificate requires --tls with the certificate of the signing authority",
             as_json=as_json,
         )
     running = Running(
-        points, port, user, password,
-        authority=None if authority is None else str(authority),
-        certificate=None if certificate is None else str(certificate),
-        rate=rate,
+        points, asked.port, asked.user, password,
+        authority=None if asked.authority is None else str(asked.authority),
+        certificate=None if asked.certificate is None else str(asked.certificate),
+        rate=asked.rate,
     )  # fmt: skip
     # SIGTERM raises KeyboardInterrupt, as Ctrl-C does, so that the keyspace is dropped.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with bars.waiting("measuring the store", scenario.plan()["duration"] / 1e9):
-        columns, about = ask(scenario.plan_json, seed, running, output.note)
+        columns, about = ask(scenario.plan_json, asked.seed, running, output.note)
     found = values(columns)
     if as_json:
         output.print_data({"metrics": found, "store": about})

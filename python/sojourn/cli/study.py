@@ -10,6 +10,7 @@ import typer
 
 from sojourn import study
 from sojourn.cli import bars, completion, exits, options, output
+from sojourn.settings import Option
 
 if TYPE_CHECKING:
     from sojourn.study import Contrasts, Table
@@ -17,30 +18,29 @@ if TYPE_CHECKING:
 
 Folder = Annotated[
     Path | None,
-    typer.Option(
-        "--out", metavar="DIR", help="Folder for results; by default results/ and the study's name."
+    Option(
+        "DIR", flag="--out", help="Folder for results; by default results/ and the study's name."
     ),
 ]
 Metrics = Annotated[
     list[str] | None,
-    typer.Option(
-        "--metric",
-        autocompletion=completion.metrics,
-        metavar="METRIC",
+    Option(
+        "METRIC",
+        flag="--metric",
         help="Show only this metric. Repeat for more.",
+        complete=completion.metrics,
     ),
 ]
 Queues = Annotated[
     list[str] | None,
-    typer.Option(
-        "--queue",
-        metavar='"QUEUE"',
+    Option(
+        '"QUEUE"',
+        flag="--queue",
         help="Run only this queue: its name in the study, or words of tc. Repeat for more.",
     ),
 ]
 Seeds = Annotated[
-    int,
-    typer.Option("--seeds", min=1, help="Number of runs (seeds) of each combination of levels."),
+    int, Option(flag="--seeds", help="Number of runs (seeds) of each combination of levels.", min=1)
 ]
 
 
@@ -61,8 +61,11 @@ def register(app: typer.Typer) -> None:
 def run(
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE", help="Scenario with a table `study`, or a study file.", readable=False
+        Option(
+            "FILE",
+            positional=True,
+            help="Scenario with a table `study`, or a study file.",
+            readable=False,
         ),
     ],
     out: Folder = None,
@@ -127,13 +130,13 @@ def run(
 @exits.command
 def suite(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Name of the suite: rfc7928 or tcp-evaluation.")
+        str, Option("NAME", positional=True, help="Name of the suite: rfc7928 or tcp-evaluation.")
     ],
     scenarios: Annotated[
         list[str] | None,
-        typer.Option(
-            "--scenario",
-            metavar="SHORT",
+        Option(
+            "SHORT",
+            flag="--scenario",
             help="Run only the scenario with this short name. Repeat for more.",
         ),
     ] = None,
@@ -179,16 +182,16 @@ def suite(
 def contrast(
     folder: Annotated[
         Path,
-        typer.Argument(
-            metavar="FOLDER",
+        Option(
+            "FOLDER",
+            positional=True,
             help="Folder of results: the DIR of `--out` in an earlier study or suite.",
         ),
     ],
     baseline: Annotated[
         str | None,
-        typer.Option(
-            "--baseline",
-            metavar="LEVEL",
+        Option(
+            "LEVEL",
             help="Level with which the others are compared, such as codel. By default the first "
             "level: of --factor if given, otherwise of the queue if it varies, otherwise of the "
             "first factor.",
@@ -197,9 +200,8 @@ def contrast(
     metrics: Metrics = None,
     factor: Annotated[
         str | None,
-        typer.Option(
-            "--factor",
-            metavar="FACTOR",
+        Option(
+            "FACTOR",
             help="Factor whose levels are compared. By default the factor of the baseline.",
         ),
     ] = None,
@@ -241,18 +243,15 @@ def contrast(
 def coexistence(
     rivals: Annotated[
         list[str] | None,
-        typer.Option(
-            "--control",
-            metavar="NAME",
+        Option(
+            "NAME",
+            flag="--control",
             help="Run only this congestion control against CUBIC. Repeat for more.",
         ),
     ] = None,
     queues: Queues = None,
     full: Annotated[
-        bool,
-        typer.Option(
-            "--full", help="Run all pairs of congestion controls, not only pairs with CUBIC."
-        ),
+        bool, Option(help="Run all pairs of congestion controls, not only pairs with CUBIC.")
     ] = False,
     seeds: Seeds = 10,
     out: Folder = None,

@@ -10,6 +10,7 @@ import typer
 
 from sojourn import _core
 from sojourn.cli import bars, completion, deploy, exits, options, output
+from sojourn.settings import Option, settings
 
 if TYPE_CHECKING:
     from sojourn.scenario import Scenario
@@ -31,9 +32,8 @@ def search(
     file: options.ScenarioFile,
     vary: Annotated[
         list[str] | None,
-        typer.Option(
-            "--vary",
-            metavar='"WORD RANGE"',
+        Option(
+            '"WORD RANGE"',
             help='Parameter to vary, with its range: "target 1ms..50ms log", a parameter alone '
             '(a tenth to ten times its default), a pattern such as "*-rate", or '
             'alternatives such as "ecn | noecn". Repeat for more.',
@@ -41,27 +41,24 @@ def search(
     ] = None,
     queue: Annotated[
         str | None,
-        typer.Option(
-            "--queue",
-            autocompletion=completion.queues,
-            metavar="QUEUE",
+        Option(
+            "QUEUE",
             help="Queue whose parameters are varied. By default the scenario's own queue.",
+            complete=completion.queues,
         ),
     ] = None,
     objective: Annotated[
         str | None,
-        typer.Option(
-            "--objective",
-            metavar="METRIC",
+        Option(
+            "METRIC",
             help='Metric to optimise, for example "p95 sojourn". By default the scenario\'s '
             "question.by, otherwise sojourn_p95.",
         ),
     ] = None,
     subject_to: Annotated[
         str | None,
-        typer.Option(
-            "--subject-to",
-            metavar="EXPR",
+        Option(
+            "EXPR",
             help='Conditions that a setting must meet, for example "goodput >= 0.95 best and '
             "loss <= 1%\". By default the scenario's question.subject_to, otherwise goodput "
             ">= 95% of best.",
@@ -69,46 +66,28 @@ def search(
     ] = None,
     against: Annotated[
         list[str] | None,
-        typer.Option(
-            "--against",
-            metavar="QUEUE",
+        Option(
+            "QUEUE",
             help="Additional queue with which the best setting is compared. Repeat for more.",
         ),
     ] = None,
     trials: Annotated[
-        int,
-        typer.Option(
-            "--trials", min=1, help="Number of settings to try, rounded up to whole batches."
-        ),
+        int, Option(help="Number of settings to try, rounded up to whole batches.", min=1)
     ] = 100,
     time: Annotated[
-        str | None,
-        typer.Option("--time", metavar="TIME", help="Time after which no new batch starts."),
+        str | None, Option("TIME", help="Time after which no new batch starts.")
     ] = None,
-    seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Number of runs (seeds) of each tried setting.")
-    ] = 5,
+    seeds: Annotated[int, Option(help="Number of runs (seeds) of each tried setting.", min=1)] = 5,
     proof: Annotated[
-        int,
-        typer.Option(
-            "--proof", min=2, help="Number of new seeds for the verification of the best setting."
-        ),
+        int, Option(help="Number of new seeds for the verification of the best setting.", min=2)
     ] = 20,
     batch: Annotated[
-        int,
-        typer.Option(
-            "--batch", min=1, help="Number of settings that are proposed and tried together."
-        ),
+        int, Option(help="Number of settings that are proposed and tried together.", min=1)
     ] = 8,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Seed of the random proposals of settings.")
-    ] = 1,
+    seed: Annotated[int, Option(help="Seed of the random proposals of settings.", min=0)] = 1,
     settings: options.Settings = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", metavar="DIR", help="Folder for results; results/search-NAME by default."
-        ),
+        Path | None, Option("DIR", help="Folder for results; results/search-NAME by default.")
     ] = None,
     *,
     made: options.Simulated,
@@ -168,46 +147,30 @@ def show(found: Found, scenario: Scenario) -> None:
     )
 
 
+@settings
+class Redopt:
+    """Options of REDopt's model and its verification."""
+
+    rate: Annotated[str, Option("RATE")]
+    """Rate of the bottleneck, for example 10mbit."""
+    rtt: Annotated[list[str], Option("TIME")]
+    """Base round-trip time of the flows. Repeat for several."""
+    flows: float
+    """Average number of TCP flows."""
+    packet: Annotated[str, Option("SIZE")] = "1514b"
+    """Size of a full TCP frame on the link."""
+    udp: Annotated[str | None, Option("RATE")] = None
+    """Rate of unresponsive traffic (UDP). By default none."""
+    duration: Annotated[str, Option("TIME")] = "200s"
+    """Simulated duration of a verification run."""
+    seeds: Annotated[int, Option(min=1)] = 2
+    """Number of verification runs of each setting."""
+    model_only: bool = False
+    """Print the parameters that the model computes, without verification."""
+
+
 @exits.command
-def redopt(
-    rate: Annotated[
-        str,
-        typer.Option("--rate", metavar="RATE", help="Rate of the bottleneck, for example 10mbit."),
-    ],
-    rtt: Annotated[
-        list[str],
-        typer.Option(
-            "--rtt", metavar="TIME", help="Base round-trip time of the flows. Repeat for several."
-        ),
-    ],
-    flows: Annotated[float, typer.Option("--flows", help="Average number of TCP flows.")],
-    packet: Annotated[
-        str, typer.Option("--packet", metavar="SIZE", help="Size of a full TCP frame on the link.")
-    ] = "1514b",
-    udp: Annotated[
-        str | None,
-        typer.Option(
-            "--udp", metavar="RATE", help="Rate of unresponsive traffic (UDP). By default none."
-        ),
-    ] = None,
-    duration: Annotated[
-        str,
-        typer.Option(
-            "--duration", metavar="TIME", help="Simulated duration of a verification run."
-        ),
-    ] = "200s",
-    seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Number of verification runs of each setting.")
-    ] = 2,
-    model_only: Annotated[
-        bool,
-        typer.Option(
-            "--model-only",
-            help="Print the parameters that the model computes, without verification.",
-        ),
-    ] = False,
-    as_json: options.AsJson = False,
-) -> None:
+def redopt(asked: Redopt, as_json: options.AsJson = False) -> None:
     """Compute RED's parameters for a link and its load (REDopt).
 
     REDopt is from the paper on tail drop (`sojourn paper taildrop`); its model is reconstructed.
@@ -220,18 +183,18 @@ def redopt(
 
     try:
         link = model.Link(
-            rate=_core.parse_quantity("rate", rate),
-            rtts=tuple(_core.parse_quantity("time", t) / 1e9 for t in rtt),
-            flows=flows,
-            packet=_core.parse_quantity("size", packet),
-            unresponsive=_core.parse_quantity("rate", udp) if udp else 0.0,
+            rate=_core.parse_quantity("rate", asked.rate),
+            rtts=tuple(_core.parse_quantity("time", t) / 1e9 for t in asked.rtt),
+            flows=asked.flows,
+            packet=_core.parse_quantity("size", asked.packet),
+            unresponsive=_core.parse_quantity("rate", asked.udp) if asked.udp else 0.0,
         )
-        seconds = _core.parse_quantity("time", duration) / 1e9
+        seconds = _core.parse_quantity("time", asked.duration) / 1e9
     except _core.WordError:
         raise
     except ValueError as error:
         exits.fail(str(error).replace("unresponsive:", "--udp:"), as_json=as_json)
-    if model_only:
+    if asked.model_only:
         parameters, accepted, trials = model.redopt(link), None, []
     else:
         if seconds < 1:
@@ -251,7 +214,7 @@ def redopt(
                 tell(which, (done + fraction) / proof.ROUNDS)
 
             found = proof.verified(
-                link, seeds, seconds, seconds / 4, progress=announce, simulated=simulated
+                link, asked.seeds, seconds, seconds / 4, progress=announce, simulated=simulated
             )
         parameters, accepted = found.parameters, found.accepted
         trials = [trial.as_dict() for trial in found.trials]

@@ -17,6 +17,7 @@ import typer
 
 from sojourn._core import UdpServer, parse_quantity, udp_kept, udp_send
 from sojourn.cli import bars, exits, options, output
+from sojourn.settings import Option
 from sojourn.stopping import stopped
 
 PORT = 9440
@@ -38,37 +39,21 @@ def register(app: typer.Typer) -> None:
 @exits.command
 def serve(
     folder: Annotated[
-        Path, typer.Option("--dir", metavar="DIR", help="Existing folder for received files.")
+        Path, Option("DIR", flag="--dir", help="Existing folder for received files.")
     ],
     bind: Annotated[
-        str,
-        typer.Option(
-            "--bind",
-            metavar="ADDRESS",
-            help="Address and port to listen on; port 0 selects any free port.",
-        ),
+        str, Option("ADDRESS", help="Address and port to listen on; port 0 selects any free port.")
     ] = f"127.0.0.1:{PORT}",
     buffer: Annotated[
-        str,
-        typer.Option("--buffer", metavar="POLICY", help="Buffer policy (`sojourn list buffer`)."),
+        str, Option("POLICY", help="Buffer policy (`sojourn list buffer`).")
     ] = "elastic",
-    quota: Annotated[
-        str,
-        typer.Option("--quota", metavar="SIZE", help="Largest total size of the received files."),
-    ] = "1gb",
+    quota: Annotated[str, Option("SIZE", help="Largest total size of the received files.")] = "1gb",
     connections: Annotated[
-        int,
-        typer.Option(
-            "--connections", min=1, max=65536, help="Largest number of simultaneous connections."
-        ),
+        int, Option(help="Largest number of simultaneous connections.", min=1, max=65536)
     ] = 1024,
     files: Annotated[
         int | None,
-        typer.Option(
-            "--files",
-            min=1,
-            help="Stop after this number of files. By default run until interrupted.",
-        ),
+        Option(help="Stop after this number of files. By default run until interrupted.", min=1),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -134,42 +119,33 @@ def _summary(stats: dict[str, Any]) -> str:
 
 @exits.command
 def send(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="File to send; - is standard input.")],
+    file: Annotated[
+        str, Option("FILE", positional=True, help="File to send; - is standard input.")
+    ],
     to: Annotated[
-        str, typer.Argument(metavar="ADDRESS", help="Address and port of the server.")
+        str, Option("ADDRESS", positional=True, help="Address and port of the server.")
     ] = (f"127.0.0.1:{PORT}"),
     name: Annotated[
         str | None,
-        typer.Option(
-            "--name",
-            metavar="NAME",
-            help="Name of the stored file. By default the name of the sent file.",
-        ),
+        Option("NAME", help="Name of the stored file. By default the name of the sent file."),
     ] = None,
     mode: Annotated[
         Mode,
-        typer.Option(
-            "--mode",
+        Option(
             help="Windowed transfer, or one message at a time, acknowledged when it is buffered "
-            "or when it is processed.",
+            "or when it is processed."
         ),
     ] = "windowed",
     congestion: Annotated[
         str,
-        typer.Option(
-            "--congestion",
-            metavar="CONTROL",
+        Option(
+            "CONTROL",
             help="Congestion control: cubic, reno, bbr, or your own, for example mine.py:Mine.",
         ),
     ] = "cubic",
-    piece: Annotated[
-        str, typer.Option("--piece", metavar="SIZE", help="Size of a message, at most 4mb.")
-    ] = "64kb",
+    piece: Annotated[str, Option("SIZE", help="Size of a message, at most 4mb.")] = "64kb",
     datagram: Annotated[
-        int,
-        typer.Option(
-            "--datagram", min=576, max=65000, help="Largest payload of a datagram, in bytes."
-        ),
+        int, Option(help="Largest payload of a datagram, in bytes.", min=576, max=65000)
     ] = 1452,
     as_json: options.AsJson = False,
 ) -> None:

@@ -14,6 +14,7 @@ import typer
 
 from sojourn import _core
 from sojourn.cli import bars, exits, options, output
+from sojourn.settings import Option
 
 LARGEST = 512 * 1024 * 1024
 """Largest unpacked size of a vector file in bytes; recorded scenarios are much smaller."""
@@ -32,8 +33,9 @@ def register(app: typer.Typer) -> None:
 def verify(
     folder: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[DIR]",
+        Option(
+            "[DIR]",
+            positional=True,
             help="Folder of decision vectors (.jsonl[.gz|.xz]). By default crates/vectors/data, "
             "as in a clone of the repository.",
             readable=False,
@@ -41,9 +43,8 @@ def verify(
     ] = None,
     queue: Annotated[
         str | None,
-        typer.Option(
-            "--queue",
-            metavar="FILE:CLASS",
+        Option(
+            "FILE:CLASS",
             help="Replay the vectors through your own queue, for example mine.py:Codel.",
         ),
     ] = None,

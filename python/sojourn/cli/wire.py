@@ -14,6 +14,7 @@ import typer
 
 from sojourn import _core
 from sojourn.cli import exits, options, output
+from sojourn.settings import Option, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,44 +24,42 @@ if TYPE_CHECKING:
 
 Rate = Annotated[
     str | None,
-    typer.Option(
-        "--rate",
-        metavar="RATE",
+    Option(
+        "RATE",
+        flag="--rate",
         help='Rate of both directions: 20mbit, or "trace FILE" in Mahimahi\'s format.',
     ),
 ]
 Netem = Annotated[
     str | None,
-    typer.Option(
-        "--netem",
-        metavar="WORDS",
+    Option(
+        "WORDS",
+        flag="--netem",
         help='Delay and impairments of both directions, such as "delay 15ms loss 1%".',
     ),
 ]
 Queue = Annotated[
     str | None,
-    typer.Option(
-        "--queue",
-        metavar="WORDS",
+    Option(
+        "WORDS",
+        flag="--queue",
         help='Queue of the forward direction, such as "fq_codel" or "pfifo".',
     ),
 ]
-Name = Annotated[
-    str, typer.Option("--name", metavar="NAME", help="Name of the wire and of its links.")
-]
+Name = Annotated[str, Option("NAME", flag="--name", help="Name of the wire and of its links.")]
 Mtu = Annotated[
-    int, typer.Option("--mtu", help="Largest packet in bytes, without the Ethernet header.")
+    int, Option(flag="--mtu", help="Largest packet in bytes, without the Ethernet header.")
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the link's random draws.")]
+Seed = Annotated[int, Option(flag="--seed", help="Seed of the link's random draws.", min=0)]
 Duration = Annotated[
     str | None,
-    typer.Option(
-        "--duration", metavar="TIME", help="Stop after this time. By default run until interrupted."
+    Option(
+        "TIME", flag="--duration", help="Stop after this time. By default run until interrupted."
     ),
 ]
 Which = Annotated[
     str | None,
-    typer.Argument(metavar="[NAME]", help="Name of the wire; required if several wires run."),
+    Option("[NAME]", positional=True, help="Name of the wire; required if several wires run."),
 ]
 
 
@@ -99,39 +98,18 @@ class Named:
     mtu: Mtu = 1500
 
 
-@dataclass(frozen=True)
+@settings
 class Devices:
     """Options of the devices at the ends of the wire."""
 
-    tap: Annotated[
-        bool,
-        typer.Option("--tap", help="Create Ethernet devices (TAP) instead of IP devices (TUN)."),
-    ] = False
-    device: Annotated[
-        str | None,
-        typer.Option(
-            "--device",
-            metavar="DEV",
-            help="Name of the created devices. By default wireN, with a number N.",
-        ),
-    ] = None
-    addresses: Annotated[
-        str | None,
-        typer.Option(
-            "--addresses",
-            metavar="A/N,B/N",
-            help="Addresses of the created devices. By default a free /30 network in 10.64.0.0/10.",
-        ),
-    ] = None
-    overhead: Annotated[
-        int,
-        typer.Option(
-            "--overhead",
-            min=0,
-            max=256,
-            help="Number of bytes added to each packet's length on the link.",
-        ),
-    ] = 0
+    tap: bool = False
+    """Create Ethernet devices (TAP) instead of IP devices (TUN)."""
+    device: Annotated[str | None, Option("DEV")] = None
+    """Name of the created devices. By default wireN, with a number N."""
+    addresses: Annotated[str | None, Option("A/N,B/N")] = None
+    """Addresses of the created devices. By default a free /30 network in 10.64.0.0/10."""
+    overhead: Annotated[int, Option(min=0, max=256)] = 0
+    """Number of bytes added to each packet's length on the link."""
 
 
 @dataclass(frozen=True)
@@ -146,36 +124,24 @@ class Ways:
     reverse_queue: Annotated[str | None, _way("reverse", "queue", "WORDS")] = None
 
 
-@dataclass(frozen=True)
+@settings
 class Capture:
     """Options of the packet capture."""
 
-    capture: Annotated[
-        Path | None,
-        typer.Option(
-            "--capture",
-            metavar="DIR",
-            help="Record the packets before and after each queue in DIR (pcapng).",
-        ),
-    ] = None
-    snaplen: Annotated[
-        int,
-        typer.Option(
-            "--snaplen", min=1, max=65_535, help="Largest number of bytes recorded of each packet."
-        ),
-    ] = 65_535
-    capture_size: Annotated[
-        str, typer.Option("--capture-size", metavar="SIZE", help="Largest size of a capture file.")
-    ] = "1gb"
+    capture: Annotated[Path | None, Option("DIR")] = None
+    """Record the packets before and after each queue in DIR (pcapng)."""
+    snaplen: Annotated[int, Option(min=1, max=65_535)] = 65_535
+    """Largest number of bytes recorded of each packet."""
+    capture_size: Annotated[str, Option("SIZE")] = "1gb"
+    """Largest size of a capture file."""
 
 
 @exits.command
 def run(
     between: Annotated[
         str,
-        typer.Option(
-            "--between",
-            metavar="A,B",
+        Option(
+            "A,B",
             help="The two ends of the link: network namespaces (names in `ip netns`, paths or "
             "process identifiers), or interfaces (DEV or DEV@NAMESPACE).",
         ),
@@ -297,23 +263,22 @@ def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
 def set_(
     link: Annotated[
         str,
-        typer.Argument(
-            metavar="LINK", help="Name of the link; NAME.reverse is its other direction."
+        Option(
+            "LINK", positional=True, help="Name of the link; NAME.reverse is its other direction."
         ),
     ],
     changes: Annotated[
         list[str],
-        typer.Argument(
-            metavar="KEY VALUE ...",
+        Option(
+            "KEY VALUE ...",
+            positional=True,
             help="Keys to change (rate, netem or queue), each followed by its new value.",
         ),
     ],
     wire: Annotated[
         str | None,
-        typer.Option(
-            "--wire",
-            metavar="NAME",
-            help="Name of the wire; required if several wires have a link with this name.",
+        Option(
+            "NAME", help="Name of the wire; required if several wires have a link with this name."
         ),
     ] = None,
 ) -> None:
@@ -345,14 +310,11 @@ def set_(
 def top(
     name: Which = None,
     every: Annotated[
-        float,
-        typer.Option(
-            "--every", min=0.05, max=3600, metavar="SECONDS", help="Time between samples."
-        ),
+        float, Option("SECONDS", help="Time between samples.", min=0.05, max=3600)
     ] = 0.5,
-    once: Annotated[bool, typer.Option("--once", help="Print one sample and exit.")] = False,
+    once: Annotated[bool, Option(help="Print one sample and exit.")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON on standard output, one line per sample.")
+        bool, Option(flag="--json", help="Print JSON on standard output, one line per sample.")
     ] = False,
 ) -> None:
     """Show running links: rate, backlog, sojourn time, drops."""
@@ -410,9 +372,7 @@ def trials(seconds: float) -> Callable[[str], None]:
 
 @exits.command
 def selftest(
-    seconds: Annotated[
-        float, typer.Option("--seconds", min=0.5, max=60, help="Measured duration of each run.")
-    ] = 3.0,
+    seconds: Annotated[float, Option(help="Measured duration of each run.", min=0.5, max=60)] = 3.0,
     privilege: options.Privilege = "auto",
     as_json: options.AsJson = False,
 ) -> None:

@@ -10,6 +10,7 @@ import typer
 from sojourn import _core
 from sojourn.cli import completion, exits, options, output
 from sojourn.metrics import registry
+from sojourn.settings import Option
 
 
 def register(app: typer.Typer) -> None:
@@ -158,10 +159,11 @@ def names_beginning(incomplete: str) -> list[tuple[str, str]]:
 def list_(
     kind: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[KIND]",
-            autocompletion=kinds_beginning,
+        Option(
+            "[KIND]",
+            positional=True,
             help=f"Kind to list: {', '.join(KINDS)}. By default all.",
+            complete=kinds_beginning,
         ),
     ] = None,
     as_json: options.AsJson = False,
@@ -192,10 +194,11 @@ def list_(
 def explain(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME",
-            autocompletion=names_beginning,
+        Option(
+            "NAME",
+            positional=True,
             help="Name of a queue, metric or other item in `sojourn list`.",
+            complete=names_beginning,
         ),
     ],
     as_json: options.AsJson = False,
