@@ -25,7 +25,7 @@ from sojourn.cli.compare import of_policies
 from sojourn.cli.verify import scenarios
 from sojourn.cli.words import CONSISTENCY, COORDINATORS
 from sojourn.scenario import Scenario
-from sojourn.study.store import Store
+from sojourn.study.folder import ResultsFolder
 from tests.conftest import ROOT
 from tests.scenario.texts import HOME
 
@@ -616,11 +616,11 @@ def test_an_interrupted_comparison_goes_on_where_it_stopped(home: Path, tmp_path
     )
     assert result.status == 130
     assert "stopped after" in result.err
-    kept = len(Store(out).refreshed().keys)
+    kept = len(ResultsFolder(out).refreshed().keys)
     assert kept > 0
     again = sojourn(*arguments, "--seeds", "2", "--set", "duration=30s")
     assert again.status == 0
-    assert len(Store(out).refreshed().keys) <= kept + 4
+    assert len(ResultsFolder(out).refreshed().keys) <= kept + 4
 
 
 @pytest.mark.parametrize("name", ["mqprio", "qfq", "gred"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import sojourn.study.store  # noqa: F401 - what it takes to load is no part of the test
+import sojourn.study.folder  # noqa: F401 - what it takes to load is no part of the test
 from sojourn import extras
 from sojourn.study import Study
 from tests.study.clusters import TracedEngine

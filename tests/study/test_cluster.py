@@ -27,8 +27,8 @@ from sojourn.study import (
     compare,
 )
 from sojourn.study.cluster import LEAST_IN_FLIGHT
+from sojourn.study.folder import ResultsFolder
 from sojourn.study.remote import Identity, simulate
-from sojourn.study.store import Store
 from sojourn.tune.search import search
 from sojourn.tune.search_loop import Effort
 from tests.cli.test_commands import sojourn
@@ -182,7 +182,7 @@ def test_a_killed_driver_resumes(cluster: Cluster, tmp_path: Path) -> None:
     engine = TracedEngine(trace)
     words = (str(folder), "8", "0.2", cluster.address, str(trace))
     with process("tests.study.killed", *words) as driver:
-        until(lambda: len(Store(folder).refreshed().keys) >= 5)
+        until(lambda: len(ResultsFolder(folder).refreshed().keys) >= 5)
         driver.kill()
         driver.wait()
     kept = len(Results.open(folder).runs())

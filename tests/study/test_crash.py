@@ -18,7 +18,7 @@ import pytest
 from sojourn.study import Results, ResultsError, Study, columns, disk
 from sojourn.study.batches import HEAD, scan
 from sojourn.study.claims import Claims
-from sojourn.study.store import Store
+from sojourn.study.folder import ResultsFolder
 from tests.study.fakes import FakeEngine, scenario
 from tests.study.test_study import LAYOUT
 
@@ -78,7 +78,7 @@ def test_killed_at_random_moments_nothing_is_lost_or_doubled(
         else:
             assert not (folder / "log").exists()
     assert kills >= (times + 2) // 4
-    before = len(Store(folder).refreshed().keys)
+    before = len(ResultsFolder(folder).refreshed().keys)
     engine = FakeEngine()
     resumed = _study(seeds).run(folder, engine=engine).frame
     assert len(engine.ran) == 3 * seeds - before

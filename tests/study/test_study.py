@@ -346,7 +346,7 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("sojourn.study.disk.write_all", full)
-    monkeypatch.setattr("sojourn.study.store.Store.close", full)
+    monkeypatch.setattr("sojourn.study.folder.ResultsFolder.close", full)
     with pytest.raises(StudyError, match="the last runs could not be saved: No space left"):
         Study(scenario()).vary(queue=["codel"]).run(tmp_path, engine=engine())
 

@@ -15,7 +15,7 @@ from sojourn import _core
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import ASKED, TABLES, Record, Records, of_runs
 from sojourn.study import Results, Study, StudyError
-from sojourn.study.store import Store
+from sojourn.study.folder import ResultsFolder
 from sojourn.study.together import one_by_one
 from tests.study.fakes import FakeEngine, ManyEngine, scenario
 
@@ -175,7 +175,7 @@ def test_a_failing_run_within_a_call_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(StudyError, match=r"run with queue = pfifo, seed 30 failed: the books"):
         study().run(tmp_path, workers=1, engine=Broken())
-    assert len(Store(tmp_path).refreshed().keys) == 3 * 29
+    assert len(ResultsFolder(tmp_path).refreshed().keys) == 3 * 29
 
 
 def test_a_faulty_policy_costs_its_own_runs_only(tmp_path: Path) -> None:
@@ -187,4 +187,4 @@ def test_a_faulty_policy_costs_its_own_runs_only(tmp_path: Path) -> None:
 
     with pytest.raises(StudyError, match=r"mine.py: nothing\n40 runs failed"):
         study().run(tmp_path, workers=2, engine=Faulty())
-    assert len(Store(tmp_path).refreshed().keys) == 80
+    assert len(ResultsFolder(tmp_path).refreshed().keys) == 80

@@ -347,7 +347,10 @@ def runs_of(table: Table) -> Iterator[tuple[dict[str, Any], StoredRun]]:
         raise ValueError("the table has no results folder; use a table that a study has made")
     for row in table.frame[[*table.factors, "key"]].to_dict("records"):
         key = str(row.pop("key"))
-        yield {str(name): level for name, level in row.items()}, StoredRun(table.results.store, key)
+        yield (
+            {str(name): level for name, level in row.items()},
+            StoredRun(table.results.storage, key),
+        )
 
 
 def described(violation: Mapping[str, str]) -> str:

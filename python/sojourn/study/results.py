@@ -22,7 +22,7 @@ class Results(StoredRuns):
         `metrics` are the metrics to read; by default, all. Raises `ResultsError` if no run is
         finished.
         """
-        table = self.store.summary(part or self.manifest, metrics)
+        table = self.storage.summary(part or self.manifest, metrics)
         if table is None:
             raise ResultsError(
                 self.folder,

@@ -26,8 +26,8 @@ from sojourn.study.progress import Progress, Report
 from sojourn.study.together import Made, Pace, simulate_many
 
 if TYPE_CHECKING:
+    from sojourn.study.folder import ResultsFolder
     from sojourn.study.scratch import Scratch
-    from sojourn.study.store import Store
 
 FLUSH = (0.2, 5.0)
 """Minimum and maximum interval in seconds at which finished runs are written."""
@@ -91,13 +91,13 @@ class Runner:
 
     def __init__(
         self,
-        store: Store | Scratch,
+        storage: ResultsFolder | Scratch,
         engine: Engine,
         tasks: Sequence[Task],
         workers: Workers,
         kept: Kept,
     ) -> None:
-        self.store = store
+        self.storage = storage
         self.kept = kept
         self.engine = engine
         self.workers = workers
@@ -105,7 +105,7 @@ class Runner:
         # Tasks with the same key, for example with synonymous words of a queue, share a run.
         unique = {t.key: t for t in tasks}
         self.total = len(unique)
-        missing = [t for t in unique.values() if not store.has(t.key)]
+        missing = [t for t in unique.values() if not storage.has(t.key)]
         self.reused = self.total - len(missing)
         self.done = self.reused
         self.events = 0
@@ -185,11 +185,11 @@ class Runner:
     def _flush(self) -> None:
         """Writes finished runs; a failure to write is recorded if no earlier failure exists."""
         try:
-            self.store.flush()
+            self.storage.flush()
         except OSError as error:
             self._stop.set()
             if self._failure is None:
-                self._failure = StudyError(_unwritten(self.store.folder, "the last runs", error))
+                self._failure = StudyError(_unwritten(self.storage.folder, "the last runs", error))
                 self._failure.__cause__ = error
 
     def _staff(self, slots: int) -> None:
@@ -226,17 +226,17 @@ class Runner:
     def _failed(self, task: Task, error: BaseException) -> None:
         """Records the failure of a run; the failure of a user's policy does not stop other runs."""
         if isinstance(error, PolicyError):
-            self._faults[task.key] = _explained(task, error, self.store.folder)
+            self._faults[task.key] = _explained(task, error, self.storage.folder)
             return
         if self._failure is None:
-            self._failure = _explained(task, error, self.store.folder)
+            self._failure = _explained(task, error, self.storage.folder)
         self._stop.set()
 
     def _make(self, tasks: Sequence[Task]) -> None:
         """Makes the runs that no other process has claimed, in one call, and stores them."""
         # Another process may have made some of the runs in the meantime.
-        left = [task for task in tasks if not self.store.has(task.key)]
-        claimed = self.store.claim(task.key for task in left)
+        left = [task for task in tasks if not self.storage.has(task.key)]
+        claimed = self.storage.claim(task.key for task in left)
         mine = [task for task in left if task.key in claimed]
         with self._changed:
             self.done += len(tasks) - len(left)
@@ -254,7 +254,7 @@ class Runner:
         finally:
             with self._changed:
                 self._under_way.pop(mine[0].key, None)
-            self.store.release(task.key for task in mine[made:])
+            self.storage.release(task.key for task in mine[made:])
         rest = mine[made:]
         if records.fault is not None:
             self._failed(rest.pop(0), records.fault)
@@ -267,7 +267,7 @@ class Runner:
         if not count:
             return 0
         runs = [self._made(tasks[i], records[i], seconds[i]) for i in range(count)]
-        self.store.add(runs, records, self.kept)
+        self.storage.add(runs, records, self.kept)
         with self._changed:
             self._pace.learn(seconds)
             self.done += count

@@ -21,7 +21,7 @@ from sojourn.study.scratch import Scratch
 
 if TYPE_CHECKING:
     from sojourn.study.cluster import Place
-    from sojourn.study.store import Store
+    from sojourn.study.folder import ResultsFolder
 
 
 class Session:
@@ -72,18 +72,18 @@ class Session:
             given = None if self._engine is None else engine
             cluster = self._stack.enter_context(Cluster(client, given, self._count))
             self.engines, self.workers = {name: cluster}, {name: cluster}
-        self.store = self._stored()
-        self.folder = self.store.folder
+        self.storage = self._stored()
+        self.folder = self.storage.folder
         return self
 
-    def _stored(self) -> Store | Scratch:
+    def _stored(self) -> ResultsFolder | Scratch:
         if self._out is None:
             self._temporary = temporary.Folder()
             return Scratch(self._temporary.path)
         extras.require("pandas", "pyarrow")
-        from sojourn.study.store import Store
+        from sojourn.study.folder import ResultsFolder
 
-        return Store(self._out)
+        return ResultsFolder(self._out)
 
     def _threads(self, engine: Engine) -> Threads:
         # An engine of real programs or guests states how many concurrent runs the machine allows.
@@ -100,13 +100,13 @@ class Session:
         with self._stack:
             if error is None:
                 if self._manifest is not None:
-                    self.store.close(self._manifest, summarise=self._summarise)
+                    self.storage.close(self._manifest, summarise=self._summarise)
                 return
             with contextlib.suppress(
                 OSError, ResultsError
             ):  # the error that ended the session is raised instead
                 if self._manifest is not None:
-                    self.store.close(self._manifest, summarise=self._summarise)
+                    self.storage.close(self._manifest, summarise=self._summarise)
             if self._temporary is not None and self._results is None:
                 self._temporary.close()
 
@@ -121,13 +121,17 @@ class Session:
             mine = [task for task in tasks if task.engine == name]
             if mine:
                 check({name: engine}, (task.plan_json for task in mine), mine[0].seed)
-        self._manifest = self.store.open(wanted)
+        self._manifest = self.storage.open(wanted)
         if self._results is not None:
             self._results.manifest = self._manifest
         kept = Kept.from_dict(wanted.kept)
         runners = [
             Runner(
-                self.store, engine, [t for t in tasks if t.engine == name], self.workers[name], kept
+                self.storage,
+                engine,
+                [t for t in tasks if t.engine == name],
+                self.workers[name],
+                kept,
             )
             for name, engine in self.engines.items()
         ]
@@ -160,7 +164,7 @@ class Session:
         if self._manifest is None:
             raise StudyError("this session has no runs yet; make runs first")
         if self._results is None:
-            self._results = Results(self.store, self._manifest)
+            self._results = Results(self.storage, self._manifest)
             if self._temporary is not None:
                 weakref.finalize(self._results, self._temporary.close)
         return self._results

@@ -18,32 +18,32 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sojourn.scenario.engine import Engine, Record
+    from sojourn.study.folder import ResultsFolder
     from sojourn.study.manifest import Manifest
     from sojourn.study.scratch import Scratch
-    from sojourn.study.store import Store
 
 
 class StoredRun:
     """One run in a folder of results."""
 
-    def __init__(self, store: Store | Scratch, key: str) -> None:
-        self._store = store
+    def __init__(self, storage: ResultsFolder | Scratch, key: str) -> None:
+        self._storage = storage
         self.key = key
 
     @cached_property
     def about(self) -> dict[str, Any]:
         """Returns attributes of the run: plan, seed, factors, trace hash, engine and others."""
-        return self._store.about(self.key)
+        return self._storage.about(self.key)
 
     @property
     def place(self) -> str:
         """Returns the folder and the key of the run, for messages."""
-        return f"{self._store.folder}: run {self.key}"
+        return f"{self._storage.folder}: run {self.key}"
 
     @property
     def files(self) -> dict[str, Path]:
         """Returns the paths of the run's captures and other files, by name."""
-        return {name: self._store.files(self.key) / name for name in self.about.get("files", {})}
+        return {name: self._storage.files(self.key) / name for name in self.about.get("files", {})}
 
     @property
     def seed(self) -> int:
@@ -73,14 +73,14 @@ class StoredRun:
                 f"{self.place}: its study does not record the table `{name}`: add it to "
                 "[study.keep] (tables), or replay the run"
             )
-        table = self._store.table(self.key, name)
+        table = self._storage.table(self.key, name)
         if table is None and name in ASKED:
             raise StudyError(
                 f"{self.place}: the scenario does not request the table `{name}`; request it in "
                 "[observe]"
             )
         if table is None:
-            raise ResultsError(self._store.folder / f"{name}.parquet", "the file is missing")
+            raise ResultsError(self._storage.folder / f"{name}.parquet", "the file is missing")
         from sojourn.study import columns
 
         frame = columns.frame(table)
@@ -119,8 +119,8 @@ class StoredRun:
 class StoredRuns:
     """The runs in the folder of a study's results."""
 
-    def __init__(self, store: Store | Scratch, about: Manifest) -> None:
-        self.store = store
+    def __init__(self, storage: ResultsFolder | Scratch, about: Manifest) -> None:
+        self.storage = storage
         self.manifest = about
 
     @classmethod
@@ -136,14 +136,14 @@ class StoredRuns:
             inner = sorted(p.parent.name for p in path.glob(f"*/{manifest.NAME}"))
             hint = f"; did you mean {path / inner[0]}?" if inner else ""
             raise ResultsError(path, f"no results here: {manifest.NAME} is missing{hint}")
-        from sojourn.study.store import Store
+        from sojourn.study.folder import ResultsFolder
 
-        return cls(Store(path).refreshed(), about)
+        return cls(ResultsFolder(path).refreshed(), about)
 
     @property
     def folder(self) -> Path:
         """Returns the path of the folder."""
-        return self.store.folder
+        return self.storage.folder
 
     @property
     def name(self) -> str:
@@ -173,13 +173,13 @@ class StoredRuns:
     @property
     def missing(self) -> list[str]:
         """Returns the keys of runs that have not been made yet."""
-        self.store.refresh()
-        return [key for key in self.keys if not self.store.has(key)]
+        self.storage.refresh()
+        return [key for key in self.keys if not self.storage.has(key)]
 
     @property
     def foreign(self) -> int:
         """Returns the number of runs in the folder that do not belong to this study."""
-        return len(self.store.keys - set(self.keys))
+        return len(self.storage.keys - set(self.keys))
 
     @cached_property
     def scenario(self) -> Scenario:
@@ -201,8 +201,8 @@ class StoredRuns:
         `None` if no run is finished or the plan names no bottleneck.
         """
         for *_, key in self.manifest.runs():
-            if self.store.has(key):
-                subject = self.store.about(key)["plan"].get("observe", {}).get("bottleneck")
+            if self.storage.has(key):
+                subject = self.storage.about(key)["plan"].get("observe", {}).get("bottleneck")
                 return str(subject["name"]) if isinstance(subject, dict) else None
         return None
 
@@ -211,9 +211,9 @@ class StoredRuns:
         wanted = [
             key
             for factors, _, key in self.manifest.runs()
-            if all(factors.get(k) == v for k, v in levels.items()) and self.store.has(key)
+            if all(factors.get(k) == v for k, v in levels.items()) and self.storage.has(key)
         ]
-        return [StoredRun(self.store, key) for key in dict.fromkeys(wanted)]
+        return [StoredRun(self.storage, key) for key in dict.fromkeys(wanted)]
 
     def run(self, seed: int | None = None, **levels: Any) -> StoredRun:
         """Returns a finished run with these levels and this seed; by default, the first run.
@@ -247,4 +247,4 @@ class StoredRuns:
 
     def check(self) -> list[str]:
         """Returns descriptions of damaged, missing or changed files."""
-        return self.store.damage()
+        return self.storage.damage()

@@ -79,10 +79,10 @@ def resolved_queues(results: StoredRuns) -> list[Block]:
     rows = []
     seen = set()
     for factors, _, key in results.manifest.runs():
-        if key in seen or not results.store.has(key):
+        if key in seen or not results.storage.has(key):
             continue
         seen.add(key)
-        plan = results.store.about(key)["plan"]
+        plan = results.storage.about(key)["plan"]
         try:
             params = plan["links"][plan["observe"]["bottleneck"]["links"][0]]["params"]["queue"]
         except (KeyError, IndexError, TypeError):

@@ -52,7 +52,7 @@ MOST_PENDING = 8 << 20
 """Size of the pending results in bytes above which they are written before the next `flush`."""
 
 
-class Store:
+class ResultsFolder:
     """The folder of one study's runs."""
 
     def __init__(self, folder: Path) -> None:
@@ -225,7 +225,7 @@ class Store:
                     self._scan(path)
 
     def refreshed(self) -> Self:
-        """Updates the index and returns this store."""
+        """Updates the index and returns this folder."""
         self.refresh()
         return self
 
