@@ -18,7 +18,7 @@
 
 use crate::control::{Control, ControlParams};
 use crate::hystart;
-use crate::path::{self, MIN_SEGMENTS, next_draw};
+use crate::path::{self, FullPipe, MIN_SEGMENTS, Pacing, Recovery, Rounds, RttProbe, next_draw};
 use crate::window::{Ack, Cause, SuperPacket, Window};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, choice, time};
@@ -57,8 +57,6 @@ const POLICER_KEPT: u32 = 48;
 /// Maximum length of a super-packet in bytes, and in segments (`bbr_tso_segs_goal`).
 const SUPER_BYTES: u64 = 65_535 - 320;
 const SUPER_SEGMENTS: u64 = 127;
-/// Number of rounds without a bandwidth growth of 1/4 after which the pipe counts as full.
-const FULL_ROUNDS: u32 = 3;
 
 choices! {
     /// Definition of BBR that is followed.
@@ -183,91 +181,103 @@ impl Greatest {
     }
 }
 
+/// Filter for the maximum bandwidth of the last rounds.
+#[derive(Clone, Copy, Debug)]
+enum Maximum {
+    /// Draft: maximum of each round, in bytes per second.
+    Rounds([u64; BW_ROUNDS]),
+    Linux(Greatest),
+}
+
+impl Maximum {
+    fn new(variant: Variant) -> Self {
+        match variant {
+            Variant::Draft => Self::Rounds([0; BW_ROUNDS]),
+            Variant::Linux => Self::Linux(Greatest::default()),
+        }
+    }
+
+    /// Begins `round`; returns the new maximum, given the present `bandwidth`.
+    fn start_round(&mut self, round: u64, bandwidth: u64) -> u64 {
+        let Self::Rounds(rounds) = self else { return bandwidth };
+        rounds[(round % BW_ROUNDS as u64) as usize] = 0;
+        rounds.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Adds a sample of `round`; returns the new maximum, given the present `bandwidth`.
+    fn add(&mut self, round: u64, bandwidth: u64, sample: u64) -> u64 {
+        match self {
+            Self::Rounds(rounds) => {
+                let most = &mut rounds[(round % BW_ROUNDS as u64) as usize];
+                *most = (*most).max(sample);
+                bandwidth.max(sample)
+            }
+            Self::Linux(greatest) => greatest.add(BW_ROUNDS as u64, round, sample),
+        }
+    }
+}
+
+/// The gain cycle of the bandwidth probe.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cycle {
+    phase: usize,
+    /// Phase at which the cycle begins.
+    first: usize,
+    start: Nanos,
+    /// Random number from which the first phase of the next cycle is derived.
+    draw: u32,
+}
+
 /// State of BBR version 1.
 #[derive(Clone, Debug)]
 pub struct Bbr {
     params: Params,
     mode: Mode,
-    /// Draft: maximum bandwidth of each of the last rounds, in bytes per second.
-    rounds: [u64; BW_ROUNDS],
-    /// Linux: filter for the maximum bandwidth.
-    greatest: Greatest,
-    /// Maximum bandwidth of the last rounds, in bytes per second.
+    rounds: Rounds,
+    /// Maximum bandwidth of the last rounds in bytes per second, and its filter.
     bandwidth: u64,
-    round: u64,
-    round_start: bool,
-    next_round: u64,
+    maximum: Maximum,
+    /// Smallest round-trip time, and the time of its sample; 0 before the first one.
     min_rtt: Nanos,
     min_rtt_at: Nanos,
-    probe_rtt_done: Nanos,
-    probe_rtt_round_done: bool,
-    /// Bandwidth samples of segments that were sent before this number of bytes was delivered count
-    /// as limited by the application. A probe of the round-trip time sets the number, since few
-    /// segments are in flight then.
-    ignore_before: u64,
-    pacing_gain: u64,
-    cwnd_gain: u64,
-    phase: usize,
-    first_phase: usize,
-    phase_start: Nanos,
-    full_bandwidth: u64,
-    full_rounds: u32,
-    full: bool,
-    pacing: u64,
-    pacing_from_rtt: bool,
-    prior_cwnd: u64,
-    recovering: bool,
-    timed_out: bool,
-    conserving: bool,
-    restarted: bool,
+    probe_rtt: RttProbe,
+    /// Gains of the pacing rate and of cwnd.
+    gains: (u64, u64),
+    cycle: Cycle,
+    full: FullPipe,
+    pacing: Pacing,
     initial_cwnd: u64,
+    recovery: Recovery,
+    /// Whether the first round of recovery sends only as much as is delivered.
+    is_conserving: bool,
     aggregation: Aggregation,
     policer: Policer,
     /// Number of bytes considered lost since the connection began.
     lost: u64,
-    /// Random number from which the first phase of the next gain cycle is derived.
-    draw: u32,
 }
 
 impl Bbr {
     /// Returns the control of a new connection.
     pub fn new(params: Params, window: &Window) -> Self {
-        // Before the first sample, the round-trip time counts as a millisecond.
-        let pacing = gained(window.cwnd.saturating_mul(1000), HIGH_GAIN);
         Self {
             params,
             mode: Mode::Startup,
-            rounds: [0; BW_ROUNDS],
-            greatest: Greatest::default(),
+            rounds: Rounds::default(),
             bandwidth: 0,
-            round: 0,
-            round_start: false,
-            next_round: 0,
+            maximum: Maximum::new(params.variant),
             min_rtt: 0,
             min_rtt_at: 0,
-            probe_rtt_done: 0,
-            probe_rtt_round_done: false,
-            ignore_before: 0,
-            pacing_gain: HIGH_GAIN,
-            cwnd_gain: HIGH_GAIN,
-            phase: 0,
-            first_phase: 0,
-            phase_start: 0,
-            full_bandwidth: 0,
-            full_rounds: 0,
-            full: false,
-            pacing,
-            pacing_from_rtt: false,
-            prior_cwnd: 0,
-            recovering: false,
-            timed_out: false,
-            conserving: false,
-            restarted: false,
+            probe_rtt: RttProbe::default(),
+            gains: (HIGH_GAIN, HIGH_GAIN),
+            cycle: Cycle::default(),
+            full: FullPipe::default(),
+            pacing: Pacing::new(window.cwnd, HIGH_GAIN, UNIT),
             initial_cwnd: window.cwnd,
+            recovery: Recovery::default(),
+            is_conserving: false,
             aggregation: Aggregation::default(),
             policer: Policer::default(),
             lost: 0,
-            draw: 0,
         }
     }
 
@@ -312,7 +322,7 @@ impl Bbr {
             return;
         }
         if self.policer.detected {
-            if self.mode == Mode::ProbeBw && self.round_start {
+            if self.mode == Mode::ProbeBw && self.rounds.has_started {
                 self.policer.rounds += 1;
                 if self.policer.rounds >= POLICER_KEPT {
                     self.search_policer(ack, false);
@@ -331,7 +341,7 @@ impl Bbr {
         if ack.rate.app_limited {
             return self.search_policer(ack, false);
         }
-        self.policer.rounds += u32::from(self.round_start);
+        self.policer.rounds += u32::from(self.rounds.has_started);
         if self.policer.rounds < POLICER_ROUNDS.0 {
             return;
         }
@@ -345,8 +355,7 @@ impl Bbr {
         if ack.lost == 0 || delivered == 0 || !heavy || span < MILLISECOND {
             return;
         }
-        let rate = u128::from(delivered) * u128::from(SECOND) / u128::from(span);
-        let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+        let rate = path::per_second(delivered, span);
         let before = self.policer.rate;
         let gap = rate.abs_diff(before);
         if before > 0 && (gap <= before / POLICER_SHARE || gap <= POLICER_BYTES) {
@@ -362,7 +371,7 @@ impl Bbr {
 
     /// Returns the number of segments in a super-packet at the present rate.
     fn super_segments(&self, window: &Window) -> u64 {
-        let bytes = (self.pacing >> 10).min(SUPER_BYTES);
+        let bytes = (self.pacing.rate >> 10).min(SUPER_BYTES);
         (bytes / window.mss).max(self.super_packet().least).min(SUPER_SEGMENTS)
     }
 
@@ -375,7 +384,7 @@ impl Bbr {
     /// `flight` bytes at present.
     fn at_departure(&self, window: &Window, ack: &Ack, flight: u64) -> u64 {
         let mut segments = flight.div_ceil(window.mss);
-        if self.pacing_gain > UNIT {
+        if self.gains.0 > UNIT {
             segments = segments.saturating_add(self.super_segments(window));
         }
         let wait = ack.departure.saturating_sub(ack.now);
@@ -398,13 +407,11 @@ impl Bbr {
         if !self.is_linux() || ack.delivered == 0 || ack.rate.interval == 0 {
             return;
         }
-        let expected = {
-            let epoch = self.aggregation.epoch;
-            self.arrivals(window, ack.now.saturating_sub(epoch))
-        };
+        let span = ack.now.saturating_sub(self.aggregation.epoch);
+        let expected = self.arrivals(window, span);
         let delivered = ack.delivered.div_ceil(window.mss);
         let state = &mut self.aggregation;
-        if self.round_start {
+        if self.rounds.has_started {
             state.rounds += 1;
             if state.rounds >= AGGREGATION_ROUNDS {
                 state.rounds = 0;
@@ -427,7 +434,7 @@ impl Bbr {
 
     /// Linux: returns the number of segments added to the window for aggregated acknowledgements.
     fn allowance(&self, window: &Window) -> u64 {
-        if !self.is_linux() || !self.full {
+        if !self.is_linux() || !self.full.now {
             return 0;
         }
         let [a, b] = self.aggregation.excess;
@@ -456,50 +463,32 @@ impl Bbr {
         let room = if self.is_linux() { 3 * self.super_segments(window) } else { 3 };
         let mut segments = bytes.div_ceil(window.mss).saturating_add(more).saturating_add(room);
         segments = (segments.saturating_add(1)) & !1;
-        if self.mode == Mode::ProbeBw && self.phase == 0 {
+        if self.mode == Mode::ProbeBw && self.cycle.phase == 0 {
             segments = segments.saturating_add(2);
         }
         segments.saturating_mul(window.mss)
     }
 
     fn update_bandwidth(&mut self, ack: &Ack) {
-        self.round_start = false;
+        self.rounds.has_started = false;
         let rate = &ack.rate;
         if rate.interval == 0 || rate.delivered == 0 {
             return;
         }
-        if rate.prior_delivered >= self.next_round {
-            self.next_round = rate.total;
-            self.round = self.round.wrapping_add(1);
-            self.round_start = true;
-            self.conserving = false;
-            if !self.is_linux() {
-                self.rounds[(self.round % BW_ROUNDS as u64) as usize] = 0;
-                self.bandwidth = self.rounds.iter().copied().max().unwrap_or(0);
-            }
+        self.rounds.update(rate);
+        let round = self.rounds.count;
+        if self.rounds.has_started {
+            self.is_conserving = false;
+            self.bandwidth = self.maximum.start_round(round, self.bandwidth);
         }
         self.update_policer(ack);
         let sample = path::rate(rate);
-        let limited = rate.app_limited || rate.prior_delivered < self.ignore_before;
-        if limited && sample < self.bandwidth {
-            // Ignore the sample: it reflects the application's rate, or the few segments in flight
-            // in ProbeRTT.
-        } else if self.is_linux() {
-            self.bandwidth = self.greatest.add(BW_ROUNDS as u64, self.round, sample);
-        } else {
-            let slot = &mut self.rounds[(self.round % BW_ROUNDS as u64) as usize];
-            *slot = (*slot).max(sample);
-            self.bandwidth = self.bandwidth.max(sample);
+        let is_limited = self.probe_rtt.is_limited(rate);
+        if !is_limited || sample >= self.bandwidth {
+            self.bandwidth = self.maximum.add(round, self.bandwidth, sample);
         }
-        if self.round_start && !self.full && !limited {
-            let grown = u128::from(self.full_bandwidth) * 5 / 4;
-            if u128::from(self.bandwidth) >= grown {
-                self.full_bandwidth = self.bandwidth;
-                self.full_rounds = 0;
-            } else {
-                self.full_rounds += 1;
-                self.full = self.full_rounds >= FULL_ROUNDS;
-            }
+        if self.rounds.has_started && !self.full.now && !is_limited {
+            self.full.update(self.bandwidth);
         }
     }
 
@@ -507,8 +496,8 @@ impl Bbr {
         if self.mode != Mode::ProbeBw {
             return;
         }
-        let lasted = ack.now.saturating_sub(self.phase_start) > self.min_rtt;
-        let next = match self.pacing_gain {
+        let lasted = ack.now.saturating_sub(self.cycle.start) > self.min_rtt;
+        let next = match self.gains.0 {
             UNIT => lasted,
             gain if gain > UNIT => {
                 lasted
@@ -523,13 +512,13 @@ impl Bbr {
             }
         };
         if next {
-            self.phase = (self.phase + 1) % CYCLE.len();
-            self.phase_start = ack.now;
+            self.cycle.phase = (self.cycle.phase + 1) % CYCLE.len();
+            self.cycle.start = ack.now;
         }
     }
 
     fn update_drain(&mut self, window: &mut Window, ack: &Ack) {
-        if self.mode == Mode::Startup && self.full {
+        if self.mode == Mode::Startup && self.full.now {
             self.mode = Mode::Drain;
             window.ssthresh = self.inflight(window, UNIT).max(window.floor());
         }
@@ -544,19 +533,15 @@ impl Bbr {
         self.mode = Mode::ProbeBw;
         if self.is_linux() {
             // Linux draws a new first phase of the gain cycle whenever ProbeBW begins.
-            let draw = next_draw(&mut self.draw) as usize;
-            self.first_phase = FIRST_PHASES[draw % FIRST_PHASES.len()];
+            let draw = next_draw(&mut self.cycle.draw) as usize;
+            self.cycle.first = FIRST_PHASES[draw % FIRST_PHASES.len()];
         }
-        self.phase = self.first_phase;
-        self.phase_start = now;
+        self.cycle.phase = self.cycle.first;
+        self.cycle.start = now;
     }
 
     fn save_cwnd(&mut self, window: &Window) {
-        self.prior_cwnd = if self.recovering || self.mode == Mode::ProbeRtt {
-            self.prior_cwnd.max(window.cwnd)
-        } else {
-            window.cwnd
-        };
+        self.recovery.save_cwnd(window.cwnd, self.mode == Mode::ProbeRtt);
     }
 
     fn update_min_rtt(&mut self, window: &mut Window, ack: &Ack) {
@@ -573,90 +558,81 @@ impl Bbr {
             self.min_rtt = ack.rtt;
             self.min_rtt_at = ack.now;
         }
-        if expired && !self.restarted && self.mode != Mode::ProbeRtt {
+        if expired && !self.probe_rtt.idle_restart && self.mode != Mode::ProbeRtt {
             if self.is_linux() {
-                self.prior_cwnd = self.prior_cwnd.max(window.cwnd);
+                self.recovery.prior_cwnd = self.recovery.prior_cwnd.max(window.cwnd);
             } else {
                 self.save_cwnd(window);
             }
             self.mode = Mode::ProbeRtt;
-            self.probe_rtt_done = 0;
+            self.probe_rtt.done = 0;
         }
         if self.mode == Mode::ProbeRtt {
-            self.ignore_before = ack.rate.total.saturating_add(ack.in_flight);
-            if self.probe_rtt_done == 0 {
-                if ack.in_flight <= MIN_SEGMENTS * window.mss {
-                    self.probe_rtt_done = ack.now.saturating_add(self.params.probe_rtt);
-                    self.probe_rtt_round_done = false;
-                    self.next_round = ack.rate.total;
-                }
-            } else {
-                self.probe_rtt_round_done |= self.round_start;
-                if self.probe_rtt_round_done && ack.now >= self.probe_rtt_done {
-                    self.min_rtt_at = ack.now;
-                    window.set_cwnd(window.cwnd.max(self.prior_cwnd));
-                    if self.full {
-                        self.enter_probe_bw(ack.now);
-                    } else {
-                        self.mode = Mode::Startup;
-                    }
+            let (limit, duration) = (MIN_SEGMENTS * window.mss, self.params.probe_rtt);
+            if self.probe_rtt.advance(&mut self.rounds, ack, limit, duration)
+                && ack.now >= self.probe_rtt.done
+            {
+                self.min_rtt_at = ack.now;
+                window.set_cwnd(window.cwnd.max(self.recovery.prior_cwnd));
+                if self.full.now {
+                    self.enter_probe_bw(ack.now);
+                } else {
+                    self.mode = Mode::Startup;
                 }
             }
         }
         if ack.rate.delivered > 0 {
-            self.restarted = false;
+            self.probe_rtt.idle_restart = false;
         }
     }
 
     fn update_gains(&mut self) {
-        (self.pacing_gain, self.cwnd_gain) = match self.mode {
+        self.gains = match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
             Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
             Mode::ProbeBw if self.policer.detected => (UNIT, CWND_GAIN),
-            Mode::ProbeBw => (CYCLE[self.phase], CWND_GAIN),
+            Mode::ProbeBw => (CYCLE[self.cycle.phase], CWND_GAIN),
             Mode::ProbeRtt => (UNIT, UNIT),
         };
     }
 
+    /// Returns the pacing rate for `gain`: one percent below the bandwidth times the gain, so that
+    /// the queue drains on average.
+    fn paced(&self, gain: u64) -> u64 {
+        path::gained(self.used_bandwidth(), gain, UNIT) / 100 * 99
+    }
+
     fn update_pacing(&mut self, window: &Window, ack: &Ack) {
-        if !self.pacing_from_rtt && ack.srtt > 0 {
-            self.pacing_from_rtt = true;
-            let rate = u128::from(window.cwnd) * u128::from(SECOND) / u128::from(ack.srtt);
-            self.pacing = gained(u64::try_from(rate).unwrap_or(u64::MAX), HIGH_GAIN);
-        }
-        // The rate is one percent below bandwidth times gain, so that the queue drains on average.
-        let rate = gained(self.used_bandwidth(), self.pacing_gain) / 100 * 99;
-        if rate > 0 && (self.full || rate > self.pacing) {
-            self.pacing = rate;
-        }
+        self.pacing.measure(window.cwnd, ack.srtt, HIGH_GAIN, UNIT);
+        self.pacing.set(self.paced(self.gains.0), self.full.now);
     }
 
     fn update_cwnd(&mut self, window: &mut Window, ack: &Ack) {
         let mut cwnd = window.cwnd;
         if ack.delivered > 0 {
-            let entered = ack.in_recovery && !self.recovering;
-            let left = !ack.in_recovery && self.recovering;
+            let entered = ack.in_recovery && !self.recovery.is_active;
+            let left = !ack.in_recovery && self.recovery.is_active;
             if ack.lost > 0 {
                 cwnd = cwnd.saturating_sub(ack.lost).max(window.mss);
             }
-            if entered && !self.timed_out {
+            if entered && !self.recovery.timed_out {
                 // The first round of recovery sends only as much as was delivered.
-                self.conserving = true;
-                self.next_round = ack.rate.total;
+                self.is_conserving = true;
+                self.rounds.restart();
                 cwnd = ack.in_flight.saturating_add(ack.delivered);
             } else if left {
-                cwnd = cwnd.max(self.prior_cwnd);
-                self.conserving = false;
-                self.timed_out = false;
+                cwnd = cwnd.max(self.recovery.prior_cwnd);
+                self.is_conserving = false;
+                self.recovery.timed_out = false;
             }
-            self.recovering = ack.in_recovery;
-            if self.conserving {
+            self.recovery.is_active = ack.in_recovery;
+            if self.is_conserving {
                 cwnd = cwnd.max(ack.in_flight.saturating_add(ack.delivered));
             } else {
                 let more = self.allowance(window);
-                let target = self.inflight_at(window, self.used_bandwidth(), self.cwnd_gain, more);
+                let target = self.inflight_at(window, self.used_bandwidth(), self.gains.1, more);
                 let grown = cwnd.saturating_add(ack.delivered);
-                if self.full {
+                if self.full.now {
                     cwnd = grown.min(target);
                 } else if cwnd < target || ack.rate.total < self.initial_cwnd {
                     cwnd = grown;
@@ -671,21 +647,18 @@ impl Bbr {
     }
 }
 
-fn gained(rate: u64, gain: u64) -> u64 {
-    path::gained(rate, gain, UNIT)
-}
-
 impl Control for Bbr {
     fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
         visit("mode", self.mode as i128);
         visit("bandwidth", i128::from(self.bandwidth));
         visit("min_rtt", i128::from(self.min_rtt));
-        visit("pacing_gain", i128::from(self.pacing_gain));
-        visit("phase", self.phase as i128);
-        visit("round", i128::from(self.round));
+        visit("pacing_gain", i128::from(self.gains.0));
+        visit("phase", self.cycle.phase as i128);
+        visit("round", i128::from(self.rounds.count));
     }
 
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        self.rounds.delivered = ack.rate.total;
         self.lost = self.lost.saturating_add(ack.lost);
         self.update_bandwidth(ack);
         self.update_aggregation(window, ack);
@@ -702,41 +675,40 @@ impl Control for Bbr {
             self.save_cwnd(window);
         }
         if cause == Cause::Timeout {
-            self.timed_out = true;
-            self.recovering = true;
-            self.conserving = false;
-            self.full_bandwidth = 0;
-            self.round_start = true;
+            self.recovery.timed_out = true;
+            self.recovery.is_active = true;
+            self.is_conserving = false;
+            self.full.bandwidth = 0;
+            self.rounds.has_started = true;
         }
         window.ssthresh.max(window.floor())
     }
 
     fn on_undo(&mut self) {
-        self.full_bandwidth = 0;
-        self.full_rounds = 0;
+        self.full.bandwidth = 0;
+        self.full.rounds = 0;
         self.policer = Policer::default();
     }
 
     fn on_restart(&mut self, _window: &mut Window, now: Nanos, _idle: Nanos) {
-        self.restarted = true;
+        self.probe_rtt.idle_restart = true;
         if self.is_linux() {
             self.aggregation.epoch = now;
             self.aggregation.acked = 0;
-            let rate = gained(self.used_bandwidth(), UNIT) / 100 * 99;
-            if self.mode == Mode::ProbeBw && rate > 0 {
-                self.pacing = rate;
+            if self.mode == Mode::ProbeBw {
+                self.pacing.set(self.paced(UNIT), true);
             }
         }
     }
 
     fn on_start(&mut self, _window: &mut Window, now: Nanos, draw: u32) {
-        self.draw = draw;
-        self.first_phase = FIRST_PHASES[draw as usize % FIRST_PHASES.len()];
+        self.cycle.draw = draw;
+        self.cycle.first = FIRST_PHASES[draw as usize % FIRST_PHASES.len()];
         self.aggregation.epoch = now;
     }
 
     fn pacing_rate(&self) -> Option<u64> {
-        Some(self.pacing.max(1))
+        Some(self.pacing.rate.max(1))
     }
 
     fn super_packet(&self) -> SuperPacket {
@@ -766,7 +738,7 @@ mod tests {
         let mut bbr = Bbr::new(Params { variant: Variant::Linux, ..Params::default() }, &window);
         bbr.min_rtt = 10 * MILLISECOND;
         bbr.bandwidth = 10_000_000;
-        bbr.pacing = 10_240_000;
+        bbr.pacing.rate = 10_240_000;
         (bbr, window)
     }
 
@@ -783,7 +755,7 @@ mod tests {
         let (mut bbr, window) = linux();
         // 10 segments a millisecond, 100 in a round trip.
         assert_eq!(bbr.inflight(&window, UNIT), 130 * MSS);
-        bbr.pacing = 100_000;
+        bbr.pacing.rate = 100_000;
         assert_eq!(bbr.inflight(&window, UNIT), 104 * MSS, "one by one below 1.2 Mbit/s");
         bbr.params.variant = Variant::Draft;
         assert_eq!(bbr.inflight(&window, UNIT), 104 * MSS);
@@ -807,9 +779,9 @@ mod tests {
     fn the_flight_is_reckoned_at_the_next_departure() {
         let (mut bbr, window) = linux();
         let ack = Ack { now: SECOND, departure: SECOND + 2 * MILLISECOND, ..Ack::default() };
-        bbr.pacing_gain = UNIT;
+        bbr.gains.0 = UNIT;
         assert_eq!(bbr.at_departure(&window, &ack, 50 * MSS), 30);
-        bbr.pacing_gain = UNIT * 5 / 4;
+        bbr.gains.0 = UNIT * 5 / 4;
         assert_eq!(bbr.at_departure(&window, &ack, 50 * MSS), 40);
         assert_eq!(bbr.at_departure(&window, &ack, 5 * MSS), 0);
     }
@@ -818,7 +790,7 @@ mod tests {
     fn the_window_grows_by_what_came_at_once() {
         let (mut bbr, mut window) = linux();
         window.set_cwnd(200 * MSS);
-        bbr.full = true;
+        bbr.full.now = true;
         bbr.aggregation.epoch = SECOND;
         let rate = RateSample { interval: 1, ..RateSample::default() };
         let came =
@@ -831,7 +803,7 @@ mod tests {
         // Fewer than expected: measured anew.
         bbr.update_aggregation(&window, &came(SECOND + 50 * MILLISECOND, 2));
         assert_eq!(bbr.allowance(&window), 40);
-        bbr.round_start = true;
+        bbr.rounds.has_started = true;
         for _ in 0..10 {
             bbr.update_aggregation(&window, &came(2 * SECOND, 0));
             bbr.update_aggregation(&window, &came(2 * SECOND, 1));
@@ -850,7 +822,7 @@ mod tests {
                 let delivered = 100 * MSS;
                 total += delivered;
                 let lost = if round % 5 == 0 { 5 * delivered / share } else { 0 };
-                bbr.round_start = true;
+                bbr.rounds.has_started = true;
                 bbr.lost += lost;
                 let rate = RateSample { total, ..RateSample::default() };
                 let now = SECOND + round * 10 * MILLISECOND;
@@ -861,7 +833,7 @@ mod tests {
                 assert_eq!(bbr.used_bandwidth(), 10_000_000);
                 bbr.mode = Mode::ProbeBw;
                 bbr.update_gains();
-                assert_eq!(bbr.pacing_gain, UNIT);
+                assert_eq!(bbr.gains.0, UNIT);
             }
         }
     }

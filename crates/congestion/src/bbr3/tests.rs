@@ -1,8 +1,9 @@
 //! The draft's constants and transitions, one by one.
 
+use super::cycle::PROBE_WAIT;
 use super::*;
 use crate::window::{MAX_WINDOW, RateSample};
-use sojourn_units::MILLISECOND;
+use sojourn_units::{MILLISECOND, SECOND};
 
 const MSS: u64 = 1000;
 const RTT: Nanos = 50 * MILLISECOND;
@@ -53,22 +54,22 @@ impl Path {
     /// A path whose pipe was filled, in `mode`.
     fn known(mode: Mode) -> Self {
         let mut path = Self::new();
-        path.bbr.min_rtt = RTT;
-        path.bbr.min_rtt_at = path.now;
-        path.bbr.probe_rtt_min = RTT;
-        path.bbr.cycles = [RATE, RATE];
-        path.bbr.max_bandwidth = RATE;
+        path.bbr.min_rtt.long.rtt = RTT;
+        path.bbr.min_rtt.long.at = path.now;
+        path.bbr.min_rtt.short.rtt = RTT;
+        path.bbr.max.cycles = [RATE, RATE];
+        path.bbr.max.value = RATE;
         path.bbr.bandwidth = RATE;
         path.bbr.is_full = true;
-        path.bbr.pacing = RATE;
+        path.bbr.pacing.rate = RATE;
         path.bbr.mode = mode;
-        path.bbr.cycle_start = path.now;
-        path.bbr.wait = PROBE_WAIT;
+        path.bbr.cycle.start = path.now;
+        path.bbr.cycle.wait = PROBE_WAIT;
         path.window.set_cwnd(2 * BDP);
         path.total = 1000 * MSS;
-        path.bbr.delivered = path.total;
-        path.bbr.next_round = path.total;
-        path.bbr.loss_round = path.total;
+        path.bbr.rounds.delivered = path.total;
+        path.bbr.rounds.next = path.total;
+        path.bbr.signals.loss_round_delivered = path.total;
         path
     }
 
@@ -105,6 +106,15 @@ impl Path {
     fn round(&mut self, one: One) -> Mode {
         self.now += RTT;
         self.ack(One { new_round: true, ..one })
+    }
+
+    fn aggregate(&mut self, ack: &Ack) {
+        let round = self.bbr.rounds.count;
+        self.bbr.aggregation.update(&self.window, ack, round, self.bbr.bandwidth);
+    }
+
+    fn extra(&self) -> u64 {
+        self.bbr.aggregation.extra(self.bbr.rounds.count, self.bbr.is_full)
     }
 
     /// `count` separate segments are lost, of `in_flight` bytes.
@@ -201,11 +211,11 @@ fn startup_ends_on_high_loss_also_when_the_application_limits() {
         assert_eq!(mode != Mode::Startup, expected, "{losses} {lost} {in_recovery}");
         assert_eq!(path.bbr.is_full, expected);
         // What was delivered in the round is safe.
-        assert_eq!(path.bbr.long < UNBOUNDED, expected);
+        assert_eq!(path.bbr.bounds.inflight_longterm < UNBOUNDED, expected);
         if expected {
-            assert_eq!(path.bbr.long, BDP);
+            assert_eq!(path.bbr.bounds.inflight_longterm, BDP);
         }
-        assert_eq!(path.bbr.losses, 0, "counted anew in the next round");
+        assert_eq!(path.bbr.signals.loss_events, 0, "counted anew in the next round");
     }
 }
 
@@ -216,7 +226,7 @@ fn losses_beside_each_other_count_once() {
         let lost = Lost { seq, len: 1000, in_flight: BDP, selective: true, ..Lost::default() };
         path.bbr.on_lost(&path.window, &lost);
     }
-    assert_eq!(path.bbr.losses, 2);
+    assert_eq!(path.bbr.signals.loss_events, 2);
 }
 
 #[test]
@@ -230,12 +240,12 @@ fn without_selective_acknowledgements_one_loss_ends_startup() {
 #[test]
 fn drain_ends_when_the_queue_is_gone_or_after_three_rounds() {
     let mut path = Path::known(Mode::Drain);
-    path.bbr.drain_round = path.bbr.round;
+    path.bbr.drain_round = path.bbr.rounds.count;
     assert_eq!(path.ack(One { in_flight: BDP + 1, ..PLAIN }), Mode::Drain);
     // Nothing keeps it from cruising at once.
     assert_eq!(path.ack(One { in_flight: BDP, ..PLAIN }), Mode::Cruise);
     let mut path = Path::known(Mode::Drain);
-    path.bbr.drain_round = path.bbr.round;
+    path.bbr.drain_round = path.bbr.rounds.count;
     for _ in 0..3 {
         assert_eq!(path.round(One { in_flight: 3 * BDP, ..PLAIN }), Mode::Drain);
     }
@@ -248,7 +258,7 @@ fn cruise_begins_below_the_product_and_with_headroom() {
     assert_eq!(path.ack(One { in_flight: BDP + 1, ..PLAIN }), Mode::Down);
     assert_eq!(path.ack(One { in_flight: BDP, ..PLAIN }), Mode::Cruise);
     let mut path = Path::known(Mode::Down);
-    path.bbr.long = BDP;
+    path.bbr.bounds.inflight_longterm = BDP;
     assert_eq!(path.ack(One { in_flight: BDP, ..PLAIN }), Mode::Down);
     assert_eq!(path.ack(One { in_flight: 85 * MSS, ..PLAIN }), Mode::Cruise);
     assert_eq!(path.window.cwnd, 85 * MSS, "0.85 of the bound in cruise");
@@ -259,11 +269,11 @@ fn a_probe_begins_after_two_to_three_seconds_or_63_rounds() {
     let mut waits = Vec::new();
     for draw in 0..200 {
         let mut path = Path::known(Mode::Up);
-        path.bbr.draw = draw << 20;
+        path.bbr.cycle.draw = draw << 20;
         path.bbr.start_down(path.now);
-        waits.push(path.bbr.wait);
-        assert!((2 * SECOND..3 * SECOND).contains(&path.bbr.wait));
-        assert!(path.bbr.rounds_since_up <= 1);
+        waits.push(path.bbr.cycle.wait);
+        assert!((2 * SECOND..3 * SECOND).contains(&path.bbr.cycle.wait));
+        assert!(path.bbr.cycle.rounds <= 1);
     }
     let mean = waits.iter().sum::<u64>() / waits.len() as u64;
     assert!((2300..2700).contains(&(mean / MILLISECOND)), "{mean}");
@@ -275,16 +285,16 @@ fn a_probe_begins_after_two_to_three_seconds_or_63_rounds() {
     assert_eq!(path.ack(PLAIN), Mode::Refill);
 
     let mut path = Path::known(Mode::Cruise);
-    path.bbr.wait = 100 * SECOND;
+    path.bbr.cycle.wait = 100 * SECOND;
     for _ in 0..62 {
-        path.bbr.probe_rtt_at = path.now;
+        path.bbr.min_rtt.short.at = path.now;
         assert_eq!(path.round(PLAIN), Mode::Cruise);
     }
     assert_eq!(path.round(PLAIN), Mode::Refill);
     // A small window is probed in as many rounds as it has segments.
     let mut path = Path::known(Mode::Cruise);
     path.window.set_cwnd(8 * MSS);
-    path.bbr.rounds_since_up = 7;
+    path.bbr.cycle.rounds = 7;
     assert_eq!(path.round(PLAIN), Mode::Refill);
 }
 
@@ -298,15 +308,18 @@ fn down_skips_cruise_when_its_time_is_over() {
 #[test]
 fn refill_forgets_the_short_term_and_lasts_a_round() {
     let mut path = Path::known(Mode::Cruise);
-    path.bbr.short = BDP / 2;
-    path.bbr.short_bandwidth = RATE / 2;
+    path.bbr.bounds.inflight_shortterm = BDP / 2;
+    path.bbr.bounds.bw_shortterm = RATE / 2;
     path.now += PROBE_WAIT + 1;
     assert_eq!(path.ack(PLAIN), Mode::Refill);
-    assert_eq!((path.bbr.short, path.bbr.short_bandwidth), (UNBOUNDED, UNBOUNDED));
+    assert_eq!(
+        (path.bbr.bounds.inflight_shortterm, path.bbr.bounds.bw_shortterm),
+        (UNBOUNDED, UNBOUNDED)
+    );
     assert_eq!(path.bbr.bandwidth, RATE);
     assert_eq!(path.ack(PLAIN), Mode::Refill);
     assert_eq!(path.round(PLAIN), Mode::Up);
-    assert!(path.bbr.is_probe_sample);
+    assert!(path.bbr.cycle.is_probe_sample);
 }
 
 #[test]
@@ -314,7 +327,7 @@ fn samples_limited_by_the_application_do_not_lower_the_bandwidth() {
     let mut path = Path::known(Mode::Refill);
     path.rate = RATE / 10;
     path.round(One { limited: true, ..PLAIN });
-    assert_eq!((path.bbr.mode, path.bbr.max_bandwidth), (Mode::Up, RATE));
+    assert_eq!((path.bbr.mode, path.bbr.max.value), (Mode::Up, RATE));
 }
 
 #[test]
@@ -325,14 +338,14 @@ fn a_probe_ends_when_the_rate_does_not_grow() {
     assert_eq!(path.round(PLAIN), Mode::Up);
     assert_eq!(path.round(PLAIN), Mode::Up);
     assert_eq!(path.round(PLAIN), Mode::Down);
-    assert!(!path.bbr.was_too_high);
+    assert!(!path.bbr.cycle.was_too_high);
 }
 
 #[test]
 fn a_probe_that_its_own_bound_stops_goes_on() {
     let mut path = Path::known(Mode::Up);
-    path.bbr.full = FullPipe { rate: RATE, rounds: 3, now: true };
-    path.bbr.long = path.window.cwnd;
+    path.bbr.full = FullPipe { bandwidth: RATE, rounds: 3, now: true };
+    path.bbr.bounds.inflight_longterm = path.window.cwnd;
     assert_eq!(path.ack(One { cwnd_limited: true, ..PLAIN }), Mode::Up);
     assert!(!path.bbr.full.now);
 }
@@ -341,12 +354,12 @@ fn a_probe_that_its_own_bound_stops_goes_on() {
 #[test]
 fn the_bound_grows_twice_as_fast_each_round() {
     let mut path = Path::known(Mode::Refill);
-    path.bbr.long = 100 * MSS;
+    path.bbr.bounds.inflight_longterm = 100 * MSS;
     path.window.set_cwnd(100 * MSS);
     path.round(PLAIN);
     let mut grown = Vec::new();
     for _ in 0..5 {
-        let before = path.bbr.long;
+        let before = path.bbr.bounds.inflight_longterm;
         for i in 0..path.window.segments() {
             let one = One { cwnd_limited: true, in_flight: 90 * MSS, ..PLAIN };
             if i == 0 && !grown.is_empty() {
@@ -355,7 +368,7 @@ fn the_bound_grows_twice_as_fast_each_round() {
                 path.ack(one)
             };
         }
-        grown.push((path.bbr.long - before) / MSS);
+        grown.push((path.bbr.bounds.inflight_longterm - before) / MSS);
     }
     for (i, grown) in grown.iter().enumerate() {
         assert!(grown.abs_diff(1 << i) <= 1 + (1 << i) / 8, "{i}: {grown}");
@@ -365,33 +378,33 @@ fn the_bound_grows_twice_as_fast_each_round() {
 #[test]
 fn more_than_two_percent_loss_ends_a_probe_and_sets_the_bound() {
     let mut path = Path::known(Mode::Up);
-    path.bbr.is_probe_sample = true;
+    path.bbr.cycle.is_probe_sample = true;
     let in_flight = 150 * MSS;
     path.lose(3, in_flight, true);
     assert_eq!(path.bbr.mode, Mode::Up, "2 % are three of 150");
-    assert_eq!(path.bbr.long, UNBOUNDED);
+    assert_eq!(path.bbr.bounds.inflight_longterm, UNBOUNDED);
     path.lose(4, in_flight, true);
     assert_eq!(path.bbr.mode, Mode::Down);
     // Two percent of the 149 before it are 2980 bytes, less than the 3000 that had been lost.
-    assert_eq!(path.bbr.long, 149 * MSS);
-    assert!(path.bbr.was_too_high && !path.bbr.is_probe_sample);
+    assert_eq!(path.bbr.bounds.inflight_longterm, 149 * MSS);
+    assert!(path.bbr.cycle.was_too_high && !path.bbr.cycle.is_probe_sample);
     path.lose(20, 50 * MSS, true);
-    assert_eq!(path.bbr.long, 149 * MSS, "a probe is answered once");
+    assert_eq!(path.bbr.bounds.inflight_longterm, 149 * MSS, "a probe is answered once");
 }
 
 #[test]
 fn the_bound_falls_by_beta_at_most() {
     let mut path = Path::known(Mode::Up);
-    path.bbr.is_probe_sample = true;
+    path.bbr.cycle.is_probe_sample = true;
     path.lose(3, 10 * MSS, true);
-    assert_eq!(path.bbr.long, 70 * MSS);
+    assert_eq!(path.bbr.bounds.inflight_longterm, 70 * MSS);
 }
 
 /// The loss crossed the threshold within a burst.
 #[test]
 fn the_part_of_a_burst_that_fitted_counts() {
     let mut path = Path::known(Mode::Up);
-    path.bbr.is_probe_sample = true;
+    path.bbr.cycle.is_probe_sample = true;
     let lost = Lost {
         len: 50 * MSS,
         in_flight: 150 * MSS,
@@ -402,20 +415,20 @@ fn the_part_of_a_burst_that_fitted_counts() {
     };
     path.bbr.on_lost(&path.window, &lost);
     // 100 before it; (2 % of 100) / (1 - 2 %) of it fitted.
-    assert_eq!(path.bbr.long, 100 * MSS + 2040);
+    assert_eq!(path.bbr.bounds.inflight_longterm, 100 * MSS + 2040);
 }
 
 #[test]
 fn after_a_probe_that_lost_the_next_stops_at_the_bound_and_the_one_after_goes_on() {
     let mut path = Path::known(Mode::Up);
-    path.bbr.was_too_high = true;
-    path.bbr.long = 120 * MSS;
+    path.bbr.cycle.was_too_high = true;
+    path.bbr.bounds.inflight_longterm = 120 * MSS;
     assert_eq!(path.ack(One { in_flight: 119 * MSS, ..PLAIN }), Mode::Up);
     assert_eq!(path.ack(One { in_flight: 120 * MSS, ..PLAIN }), Mode::Down);
-    assert!(path.bbr.was_precautionary && !path.bbr.was_too_high);
+    assert!(path.bbr.cycle.was_precautionary && !path.bbr.cycle.was_too_high);
     // A round later nothing was lost: at once again.
     assert_eq!(path.round(One { in_flight: 119 * MSS, ..PLAIN }), Mode::Refill);
-    assert!(!path.bbr.was_precautionary);
+    assert!(!path.bbr.cycle.was_precautionary);
 }
 
 #[test]
@@ -425,15 +438,19 @@ fn losses_between_probes_bound_the_short_term_by_beta_once_a_round() {
     path.round(PLAIN);
     path.lose(3, BDP, true);
     path.ack(One { in_recovery: true, ..PLAIN });
-    assert_eq!(path.bbr.short, UNBOUNDED, "at the round's end");
+    assert_eq!(path.bbr.bounds.inflight_shortterm, UNBOUNDED, "at the round's end");
     let cwnd = path.window.cwnd;
     path.round(One { in_recovery: true, ..PLAIN });
-    assert_eq!(path.bbr.short, cwnd * 7 / 10);
-    assert_eq!(path.bbr.short_bandwidth, RATE * 7 / 10);
+    assert_eq!(path.bbr.bounds.inflight_shortterm, cwnd * 7 / 10);
+    assert_eq!(path.bbr.bounds.bw_shortterm, RATE * 7 / 10);
     assert_eq!(path.bbr.bandwidth, RATE * 7 / 10);
     assert_eq!(path.window.cwnd, cwnd * 7 / 10);
     path.round(PLAIN);
-    assert_eq!(path.bbr.short, cwnd * 7 / 10, "a round without losses changes nothing");
+    assert_eq!(
+        path.bbr.bounds.inflight_shortterm,
+        cwnd * 7 / 10,
+        "a round without losses changes nothing"
+    );
     // Not below what is delivered.
     path.rate = RATE * 6 / 10;
     path.round(PLAIN);
@@ -447,37 +464,37 @@ fn losses_of_a_probe_leave_the_short_term_alone() {
     let mut path = Path::known(Mode::Refill);
     path.lose(1, BDP, true);
     path.round(PLAIN);
-    assert_eq!(path.bbr.short, UNBOUNDED);
+    assert_eq!(path.bbr.bounds.inflight_shortterm, UNBOUNDED);
 }
 
 #[test]
 fn the_bandwidth_of_two_cycles_is_remembered() {
     let mut path = Path::known(Mode::Down);
-    path.bbr.cycles = [RATE, RATE / 2];
+    path.bbr.max.cycles = [RATE, RATE / 2];
     path.rate = RATE / 2;
-    path.bbr.feedback = Feedback::Stopping;
-    path.bbr.rounds_since_up = 0;
+    path.bbr.cycle.is_stopping = true;
+    path.bbr.cycle.rounds = 0;
     path.round(PLAIN);
-    assert_eq!(path.bbr.max_bandwidth, RATE / 2);
+    assert_eq!(path.bbr.max.value, RATE / 2);
 }
 
 #[test]
 fn the_round_trip_time_is_probed_every_five_seconds() {
     let mut path = Path::known(Mode::Cruise);
-    path.bbr.wait = 100 * SECOND;
-    path.bbr.probe_rtt_at = path.now;
+    path.bbr.cycle.wait = 100 * SECOND;
+    path.bbr.min_rtt.short.at = path.now;
     path.now += 5 * SECOND;
     assert_eq!(path.ack(PLAIN), Mode::Cruise);
     path.now += 1;
     assert_eq!(path.ack(PLAIN), Mode::ProbeRtt);
     assert_eq!(path.window.cwnd, BDP / 2);
     path.ack(One { in_flight: BDP / 2 + 1, ..PLAIN });
-    assert_eq!(path.bbr.probe_rtt_done, 0, "not yet drained");
+    assert_eq!(path.bbr.probe_rtt.done, 0, "not yet drained");
     path.ack(One { in_flight: BDP / 2, ..PLAIN });
     path.now += 200 * MILLISECOND;
     path.round(One { in_flight: BDP / 2, ..PLAIN });
     assert_eq!(path.bbr.mode, Mode::Cruise);
-    assert_eq!(path.bbr.short, UNBOUNDED);
+    assert_eq!(path.bbr.bounds.inflight_shortterm, UNBOUNDED);
     assert!(path.window.cwnd > BDP, "the window of before");
 }
 
@@ -501,8 +518,8 @@ fn probing_the_round_trip_time_lasts_200_ms_and_a_round() {
 #[test]
 fn silence_counts_as_a_probe_of_the_round_trip_time() {
     let mut path = Path::known(Mode::Cruise);
-    path.bbr.wait = 100 * SECOND;
-    path.bbr.probe_rtt_at = path.now;
+    path.bbr.cycle.wait = 100 * SECOND;
+    path.bbr.min_rtt.short.at = path.now;
     path.now += 6 * SECOND;
     path.bbr.on_restart(&mut path.window, path.now, 6 * SECOND);
     assert_eq!(path.ack(PLAIN), Mode::Cruise);
@@ -512,13 +529,13 @@ fn silence_counts_as_a_probe_of_the_round_trip_time() {
 #[test]
 fn the_least_round_trip_time_is_believed_for_ten_seconds() {
     let mut path = Path::known(Mode::Cruise);
-    path.bbr.min_rtt = RTT / 2;
+    path.bbr.min_rtt.long.rtt = RTT / 2;
     let ack = |now| Ack { now, rtt: RTT, ..Ack::default() };
-    path.bbr.probe_rtt_at = path.now + 9 * SECOND;
-    path.bbr.update_min_rtt(&ack(path.now + 10 * SECOND));
-    assert_eq!(path.bbr.min_rtt, RTT / 2);
-    path.bbr.update_min_rtt(&ack(path.now + 10 * SECOND + 1));
-    assert_eq!(path.bbr.min_rtt, RTT);
+    path.bbr.min_rtt.short.at = path.now + 9 * SECOND;
+    path.bbr.min_rtt.update(&ack(path.now + 10 * SECOND), 5 * SECOND, 10 * SECOND);
+    assert_eq!(path.bbr.min_rtt.long.rtt, RTT / 2);
+    path.bbr.min_rtt.update(&ack(path.now + 10 * SECOND + 1), 5 * SECOND, 10 * SECOND);
+    assert_eq!(path.bbr.min_rtt.long.rtt, RTT);
 }
 
 #[test]
@@ -526,42 +543,42 @@ fn the_window_grows_by_what_came_at_once() {
     let mut path = Path::known(Mode::Cruise);
     path.bbr.aggregation.start = path.now;
     let ack = |now, delivered| Ack { now, delivered, ..Ack::default() };
-    path.bbr.update_aggregation(&path.window, &ack(path.now, 30 * MSS));
-    assert_eq!(path.bbr.extra(), 30 * MSS);
+    path.aggregate(&ack(path.now, 30 * MSS));
+    assert_eq!(path.extra(), 30 * MSS);
     // In 5 ms ten segments are expected: 60 are 50 more.
-    path.bbr.update_aggregation(&path.window, &ack(path.now + 5 * MILLISECOND, 30 * MSS));
-    assert_eq!(path.bbr.extra(), 50 * MSS);
+    path.aggregate(&ack(path.now + 5 * MILLISECOND, 30 * MSS));
+    assert_eq!(path.extra(), 50 * MSS);
     for _ in 0..9 {
-        path.bbr.rounds_since_up = 0;
+        path.bbr.cycle.rounds = 0;
         path.round(PLAIN);
     }
-    assert_eq!(path.bbr.extra(), 50 * MSS);
+    assert_eq!(path.extra(), 50 * MSS);
     path.round(PLAIN);
-    assert!(path.bbr.extra() <= MSS, "forgotten after ten rounds");
+    assert!(path.extra() <= MSS, "forgotten after ten rounds");
 }
 
 #[test]
 fn small_products_leave_room_for_four_segments_and_three_super_packets() {
     let mut path = Path::known(Mode::Cruise);
-    path.bbr.pacing = 1000;
+    path.bbr.pacing.rate = 1000;
     assert_eq!(path.bbr.with_room(&path.window, 0), 6 * MSS, "three of two segments");
-    path.bbr.pacing = 10_240_000;
+    path.bbr.pacing.rate = 10_240_000;
     assert_eq!(path.bbr.with_room(&path.window, 0), 30 * MSS);
     path.bbr.mode = Mode::Up;
     assert_eq!(path.bbr.with_room(&path.window, 0), 32 * MSS);
-    path.bbr.pacing = u64::MAX;
+    path.bbr.pacing.rate = u64::MAX;
     assert_eq!(path.bbr.with_room(&path.window, 0), 3 * (64 << 10) + 2 * MSS);
 }
 
 #[test]
 fn a_recovery_by_mistake_gives_back_bounds_and_phase() {
     let mut path = Path::known(Mode::Up);
-    path.bbr.is_probe_sample = true;
+    path.bbr.cycle.is_probe_sample = true;
     path.lose(9, 150 * MSS, true);
     assert_eq!(path.bbr.mode, Mode::Down);
     let _ = path.bbr.reduce(&path.window, BDP, Cause::Loss, path.now);
     path.bbr.on_undo();
-    assert_eq!((path.bbr.mode, path.bbr.long), (Mode::Refill, UNBOUNDED));
+    assert_eq!((path.bbr.mode, path.bbr.bounds.inflight_longterm), (Mode::Refill, UNBOUNDED));
 
     let mut path = Path::new();
     path.round(PLAIN);
@@ -601,7 +618,7 @@ impl Path {
 #[test]
 fn a_round_with_marks_cuts_the_window_by_a_third_of_their_average() {
     let mut path = Path::marking(Mode::Cruise);
-    path.bbr.wait = 100 * SECOND;
+    path.bbr.cycle.wait = 100 * SECOND;
     path.round(PLAIN);
     for _ in 0..9 {
         path.ack(One { marked: true, ..PLAIN });
@@ -611,14 +628,18 @@ fn a_round_with_marks_cuts_the_window_by_a_third_of_their_average() {
     path.round(One { marked: true, ..PLAIN });
     // Ten of eleven segments are marked; a round weighs a sixteenth.
     let expected = before as f64 * (1.0 - 10.0 / 11.0 / 16.0 / 3.0);
-    assert!((path.bbr.short as f64 - expected).abs() < 2.0, "{} {expected}", path.bbr.short);
+    assert!(
+        (path.bbr.bounds.inflight_shortterm as f64 - expected).abs() < 2.0,
+        "{} {expected}",
+        path.bbr.bounds.inflight_shortterm
+    );
     assert_eq!(path.bbr.bandwidth, RATE, "marks do not bound the rate");
 }
 
 #[test]
 fn a_probe_ends_when_more_than_half_is_marked() {
     let mut path = Path::marking(Mode::Up);
-    path.bbr.is_probe_sample = true;
+    path.bbr.cycle.is_probe_sample = true;
     path.round(PLAIN);
     for _ in 0..50 {
         path.ack(PLAIN);
@@ -629,7 +650,7 @@ fn a_probe_ends_when_more_than_half_is_marked() {
     }
     path.ack(One { marked: true, ..PLAIN });
     assert_eq!(path.bbr.mode, Mode::Down);
-    assert_eq!(path.bbr.long, BDP);
+    assert_eq!(path.bbr.bounds.inflight_longterm, BDP);
 }
 
 #[test]
@@ -649,7 +670,7 @@ fn startup_ends_after_two_rounds_with_half_of_their_segments_marked() {
 fn marks_that_cease_begin_a_probe_unless_there_were_losses() {
     for lossy in [false, true] {
         let mut path = Path::marking(Mode::Cruise);
-        path.bbr.long = 3 * BDP;
+        path.bbr.bounds.inflight_longterm = 3 * BDP;
         path.round(PLAIN);
         path.ack(One { marked: true, ..PLAIN });
         if lossy {
@@ -659,7 +680,7 @@ fn marks_that_cease_begin_a_probe_unless_there_were_losses() {
         let mode = path.round(PLAIN);
         assert_eq!(mode, if lossy { Mode::Cruise } else { Mode::Refill });
         if !lossy {
-            assert_eq!(path.bbr.up_rounds, 150_u32.ilog2());
+            assert_eq!(path.bbr.cycle.slope.rounds, 150_u32.ilog2());
         }
     }
 }
@@ -671,7 +692,7 @@ fn marks_of_a_long_path_are_ignored() {
     for _ in 0..20 {
         path.round(One { marked: true, ..PLAIN });
     }
-    assert_eq!(path.bbr.short, UNBOUNDED);
+    assert_eq!(path.bbr.bounds.inflight_shortterm, UNBOUNDED);
     assert_eq!(path.bbr.bandwidth, RATE);
 }
 
@@ -697,7 +718,7 @@ fn the_phases_follow_each_other() {
                 in_flight: cwnd,
                 ..RateSample::default()
             };
-            let paced = path::bytes(path.bbr.pacing, RTT);
+            let paced = path::bytes(path.bbr.pacing.rate, RTT);
             let ack = Ack {
                 now: path.now,
                 acked: MSS,
