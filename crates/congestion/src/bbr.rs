@@ -222,7 +222,7 @@ impl Maximum {
 struct Cycle {
     phase: usize,
     /// Phase at which the cycle begins.
-    first: usize,
+    first_phase: usize,
     start: Nanos,
     /// Random number from which the first phase of the next cycle is derived.
     draw: u32,
@@ -534,9 +534,9 @@ impl Bbr {
         if self.is_linux() {
             // Linux draws a new first phase of the gain cycle whenever ProbeBW begins.
             let draw = next_draw(&mut self.cycle.draw) as usize;
-            self.cycle.first = FIRST_PHASES[draw % FIRST_PHASES.len()];
+            self.cycle.first_phase = FIRST_PHASES[draw % FIRST_PHASES.len()];
         }
-        self.cycle.phase = self.cycle.first;
+        self.cycle.phase = self.cycle.first_phase;
         self.cycle.start = now;
     }
 
@@ -703,7 +703,7 @@ impl Control for Bbr {
 
     fn on_start(&mut self, _window: &mut Window, now: Nanos, draw: u32) {
         self.cycle.draw = draw;
-        self.cycle.first = FIRST_PHASES[draw as usize % FIRST_PHASES.len()];
+        self.cycle.first_phase = FIRST_PHASES[draw as usize % FIRST_PHASES.len()];
         self.aggregation.epoch = now;
     }
 

@@ -285,7 +285,7 @@ impl Connection {
             return;
         }
         if !segment.flags.has(Flags::ACK) || !self.receiver.accepts(segment) {
-            self.receiver.ack_now = true;
+            self.receiver.acks.now = true;
             return;
         }
         if self.state == State::SynReceived {
@@ -310,7 +310,7 @@ impl Connection {
             }
         }
         if segment.ack > self.sender.space().nxt {
-            self.receiver.ack_now = true;
+            self.receiver.acks.now = true;
             return;
         }
         self.sender.on_ack(now, segment, echo, &self.params);
@@ -355,7 +355,7 @@ impl Connection {
         } else {
             // A SYN-ACK that the peer repeats after a lost ACK, or a stray SYN: both are
             // acknowledged (RFC 5961).
-            self.receiver.ack_now = true;
+            self.receiver.acks.now = true;
         }
     }
 
@@ -409,13 +409,13 @@ impl Connection {
         if let Some((ack, echo)) = self.receiver.take_owed() {
             return Some(self.build_owed(now, ack, echo));
         }
-        if self.receiver.ack_now && self.receiver.acks_alone() {
+        if self.receiver.acks.now && self.receiver.acks_alone() {
             return Some(self.build_ack(now));
         }
         if let Some(output) = self.sender.poll(now) {
             return Some(self.build_data(now, output));
         }
-        if self.receiver.ack_now {
+        if self.receiver.acks.now {
             return Some(self.build_ack(now));
         }
         None
@@ -582,8 +582,8 @@ impl Connection {
         let at = match self.state {
             State::Closed | State::Listen => NEVER,
             State::SynSent | State::SynReceived => self.syn_at,
-            State::TimeWait => self.close_at.min(self.receiver.ack_at),
-            _ => self.sender.deadline().min(self.receiver.ack_at),
+            State::TimeWait => self.close_at.min(self.receiver.acks.at),
+            _ => self.sender.deadline().min(self.receiver.acks.at),
         };
         (at != NEVER).then_some(at)
     }
