@@ -19,6 +19,7 @@
 pub use sojourn_buffer as buffer;
 
 mod cookie;
+mod fragments;
 mod outgoing;
 pub mod packet;
 mod ranges;

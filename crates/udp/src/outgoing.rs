@@ -2,7 +2,7 @@
 //!
 //! Memory of messages is reused, so that a client that sends steadily does not allocate memory.
 
-use crate::server::fragments;
+use crate::fragments::{Fragments, fragments};
 use sojourn_units::Bytes;
 use std::collections::VecDeque;
 
@@ -10,16 +10,15 @@ use std::collections::VecDeque;
 #[derive(Default)]
 pub(crate) struct Message {
     pub(crate) data: Vec<u8>,
-    /// Bit set of the acknowledged fragments.
-    have: Vec<u64>,
-    missing: u32,
+    /// The acknowledged fragments.
+    fragments: Fragments,
     /// Number of the first fragment that has never been sent.
     pub(crate) next: u32,
 }
 
 impl Message {
     pub(crate) fn is_missing(&self, index: u32) -> bool {
-        self.have[(index / 64) as usize] & (1 << (index % 64)) == 0
+        self.fragments.is_missing(index)
     }
 }
 
@@ -75,12 +74,10 @@ impl Outgoing {
     /// Adds the message `data` of `length` bytes, with `chunk` bytes in each fragment except the
     /// last.
     pub(crate) fn push(&mut self, data: Vec<u8>, length: u32, chunk: u16) {
-        let missing = fragments(length, chunk);
-        let mut have = self.spare.last_mut().map_or(Vec::new(), |m| std::mem::take(&mut m.have));
-        have.clear();
-        have.resize(missing.div_ceil(64) as usize, 0);
+        let spare = self.spare.last_mut().map(|m| std::mem::take(&mut m.fragments));
+        let fragments = spare.unwrap_or_default().renewed(fragments(length, chunk));
         self.queued += Bytes::from(length);
-        self.items.push_back(Some(Message { data, have, missing, next: 0 }));
+        self.items.push_back(Some(Message { data, fragments, next: 0 }));
     }
 
     /// Returns the memory of an acknowledged message, which still holds its content; empty memory
@@ -96,12 +93,7 @@ impl Outgoing {
     pub(crate) fn settle(&mut self, number: u64, index: u32) -> Option<Bytes> {
         let i = self.place(number)?;
         let m = self.items.get_mut(i)?.as_mut()?;
-        if !m.is_missing(index) {
-            return None;
-        }
-        m.have[(index / 64) as usize] |= 1 << (index % 64);
-        m.missing -= 1;
-        if m.missing > 0 {
+        if !m.fragments.add(index) || !m.fragments.is_complete() {
             return None;
         }
         let m = self.items[i].take()?;

@@ -17,12 +17,12 @@
 //! buffer's size.
 
 use crate::cookie::Baker;
+use crate::fragments::{Fragments, fragment, fragments};
 use crate::packet::{self, CHARGE, Code, DIGEST, Data, Id, Packet};
 use crate::ranges::Ranges;
 use crate::spare::Spare;
 use sojourn_buffer::ReceiveBuffer;
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::iter::Peekable;
 use std::net::SocketAddr;
@@ -111,8 +111,47 @@ struct Partial {
     /// Received data, up to the end of the highest-numbered fragment that has arrived.
     data: Vec<u8>,
     length: u32,
-    have: Vec<u64>,
-    missing: u32,
+    fragments: Fragments,
+}
+
+impl Partial {
+    /// Copies a fragment to its offset in the message. Fragments may arrive in any order.
+    fn put(&mut self, at: usize, payload: &[u8]) {
+        let end = at + payload.len();
+        if at == self.data.len() {
+            self.data.extend_from_slice(payload);
+            return;
+        }
+        if self.data.len() < end {
+            self.data.resize(end, 0);
+        }
+        self.data[at..end].copy_from_slice(payload);
+    }
+}
+
+/// Numbers of the datagrams that have arrived.
+#[derive(Default)]
+struct Numbers {
+    ranges: Ranges,
+    /// Greatest number so far.
+    newest: Option<u64>,
+    /// Number of further datagrams that are acknowledged immediately.
+    urgent: u8,
+}
+
+impl Numbers {
+    /// Records the number of a datagram. Returns whether it must be acknowledged immediately.
+    fn note(&mut self, number: u64) -> bool {
+        let is_known = !self.ranges.insert(number);
+        let is_next = self.newest.map_or(number == 0, |newest| number == newest.saturating_add(1));
+        self.newest = self.newest.max(Some(number));
+        if is_known || !is_next {
+            self.urgent = URGENT;
+        }
+        let at_once = self.urgent > 0;
+        self.urgent -= u8::from(at_once);
+        at_once
+    }
 }
 
 struct Connection {
@@ -121,7 +160,7 @@ struct Connection {
     heard: Nanos,
     /// Time at which the last new fragment arrived.
     advanced: Nanos,
-    numbers: Ranges,
+    numbers: Numbers,
     partial: BTreeMap<u64, Partial>,
     /// All messages below this number have arrived.
     below: u64,
@@ -139,34 +178,11 @@ struct Connection {
     due: bool,
     /// Whether an acknowledgement must be sent within [`DELAY`].
     late: bool,
-    /// Number of further datagrams that are acknowledged immediately.
-    urgent: u8,
-    /// Greatest datagram number so far.
-    newest: Option<u64>,
     /// Number of the last refused message, and of its last refused fragment. Fragments with higher
     /// numbers belong to the same attempt.
     refused: Option<(u64, u32)>,
     /// Limit in the last acknowledgement, in bytes.
     announced: u64,
-}
-
-impl Connection {
-    /// Records the number of a datagram. Returns whether it must be acknowledged immediately.
-    fn note(&mut self, number: u64) -> bool {
-        note(&mut self.numbers, &mut self.newest, &mut self.urgent, number)
-    }
-}
-
-fn note(numbers: &mut Ranges, newest: &mut Option<u64>, urgent: &mut u8, number: u64) -> bool {
-    let known = !numbers.insert(number);
-    let next = newest.map_or(number == 0, |newest| number == newest.saturating_add(1));
-    *newest = (*newest).max(Some(number));
-    if known || !next {
-        *urgent = URGENT;
-    }
-    let at_once = *urgent > 0;
-    *urgent -= u8::from(at_once);
-    at_once
 }
 
 /// A server without socket and clock.
@@ -189,6 +205,16 @@ pub struct Server {
 
 /// Datagrams to send: destination address and bytes of each.
 pub type Out = Vec<(SocketAddr, Vec<u8>)>;
+
+/// Answer to a datagram of an unknown connection. It has 11 bytes, fewer than the datagram, which
+/// has at least 18.
+const UNKNOWN: Packet = Packet::Close { code: Code::Unknown };
+
+fn send(out: &mut Out, to: SocketAddr, id: Id, packet: &Packet) {
+    let mut bytes = Vec::new();
+    packet.write(id, &mut bytes);
+    out.push((to, bytes));
+}
 
 impl Server {
     /// Returns a server without connections. `key` must be random and secret.
@@ -260,14 +286,22 @@ impl Server {
         more: &mut Peekable<impl Iterator<Item = &'a [u8]>>,
         out: &mut Out,
     ) {
-        let Some(c) = self.connections.get_mut(&id).filter(|c| c.address == from) else {
-            self.counters.strange += 1;
-            let mut bytes = Vec::new();
-            Packet::Close { code: Code::Unknown }.write(id, &mut bytes);
-            return out.push((from, bytes));
-        };
-        c.heard = now;
-        self.data(now, id, data, more);
+        if self.known(now, from, id).is_some() {
+            self.data(now, id, data, more);
+        } else {
+            send(out, from, id, &UNKNOWN);
+        }
+    }
+
+    /// Returns the connection `id` from an address, and records that the client was heard. Counts
+    /// the datagram as strange if there is no such connection.
+    fn known(&mut self, now: Nanos, from: SocketAddr, id: Id) -> Option<&mut Connection> {
+        let mut connection = self.connections.get_mut(&id).filter(|c| c.address == from);
+        match &mut connection {
+            Some(c) => c.heard = now,
+            None => self.counters.strange += 1,
+        }
+        connection
     }
 
     /// Processes a datagram. Appends answers to `out`, except acknowledgements, which
@@ -278,60 +312,68 @@ impl Server {
             self.counters.strange += 1;
             return;
         };
-        let mut answer = |packet: Packet| {
-            let mut bytes = Vec::new();
-            packet.write(id, &mut bytes);
-            out.push((from, bytes));
-        };
-        match packet {
-            Packet::Hello => answer(Packet::Retry(self.baker.bake(now, from, id))),
-            Packet::Open { cookie, chunk } => {
-                if !self.baker.is_fresh(now, from, id, cookie) {
-                    return answer(Packet::Retry(self.baker.bake(now, from, id)));
-                }
-                match self.open(now, from, id, chunk) {
-                    Ok(limit) => answer(Packet::Accept { most: self.limits.message, limit }),
-                    Err(code) => answer(Packet::Close { code }),
-                }
+        let answer = match packet {
+            Packet::Hello => Some(Packet::Retry(self.baker.bake(now, from, id))),
+            Packet::Open { cookie, .. } if !self.baker.is_fresh(now, from, id, cookie) => {
+                Some(Packet::Retry(self.baker.bake(now, from, id)))
             }
+            Packet::Open { chunk, .. } => Some(match self.open(now, from, id, chunk) {
+                Ok(limit) => Packet::Accept { most: self.limits.message, limit },
+                Err(code) => Packet::Close { code },
+            }),
             Packet::Data(data) => {
                 self.fragments(now, from, id, data, &mut std::iter::empty().peekable(), out);
+                None
             }
-            Packet::Ping { .. } | Packet::Finish { .. } => {
-                let Some(c) = self.connections.get_mut(&id).filter(|c| c.address == from) else {
-                    self.counters.strange += 1;
-                    // The answer has 11 bytes, fewer than the datagram, which has at least 18.
-                    return answer(Packet::Close { code: Code::Unknown });
-                };
-                c.heard = now;
-                match packet {
-                    Packet::Ping { number } => {
-                        c.note(number);
-                        self.set_due(id);
-                    }
-                    Packet::Finish { messages } => {
-                        c.total.get_or_insert(messages);
-                        if let Some((code, digest)) = c.result {
-                            return answer(Packet::Finished { code, digest });
-                        }
-                        self.set_due(id);
-                        self.ask_finish(id);
-                    }
-                    _ => {}
-                }
-            }
+            Packet::Ping { number } => self.on_ping(now, from, id, number),
+            Packet::Finish { messages } => self.on_finish(now, from, id, messages),
             Packet::Close { .. } => {
                 if self.connections.get(&id).is_some_and(|c| c.address == from) {
                     self.forget(id);
                 }
+                None
             }
             Packet::Retry(_)
             | Packet::Accept { .. }
             | Packet::Ack { .. }
             | Packet::Finished { .. } => {
                 self.counters.strange += 1;
+                None
             }
+        };
+        if let Some(answer) = answer {
+            send(out, from, id, &answer);
         }
+    }
+
+    fn on_ping(
+        &mut self,
+        now: Nanos,
+        from: SocketAddr,
+        id: Id,
+        number: u64,
+    ) -> Option<Packet<'static>> {
+        let Some(c) = self.known(now, from, id) else { return Some(UNKNOWN) };
+        c.numbers.note(number);
+        self.set_due(id);
+        None
+    }
+
+    fn on_finish(
+        &mut self,
+        now: Nanos,
+        from: SocketAddr,
+        id: Id,
+        messages: u64,
+    ) -> Option<Packet<'static>> {
+        let Some(c) = self.known(now, from, id) else { return Some(UNKNOWN) };
+        c.total.get_or_insert(messages);
+        if let Some((code, digest)) = c.result {
+            return Some(Packet::Finished { code, digest });
+        }
+        self.set_due(id);
+        self.ask_finish(id);
+        None
     }
 
     fn open(&mut self, now: Nanos, from: SocketAddr, id: Id, chunk: u16) -> Result<u64, Code> {
@@ -360,7 +402,7 @@ impl Server {
                 chunk,
                 heard: now,
                 advanced: now,
-                numbers: Ranges::default(),
+                numbers: Numbers::default(),
                 partial: BTreeMap::new(),
                 below: 0,
                 above: BTreeSet::new(),
@@ -372,8 +414,6 @@ impl Server {
                 result: None,
                 due: false,
                 late: false,
-                urgent: 0,
-                newest: None,
                 refused: None,
                 announced: 0,
             },
@@ -418,41 +458,14 @@ impl Server {
         };
         if message < c.below || c.above.contains(&message) {
             self.counters.repeated += 1;
-            c.note(number);
+            c.numbers.note(number);
             return self.set_due(id);
         }
-        let charge = Bytes::from(length) + CHARGE;
-        let partial = match c.partial.entry(message) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => {
-                if charge > self.buffer.params().bounds().1.min(self.limits.client) {
-                    // The message is longer than the buffer can become, or exceeds the client's
-                    // limit.
-                    c.asked = true;
-                    c.result.get_or_insert((Code::Refused, [0; DIGEST]));
-                    return self.set_due(id);
-                }
-                let same = c.refused.is_some_and(|(m, i)| m == message && i < index);
-                let full = c.held.saturating_add(charge) > self.limits.client
-                    || (same && self.buffer.occupied() + charge > self.buffer.size());
-                if full || !self.buffer.reserve(now, charge) {
-                    // The fragment is not acknowledged, but the client receives the current limit.
-                    c.refused = Some((message, index));
-                    self.short |= c.held.saturating_add(charge) <= self.limits.client;
-                    return self.set_due(id);
-                }
-                c.held += charge;
-                c.charged += charge;
-                let fragments = fragments(length, c.chunk);
-                let room = self.buffer.size() - self.buffer.occupied();
-                entry.insert(Partial {
-                    data: self.spare.get(length as usize, room),
-                    length,
-                    have: vec![0; fragments.div_ceil(64) as usize],
-                    missing: fragments,
-                })
-            }
-        };
+        if !c.partial.contains_key(&message) && !self.reserve(now, id, &data) {
+            return self.set_due(id);
+        }
+        let Some(c) = self.connections.get_mut(&id) else { return };
+        let Some(partial) = c.partial.get_mut(&message) else { return };
         // All fragments of a message must state the same length.
         if partial.length != length {
             self.counters.strange += 1;
@@ -462,18 +475,14 @@ impl Server {
         let mut at_once = false;
         while let Some(data) = next.take() {
             let Some((at, _)) = fragment(length, chunk, data.index) else { break };
-            let (word, bit) = ((data.index / 64) as usize, 1u64 << (data.index % 64));
-            let repeated = partial.have[word] & bit != 0;
-            if repeated {
-                self.counters.repeated += 1;
-            } else {
-                partial.have[word] |= bit;
-                partial.missing -= 1;
+            let is_new = partial.fragments.add(data.index);
+            if is_new {
                 c.advanced = now;
-                put(&mut partial.data, at, data.payload);
+                partial.put(at, data.payload);
+            } else {
+                self.counters.repeated += 1;
             }
-            at_once |= note(&mut c.numbers, &mut c.newest, &mut c.urgent, data.number);
-            at_once |= data.ask || repeated;
+            at_once |= c.numbers.note(data.number) || data.ask || !is_new;
             // If the next datagram belongs to the same message, the search for the message is
             // skipped.
             next =
@@ -487,12 +496,13 @@ impl Server {
                 self.counters.datagrams += 1;
             }
         }
-        if partial.missing == 0 {
+        if partial.fragments.is_complete() {
             let data = c.partial.remove(&message).map_or(Vec::new(), |p| p.data);
             c.above.insert(message);
             while c.above.remove(&c.below) {
                 c.below += 1;
             }
+            let charge = Bytes::from(length) + CHARGE;
             self.buffer.complete(now, charge, Message { connection: id, number: message, data });
         }
         if at_once {
@@ -501,6 +511,36 @@ impl Server {
             c.late = true;
             self.late.push_back((now, id));
         }
+    }
+
+    /// Reserves space for the message of a fragment. Returns whether it fits; otherwise the fragment
+    /// is not acknowledged, but the client receives the current limit.
+    fn reserve(&mut self, now: Nanos, id: Id, data: &Data) -> bool {
+        let Data { message, length, index, .. } = *data;
+        let Some(c) = self.connections.get_mut(&id) else { return false };
+        let charge = Bytes::from(length) + CHARGE;
+        let client = self.limits.client;
+        if charge > self.buffer.params().bounds().1.min(client) {
+            // The message is longer than the buffer can become, or exceeds the client's limit.
+            c.asked = true;
+            c.result.get_or_insert((Code::Refused, [0; DIGEST]));
+            return false;
+        }
+        let is_same = c.refused.is_some_and(|(m, i)| m == message && i < index);
+        let is_full = c.held.saturating_add(charge) > client
+            || (is_same && self.buffer.occupied() + charge > self.buffer.size());
+        if is_full || !self.buffer.reserve(now, charge) {
+            c.refused = Some((message, index));
+            self.short |= c.held.saturating_add(charge) <= client;
+            return false;
+        }
+        c.held += charge;
+        c.charged += charge;
+        let room = self.buffer.size() - self.buffer.occupied();
+        let data = self.spare.get(length as usize, room);
+        let fragments = Fragments::default().renewed(fragments(length, c.chunk));
+        c.partial.insert(message, Partial { data, length, fragments });
+        true
     }
 
     /// Returns the time of the next delayed acknowledgement if no datagram arrives before; `None`
@@ -528,14 +568,10 @@ impl Server {
         let limit = self.limit(id);
         let Some(c) = self.connections.get_mut(&id) else { return };
         (c.due, c.late, c.announced) = (false, false, limit);
-        let ranges = c.numbers.as_slice().to_vec();
-        let mut bytes = Vec::new();
-        Packet::Ack { limit, processed: c.processed, ranges }.write(id, &mut bytes);
-        out.push((c.address, bytes));
+        let ranges = c.numbers.ranges.as_slice().to_vec();
+        send(out, c.address, id, &Packet::Ack { limit, processed: c.processed, ranges });
         if let Some((code, digest)) = c.result {
-            let mut bytes = Vec::new();
-            Packet::Finished { code, digest }.write(id, &mut bytes);
-            out.push((c.address, bytes));
+            send(out, c.address, id, &Packet::Finished { code, digest });
         }
     }
 
@@ -598,9 +634,7 @@ impl Server {
         if c.result.is_none() {
             c.asked = true;
             c.result = Some((code, digest));
-            let mut bytes = Vec::new();
-            Packet::Finished { code, digest }.write(id, &mut bytes);
-            out.push((c.address, bytes));
+            send(out, c.address, id, &Packet::Finished { code, digest });
         }
     }
 
@@ -635,32 +669,4 @@ impl Server {
             self.forget(id);
         }
     }
-}
-
-/// Returns the number of fragments of a message. An empty message has one fragment.
-pub(crate) fn fragments(length: u32, chunk: u16) -> u32 {
-    length.div_ceil(u32::from(chunk)).max(1)
-}
-
-/// Copies a fragment to its offset in a message. Fragments may arrive in any order.
-fn put(data: &mut Vec<u8>, at: usize, payload: &[u8]) {
-    let end = at + payload.len();
-    if at == data.len() {
-        data.extend_from_slice(payload);
-        return;
-    }
-    if data.len() < end {
-        data.resize(end, 0);
-    }
-    data[at..end].copy_from_slice(payload);
-}
-
-/// Returns offset and length in bytes of a fragment of a message; `None` if the message has no such
-/// fragment.
-pub(crate) fn fragment(length: u32, chunk: u16, index: u32) -> Option<(usize, usize)> {
-    if chunk == 0 || index >= fragments(length, chunk) {
-        return None;
-    }
-    let at = index as usize * usize::from(chunk);
-    Some((at, (length as usize - at).min(usize::from(chunk))))
 }

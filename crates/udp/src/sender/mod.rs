@@ -1,20 +1,26 @@
 //! The client's side of the protocol: scheduling, loss detection and retransmission.
 //!
 //! This module has no clock, I/O or randomness. Each datagram has a new number, even if it carries
-//! a retransmitted fragment. Loss detection follows RFC 9002: a datagram counts as lost if a
-//! datagram whose number is at least three higher was acknowledged, or if any later datagram was
-//! acknowledged and 9/8 of the round-trip time have passed. At a timeout the oldest fragment in
-//! flight is sent again; the third consecutive timeout sets the window to one datagram. The
-//! congestion controls are those of `sojourn_congestion`, which the simulator uses too; datagrams
-//! are paced in bursts of up to a millisecond. A datagram requests an acknowledgement if an eighth
-//! of the window has been sent since the last request, or if no datagram can follow. The server may
-//! delay other acknowledgements. With [`Mode::StopAndWait`], one message is in flight at a time, as
-//! in the RRDA paper.
+//! a retransmitted fragment. At a timeout the oldest fragment in flight is sent again; the third
+//! consecutive timeout sets the window to one datagram. The congestion controls are those of
+//! `sojourn_congestion`, which the simulator uses too. A datagram requests an acknowledgement if an
+//! eighth of the window has been sent since the last request, or if no datagram can follow. The
+//! server may delay other acknowledgements. With [`Mode::StopAndWait`], one message is in flight at
+//! a time, as in the RRDA paper.
+//!
+//! The sender is a composition of parts: the datagrams in flight, the pacer, the congestion control
+//! with its window, the receiver's limits, and the timer.
 
+mod flight;
+mod pacer;
+
+use self::flight::{Flight, Fragment};
+use self::pacer::{Pace, Pacer};
+
+use crate::fragments::{fragment, fragments};
 use crate::outgoing::Outgoing;
 use crate::packet::{self, CHARGE, Code, Cookie, DATA_HEADER, DIGEST, Data, Id, Packet};
 use crate::rtt::Rtt;
-use crate::server::{fragment, fragments};
 use sojourn_congestion::{self, Ack, Cause, Congestion, RateSample, Window, hystart};
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 use std::collections::VecDeque;
@@ -33,8 +39,6 @@ const SLOW_START: hystart::Params = hystart::Params {
 };
 /// Maximum number of messages in flight. It is below the limit of the server.
 const UNDER_WAY: u64 = 4000;
-/// Maximum burst in bytes.
-const BURST: f64 = 65_536.0;
 /// Maximum number of bytes in messages beyond 5/4 of the congestion window. More would not
 /// increase the throughput.
 const AHEAD: Bytes = 256 << 10;
@@ -125,24 +129,6 @@ enum State {
     Ended(End),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Flying,
-    Settled,
-}
-
-struct Sent {
-    fate: Fate,
-    /// Numbers of the message and of the fragment in the datagram; `None` for a ping.
-    fragment: Option<(u64, u32)>,
-    bytes: u32,
-    at: Nanos,
-    /// Total bytes sent before this datagram.
-    offset: u64,
-    delivered: u64,
-    delivered_at: Nanos,
-}
-
 /// The payload of a datagram, as a part of one of the sender's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
@@ -161,59 +147,71 @@ impl Part {
     }
 }
 
+/// The congestion control and its window.
+struct Controlled {
+    window: Window,
+    control: Congestion,
+    /// Number of the first datagram after the last reduction of the window.
+    recovery: u64,
+}
+
+impl Controlled {
+    /// Reduces the slow start threshold; `flight` is in bytes.
+    fn reduce(&mut self, now: Nanos, flight: Bytes, cause: Cause) {
+        self.window.ssthresh = self.control.reduce(&self.window, flight, cause, now);
+    }
+}
+
+/// Limits that the receiver has set.
+struct Credit {
+    /// Total bytes of messages that may be begun, and those of the messages begun, including
+    /// [`CHARGE`] for each message.
+    limit: u64,
+    begun: u64,
+    /// Maximum length of a message in bytes.
+    most: u32,
+    /// Whether the next message may be begun although it exceeds the limit. The attempt shows the
+    /// demand to the receiver's policy.
+    is_forced: bool,
+}
+
+/// The retransmission timer.
+#[derive(Default)]
+struct Timer {
+    /// Time at which the timer expires.
+    at: Nanos,
+    /// Number of consecutive expiries: of the open connection, and while it opens.
+    expiries: u32,
+    attempts: u32,
+    /// Whether a probe must be sent: the oldest fragment in flight, or a ping if there is no such
+    /// fragment.
+    is_probe_due: bool,
+}
+
 /// The connection of a client, without socket and clock.
 pub struct Sender {
     id: Id,
     settings: Settings,
     state: State,
     rtt: Rtt,
-    window: Window,
-    control: Congestion,
-    /// Datagrams from number `base` on: those in flight, and acknowledged or lost datagrams between
-    /// them.
-    sent: VecDeque<Sent>,
-    base: u64,
-    flight: Bytes,
-    offset: u64,
-    delivered: u64,
-    delivered_at: Nanos,
-    /// Number of the first datagram after the last reduction of the window.
-    recovery: u64,
+    controlled: Controlled,
+    flight: Flight,
     messages: Outgoing,
-    /// Number of the message whose fragments are sent next.
+    /// Number of the message whose fragments are sent next, and lost fragments.
     cursor: u64,
-    again: VecDeque<(u64, u32)>,
+    again: VecDeque<Fragment>,
+    /// Number of messages that the handler has processed.
     processed: u64,
-    limit: u64,
-    most: u32,
-    /// Total bytes of messages whose transmission has begun, including [`CHARGE`] for each message.
-    fresh: u64,
-    /// Whether the next message may be begun although it exceeds the receiver's limit. The attempt
-    /// shows the demand to the receiver's policy.
-    force: bool,
+    credit: Credit,
+    /// Whether the server knows that the connection has ended.
     closed: bool,
     total: Option<u64>,
     asked_finish: bool,
-    probes: u32,
-    /// Whether a probe must be sent: the oldest fragment in flight, or a ping if there is no such
-    /// fragment.
-    probe: bool,
-    /// Greatest acknowledged datagram number.
-    largest: u64,
-    /// Earliest time at which an unacknowledged datagram below the highest acknowledged number is
-    /// overdue; `None` without such a datagram.
-    overdue: Option<Nanos>,
     /// Bytes declared lost that have not been reported to congestion control.
     unreported: Bytes,
-    /// Time at which the retransmission timer expires.
-    timer: Nanos,
-    attempts: u32,
+    timer: Timer,
     heard: Option<Nanos>,
-    /// Bytes that the pacer allows to send; the value is valid for the time `refilled`.
-    tokens: f64,
-    refilled: Nanos,
-    /// Whether the sender waits until a whole burst may be sent.
-    resting: bool,
+    pacer: Pacer,
     /// Bytes sent since the last request for an acknowledgement.
     unasked: Bytes,
     counters: Counters,
@@ -231,36 +229,19 @@ impl Sender {
             settings,
             state: State::Hello,
             rtt: Rtt::default(),
-            control,
-            window,
-            sent: VecDeque::new(),
-            base: 0,
-            flight: 0,
-            offset: 0,
-            delivered: 0,
-            delivered_at: 0,
-            recovery: 0,
+            controlled: Controlled { window, control, recovery: 0 },
+            flight: Flight::default(),
             cursor: 0,
             again: VecDeque::new(),
             processed: 0,
-            limit: 0,
-            most: u32::MAX,
-            fresh: 0,
-            force: false,
+            credit: Credit { limit: 0, begun: 0, most: u32::MAX, is_forced: false },
             closed: false,
             total: None,
             asked_finish: false,
-            probes: 0,
-            probe: false,
-            largest: 0,
-            overdue: None,
             unreported: 0,
-            timer: 0,
-            attempts: 0,
+            timer: Timer::default(),
             heard: None,
-            tokens: 0.0,
-            refilled: 0,
-            resting: false,
+            pacer: Pacer::default(),
             unasked: 0,
             counters: Counters::default(),
         }
@@ -286,12 +267,12 @@ impl Sender {
 
     /// Returns the congestion window in bytes.
     pub fn cwnd(&self) -> Bytes {
-        self.window.cwnd
+        self.controlled.window.cwnd
     }
 
     /// Returns whether the sender currently accepts another message of `length` bytes.
     pub fn has_room(&self, length: usize) -> bool {
-        let window = self.window.cwnd;
+        let window = self.controlled.window.cwnd;
         let most = self.settings.queue.min(window.saturating_add(window / 4 + AHEAD));
         let queued = self.messages.queued() + length as Bytes;
         self.total.is_none() && (self.messages.is_empty() || queued <= most)
@@ -339,18 +320,20 @@ impl Sender {
             (State::Hello | State::Opening(_), Packet::Retry(cookie)) => {
                 self.heard = Some(now);
                 self.state = State::Opening(cookie);
-                (self.attempts, self.timer) = (0, now);
+                (self.timer.attempts, self.timer.at) = (0, now);
             }
             (State::Opening(_), Packet::Accept { most, limit }) => {
                 self.heard = Some(now);
                 self.state = State::Open;
-                (self.most, self.limit) = (most, limit);
-                (self.attempts, self.timer) = (0, now + self.settings.timeout);
-                (self.delivered_at, self.refilled) = (now, now);
+                (self.credit.most, self.credit.limit) = (most, limit);
+                (self.timer.attempts, self.timer.at) = (0, now + self.settings.timeout);
+                self.flight.delivered_at = now;
+                self.pacer.start(now);
             }
             (State::Open, Packet::Ack { limit, processed, ranges }) => {
                 self.heard = Some(now);
-                self.limit = self.limit.max(limit.min(self.fresh.saturating_add(1 << 40)));
+                let limit = limit.min(self.credit.begun.saturating_add(1 << 40));
+                self.credit.limit = self.credit.limit.max(limit);
                 self.processed = self.processed.max(processed.min(self.messages.next()));
                 self.on_ack(now, &ranges);
             }
@@ -365,118 +348,63 @@ impl Sender {
     }
 
     fn on_ack(&mut self, now: Nanos, ranges: &[(u64, u64)]) {
-        let (prior, before) = (self.flight, self.delivered);
-        let end = self.base + self.sent.len() as u64;
-        let mut newest = None;
-        let mut rate = RateSample::default();
-        for &(first, last) in ranges {
-            if last >= end {
-                // The range contains a datagram that was never sent, so it is ignored.
-                continue;
-            }
-            for number in first.max(self.base)..=last {
-                let sent = &mut self.sent[(number - self.base) as usize];
-                if sent.fate == Fate::Settled {
-                    continue;
-                }
-                sent.fate = Fate::Settled;
-                let (bytes, at, part) = (u64::from(sent.bytes), sent.at, sent.fragment);
-                let (delivered, delivered_at) = (sent.delivered, sent.delivered_at);
-                self.flight -= bytes;
-                self.delivered += bytes;
-                if newest.is_none_or(|(n, _)| number > n) {
-                    newest = Some((number, at));
-                    rate.prior_delivered = delivered;
-                    rate.interval = now - delivered_at;
-                }
-                if let Some((message, index)) = part
-                    && let Some(length) = self.messages.settle(message, index)
-                {
-                    self.counters.acknowledged += length;
-                }
-            }
-        }
-        let Some((largest, sent_at)) = newest else { return };
-        self.rtt.sample(now - sent_at);
-        self.probes = 0;
-        self.delivered_at = now;
-        rate.delivered = self.delivered - rate.prior_delivered;
-        rate.total = self.delivered;
-        self.largest = self.largest.max(largest);
+        let (prior, before) = (self.flight.bytes, self.flight.delivered);
+        let newest = self.flight.acknowledge(now, ranges, |(message, index)| {
+            let length = self.messages.settle(message, index);
+            self.counters.acknowledged += length.unwrap_or(0);
+        });
+        let Some(newest) = newest else { return };
+        self.rtt.sample(now - newest.sent_at);
+        self.timer.expiries = 0;
         let lost = self.find_lost(now) + std::mem::take(&mut self.unreported);
-        self.forget_settled();
-        let in_recovery = largest < self.recovery;
-        let una = self.sent.front().map_or(self.offset, |sent| sent.offset);
-        let bytes = self.delivered - before;
+        let in_recovery = newest.number < self.controlled.recovery;
+        let bytes = self.flight.delivered - before;
         let app_limited = self.again.is_empty() && self.next_fragment().is_none();
-        rate.app_limited = app_limited;
+        let Controlled { window, control, .. } = &mut self.controlled;
+        let cwnd_limited = prior + 2 * window.mss >= window.cwnd;
         let ack = Ack {
             now,
             acked: bytes,
             delivered: bytes,
             lost,
-            una,
-            nxt: self.offset,
+            una: self.flight.una(),
+            nxt: self.flight.offset,
             prior_in_flight: prior,
-            in_flight: self.flight,
+            in_flight: self.flight.bytes,
             rtt: self.rtt.latest,
             srtt: self.rtt.smoothed,
             min_rtt: self.rtt.least,
-            may_grow: !in_recovery && prior + 2 * self.window.mss >= self.window.cwnd,
-            cwnd_limited: prior + 2 * self.window.mss >= self.window.cwnd,
+            may_grow: !in_recovery && cwnd_limited,
+            cwnd_limited,
             in_recovery,
             app_limited,
-            rate,
+            rate: RateSample { app_limited, ..newest.rate },
             ..Ack::default()
         };
-        self.control.on_ack(&mut self.window, &ack);
-        self.timer = now + self.rtt.timeout(self.settings.timeout);
+        control.on_ack(window, &ack);
+        self.set_timer(now);
     }
 
-    /// Declares datagrams lost whose number is at least three below that of an acknowledged
-    /// datagram, and datagrams that are overdue. Reduces the window at most once per round trip.
-    /// Returns the lost bytes.
+    fn set_timer(&mut self, now: Nanos) {
+        self.timer.at = now + self.rtt.timeout(self.settings.timeout);
+    }
+
+    /// Finds lost datagrams. Reduces the window at most once per round trip. Returns the lost
+    /// bytes.
     fn find_lost(&mut self, now: Nanos) -> Bytes {
-        let (largest, reordering) = (self.largest, self.rtt.reordering());
-        let (mut lost, mut newest) = (0, None);
-        self.overdue = None;
-        let before = self.flight;
-        for (i, sent) in self.sent.iter_mut().enumerate() {
-            let number = self.base + i as u64;
-            if number >= largest {
-                break;
+        let before = self.flight.bytes;
+        let again = &mut self.again;
+        let losses = self.flight.find_lost(now, self.rtt.reordering(), |f| again.push_back(f));
+        self.counters.lost += losses.count;
+        let controlled = &mut self.controlled;
+        if losses.newest.is_some_and(|newest| newest >= controlled.recovery) {
+            controlled.reduce(now, before, Cause::Loss);
+            if !controlled.control.owns_window() {
+                controlled.window.set_cwnd(controlled.window.ssthresh);
             }
-            if sent.fate == Fate::Settled {
-                continue;
-            }
-            let due = sent.at + reordering;
-            if number + 3 <= largest || due <= now {
-                sent.fate = Fate::Settled;
-                lost += u64::from(sent.bytes);
-                newest = Some(number);
-                self.counters.lost += 1;
-                self.again.extend(sent.fragment);
-            } else {
-                self.overdue = Some(self.overdue.map_or(due, |other| other.min(due)));
-            }
+            controlled.recovery = self.flight.next();
         }
-        self.flight -= lost;
-        if newest.is_some_and(|newest| newest >= self.recovery) {
-            let ssthresh = self.control.reduce(&self.window, before, Cause::Loss, now);
-            self.window.ssthresh = ssthresh;
-            if !self.control.owns_window() {
-                self.window.set_cwnd(ssthresh);
-            }
-            self.recovery = self.base + self.sent.len() as u64;
-        }
-        lost
-    }
-
-    fn forget_settled(&mut self) {
-        while self.sent.front().is_some_and(|sent| sent.fate == Fate::Settled) {
-            self.sent.pop_front();
-            self.base += 1;
-        }
+        losses.bytes
     }
 
     /// Returns the time at which [`Sender::poll`] must be called if no datagram arrives before;
@@ -485,41 +413,34 @@ impl Sender {
         if matches!(self.state, State::Ended(_)) {
             return None;
         }
-        let paced = (self.state == State::Open && self.resting && self.may_send()).then(|| {
-            let pace = self.pace();
-            let wait = (self.burst(pace) - self.tokens) / pace * SECOND as f64;
-            self.refilled + wait.max(0.0) as Nanos + 1
-        });
-        [paced, self.overdue, Some(self.timer)].into_iter().flatten().min()
+        let is_paced = self.state == State::Open && self.pacer.is_resting && self.may_send();
+        let paced = is_paced.then(|| self.pacer.resumes_at(self.pace()));
+        [paced, self.flight.overdue, Some(self.timer.at)].into_iter().flatten().min()
     }
 
-    /// Returns the pacing rate in bytes/s.
-    fn pace(&self) -> f64 {
-        let least = self.window.mss as f64;
-        let pace = if let Some(rate) = self.control.pacing_rate() {
+    fn pace(&self) -> Pace {
+        let Controlled { window, control, .. } = &self.controlled;
+        let mss = window.mss as f64;
+        let rate = if let Some(rate) = control.pacing_rate() {
             rate as f64
         } else {
-            let gain = if self.window.in_slow_start() { 2.0 } else { 1.25 };
+            let gain = if window.in_slow_start() { 2.0 } else { 1.25 };
             let rtt = self.rtt.smoothed.max(100_000) as f64 / SECOND as f64;
-            gain * self.window.cwnd as f64 / rtt
+            gain * window.cwnd as f64 / rtt
         };
-        pace.min(self.settings.rate.map_or(f64::INFINITY, |rate| rate as f64)).max(least)
-    }
-
-    /// Returns the length of a burst in bytes: the data of one millisecond at the rate `pace`, but
-    /// at least two segments and at most [`BURST`], as in Linux's TCP.
-    fn burst(&self, pace: f64) -> f64 {
-        (pace / 1000.0).min(BURST).max(2.0 * self.window.mss as f64)
+        let most = self.settings.rate.map_or(f64::INFINITY, |rate| rate as f64);
+        Pace { rate: rate.min(most).max(mss), mss }
     }
 
     fn may_send(&self) -> bool {
-        self.flight + self.window.mss <= self.window.cwnd.max(self.window.mss)
+        let window = &self.controlled.window;
+        self.flight.bytes + window.mss <= window.cwnd.max(window.mss)
             && (!self.again.is_empty() || self.next_fragment().is_some())
     }
 
     /// Returns the next fragment that has never been sent; `None` if no such fragment is
     /// left, or if the mode or a limit forbids it.
-    fn next_fragment(&self) -> Option<(u64, u32)> {
+    fn next_fragment(&self) -> Option<Fragment> {
         let m = self.messages.get(self.cursor)?;
         let first = self.messages.first();
         match self.settings.mode {
@@ -529,7 +450,8 @@ impl Sender {
                 (acknowledged && handled).then_some((self.cursor, m.next))
             }
             Mode::Windowed => {
-                let fits = m.next > 0 || self.force || self.fresh + charge(&m.data) <= self.limit;
+                let Credit { limit, begun, is_forced, .. } = self.credit;
+                let fits = m.next > 0 || is_forced || begun + charge(&m.data) <= limit;
                 (fits && self.cursor < first + UNDER_WAY).then_some((self.cursor, m.next))
             }
         }
@@ -572,24 +494,17 @@ impl Sender {
             State::Hello | State::Opening(_) => return self.poll_opening(now, out),
             State::Open => {}
         }
-        if self.overdue.is_some_and(|at| now >= at) {
+        if self.flight.overdue.is_some_and(|at| now >= at) {
             self.unreported += self.find_lost(now);
-            self.forget_settled();
         }
-        if now >= self.timer {
+        if now >= self.timer.at {
             self.on_timeout(now);
         }
-        if std::mem::take(&mut self.probe) {
+        if std::mem::take(&mut self.timer.is_probe_due) {
             return Some(self.poll_probe(now, out));
         }
-        if now > self.refilled {
-            let pace = self.pace();
-            let most = (10.0 * self.window.mss as f64).max(pace / 1000.0);
-            let since = (now - self.refilled) as f64 / SECOND as f64;
-            (self.tokens, self.refilled) = ((self.tokens + pace * since).min(most), now);
-            self.resting &= self.tokens < self.burst(pace);
-        }
-        if !self.resting && self.may_send() {
+        self.pacer.refill(now, self.pace());
+        if !self.pacer.is_resting && self.may_send() {
             return self.poll_data(now, out);
         }
         if let Some(messages) = self.total
@@ -597,7 +512,7 @@ impl Sender {
             && !self.asked_finish
         {
             self.asked_finish = true;
-            self.timer = now + self.rtt.timeout(self.settings.timeout);
+            self.set_timer(now);
             self.counters.sent += 1;
             Packet::Finish { messages }.write(self.id, out);
             return Some(Part::NONE);
@@ -606,11 +521,11 @@ impl Sender {
     }
 
     fn poll_opening(&mut self, now: Nanos, out: &mut Vec<u8>) -> Option<Part> {
-        if now < self.timer {
+        if now < self.timer.at {
             return None;
         }
-        self.timer = now + ((200 * MILLISECOND) << self.attempts.min(5));
-        self.attempts += 1;
+        self.timer.at = now + ((200 * MILLISECOND) << self.timer.attempts.min(5));
+        self.timer.attempts += 1;
         self.counters.sent += 1;
         match self.state {
             State::Opening(cookie) => Packet::Open { cookie, chunk: self.settings.chunk },
@@ -635,77 +550,62 @@ impl Sender {
         };
         let m = self.messages.get_mut(message)?;
         let length = m.data.len() as u32;
-        if length > self.most {
-            self.state = State::Ended(End::TooLong(self.most));
+        if length > self.credit.most {
+            self.state = State::Ended(End::TooLong(self.credit.most));
             return None;
         }
         let (at, n) = fragment(length, self.settings.chunk, index)?;
         if message == self.cursor && index == m.next {
             if m.next == 0 {
-                self.fresh += charge(&m.data);
-                self.force = false;
+                self.credit.begun += charge(&m.data);
+                self.credit.is_forced = false;
             }
             m.next += 1;
             if m.next == fragments(length, self.settings.chunk) {
                 self.cursor += 1;
             }
         }
-        self.track(now, Some((message, index)), n as u32);
-        let number = self.base + self.sent.len() as u64 - 1;
+        let number = self.track(now, Some((message, index)), n as u32);
         self.unasked += n as Bytes;
-        let ask = self.unasked >= self.window.cwnd / 8 || !self.may_send();
+        let ask = self.unasked >= self.controlled.window.cwnd / 8 || !self.may_send();
         if ask {
             self.unasked = 0;
         }
         Packet::Data(Data { number, message, length, index, ask, payload: &[] })
             .write(self.id, out);
-        self.tokens -= (n + DATA_HEADER) as f64;
-        self.resting = self.tokens < 0.0;
+        self.pacer.on_sent(n + DATA_HEADER);
         Some(Part { message, at, length: n })
     }
 
     /// Appends the head of a probe to `out`, regardless of the window. The probe is the oldest
     /// fragment in flight, or a ping if there is no such fragment.
     fn poll_probe(&mut self, now: Nanos, out: &mut Vec<u8>) -> Part {
-        let oldest = self.sent.iter().filter(|sent| sent.fate == Fate::Flying);
-        let oldest = oldest.filter_map(|sent| sent.fragment).find(|&(message, index)| {
+        let oldest = self.flight.fragments().find(|&(message, index)| {
             self.messages.get(message).is_some_and(|m| m.is_missing(index))
         });
         let place = oldest.and_then(|(message, index)| {
             let length = self.messages.get(message)?.data.len() as u32;
             Some((message, index, length, fragment(length, self.settings.chunk, index)?))
         });
-        let number = self.base + self.sent.len() as u64;
         let Some((message, index, length, (at, n))) = place else {
-            self.track(now, None, 0);
+            let number = self.track(now, None, 0);
             Packet::Ping { number }.write(self.id, out);
             return Part::NONE;
         };
         self.counters.repeated += 1;
-        self.track(now, Some((message, index)), n as u32);
+        let number = self.track(now, Some((message, index)), n as u32);
         Packet::Data(Data { number, message, length, index, ask: true, payload: &[] })
             .write(self.id, out);
         Part { message, at, length: n }
     }
 
-    /// Records a datagram that is sent at `now`.
-    fn track(&mut self, now: Nanos, fragment: Option<(u64, u32)>, bytes: u32) {
-        if self.flight == 0 && bytes > 0 {
-            self.delivered_at = now;
-            self.timer = now + self.rtt.timeout(self.settings.timeout);
+    /// Records a datagram that is sent at `now`, and returns its number.
+    fn track(&mut self, now: Nanos, fragment: Option<Fragment>, bytes: u32) -> u64 {
+        if self.flight.bytes == 0 && bytes > 0 {
+            self.set_timer(now);
         }
-        self.sent.push_back(Sent {
-            fate: Fate::Flying,
-            fragment,
-            bytes,
-            at: now,
-            offset: self.offset,
-            delivered: self.delivered,
-            delivered_at: self.delivered_at,
-        });
         self.counters.sent += 1;
-        self.flight += u64::from(bytes);
-        self.offset += u64::from(bytes);
+        self.flight.push(now, fragment, bytes)
     }
 
     /// Handles the expiry of the retransmission timer by requesting a probe. After three
@@ -713,42 +613,34 @@ impl Sender {
     /// lost.
     fn on_timeout(&mut self, now: Nanos) {
         let wait = self.rtt.timeout(self.settings.timeout);
-        self.probes = (self.probes + 1).min(8);
-        self.timer = now + (wait << (self.probes - 1)).min(SECOND);
+        self.timer.expiries = (self.timer.expiries + 1).min(8);
+        self.timer.at = now + (wait << (self.timer.expiries - 1)).min(SECOND);
         let idle = self.messages.is_empty();
         if idle && self.total.is_some() {
             self.asked_finish = false;
             return;
         }
-        if idle || self.flight == 0 {
+        if idle || self.flight.bytes == 0 {
             // The receiver's buffer is full or there are no data to send. A probe keeps the
             // connection alive.
-            self.probe = true;
+            self.timer.is_probe_due = true;
             // If the handler has processed all earlier messages, none of them will free space in
             // the buffer.
-            self.force = !idle && self.processed >= self.messages.first();
+            self.credit.is_forced = !idle && self.processed >= self.messages.first();
             return;
         }
         self.counters.timeouts += 1;
-        self.probe = true;
-        if self.probes < 3 {
+        self.timer.is_probe_due = true;
+        if self.timer.expiries < 3 {
             return;
         }
-        let flight = self.flight;
-        for sent in &mut self.sent {
-            if sent.fate == Fate::Flying {
-                sent.fate = Fate::Settled;
-                self.counters.lost += 1;
-                self.again.extend(sent.fragment);
-            }
+        let flight = self.flight.bytes;
+        let again = &mut self.again;
+        self.counters.lost += self.flight.lose_all(|f| again.push_back(f)).count;
+        if self.timer.expiries == 3 {
+            self.controlled.reduce(now, flight, Cause::Timeout);
         }
-        self.flight = 0;
-        self.forget_settled();
-        if self.probes == 3 {
-            let ssthresh = self.control.reduce(&self.window, flight, Cause::Timeout, now);
-            self.window.ssthresh = ssthresh;
-        }
-        self.window.set_cwnd(self.window.mss);
-        self.recovery = self.base + self.sent.len() as u64;
+        self.controlled.window.set_cwnd(self.controlled.window.mss);
+        self.controlled.recovery = self.flight.next();
     }
 }
