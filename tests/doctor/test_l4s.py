@@ -123,7 +123,7 @@ def test_nothing_is_changed(host: Host) -> None:
     before = host.qdiscs("eth0"), host.offloads("eth0"), host.sysctls(names)
     asked(host, "eth0")
     after = host.qdiscs("eth0"), host.offloads("eth0"), host.sysctls(names)
-    kinds = [[q["kind"] for q in qdiscs] for qdiscs in (before[0], after[0])]
+    kinds = [[q.kind for q in qdiscs] for qdiscs in (before[0], after[0])]
     assert kinds[0] == kinds[1]
     assert before[1:] == after[1:]
 

@@ -74,8 +74,8 @@ def test_bulk_and_ping(pair: Pair, tmp_path: Path) -> None:
     assert pair[0].sysctls(["net.ipv4.tcp_no_metrics_save"]) == {
         "net.ipv4.tcp_no_metrics_save": "1"
     }
-    (route,) = [r for r in pair[0].routes() if r["prefix"] == 32]
-    assert route["metrics"] == {"initcwnd": 3, "rto_min": 300, "lock": 8192, "features": 1}
+    (route,) = [r for r in pair[0].routes() if r.prefix == 32]
+    assert route.metrics == {"initcwnd": 3, "rto_min": 300, "lock": 8192, "features": 1}
 
 
 def test_delay_under_load_by_probes(pair: Pair, tmp_path: Path) -> None:

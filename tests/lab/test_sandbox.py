@@ -9,12 +9,15 @@ import sys
 import threading
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sojourn.lab import Host, LabError, RequestFailed, Sandbox, SandboxDied, Unavailable
 from sojourn.lab.errors import DeadlinePassed
+from sojourn.lab.sandbox.host import Device
+from sojourn.lab.sandbox.namespace import Resources
 from sojourn.lab.sandbox.process import _prefer_session
 
 from .conftest import joined, started
@@ -91,8 +94,8 @@ def test_congestion_control_of_a_route(pair: tuple[Host, Host]) -> None:
         client = a.spawn(python(CLIENT, "10.0.0.2"))
         assert client.wait(SECONDS) == 0, client.errors()
         assert client.output().split() == [b"hello", name.encode()]
-    route = next(r for r in a.routes() if r["destination"] == "10.0.0.2")
-    assert route["metrics"] == {"cc_algo": "cubic", "initcwnd": 4}
+    route = next(r for r in a.routes() if r.destination == "10.0.0.2")
+    assert route.metrics == {"cc_algo": "cubic", "initcwnd": 4}
 
 
 def test_sysctls_are_of_the_host_alone(pair: tuple[Host, Host]) -> None:
@@ -153,11 +156,10 @@ def test_links(sandbox: Sandbox) -> None:
         switch.set_link(f"port{number}", up=True, bridge="br0")
         host.set_link("eth0", up=True, mac=f"02:00:00:00:00:0{number}", mtu=1300)
         host.add_address("eth0", f"10.0.0.{number}/24")
-    assert a.links()["eth0"] | {"state": "", "index": 0} == {
-        "name": "eth0", "index": 0, "mtu": 1300, "mac": "02:00:00:00:00:01", "up": True,
-        "kind": "veth", "state": "",
-    }  # fmt: skip
-    assert switch.links()["port2"]["mtu"] == 1400
+    assert replace(a.links()["eth0"], state="", index=0) == Device(
+        "eth0", 0, 1300, "02:00:00:00:00:01", up=True, kind="veth", state=""
+    )
+    assert switch.links()["port2"].mtu == 1400
     server = b.spawn(python(SERVER))
     b.wait_port(80, SECONDS, by=server)
     client = a.spawn(python(CLIENT, "10.0.0.2"))
@@ -167,7 +169,7 @@ def test_links(sandbox: Sandbox) -> None:
     assert sorted(a.links()) == ["lo"]
 
 
-def test_what_the_kernel_refuses_is_told(pair: tuple[Host, Host]) -> None:
+def test_what_the_kernel_refuses_is_told(sandbox: Sandbox, pair: tuple[Host, Host]) -> None:
     a, _ = pair
     with pytest.raises(RequestFailed, match="no such link: 'eth7'") as failure:
         a.set_link("eth7", up=True)
@@ -181,7 +183,7 @@ def test_what_the_kernel_refuses_is_told(pair: tuple[Host, Host]) -> None:
     with pytest.raises(RequestFailed, match="does not appear"):
         a.add_address("eth0", "10.0.0.256/24")
     with pytest.raises(LabError, match="already"):
-        a.sandbox.host("a")
+        sandbox.host("a")
     a.set_link("eth0", mtu=1400)
 
 
@@ -196,7 +198,7 @@ def test_programs(sandbox: Sandbox, tmp_path: Path) -> None:
             "two words; $HOME",
         ),
         env={"EXTRA": "1"},
-        nice=lower,
+        resources=Resources(nice=lower),
     )
     assert program.wait(SECONDS) == 7
     names, place, home, nice = program.output().decode().splitlines()
@@ -240,13 +242,13 @@ def test_descriptors_are_handed_on(sandbox: Sandbox) -> None:
 def test_scheduling(sandbox: Sandbox) -> None:
     look = "import os; print(os.sched_getscheduler(0), *os.sched_getaffinity(0))"
     first = min(os.sched_getaffinity(0))
-    program = sandbox.spawn(python(look), cpus=[first])
+    program = sandbox.spawn(python(look), resources=Resources(cpus=[first]))
     assert program.wait(SECONDS) == 0
     assert program.output().split() == [b"0", str(first).encode()]
     if "realtime" in sandbox.can:
         return
     with pytest.raises(RequestFailed, match="real-time priority") as failure:
-        sandbox.spawn(["true"], fifo=1)
+        sandbox.spawn(["true"], resources=Resources(fifo=1))
     assert failure.value.errno == errno.EPERM
 
 
@@ -299,7 +301,7 @@ def test_real_time_scheduling() -> None:
         pytest.skip(f"not installed: the permission, {error}")
     with closing(sandbox):
         look = "import os; print(os.sched_getscheduler(0), os.sched_getparam(0).sched_priority)"
-        program = sandbox.spawn(python(look), fifo=7)
+        program = sandbox.spawn(python(look), resources=Resources(fifo=7))
         assert program.wait(SECONDS) == 0
         assert program.output() == b"1 7\n"
         waiting = sandbox.spawn(["sleep", "1000"])
@@ -340,7 +342,7 @@ def test_what_cannot_be_started_is_told(sandbox: Sandbox, tmp_path: Path) -> Non
     with pytest.raises(RequestFailed, match="a message may have at most"):
         host.spawn(["true", "x" * 200_000])
     with pytest.raises(RequestFailed, match="limit nofile"):
-        host.spawn(["true"], rlimits={"nofile": 1 << 40})
+        host.spawn(["true"], resources=Resources(rlimits={"nofile": 1 << 40}))
     assert host.spawn(["true"]).wait(SECONDS) == 0
 
 
@@ -471,16 +473,16 @@ def test_started_by_a_thread_that_ends() -> None:
             assert sandbox.alive
 
 
-def test_the_death_of_init_is_told(pair: tuple[Host, Host]) -> None:
+def test_the_death_of_init_is_told(sandbox: Sandbox, pair: tuple[Host, Host]) -> None:
     a, _ = pair
     program = a.spawn(["sleep", "1000"])
-    os.kill(a.sandbox.pid, signal.SIGKILL)
+    os.kill(sandbox.pid, signal.SIGKILL)
     with pytest.raises(SandboxDied, match="SIGKILL"):
         program.wait(SECONDS)
     with pytest.raises(SandboxDied):
         a.spawn(["true"])
-    assert not a.sandbox.alive
-    a.sandbox.close()
+    assert not sandbox.alive
+    sandbox.close()
 
 
 def test_closing_twice_and_before_the_start() -> None:

@@ -335,11 +335,9 @@ class Sample:
 def sample(middle: Host, link: Link, now: int) -> Sample:
     """Reads the counters of a link's queue; `now` is nanoseconds since the start of the run."""
     for found in middle.qdiscs(link.far(0)):
-        if found["handle"] == CHILD:
-            return Sample(
-                now, found["bytes"], found["packets"], found["drops"], found["qlen"],
-                found["backlog"],
-            )  # fmt: skip
+        if found.handle == CHILD:
+            sent, packets, drops = found.bytes, found.packets, found.drops
+            return Sample(now, sent, packets, drops, found.qlen, found.backlog)
     raise LabError(f"{link.name}: the queue no longer exists")
 
 

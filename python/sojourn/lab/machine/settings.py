@@ -80,9 +80,8 @@ class Exactly:
         return same(value, self.value)
 
     def change(self, value: str) -> str:
-        """Returns the required value."""
-        del value
-        return self.value
+        """Returns the required value; `value` if it differs only by white space."""
+        return value if self.met(value) else self.value
 
 
 @dataclass(frozen=True)

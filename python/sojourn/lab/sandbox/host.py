@@ -5,19 +5,64 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from sojourn.lab.errors import LabError
-from sojourn.lab.sandbox.process import DEFAULT_LIMIT, SLACK, Process
-
-if TYPE_CHECKING:
-    from sojourn.lab.sandbox.sandbox import Sandbox
+from sojourn.lab.sandbox.keeper import Keeper
+from sojourn.lab.sandbox.messages import Message
+from sojourn.lab.sandbox.namespace import Namespace
+from sojourn.lab.sandbox.process import SLACK, Process
 
 Value = str | int | bool
 """Value of a sysctl; `True` is 1 and `False` is 0."""
 
 
-class Host:
+@dataclass(frozen=True)
+class Device:
+    """A network device of a host."""
+
+    name: str
+    index: int
+    mtu: int
+    mac: str
+    up: bool
+    kind: str | None
+    state: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A route in the main table of a host."""
+
+    family: int
+    destination: str | None
+    prefix: int
+    """Length of the destination's prefix in bits."""
+    via: str | None
+    """Gateway."""
+    index: int
+    """Index of the device."""
+    metrics: Mapping[str, int | str]
+    """Attributes of the route, in the words of `ip route`."""
+
+
+@dataclass(frozen=True)
+class Counters:
+    """A queue discipline of a device, with its counters."""
+
+    kind: str
+    handle: str
+    bytes: int
+    packets: int
+    drops: int
+    qlen: int
+    """Backlog in packets."""
+    backlog: int
+    """Backlog in bytes."""
+
+
+class Host(Namespace):
     """A host, created by `Sandbox.host`.
 
     `fd` is the network namespace as an open file of this process, which can be passed to a program
@@ -27,9 +72,9 @@ class Host:
     """
 
     def __init__(
-        self, sandbox: Sandbox, name: str, number: int, inode: int, path: str, fd: int
+        self, keeper: Keeper, name: str, number: int, inode: int, path: str, fd: int
     ) -> None:
-        self.sandbox = sandbox
+        self._keeper = keeper
         self.name = name
         self.number = number
         self.inode = inode
@@ -39,6 +84,11 @@ class Host:
 
     def __repr__(self) -> str:
         return f"<host {self.name}>"
+
+    @property
+    def keeper(self) -> Keeper:
+        """The keeper of the sandbox."""
+        return self._keeper
 
     def __del__(self) -> None:
         with suppress(AttributeError):
@@ -50,12 +100,12 @@ class Host:
         if fd >= 0:
             os.close(fd)
 
-    def _call(self, call: str, /, **arguments: Any) -> dict[str, Any]:
+    def _call(self, call: str, /, **arguments: object) -> Message:
         given = {key: value for key, value in arguments.items() if value is not None}
-        answer, _ = self.sandbox.request("network", host=self.number, call=call, arguments=given)
+        answer, _ = self._keeper.request("network", host=self.number, call=call, arguments=given)
         return answer
 
-    def add_link(self, name: str, kind: str, *, mtu: int | None = None, **options: Any) -> None:
+    def add_link(self, name: str, kind: str, *, mtu: int | None = None, **options: object) -> None:
         """Adds a link of a kind such as `bridge` or `dummy`, which is down.
 
         `options` are options of pyroute2's `IPRoute.link`.
@@ -79,9 +129,9 @@ class Host:
         """Removes a link."""
         self._call("link_delete", name=name)
 
-    def links(self) -> dict[str, dict[str, Any]]:
-        """Returns all links by name, each with `index`, `mtu`, `mac`, `up`, `kind`, `state`."""
-        return {link["name"]: link for link in self._call("links")["links"]}
+    def links(self) -> dict[str, Device]:
+        """Returns all links by name."""
+        return {link["name"]: Device(**link) for link in self._call("links")["links"]}
 
     def add_address(self, name: str, address: str, *, peer: str | None = None) -> None:
         """Adds an address with its prefix length, such as `10.0.0.1/24` or `fd00::1/64`.
@@ -89,11 +139,6 @@ class Host:
         An IPv6 address is usable at once, without a test for duplicates.
         """
         self._call("address_add", name=name, address=address, peer=peer)
-
-    def addresses(self) -> list[dict[str, Any]]:
-        """Returns all addresses, each with the `index` of the link, `address` and `prefix`."""
-        found: list[dict[str, Any]] = self._call("addresses")["addresses"]
-        return found
 
     def add_route(
         self,
@@ -121,29 +166,21 @@ class Host:
             metrics=metrics or None,
         )
 
-    def routes(self) -> list[dict[str, Any]]:
-        """Returns the routes of the main table.
-
-        Each route has `family`, `destination`, `prefix`, `via`, `index` of the link, and `metrics`.
-        """
-        found: list[dict[str, Any]] = self._call("routes")["routes"]
-        return found
+    def routes(self) -> list[Entry]:
+        """Returns the routes of the main table."""
+        return [Entry(**route) for route in self._call("routes")["routes"]]
 
     def add_neighbour(self, link: str, address: str, mac: str) -> None:
         """Adds a permanent entry to the neighbour table, so that no ARP request is sent."""
         self._call("neighbour_add", name=link, address=address, mac=mac)
 
-    def tc(self, command: str, link: str, kind: str | None = None, **options: Any) -> None:
+    def tc(self, command: str, link: str, kind: str | None = None, **options: object) -> None:
         """Executes a command of traffic control, with the arguments of pyroute2's `IPRoute.tc`."""
         self._call("tc", command=command, name=link, kind=kind, **options)
 
-    def qdiscs(self, link: str) -> list[dict[str, Any]]:
-        """Returns the queue disciplines of a link.
-
-        Each discipline has `kind`, `handle`, `bytes`, `packets`, `drops`, `qlen` and `backlog`.
-        """
-        found: list[dict[str, Any]] = self._call("qdiscs", name=link)["qdiscs"]
-        return found
+    def qdiscs(self, link: str) -> list[Counters]:
+        """Returns the queue disciplines of a link."""
+        return [Counters(**qdisc) for qdisc in self._call("qdiscs", name=link)["qdiscs"]]
 
     def sysctl(self, settings: Mapping[str, Value]) -> dict[str, str]:
         """Sets sysctls of the host, such as `net.ipv4.tcp_ecn`; returns the values read back."""
@@ -155,7 +192,7 @@ class Host:
         return self._sysctl(dict.fromkeys(names))
 
     def _sysctl(self, values: Mapping[str, str | None]) -> dict[str, str]:
-        answer, _ = self.sandbox.request("sysctl", host=self.number, values=dict(values))
+        answer, _ = self._keeper.request("sysctl", host=self.number, values=dict(values))
         found: dict[str, str] = answer["values"]
         return found
 
@@ -174,34 +211,6 @@ class Host:
         if answer["refused"]:
             raise LabError(f"{self.name}, {link}: cannot change {', '.join(answer['refused'])}")
 
-    def spawn(
-        self,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-        stdin: int | None = None,
-        fds: Sequence[int] = (),
-        limit: int = DEFAULT_LIMIT,
-        nice: int | None = None,
-        fifo: int | None = None,
-        cpus: Sequence[int] | None = None,
-        rlimits: Mapping[str, int] | None = None,
-    ) -> Process:
-        """Starts a program in the host; `argv` is its name and arguments, without a shell.
-
-        The environment contains PATH, HOME, TMPDIR, PWD, LANG, and the variables in `env`. The
-        working directory is `cwd`, or a new empty directory in memory, private to the sandbox.
-        `stdin` is a descriptor, by default of /dev/null. `fds` become the program's descriptors 3,
-        4, and so on. The first `limit` bytes of each output stream are stored. `nice` (-20 to 19),
-        `fifo` (priority of SCHED_FIFO, 1 to 99) and `cpus` (numbers of processors) determine the
-        scheduling. `rlimits` are limits of resources by name, such as `nofile`.
-        """
-        return self.sandbox.spawn(
-            argv, host=self, env=env, cwd=cwd, stdin=stdin, fds=fds, limit=limit, nice=nice,
-            fifo=fifo, cpus=cpus, rlimits=rlimits,
-        )  # fmt: skip
-
     def wait_port(
         self,
         port: int,
@@ -215,7 +224,7 @@ class Host:
         Raises `DeadlinePassed` after `timeout` seconds, and `LabError` if the program `by`, which
         should open the port, ends first.
         """
-        answer, _ = self.sandbox.request(
+        answer, _ = self._keeper.request(
             "await_port",
             seconds=timeout + SLACK,
             host=self.number,

@@ -15,12 +15,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from sojourn.lab.errors import DeadlinePassed, RequestFailed, SandboxDied
 from sojourn.lab.sandbox import messages
@@ -203,7 +202,11 @@ class Keeper:
             process.lost(ended)
 
     def request(
-        self, op: str, fds: Sequence[int], seconds: float, arguments: Mapping[str, Any]
+        self,
+        op: str,
+        fds: Sequence[int] = (),
+        seconds: float = messages.REQUEST_SECONDS,
+        **arguments: object,
     ) -> tuple[messages.Message, list[int]]:
         """Sends a request to init and returns the reply with its descriptors.
 

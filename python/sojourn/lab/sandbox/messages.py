@@ -12,7 +12,7 @@ import json
 import os
 import socket
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 LIMIT = 128 * 1024
 """Maximum length of a message in bytes; it is below the default size of a socket's buffer."""
@@ -21,6 +21,23 @@ FDS = 64
 
 Message = dict[str, Any]
 """Content of a message, an object of JSON."""
+
+
+REQUEST_SECONDS = 60.0
+"""Default time limit for the reply to a request, in seconds."""
+
+
+class Request(Protocol):
+    """Function that sends requests to init."""
+
+    def __call__(
+        self,
+        op: str,
+        fds: Sequence[int] = (),
+        seconds: float = REQUEST_SECONDS,
+        **arguments: object,
+    ) -> tuple[Message, list[int]]:
+        """Sends the request `op`; returns the reply, and descriptors for the caller to close."""
 
 
 class TooLong(ValueError):

@@ -9,13 +9,9 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sojourn.lab.errors import DeadlinePassed, LabError, SandboxDied
-from sojourn.lab.sandbox.messages import Message
-
-if TYPE_CHECKING:
-    from sojourn.lab.sandbox.sandbox import Sandbox
+from sojourn.lab.sandbox.messages import Message, Request
 
 DEFAULT_LIMIT = 16 << 20
 """Default number of bytes of each output stream that are stored. Further bytes are only counted."""
@@ -47,15 +43,15 @@ class Usage:
 
 
 class Process:
-    """A program that `Host.spawn` started.
+    """A program in a sandbox.
 
     The output of the program can be read at any time, even after the end of the sandbox.
     """
 
     def __init__(
-        self, sandbox: Sandbox, argv: tuple[str, ...], answer: Message, fds: list[int]
+        self, request: Request, argv: tuple[str, ...], answer: Message, fds: list[int]
     ) -> None:
-        self.sandbox = sandbox
+        self._request = request
         self.argv = argv
         self.number: int = answer["program"]
         """Number of the program in the sandbox, by which requests name it."""
@@ -143,9 +139,7 @@ class Process:
 
         Returns `False` if the program had ended already.
         """
-        answer, _ = self.sandbox.request(
-            "signal", program=self.number, signal=int(number), group=group
-        )
+        answer, _ = self._request("signal", program=self.number, signal=int(number), group=group)
         return bool(answer["sent"])
 
     def stop(self, grace: float = GRACE) -> int:
@@ -158,7 +152,7 @@ class Process:
 
     def schedule(self, *, nice: int | None = None, fifo: int | None = None) -> None:
         """Sets the priority: `nice` from -20 to 19, or `fifo` from 1 to 99 for SCHED_FIFO."""
-        self.sandbox.request("schedule", program=self.number, nice=nice, fifo=fifo)
+        self._request("schedule", program=self.number, nice=nice, fifo=fifo)
 
     def prefer(self, nice: int) -> None:
         """Sets the program's nice value from outside the sandbox, if this process may do so.
@@ -209,7 +203,7 @@ class Process:
         seconds. Raises `LabError` with the output if the text can no longer appear, because the
         program has ended and no other process can write to the stream.
         """
-        answer, _ = self.sandbox.request(
+        answer, _ = self._request(
             "await_output",
             seconds=timeout + SLACK,
             program=self.number,

@@ -9,33 +9,30 @@ a socket.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import IO, Any, Literal, Self
+from collections.abc import Collection, Iterable
+from typing import IO, Literal, Self
 
 from sojourn.lab import syscalls
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.machine.needs import (
     ability_advice,
-    find_program,
     require_pyroute2,
     user_namespace_advice,
 )
 from sojourn.lab.machine.settings import Outcome, recover
-from sojourn.lab.sandbox import messages
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.keeper import CannotStart, Keeper
-from sojourn.lab.sandbox.process import DEFAULT_LIMIT, Process
+from sojourn.lab.sandbox.namespace import Namespace
+from sojourn.lab.sandbox.process import Process
 
 Privilege = Literal["auto", "user", "root"]
 Ability = Literal["tun", "realtime", "force-buffers"]
 
 DEFAULT_MEMORY = 1 << 30
 """Default limit of the files in a sandbox, in bytes."""
-REQUEST_SECONDS = 60.0
-"""Default time limit for init's reply, in seconds."""
 
 
-class Sandbox:
+class Sandbox(Namespace):
     """A sandbox as a context manager, with methods that create hosts, links and programs.
 
     `privilege` selects the permissions of the sandbox:
@@ -138,7 +135,7 @@ class Sandbox:
     @property
     def pid(self) -> int:
         """Process number of *outer*, init's parent. Outer ends with this process."""
-        return self._alive().popen_pid
+        return self.keeper.popen_pid
 
     @property
     def alive(self) -> bool:
@@ -149,9 +146,9 @@ class Sandbox:
         """Creates a host: a network namespace whose only device is `lo`, which is up."""
         if name in self.hosts:
             raise LabError(f"the sandbox already has a host {name!r}")
-        answer, fds = self.request("host")
+        answer, fds = self.keeper.request("host")
         host = Host(
-            self, name, answer["host"], answer["inode"], f"/proc/1/fd/{answer['fd']}", fds[0]
+            self.keeper, name, answer["host"], answer["inode"], f"/proc/1/fd/{answer['fd']}", fds[0]
         )
         self.hosts[name] = host
         host.set_link("lo", up=True)
@@ -166,7 +163,7 @@ class Sandbox:
         mtu: int | None = None,
     ) -> None:
         """Creates a veth pair between two hosts or in one host; both devices are down."""
-        self.request(
+        self.keeper.request(
             "network",
             host=first.number,
             call="link_add",
@@ -174,65 +171,18 @@ class Sandbox:
             hosts={"peer_netns": second.number},
         )
 
-    def spawn(
-        self,
-        argv: Sequence[str],
-        *,
-        host: Host | None = None,
-        env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-        stdin: int | None = None,
-        fds: Sequence[int] = (),
-        limit: int = DEFAULT_LIMIT,
-        nice: int | None = None,
-        fifo: int | None = None,
-        cpus: Sequence[int] | None = None,
-        rlimits: Mapping[str, int] | None = None,
-    ) -> Process:
-        """Starts a program in a host, by default in an empty namespace; see `Host.spawn`."""
-        executable = find_program(argv[0])
-        environment = {"PATH": os.environ.get("PATH", os.defpath), **(env or {})}
-        keeper = self._alive()
-        passed = [*fds, stdin] if stdin is not None else list(fds)
-        answer, received = self.request(
-            "spawn",
-            fds=passed,
-            host=None if host is None else host.number,
-            executable=executable,
-            argv=list(argv),
-            env=environment,
-            cwd=cwd,
-            stdin=stdin is not None,
-            limit=limit,
-            nice=nice,
-            fifo=fifo,
-            cpus=None if cpus is None else list(cpus),
-            rlimits=dict(rlimits or {}),
-        )
-        process = Process(self, tuple(argv), answer, received)
-        keeper.follow(process)
-        return process
-
     def wait_any(self, processes: Collection[Process], timeout: float) -> list[Process]:
         """Waits at most `timeout` seconds until a process has ended; returns all ended ones."""
-        return self._alive().wait_any(processes, timeout)
+        return self.keeper.wait_any(processes, timeout)
 
     def open(self, path: str, mode: Literal["r", "w", "a"] = "r") -> IO[bytes]:
         """Opens a file by its path inside the sandbox, for reading, writing or appending."""
-        _, fds = self.request("open", path=path, mode=mode)
+        _, fds = self.keeper.request("open", path=path, mode=mode)
         return os.fdopen(fds[0], mode + "b")
 
-    def request(
-        self,
-        op: str,
-        fds: Sequence[int] = (),
-        seconds: float = REQUEST_SECONDS,
-        **arguments: Any,
-    ) -> tuple[messages.Message, list[int]]:
-        """Sends a request to init; returns the reply and descriptors for the caller to close."""
-        return self._alive().request(op, fds, seconds, arguments)
-
-    def _alive(self) -> Keeper:
+    @property
+    def keeper(self) -> Keeper:
+        """The keeper of the sandbox; raises `LabError` before the start."""
         if self._keeper is None:
             raise LabError("the sandbox has not been started")
         return self._keeper

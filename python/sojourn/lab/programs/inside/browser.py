@@ -92,9 +92,8 @@ class Browser:
         """Returns the time since the start of the run in nanoseconds."""
         return time.monotonic_ns() - self.start
 
-    def watch(self, what: int, fd: int, multi: object, data: object) -> None:
+    def watch(self, what: int, fd: int, *_: object) -> None:
         """Sets or removes the events of libcurl's socket `fd` that the program waits for."""
-        del multi, data
         if what == pycurl.POLL_REMOVE:
             if fd in self.watched:
                 self.watched.discard(fd)
@@ -132,8 +131,7 @@ class Browser:
         curl = self.idle.pop() if self.idle else pycurl.Curl()
         options = self.options[str(wanted.session.flow)]
 
-        def opened(fd: int, purpose: int) -> int:
-            del purpose
+        def opened(fd: int, _: int) -> int:
             with socket.socket(fileno=os.dup(fd)) as made:
                 set_options(made, options)
             return int(pycurl.SOCKOPT_OK)

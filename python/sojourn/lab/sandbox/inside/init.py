@@ -1,8 +1,9 @@
 """PID 1 of a sandbox: one thread that answers requests, starts programs and reaps them.
 
-The method `do_<op>` of `Init` handles the request `op`. It receives the request and its
-descriptors, and returns the reply, possibly with descriptors. A request that waits (`await_*`)
-returns `Later`. Such a request is answered when its condition holds or its deadline passes.
+The method `do_<op>` of `Init` handles the request `op`. It receives the request, with descriptors
+if the request has any, and returns the reply, possibly with descriptors. A request that waits
+(`await_*`) returns `Later`. Such a request is answered when its condition holds or its deadline
+passes.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ class Init:
             method = getattr(self, f"do_{request.get('op')}", None)
             if method is None:
                 raise Refused(f"no such request: {request.get('op')!r}")
-            answer = method(request, fds)
+            answer = method(request, fds) if fds else method(request)
             if isinstance(answer, Later):
                 if len(self.waiting) >= WAITING:
                     raise Refused(f"at most {WAITING} requests may wait")
@@ -191,9 +192,8 @@ class Init:
         except (BrokenPipeError, ConnectionResetError):
             self.open = False
 
-    def do_host(self, request: Message, fds: list[int]) -> Answer:
+    def do_host(self, _: Message) -> Answer:
         """Creates a host: a network namespace."""
-        del request, fds
         if len(self.hosts) >= HOSTS:
             raise Refused(f"at most {HOSTS} hosts")
         syscalls.unshare(syscalls.CLONE_NEWNET)
@@ -220,8 +220,8 @@ class Init:
             raise Refused(f"no program {number!r}")
         return self.programs[number]
 
-    def do_spawn(self, request: Message, fds: list[int]) -> Answer:
-        """Starts a program."""
+    def do_spawn(self, request: Message, fds: Sequence[int] = ()) -> Answer:
+        """Starts a program; `fds` become its descriptors."""
         if self.started >= PROGRAMS:
             raise Refused(f"at most {PROGRAMS} programs")
         number = self.started
@@ -263,9 +263,8 @@ class Init:
             program.ended(status, usage)
             self.tell({"event": "exit", "program": program.number, **program.result})
 
-    def do_signal(self, request: Message, fds: list[int]) -> Answer:
+    def do_signal(self, request: Message) -> Answer:
         """Sends a signal to a program or its process group, unless the program has ended."""
-        del fds
         program = self.program(request)
         if program.result:
             return Answer({"sent": False})
@@ -276,9 +275,8 @@ class Init:
             return Answer({"sent": False})
         return Answer({"sent": True})
 
-    def do_schedule(self, request: Message, fds: list[int]) -> Answer:
+    def do_schedule(self, request: Message) -> Answer:
         """Sets the priority of a running program."""
-        del fds
         program = self.program(request)
         if program.result:
             raise Refused("the program has ended")
@@ -288,9 +286,8 @@ class Init:
             os.sched_setscheduler(program.pid, os.SCHED_FIFO, os.sched_param(request["fifo"]))
         return Answer({})
 
-    def do_await_output(self, request: Message, fds: list[int]) -> Later:
+    def do_await_output(self, request: Message) -> Later:
         """Waits until a program has written a text to a stream, or can no longer write it."""
-        del fds
         program = self.program(request)
         stream = program.streams[request.get("stream", 0)]
         watch = Watch(stream, request["text"].encode())
@@ -305,9 +302,8 @@ class Init:
 
         return Later(look, request["timeout"], poll=False)
 
-    def do_await_port(self, request: Message, fds: list[int]) -> Later:
+    def do_await_port(self, request: Message) -> Later:
         """Waits until a port of a host is open, or until the program that should open it ends."""
-        del fds
         program = self.program(request) if request.get("program") is not None else None
         looker = ports.Looker(self.netns(request), self.home, request["protocol"])
 
@@ -320,25 +316,22 @@ class Init:
 
         return Later(look, request["timeout"], poll=True)
 
-    def do_network(self, request: Message, fds: list[int]) -> Answer:
+    def do_network(self, request: Message) -> Answer:
         """Executes a call of `Network` in a host, such as `link_add`."""
-        del fds
         others = {
             key: self.netns({"host": number}) for key, number in request.get("hosts", {}).items()
         }
         arguments = {**request.get("arguments", {}), **others}
         return Answer(self.network.call(self.netns(request), request["call"], arguments))
 
-    def do_sysctl(self, request: Message, fds: list[int]) -> Answer:
+    def do_sysctl(self, request: Message) -> Answer:
         """Sets the sysctls of a host that have a value in the request; returns all values."""
-        del fds
         with self.network.inside(self.netns(request)):
             values = {name: sysctl(name, value) for name, value in request["values"].items()}
         return Answer({"values": values})
 
-    def do_open(self, request: Message, fds: list[int]) -> Answer:
+    def do_open(self, request: Message) -> Answer:
         """Opens a file by its path inside the sandbox, and sends its descriptor."""
-        del fds
         flags = {
             "r": os.O_RDONLY,
             "w": os.O_WRONLY | os.O_CREAT | os.O_TRUNC,

@@ -49,6 +49,8 @@ class Network:
     def __init__(self, home: int) -> None:
         self.home = home
         self.sockets: dict[int, Any] = {}
+        self.ip: Any = None
+        """The netlink socket of the current call: pyroute2's `IPRoute`, which has no types."""
 
     def load(self) -> None:
         """Imports pyroute2 if available, so that no request has to wait for the import."""
@@ -66,7 +68,7 @@ class Network:
         finally:
             syscalls.setns(self.home, syscalls.CLONE_NEWNET)
 
-    def call(self, netns: int, name: str, arguments: dict[str, Any]) -> Message:
+    def call(self, netns: int, name: str, arguments: Message) -> Message:
         """Executes the method `call_<name>` in a namespace; returns its reply."""
         method = getattr(self, f"call_{name}", None)
         if method is None:
@@ -75,7 +77,8 @@ class Network:
             try:
                 if netns not in self.sockets:
                     self.sockets[netns] = iproute()()
-                result = method(self.sockets[netns], **arguments)
+                self.ip = self.sockets[netns]
+                result = method(**arguments)
             except ImportError as error:
                 raise ValueError(f"pyroute2 is missing: {error}") from error
             except OSError:
@@ -89,7 +92,6 @@ class Network:
 
     def call_link_add(
         self,
-        ip: Any,
         name: str,
         kind: str,
         peer: str | None = None,
@@ -98,7 +100,7 @@ class Network:
         options: Message | None = None,
     ) -> None:
         """Adds a link; the second device of a veth pair may be in another namespace."""
-        more: dict[str, Any] = dict(options or {})
+        more: Message = dict(options or {})
         if peer is not None:
             more["peer"] = {"ifname": peer}
             if mtu is not None:
@@ -107,11 +109,10 @@ class Network:
                 more["peer"]["net_ns_fd"] = peer_netns
         if mtu is not None:
             more["mtu"] = mtu
-        ip.link("add", ifname=name, kind=kind, **more)
+        self.ip.link("add", ifname=name, kind=kind, **more)
 
     def call_link_set(
         self,
-        ip: Any,
         name: str,
         up: bool | None = None,
         mtu: int | None = None,
@@ -121,7 +122,7 @@ class Network:
         options: Message | None = None,
     ) -> None:
         """Changes the properties of a link that are not `None`."""
-        more: dict[str, Any] = dict(options or {})
+        more: Message = dict(options or {})
         if mtu is not None:
             more["mtu"] = mtu
         if master is not None:
@@ -132,16 +133,16 @@ class Network:
             more["txqlen"] = queue
         if up is not None:
             more["state"] = "up" if up else "down"
-        ip.link("set", index=index(name), **more)
+        self.ip.link("set", index=index(name), **more)
 
-    def call_link_delete(self, ip: Any, name: str) -> None:
+    def call_link_delete(self, name: str) -> None:
         """Removes a link."""
-        ip.link("del", index=index(name))
+        self.ip.link("del", index=index(name))
 
-    def call_links(self, ip: Any) -> Message:
+    def call_links(self) -> Message:
         """Returns all links of the host."""
         found = []
-        for link in ip.get_links():
+        for link in self.ip.get_links():
             info = link.get_attr("IFLA_LINKINFO")
             found.append(
                 {
@@ -156,15 +157,15 @@ class Network:
             )
         return {"links": found}
 
-    def call_address_add(self, ip: Any, name: str, address: str, peer: str | None = None) -> None:
+    def call_address_add(self, name: str, address: str, peer: str | None = None) -> None:
         """Adds an address with its prefix length; `peer` is the peer's address."""
         interface = ipaddress.ip_interface(address)
-        more: dict[str, Any] = {}
+        more: Message = {}
         if peer is not None:
             more["local"] = str(interface.ip)
         if interface.version == 6:
             more["flags"] = IFA_F_NODAD
-        ip.addr(
+        self.ip.addr(
             "add",
             index=index(name),
             address=peer or str(interface.ip),
@@ -173,22 +174,8 @@ class Network:
             **more,
         )
 
-    def call_addresses(self, ip: Any) -> Message:
-        """Returns all addresses of the host."""
-        return {
-            "addresses": [
-                {
-                    "index": entry["index"],
-                    "address": entry.get_attr("IFA_LOCAL") or entry.get_attr("IFA_ADDRESS"),
-                    "prefix": entry["prefixlen"],
-                }
-                for entry in ip.get_addr()
-            ]
-        }
-
     def call_route_add(
         self,
-        ip: Any,
         destination: str,
         via: str | None = None,
         name: str | None = None,
@@ -197,7 +184,7 @@ class Network:
         replace: bool = False,
     ) -> None:
         """Adds a route; `metrics` are options of `ip route`, such as `initcwnd` and `congctl`."""
-        more: dict[str, Any] = {}
+        more: Message = {}
         family = 2
         if destination == "default":
             if via is not None:
@@ -217,12 +204,12 @@ class Network:
         if metrics:
             names = {"congctl": "cc_algo"}
             more["metrics"] = {names.get(key, key): value for key, value in metrics.items()}
-        ip.route("replace" if replace else "add", family=family, **more)
+        self.ip.route("replace" if replace else "add", family=family, **more)
 
-    def call_routes(self, ip: Any) -> Message:
+    def call_routes(self) -> Message:
         """Returns the routes of the main table."""
         found = []
-        for route in ip.get_routes(table=254):
+        for route in self.ip.get_routes(table=254):
             metrics = route.get_attr("RTA_METRICS")
             found.append(
                 {
@@ -239,20 +226,18 @@ class Network:
             )
         return {"routes": found}
 
-    def call_neighbour_add(self, ip: Any, name: str, address: str, mac: str) -> None:
+    def call_neighbour_add(self, name: str, address: str, mac: str) -> None:
         """Adds a permanent entry to the neighbour table, so that no ARP request is sent."""
-        ip.neigh("replace", dst=address, lladdr=mac, ifindex=index(name), state=0x80)
+        self.ip.neigh("replace", dst=address, lladdr=mac, ifindex=index(name), state=0x80)
 
-    def call_tc(
-        self, ip: Any, command: str, name: str, kind: str | None = None, **options: Any
-    ) -> None:
+    def call_tc(self, command: str, name: str, kind: str | None = None, **options: object) -> None:
         """Executes a command of traffic control, with the arguments of `IPRoute.tc`."""
-        ip.tc(command, kind=kind, index=index(name), **options)
+        self.ip.tc(command, kind=kind, index=index(name), **options)
 
-    def call_qdiscs(self, ip: Any, name: str) -> Message:
+    def call_qdiscs(self, name: str) -> Message:
         """Returns the queue disciplines of a link with their counters."""
         found = []
-        for qdisc in ip.get_qdiscs(index=index(name)):
+        for qdisc in self.ip.get_qdiscs(index=index(name)):
             stats = qdisc.get_attr("TCA_STATS2")
             if stats is None:
                 continue
@@ -271,9 +256,8 @@ class Network:
             )
         return {"qdiscs": found}
 
-    def call_offloads(self, ip: Any, name: str) -> Message:
+    def call_offloads(self, name: str) -> Message:
         """Returns whether each offload of a link is active, by the names of `ethtool -K`."""
-        del ip
         features = states(name)
         short = {
             word: any(state["active"] for state in of_word(features, word).values())
@@ -282,12 +266,11 @@ class Network:
         }
         return {"offloads": short}
 
-    def call_offloads_set(self, ip: Any, name: str, wanted: dict[str, bool]) -> Message:
+    def call_offloads_set(self, name: str, wanted: dict[str, bool]) -> Message:
         """Sets offloads, by the names of `ethtool -K` or of the kernel's features.
 
         The reply has the features that the kernel refused to change.
         """
-        del ip
         ethtool = ioctl_ethtool()
         device = ethtool.IoctlEthtool(name)
         try:

@@ -6,7 +6,7 @@ import fcntl
 import os
 import resource
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
@@ -104,7 +104,7 @@ class Program:
         }
 
 
-def start(number: int, request: Message, fds: list[int], netns: int) -> Program:
+def start(number: int, request: Message, fds: Sequence[int], netns: int) -> Program:
     """Starts the program of a request in the network namespace `netns`.
 
     `fds` become the program's descriptors from 3 on. If `stdin` of the request is true, the last
