@@ -1,0 +1,231 @@
+"""Claims of a study as a table: the file `claims.toml` in the study's folder.
+
+A group is an array of tables, such as `[[web]]`. An entry is a claim: `id`, `text`, `published`,
+`reading`, the kind of the claim with its metric (`ratio = "goodput"`), and the fields of this kind
+(`sojourn.stats.claims`), such as `a`, `b`, `region` and `each`. An entry with `parts` is a
+conjunction; its fields other than `id`, `text`, `published` and `reading` hold for all parts.
+
+- `"$name"` is a value of the table `[names]`, or one that the study passes. In a list, `"*name"`
+  inserts the values of a list. In texts, `{name}` is replaced.
+- `repeat = { m = [...] }` makes an entry for each `m`; `"a,b"` takes pairs.
+- `cells` is a table of levels, or several: one cell for each combination of its lists of levels. A
+  claim of the kind `all` is about all cells; another is a conjunction with a part for each cell.
+- Lists of metrics, `who`, `a`, `b`, `from` and `to` make a part for each combination, in the order
+  of the keys.
+- `region` has two limits (numbers, or fractions such as `"1/3"`), or is one of `{ factor = f }`
+  (within a factor of the square root of two), `{ equal = m }`, `{ around = x, margin = m }` and
+  `{ between = [x, y], margin = m }`; m is relative.
+- An entry with `when = "$name"` is omitted if this value is false.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import TypeVar
+
+from sojourn.papers.paper import Withdrawn
+from sojourn.stats import Claim, ClaimError, claim_from_dict
+from sojourn.stats.cells import Level
+from sojourn.stats.claims import KINDS
+from sojourn.stats.verdict import Verdict
+
+T = TypeVar("T")
+Row = dict[str, object]
+"""Fields of an entry or of a claim, by name."""
+Names = Mapping[str, object]
+
+_OWN = ("id", "text", "published", "reading")
+_SPREAD = ("who", "a", "b", "from", "to", "cells")
+_VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "cannot be told")
+
+
+Complete = Callable[[Row], Row | None]
+"""Function that returns the changed fields of a claim, or `None` to omit it."""
+
+
+def _unchanged(row: Row) -> Row | None:
+    return row
+
+
+class ClaimTable:
+    """The claims in the file of a study, whose module is `module`.
+
+    `kinds` has the kinds that the study adds. Methods raise `ClaimError` with the place of an entry
+    that is no claim.
+    """
+
+    def __init__(self, module: str, kinds: Sequence[str] = ()) -> None:
+        self._file = Path(module).with_name("claims.toml")
+        try:
+            self._data = tomllib.loads(self._file.read_text(encoding="utf-8"))
+        except tomllib.TOMLDecodeError as error:
+            raise ClaimError(f"{self._file}: {error}") from error
+        self._kinds = (*KINDS, *kinds)
+
+    def claims(
+        self, group: str, names: Names | None = None, complete: Complete = _unchanged
+    ) -> tuple[Claim, ...]:
+        """Returns the claims of a group.
+
+        `names` are values for the group's entries. `complete` changes the fields of each claim or
+        part; a claim is omitted if it returns `None` for the claim or for one of its parts.
+        """
+
+        def make(row: Row, scope: Names) -> Claim | None:
+            return self._claim(row, scope, complete)
+
+        return tuple(claim for claim in self._each(group, names, make) if claim is not None)
+
+    def withdrawn(self, names: Names | None = None) -> tuple[Withdrawn, ...]:
+        """Returns the claims of the group `withdrawn`."""
+        return tuple(self._each("withdrawn", names, self._withdrawn))
+
+    def texts(self, field: str) -> dict[str, str]:
+        """Returns a further field of the entries that have it, by the claim's identifier."""
+        groups = (rows for rows in self._data.values() if isinstance(rows, list))
+        return {row["id"]: row[field] for rows in groups for row in rows if field in row}
+
+    def _each(
+        self, group: str, names: Names | None, make: Callable[[Row, Names], T]
+    ) -> Iterator[T]:
+        """Yields the result of `make` for each entry and combination of its `repeat`."""
+        known = {**self._data.get("names", {}), **(names or {})}
+        for row in self._data[group]:
+            try:
+                for scope in _scopes(row, known):
+                    if resolved(row.get("when", True), scope):
+                        yield make(row, scope)
+            except (ClaimError, KeyError, TypeError, ValueError) as error:
+                where = f"{self._file.parent.name}/{self._file.name}, [[{group}]], {row.get('id')}"
+                raise ClaimError(f"{where}: {error}") from error
+
+    def _withdrawn(self, row: Row, scope: Names) -> Withdrawn:
+        text = {key: str(resolved(row[key], scope)) for key in ("id", "text", "reason")}
+        verdict = resolved(row["verdict"], scope)
+        date = str(self._data["withdrawn_on"])
+        return Withdrawn(**text, date=date, verdict=_VERDICTS[_VERDICTS.index(verdict)])
+
+    def _claim(self, row: Row, scope: Names, complete: Complete) -> Claim | None:
+        own = {key: str(resolved(row[key], scope)) for key in _OWN if key in row}
+        shared = {k: v for k, v in row.items() if k not in (*_OWN, "parts", "repeat", "when")}
+        parts = row.get("parts", [{}])
+        rows = [
+            complete(made)
+            for part in (parts if isinstance(parts, list) else ())
+            for inner in _scopes(part, scope)
+            for made in self._spread({**shared, **part}, inner)
+        ]
+        made = [{"id": "", "text": "", **one} for one in rows if one is not None]
+        if len(made) < len(rows):
+            return None
+        if "parts" in row or ("cells" in row and "all" not in row):
+            every = {"kind": "every", "metric": row.get("metric", ""), "claims": made}
+            return claim_from_dict({**every, **own})
+        (one,) = made
+        return claim_from_dict({**one, **own})
+
+    def _spread(self, entry: Row, scope: Names) -> Iterator[Row]:
+        """Yields the claims of a part, whose lists make several, as fields."""
+        row = {k: resolved(v, scope) for k, v in entry.items() if k not in ("repeat", "criterion")}
+        kind = next((key for key in row if key in self._kinds), None)
+        if kind is None:
+            raise ClaimError(f"one of {', '.join(self._kinds)} is required")
+        if "region" in row:
+            row["region"] = region(row["region"])
+        if "cells" in row:
+            row["cells"] = tuple(_cells(row["cells"]))
+        lists = {
+            key: value
+            for key, value in row.items()
+            if key in (kind, *_SPREAD)
+            and isinstance(value, tuple)
+            and (key, kind) != ("cells", "all")
+        }
+        for values in product(*lists.values()):
+            made = {**row, **dict(zip(lists, values, strict=True)), "kind": kind}
+            made["metric"] = made.pop(kind)
+            if "cells" in lists:
+                cell = made["cell"] = made.pop("cells")
+                levels = cell.values() if isinstance(cell, dict) else ()
+                made.setdefault("text", ", ".join(map(str, levels)))
+            yield made
+
+
+def _scopes(row: Row, scope: Names) -> Iterator[Names]:
+    """Yields the names for each combination of an entry's `repeat`."""
+    for cell in _cells(resolved(row.get("repeat", {}), scope)):
+        yield {**scope, **cell}
+
+
+def _cells(levels: object) -> Iterator[dict[str, Level]]:
+    """Yields the combinations of a table of levels, or of several tables."""
+    if isinstance(levels, tuple):
+        for one in levels:
+            yield from _cells(one)
+        return
+    if not isinstance(levels, Mapping):
+        raise ClaimError(f"levels are a table of factors, not {levels!r}")
+    lists = (value if isinstance(value, tuple) else (value,) for value in levels.values())
+    for values in product(*lists):
+        found: dict[str, Level] = {}
+        for key, value in zip(levels, values, strict=True):
+            found |= zip(key.split(","), value if "," in key else (value,), strict=True)
+        yield found
+
+
+def resolved(value: object, scope: Names) -> object:
+    """Returns a value of the file with its names replaced; lists become tuples."""
+    match value:
+        case str() if value.startswith("$"):
+            return resolved(_named(value[1:], scope), scope)
+        case str() if re.fullmatch(r"\{[\w-]+\}", value):
+            return _named(value[1:-1], scope)
+        case str():
+            return re.sub(r"\{([\w-]+)\}", lambda name: str(_named(name[1], scope)), value)
+        case Mapping():
+            return {key: resolved(one, scope) for key, one in value.items()}
+        case list() | tuple():
+            found: list[object] = []
+            for one in value:
+                spliced = isinstance(one, str) and one.startswith("*")
+                made = resolved(f"${one[1:]}" if spliced else one, scope)
+                found += made if spliced and isinstance(made, tuple) else [made]
+            return tuple(found)
+    return value
+
+
+def _named(name: str, scope: Names) -> object:
+    if name not in scope:
+        raise ClaimError(f"no name `{name}`; existing: {', '.join(scope)}")
+    return scope[name]
+
+
+def region(value: object) -> tuple[float, float]:
+    """Returns the limits of a region as the file states it."""
+    match value:
+        case (low, high):
+            return _number(low), _number(high)
+        case {"factor": float(f)}:
+            return f / math.sqrt(2), f * math.sqrt(2)
+        case {"equal": float(m)}:
+            return 1 / (1 + m), 1 + m
+        case {"around": float(x), "margin": float(m)}:
+            return x - abs(x) * m, x + abs(x) * m
+        case {"between": (float(x), float(y)), "margin": float(m)}:
+            return x * (1 - m), y * (1 + m)
+    raise ClaimError(f"{value!r} is no region")
+
+
+def _number(limit: object) -> float:
+    match limit:
+        case int() | float():
+            return limit
+        case str():
+            return float(Fraction(limit))
+    raise ClaimError(f"a limit is a number or a fraction, not {limit!r}")
