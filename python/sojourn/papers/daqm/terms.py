@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sojourn.papers.claim_table import Row
 from sojourn.papers.daqm.mechanisms import EIGHT
-from sojourn.stats.cells import Cell, Level
-from sojourn.stats.claims import Claim, Every, Least, PracticallyEqual, Ratio
-from sojourn.stats.estimate import Region
+from sojourn.stats.cells import Cell, ClaimError, Level
 
-LOWER, HIGHER = Region(high=1.0), Region(low=1.0)
-PAR = 0.05
-"""Maximum relative difference of values that are *on par*."""
 SAME = 0.25
 """Maximum relative difference of values that are *the same*, *aligned* or *consistent*."""
 
@@ -53,9 +50,13 @@ class Terms:
     full: Mapping[str, Cell] = field(default_factory=dict)
     """Levels of the heaviest load in section 6.3.2, by flow."""
 
-    def at(self, figure: int, **levels: Level | Sequence[Level]) -> Cell:
-        """Returns the cell with these levels, and the factor `figure` if the reading has it."""
-        return {"figure": figure, **levels} if self.figures else levels
+    def at(self, **levels: Level | Sequence[Level]) -> Cell:
+        """Returns the cell with these levels; without `figure` if the reading has no figures."""
+        return {k: v for k, v in levels.items() if self.figures or k != "figure"}
+
+    def metric(self, name: str) -> str:
+        """Returns the metric with this name in `claims.toml`; empty if it is not measured."""
+        return AGAINST_RED if name == "against_red" else str(getattr(self, name))
 
 
 PUBLISHED = Terms(
@@ -75,99 +76,87 @@ ENDING = Terms(
 """Terms of the reading as meant, for runs in which clients stop and all data are delivered."""
 
 
-def others(*left_out: str, among: tuple[str, ...] = EIGHT) -> tuple[str, ...]:
-    """Returns the mechanisms of `among` except `left_out`."""
-    return tuple(m for m in among if m not in left_out)
+def _text(value: object) -> str:
+    assert isinstance(value, str)
+    return value
 
 
-def better(percent: float, more: bool = False) -> Region:
-    """Returns the region of ratios that are an improvement by about `percent`.
+def _percent(value: object) -> int:
+    assert isinstance(value, int)
+    return value
 
-    *About* means within 10 percentage points. With `more`, the region has no lower limit and no
-    tolerance.
+
+def _names(value: object) -> tuple[str, ...]:
+    assert isinstance(value, tuple)
+    return value
+
+
+KINDS = ("most", "moves", "same", "below_mean")
+"""Kinds of parts in `claims.toml`, in addition to those of all studies.
+
+`most` is `least` for the largest value. `moves` is the ratio of the values at the levels `to` and
+`from` of the factor `over`. `same` means equal within `SAME`. `below_mean` is the ratio of `who` to
+the mean of `among`.
+"""
+
+
+_FIELDS = {
+    *("kind", "metric", "text", "region", "below_by", "below_by_about", "margin", "cell"),
+    *("who", "among", "but", "a", "b", "from", "to", "over"),
+}
+
+
+def completed(terms: Terms, row: Row) -> Row | None:
+    """Returns a part of a claim in the terms of a reading; `None` if its metric is not measured.
+
+    Metrics are those of `Terms`. A part compares mechanisms: `who` with all `among` (by default the
+    eight of figures 7 to 16) except `but`, or `a` with `b`. *Below by about x %* means within 10
+    percentage points; *below by x %* has no tolerance.
     """
-    rest = 1 - percent / 100
-    return Region(high=rest) if more else Region(rest - 0.1, rest + 0.1)
-
-
-class Section:
-    """Collects the claims of a section of the thesis, in the terms of a reading."""
-
-    def __init__(self, terms: Terms) -> None:
-        self.terms = terms
-        self.made: list[Claim] = []
-
-    def add(self, name: str, text: str, published: str, *parts: Claim | Iterable[Claim]) -> None:
-        """Adds a sentence of the thesis as a claim that holds if all `parts` hold.
-
-        `published` is the sentence. A sentence about a metric that the reading does not measure is
-        not added.
-        """
-        listed = tuple(
-            claim for part in parts for claim in ([part] if isinstance(part, Claim) else part)
-        )
-
-        if all(claim.metric for claim in listed):
-            self.made.append(Every(id=name, text=text, published=published, claims=listed))
-
-    def _each(self, figure: int) -> str | None:
-        return self.terms.each if figure <= 10 else None
-
-    def least(
-        self, metric: str, who: str, among: Iterable[str], figure: int, cell: Cell,
-        largest: bool = False, margin: float = 0.0,
-    ) -> Claim:  # fmt: skip
-        """Returns the claim that `who` has the smallest value of `among`, or the `largest`.
-
-        `margin` is the relative difference to the next value that the claim requires.
-        """
-        where = ", ".join(str(level) for level in cell.values())
-        return Least(
-            id="", text=f"{who}'s {word(metric)}, {where}", metric=metric, among="mechanism",
-            who=who, margin=margin, extreme="largest" if largest else "smallest",
-            cell={**self.terms.at(figure, **dict(cell)), "mechanism": (*among, who)},
-            each=self._each(figure), scale="geometric",
-        )  # fmt: skip
-
-    def most(self, metric: str, who: str, among: Iterable[str], figure: int, cell: Cell) -> Claim:
-        """Returns the claim that `who` has the largest value of `among`."""
-        return self.least(metric, who, among, figure, cell, largest=True)
-
-    def ratio(self, metric: str, a: str, b: str, region: Region, figure: int, cell: Cell) -> Claim:
-        """Returns the claim that the value of `a` divided by that of `b` is in `region`."""
-        at = self.terms.at(figure, **dict(cell))
-        where = ", ".join(str(level) for level in cell.values())
-        return Ratio(
-            id="", text=f"{word(metric)}, {a} / {b}, {where}", metric=metric, region=region,
-            a={**at, "mechanism": a}, b={**at, "mechanism": b}, each=self._each(figure),
-            scale="geometric",
-        )  # fmt: skip
-
-    def moves(
-        self, metric: str, mechanism: str, figure: int, cell: Cell, over: str,
-        ends: tuple[float, float], region: Region,
-    ) -> Claim:  # fmt: skip
-        """Returns the claim that a mechanism's value changes over a sweep as `region` states.
-
-        `region` limits the value at the second of the two `ends`, divided by that at the first.
-        `over` is the swept factor.
-        """
-        at = {**self.terms.at(figure, **dict(cell)), "mechanism": mechanism}
-        first, last = ends
-        return Ratio(
-            id="", text=f"{mechanism}'s {word(metric)}, {', '.join(map(str, cell.values()))}",
-            metric=metric, region=region, a={**at, over: last}, b={**at, over: first},
-            scale="geometric",
-        )  # fmt: skip
-
-    def same(self, metric: str, among: Iterable[str], figure: int, cell: Cell) -> Claim:
-        """Returns the claim that the values of mechanisms are the same, within `SAME`."""
-        where = ", ".join(str(level) for level in cell.values())
-        return PracticallyEqual(
-            id="", text=f"{word(metric)}, {where}", metric=metric, among="mechanism",
-            margin=SAME, each=self._each(figure),
-            cell={**self.terms.at(figure, **dict(cell)), "mechanism": tuple(among)},
-        )  # fmt: skip
+    if unknown := row.keys() - _FIELDS:
+        raise ClaimError(f"unknown: {', '.join(sorted(unknown))}")
+    metric = terms.metric(_text(row.pop("metric")))
+    if not metric:
+        return None
+    cell = row.pop("cell", {})
+    assert isinstance(cell, dict)
+    at, each = terms.at(**cell), terms.each if cell.get("figure", 0) <= 10 else None
+    where = ", ".join(str(level) for factor, level in cell.items() if factor != "figure")
+    kind, who = row["kind"], row.get("who")
+    made: Row = {"kind": "ratio", "metric": metric, "each": each, "scale": "geometric"}
+    if "below_by" in row or "below_by_about" in row:
+        rest = 1 - _percent(row.get("below_by", row.get("below_by_about"))) / 100
+        row["region"] = (-math.inf, rest) if "below_by" in row else (rest - 0.1, rest + 0.1)
+    left_out = (who, *_names(row.get("but", ())))
+    among = tuple(m for m in _names(row.get("among", EIGHT)) if m not in left_out)
+    match kind:
+        case "mean":
+            return {**row, "metric": metric, "cell": at}
+        case "least" | "most":
+            made |= {"kind": "least", "among": "mechanism", "who": who}
+            made |= {"extreme": "smallest" if kind == "least" else "largest"}
+            made |= {"text": f"{who}'s {word(metric)}, {where}", "margin": row.get("margin", 0.0)}
+            return {**made, "cell": {**at, "mechanism": (*among, who)}}
+        case "same":
+            made = {"kind": "equal", "metric": metric, "each": each, "margin": SAME}
+            made |= {"text": f"{word(metric)}, {where}", "among": "mechanism"}
+            return {**made, "cell": {**at, "mechanism": among}}
+        case "moves":
+            made |= {"text": f"{who}'s {word(metric)}, {where}", "each": None}
+            ends = (
+                {**at, "mechanism": who, _text(row["over"]): row[end]} for end in ("to", "from")
+            )
+        case "below_mean":
+            made |= {"text": f"{who}, {cell['flow']}", "scale": "mean"}
+            ends = ({**at, "mechanism": level} for level in (who, among))
+        case _ if who is None:
+            made["text"] = f"{word(metric)}, {row['a']} / {row['b']}, {where}"
+            ends = ({**at, "mechanism": row[end]} for end in ("a", "b"))
+        case _:
+            made["text"] = row.get("text", f"{who}'s {word(metric)}")
+            cells = (row["a"], row["b"])
+            ends = ({**terms.at(**c), "mechanism": who} for c in cells if isinstance(c, dict))
+    return {**made, **dict(zip("ab", ends, strict=True)), "region": row["region"]}
 
 
 _WORDS = {
