@@ -30,6 +30,7 @@ def rooms() -> dict[str, set[str]]:
     for manifest in sorted((ROOT / "crates").glob("*/Cargo.toml")):
         wanted = tomllib.loads(manifest.read_text(encoding="utf-8")).get("dependencies", {})
         ours = {name.removeprefix("sojourn-") for name in wanted if name.startswith("sojourn-")}
+        ours.discard("data")  # a part of `units`
         found[f"crates/{manifest.parent.name}"] = {f"crates/{name}" for name in ours}
     package = ROOT / "python" / "sojourn"
     for init in sorted(package.glob("*/__init__.py")):

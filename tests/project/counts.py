@@ -52,7 +52,7 @@ def rust_files(root: Path) -> list[Path]:
     """Returns the Rust sources of the crates, files of unit tests excluded."""
     return [
         path
-        for path in sorted((root / "crates").glob("*/src/**/*.rs"))
+        for path in sorted((root / "crates").glob("**/src/**/*.rs"))
         if path.name != "tests.rs" and "tests" not in path.relative_to(root).parts
     ]
 

@@ -12,7 +12,6 @@ use crate::facts::{Backlog, Counters, Flow};
 use crate::needs::{Freshness, LONGEST, Needs, Signal};
 use crate::pick::{Pick, Reason};
 use crate::view::{Everything, Servers};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{derived, unset};
 use sojourn_units::external::{Code, Fault, Spec};
 use sojourn_units::words::Table;
@@ -108,7 +107,7 @@ pub trait Factory: Send + Sync {
 
 params! {
     /// An external policy and its parameters.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
         /// Name of the policy and values of its parameters.

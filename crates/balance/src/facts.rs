@@ -1,10 +1,10 @@
 //! Data on which choices depend: servers, readings of their ports, and flows.
 
-use serde::{Deserialize, Serialize};
-use sojourn_units::{Bytes, Rate};
+use sojourn_units::{Bytes, Rate, data};
 
 /// Identity and weight of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
     /// Identifier of the server: a hash of its name or address, which is the same in every run.
     pub id: u64,
@@ -36,7 +36,8 @@ pub(crate) fn mix(mut x: u64) -> u64 {
 }
 
 /// Limit of a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// Limit in packets.

@@ -5,14 +5,13 @@ use crate::facts::Flow;
 use crate::needs::Needs;
 use crate::pick::{Draws, Pick};
 use crate::view::{Known, Servers};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{self, WordError};
 use sojourn_units::{Nanos, each, family};
 
 policies!(family! (
     /// Parameters of a policy; the variant determines the policy.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq)]
     #[serde(rename_all = "kebab-case", tag = "name")]
     pub enum Params by PolicyParams;
 

@@ -6,14 +6,13 @@
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::needs::{Needs, Signal};
 use crate::pick::{Pick, Reason};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::params;
 use sojourn_units::words::Table;
 
 params! {
     /// The policy has no parameters.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(deny_unknown_fields)]
     pub struct Params {}
 }

@@ -9,14 +9,13 @@ use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::Backlog;
 use crate::needs::{Freshness, Needs, Signal, period};
 use crate::pick::{Pick, Reason};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Choices, Param, Parameters, probability};
 use sojourn_units::words::{Kind, Meaning, Table, Value};
 use sojourn_units::{Nanos, choices, params};
 
 choices! {
     /// Choice if all queues are above the threshold.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum Full {
         /// The server with the shortest queue.
@@ -36,7 +35,7 @@ const FULL: &[Meaning] = &[
 
 params! {
     /// Threshold, choice above it, and period of readings.
-    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
         /// Share of a queue's limit; queues that use less than this share are preferred.

@@ -9,7 +9,6 @@ use crate::contract::{Policy, PolicyParams, Request};
 use crate::needs::{Needs, Signal};
 use crate::pick::{Pick, Reason};
 use crate::view::{Connections, Servers};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
@@ -17,7 +16,7 @@ use std::collections::VecDeque;
 
 params! {
     /// The policy has no parameters.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(deny_unknown_fields)]
     pub struct Params {}
 }

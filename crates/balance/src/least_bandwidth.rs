@@ -12,14 +12,13 @@
 use crate::contract::PolicyParams;
 use crate::needs::{Freshness, Needs, Signal, span};
 use crate::rates::Rates;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
 params! {
     /// Period of readings.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
         /// Time between two readings of the counters.

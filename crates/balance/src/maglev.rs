@@ -11,7 +11,6 @@ use crate::facts::mix;
 use crate::needs::{Needs, Signal};
 use crate::pick::{Pick, Reason};
 use crate::view::Servers;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters};
 use sojourn_units::params;
 use sojourn_units::words::{Kind, Table, Value};
@@ -21,7 +20,7 @@ const MOST: u64 = 5_000_011;
 
 params! {
     /// Size of the table.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
         /// Number of entries in the table. It must be a prime, and should be much larger than the

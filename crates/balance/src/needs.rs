@@ -1,13 +1,13 @@
 //! The information that a policy needs, and how current it must be.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use sojourn_units::choices;
 use sojourn_units::declare::{Param, time};
 use sojourn_units::{Nanos, SECOND};
 
 choices! {
     /// Kind of information that a policy uses.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(rename_all = "kebab-case")]
     pub enum Signal {
         /// No information.

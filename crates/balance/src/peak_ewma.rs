@@ -11,14 +11,13 @@ use crate::needs::{Needs, Signal, span};
 use crate::pick::Pick;
 use crate::urn::{Urn, drawn};
 use crate::view::{Connections, Servers};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
 params! {
     /// Average of latencies, and number of random servers.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
         /// Time constant of the average: after this time, the weight of an old latency has fallen

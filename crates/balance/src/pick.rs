@@ -1,6 +1,5 @@
 //! The chosen server, the reason of the choice, and the source of random draws.
 
-use serde::Serialize;
 use sojourn_units::choices;
 
 /// Source of random draws. It returns a uniformly distributed integer from 0 to its argument minus
@@ -9,7 +8,7 @@ pub type Draws<'a> = dyn FnMut(u64) -> u64 + 'a;
 
 choices! {
     /// Reason for the choice of a server.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum Reason {
         /// It was the server's turn.

@@ -13,14 +13,13 @@ use crate::facts::Backlog;
 use crate::needs::{Freshness, Needs, Signal, period};
 use crate::pick::Pick;
 use crate::urn::{MOST, Urn, drawn};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, integer};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
 params! {
     /// Numbers of random servers and of remembered servers, and period of readings.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
         /// Number of different random servers among which each flow chooses.

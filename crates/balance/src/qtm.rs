@@ -12,14 +12,13 @@ use crate::facts::Backlog;
 use crate::needs::{Freshness, Needs, Signal, span};
 use crate::pick::Pick;
 use crate::view::Servers;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, probability};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
 params! {
     /// Weight and period of the average.
-    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
         /// Weight of a new reading in the average.

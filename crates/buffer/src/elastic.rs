@@ -25,14 +25,13 @@
 
 use crate::contract::{PolicyParams, Sizing, bytes, span, within};
 use crate::observation::{Decision, GREATEST, Memory, Observation, Reason};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, probability, size};
 use sojourn_units::words::Table;
 use sojourn_units::{Bytes, Nanos, params};
 
 params! {
     /// Bounds of the size, and times.
-    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
         /// Minimum and initial size.

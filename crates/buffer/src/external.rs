@@ -8,7 +8,6 @@
 
 use crate::contract::{PolicyParams, Sizing, bytes, within};
 use crate::observation::{Decision, Observation, Reason};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::unset;
 use sojourn_units::external::{Code, Fault, Spec};
 use sojourn_units::words::Table;
@@ -52,7 +51,7 @@ pub trait Factory: Send + Sync {
 
 params! {
     /// An external policy and its parameters.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
         /// Name of the policy and values of its parameters.

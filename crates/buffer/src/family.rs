@@ -3,13 +3,12 @@
 
 use crate::contract::{PolicyParams, Sizing};
 use crate::observation::{Decision, Observation, Reason};
-use serde::{Deserialize, Serialize};
 use sojourn_units::words::{self, WordError};
 use sojourn_units::{Bytes, each, family};
 
 policies!(family! (
     /// Parameters of a policy; the variant determines the policy.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq)]
     #[serde(rename_all = "kebab-case", tag = "name")]
     pub enum Params by PolicyParams;
 

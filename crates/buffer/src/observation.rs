@@ -1,13 +1,13 @@
 //! Observations and decisions: input and output of a policy.
 
-use serde::{Deserialize, Serialize};
-use sojourn_units::{Bytes, Nanos, choices};
+use sojourn_units::{Bytes, Nanos, choices, data};
 
 /// Maximum size of a buffer in bytes, 1 TiB. It prevents overflow of sums of sizes.
 pub const GREATEST: Bytes = 1 << 40;
 
 /// Memory of the machine, or of the control group to which the buffer is charged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     /// Total memory in bytes.
     pub total: Bytes,
@@ -52,7 +52,7 @@ pub struct Observation {
 
 choices! {
     /// Reason for a decision.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum Reason {
         /// The size need not change.

@@ -21,14 +21,13 @@
 
 use crate::contract::{PolicyParams, Sizing, bytes, span, within};
 use crate::observation::{Decision, GREATEST, Memory, Observation, Reason};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters, integer, probability, real};
 use sojourn_units::words::{Kind, Table, Value};
 use sojourn_units::{Bytes, Nanos, params};
 
 params! {
     /// Constants of the paper, and bounds of the size.
-    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
         /// Initial size.

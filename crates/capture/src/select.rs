@@ -2,11 +2,12 @@
 
 use crate::headers::Headers;
 use core::net::{IpAddr, SocketAddr};
-use serde::{Deserialize, Serialize};
+use sojourn_units::data;
 use std::fmt;
 
 /// An address, a port, or both, which a packet's source or destination must match.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Endpoint {
     /// IP address; `None` for any address.
@@ -45,7 +46,8 @@ impl fmt::Display for Endpoint {
 }
 
 /// Conditions for packets. A packet is selected if all given conditions hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Select {
     /// Source of the packets; `None` for any source.

@@ -20,7 +20,6 @@ use crate::control::{Control, ControlParams};
 use crate::hystart;
 use crate::path::{self, FullPipe, MIN_SEGMENTS, Pacing, Recovery, Rounds, RttProbe, next_draw};
 use crate::window::{Ack, Cause, SuperPacket, Window};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, choice, time};
 use sojourn_units::words::Table;
 use sojourn_units::{MILLISECOND, Nanos, SECOND, choices, params};
@@ -60,7 +59,7 @@ const SUPER_SEGMENTS: u64 = 127;
 
 choices! {
     /// Definition of BBR that is followed.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum Variant {
         /// The draft draft-cardwell-iccrg-bbr-congestion-control-00.
@@ -73,7 +72,7 @@ choices! {
 
 params! {
     /// Parameters of BBR version 1.
-    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params {
         /// Definition of BBR: the draft, or Linux, whose window has room for super-packets and
         /// aggregated acknowledgements. The profile linux-7.3 uses the definition of Linux, all

@@ -16,7 +16,6 @@ use crate::bictcp::Bictcp;
 use crate::control::{Control, ControlParams};
 use crate::hystart::{self, Count, HyStart};
 use crate::window::{Ack, Cause, MAX_WINDOW, Window};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, choice, on_off, real};
 use sojourn_units::time::seconds;
 use sojourn_units::words::Table;
@@ -24,7 +23,7 @@ use sojourn_units::{Nanos, SECOND, choices, params};
 
 choices! {
     /// Definition of CUBIC that is followed.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum Variant {
         /// RFC 9438.
@@ -40,7 +39,7 @@ choices! {
 
 params! {
     /// Parameters of CUBIC.
-    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params {
         /// Definition of CUBIC: RFC 9438, or Linux, which grows by at least a twentieth per round
         /// trip until the first loss, plans ahead by the least round-trip time, and reduces from

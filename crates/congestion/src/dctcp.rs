@@ -14,7 +14,6 @@ use crate::hystart::{self, Count, HyStart};
 use crate::reno;
 use crate::whole;
 use crate::window::{Ack, Cause, Window};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, integer};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
@@ -24,7 +23,7 @@ const ONE: u64 = 1024;
 
 params! {
     /// Parameters of DCTCP.
-    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params {
         /// Negative binary logarithm of the gain with which the marked fraction is averaged: the
         /// gain is 2^-shift (RFC 8257, section 3.3).

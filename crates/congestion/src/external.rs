@@ -11,7 +11,6 @@ use crate::control::{Control, ControlParams, EcnUse};
 use crate::hystart;
 use crate::reno;
 use crate::window::{Ack, Cause, MAX_WINDOW, SuperPacket, Window};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::unset;
 pub use sojourn_units::external::Fault;
 use sojourn_units::external::{Code, Spec};
@@ -113,7 +112,7 @@ pub trait Factory: Send + Sync {
 
 params! {
     /// Parameters of an external control.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
         /// Name, source and parameters of the policy.

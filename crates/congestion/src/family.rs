@@ -5,7 +5,6 @@ use crate::external;
 use crate::hystart;
 use crate::reno;
 use crate::window::{Ack, Window};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{Given, WordError};
 use sojourn_units::{each, family};
@@ -13,7 +12,7 @@ use std::ops::{Deref, DerefMut};
 
 controls!(family! (
     /// Parameters of a control; the variant names the control.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq)]
     #[serde(rename_all = "snake_case", tag = "name")]
     pub enum Params by ControlParams;
 

@@ -11,13 +11,12 @@
 
 use crate::whole;
 use crate::window::{Ack, MAX_WINDOW, Window};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{choice, integer, on_off};
 use sojourn_units::{MILLISECOND, Nanos, choices, params};
 
 choices! {
     /// Method to end slow start without a loss.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum Kind {
         /// No method: slow start ends only with a congestion event.
@@ -32,7 +31,7 @@ choices! {
 
 choices! {
     /// Unit of the congestion window.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum Count {
         /// Bytes: growth and reductions may be fractions of a segment.
@@ -45,7 +44,7 @@ choices! {
 
 params! {
     /// Parameters of slow start.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
         /// Method to end slow start without a loss: HyStart, or RFC 9406's HyStart++.
         kind as "hystart": Kind = choice("classic for cubic, else none").initially(|()| Kind::None),

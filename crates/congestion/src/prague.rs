@@ -22,7 +22,6 @@ use crate::control::{Control, ControlParams, EcnUse};
 use crate::hystart::{self, HyStart};
 use crate::reno;
 use crate::window::{Ack, Cause, MAX_WINDOW, SuperPacket, Window};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, flag, integer, time};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, SECOND, params};
@@ -34,7 +33,7 @@ const GAIN: u32 = 4;
 
 params! {
     /// Parameters of Prague.
-    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params {
         /// Minimum round-trip time for growth and reductions: a flow with a shorter one behaves as
         /// if it had this value. 0 disables it.

@@ -13,13 +13,12 @@ use crate::control::{Control, ControlParams};
 use crate::hystart::{self, Count, HyStart};
 use crate::whole;
 use crate::window::{Ack, Cause, Window};
-use serde::{Deserialize, Serialize};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, declare, params};
 
 params! {
     /// Reno has no parameters except those of slow start.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {}
 }
 

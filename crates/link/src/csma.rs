@@ -12,7 +12,6 @@
 //! # Source
 //! ns-3's `CsmaChannel` (states idle, transmitting, propagating), `CsmaNetDevice` and `Backoff`.
 
-use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Stream};
 use sojourn_units::declare::{Param, Parameters, integer, time};
 use sojourn_units::words::{self, Kind, Table, Text, Value, WordError};
@@ -28,7 +27,7 @@ pub const TABLE: Table = Table {
 
 params! {
     /// How stations share a medium.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
         /// Length of a backoff slot.

@@ -15,7 +15,6 @@
 //! # Invariants
 //! A wake-up never fires early. Delays do not accumulate: each counts from the requested time.
 
-use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Pauses, Rhythm, Span, Stream};
 use sojourn_units::declare::{Param, Parameters, integer, time};
 use sojourn_units::words::{self, Given, Kind, Table, Value, WordError};
@@ -32,7 +31,7 @@ pub const TABLE: Table = Table {
 
 params! {
     /// How late a host serves its queue; by default it is never late.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
         /// Grain of the host's timers: a wake-up comes at the next multiple of this time. 0 means

@@ -1,12 +1,12 @@
 //! The user's settings of a link's direction.
 
 use crate::trace::Trace;
-use serde::{Deserialize, Serialize};
 use sojourn_queue::cake::framing::Cells;
-use sojourn_units::{Nanos, Rate, SECOND, choices};
+use sojourn_units::{Nanos, Rate, SECOND, choices, data};
 
 /// One direction of a link.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
     /// Rate of the transmitter, which is infinitely fast without `rate` and `trace`.
@@ -108,7 +108,8 @@ impl Params {
 }
 
 /// Effects of the wire on packets, after netem.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[serde(default, deny_unknown_fields)]
 pub struct Impairments {
     /// Variation of the delay.
@@ -140,7 +141,8 @@ pub struct Impairments {
 
 /// A transmitter on the wire: after its delay, a packet waits for those before it, and then for its
 /// own transmission (`packet_time_ns` of `sch_netem.c`). Jitter then does not reorder packets.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct WireRate {
     /// Rate of this transmitter.
@@ -174,7 +176,8 @@ impl WireRate {
 
 /// Slots: packets gather, and those that are due arrive together when the next slot comes, up to
 /// `packets` and `bytes` a slot (`get_slot_next` of `sch_netem.c`).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Slot {
     /// Time to the next slot: the shortest, or with a distribution the mean.
@@ -212,7 +215,8 @@ impl Impairments {
 /// As in netem, a draw is the mean of a fresh uniform draw and the last result, weighted by the
 /// correlation. The result is no longer uniform: a correlated event with a probability below one half
 /// is rarer than its probability says. Use [`Loss::Gemodel`] for bursts with a given loss ratio.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Chance {
     /// Probability of the event.
@@ -223,7 +227,8 @@ pub struct Chance {
 }
 
 /// How packets are lost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[serde(rename_all = "snake_case", tag = "model", deny_unknown_fields)]
 pub enum Loss {
     /// No packet is lost.
@@ -269,7 +274,8 @@ pub enum Loss {
 }
 
 /// Variation of the delay; the delay of a packet never falls below zero.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Jitter {
     /// Half-width of the uniform distribution, or unit of another distribution.
@@ -285,7 +291,7 @@ pub struct Jitter {
 choices! {
     /// The distributions that iproute2 has for netem, by the formulas of iproute2's tables. Values
     /// are limited to 4 units, as in the tables.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum JitterDistribution {
         /// Uniform in (-1, 1).
@@ -301,7 +307,8 @@ choices! {
 }
 
 /// A packet overtakes those in flight: it goes without any delay.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Reorder {
     /// Probability that a candidate overtakes.

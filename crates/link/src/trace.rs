@@ -12,12 +12,12 @@
 //! line, each an opportunity for a packet of full length.
 
 use crate::capacity::Capacity;
-use serde::{Deserialize, Serialize};
-use sojourn_units::{MILLISECOND, Nanos, Rate, SECOND};
+use sojourn_units::{MILLISECOND, Nanos, Rate, SECOND, data};
 use std::sync::Arc;
 
 /// Delivery opportunities in rounds that repeat.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[serde(try_from = "Text", into = "Text")]
 pub struct Trace {
     /// Times after the beginning of a round, from above 0 to its end, with the number of
@@ -28,7 +28,8 @@ pub struct Trace {
 }
 
 /// The form of a [`Trace`] in plans.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug)]
 #[serde(deny_unknown_fields)]
 struct Text {
     /// Times of the opportunities of a round, in milliseconds.

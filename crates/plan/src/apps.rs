@@ -1,10 +1,11 @@
 //! Applications of the plan itself, in addition to the flows of its groups.
 
 use crate::store::Store;
-use serde::{Deserialize, Serialize};
+use sojourn_units::data;
 
 /// An application that is not a flow of a group.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum App {
     /// A replicated store on some of the nodes, with its clients.

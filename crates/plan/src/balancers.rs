@@ -1,12 +1,12 @@
 //! Balancers: controllers that select a server for each flow, and what they know of the servers.
 
-use serde::{Deserialize, Serialize};
 use sojourn_random::Distribution;
-use sojourn_units::{Nanos, SECOND};
+use sojourn_units::{Nanos, SECOND, data};
 
 /// A switch whose address several servers share, and the controller that selects a server for each
 /// flow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Balancer {
     /// Name of the balancer, which flows use as destination.
@@ -32,7 +32,8 @@ pub struct Balancer {
 
 /// Probes through the data path; a reachable server answers a probe immediately. The first one is
 /// sent at a random time in the first period.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Probes {
     /// Time between two probes in nanoseconds.
@@ -50,7 +51,8 @@ impl Default for Probes {
 }
 
 /// An interval in which a server cannot be reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
     /// Index of the server in the balancer's list.
@@ -70,7 +72,8 @@ impl Fault {
 }
 
 /// A server behind a balancer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
     /// Index of the server's node.

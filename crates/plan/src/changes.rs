@@ -3,14 +3,14 @@
 //! The driver of a link, with a virtual or a real clock, reads the time of the next change from the
 //! link's [`Schedule`] and passes the new parameters to the link. Changes are not random.
 
-use serde::{Deserialize, Serialize};
 use sojourn_link::{Impairments, Params};
-use sojourn_units::{Nanos, Rate};
+use sojourn_units::{Nanos, Rate, data};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// A change of one direction of a link. Values that are `None` stay unchanged.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     /// First time of the change, in nanoseconds after the start of the run.
@@ -27,7 +27,8 @@ pub struct Change {
 }
 
 /// Delay and impairments of a link, as in netem.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[serde(default, deny_unknown_fields)]
 pub struct Wire {
     /// Propagation delay in nanoseconds.

@@ -28,13 +28,13 @@ pub use flows::Flow;
 pub use labels::Labels;
 pub use moments::{Moments, Starts};
 pub use problems::{Path, PlanError, PlanErrors, Segment};
-use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
+use sojourn_units::{Nanos, data};
 use std::collections::BTreeMap;
 pub use store::Store;
 
 /// The description of one run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// Length of the run in nanoseconds.
@@ -73,7 +73,8 @@ impl Plan {
 
 /// A host or router. Routes are shortest paths by number of links; among equal paths, the lower
 /// link index decides.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
     /// Name of the node.
@@ -81,7 +82,8 @@ pub struct Node {
 }
 
 /// A medium that several links share, of which only one transmits at a time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Medium {
     /// Name of the medium.
@@ -92,7 +94,8 @@ pub struct Medium {
 }
 
 /// One direction of a connection between nodes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
     /// Name of the link, such as `uplink` or `uplink.reverse`.
@@ -134,7 +137,8 @@ impl Link {
 }
 
 /// A group of flows with the same application and transport.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
     /// Name of the group.
@@ -180,7 +184,8 @@ pub struct Group {
 }
 
 /// The transport of an application's data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq)]
 #[serde(rename_all = "snake_case", tag = "protocol")]
 #[allow(clippy::large_enum_variant, reason = "there is only one transport for each group of flows")]
 pub enum Transport {
@@ -191,7 +196,8 @@ pub enum Transport {
 }
 
 /// Measurements and records of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Observe {
     /// The bottleneck, whose metrics are the run's own.
@@ -216,7 +222,8 @@ pub struct Observe {
 }
 
 /// The bottleneck of a run: one link's queue, or several links' queues together.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Bottleneck {
     /// Name of the bottleneck in results. For a single link it is the link's name.

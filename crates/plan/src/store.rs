@@ -1,12 +1,12 @@
 //! A replicated store: its nodes and clients, its requests, and its faults.
 
-use serde::{Deserialize, Serialize};
 use sojourn_random::{Distribution, Key};
 use sojourn_replication::{Level, Member, Placement, Policy, Ring, ring};
-use sojourn_units::{Bytes, Nanos};
+use sojourn_units::{Bytes, Nanos, data};
 
 /// A replicated store and its clients.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Store {
     /// Name of the store in results.
@@ -43,7 +43,8 @@ pub struct Store {
 }
 
 /// A node or a client of a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
     /// Index of the host among the plan's nodes.
@@ -56,7 +57,8 @@ pub struct Host {
 }
 
 /// Times of requests.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
     /// Time at which the clients start, in nanoseconds after the run's start.
@@ -73,7 +75,8 @@ pub struct Load {
 }
 
 /// Rule for the time of a client's next request.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum Arrivals {
     /// Closed loop: the next request follows an answer after a think time.
@@ -90,7 +93,8 @@ pub enum Arrivals {
 }
 
 /// Distribution of the requested records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Keys {
     /// All records are requested with equal probability.
@@ -117,7 +121,8 @@ impl Keys {
 }
 
 /// Composition of the requests. The five shares add up to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// Share of reads.
@@ -158,7 +163,8 @@ pub const WORKLOADS: [(&str, [f64; 5], Keys); 9] = [
 ];
 
 /// Distributions of the service times of nodes, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
     /// Time of the coordinator for a request.
@@ -174,7 +180,8 @@ pub struct Service {
 }
 
 /// Timeouts of requests, and reactions to slow or failed nodes. Times are in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Patience {
     /// Time for which a coordinator waits for the replicas of a write.
@@ -197,7 +204,8 @@ pub struct Patience {
 }
 
 /// A fault of a store's nodes or network.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
     /// Begin of the fault in nanoseconds after the run's start.
@@ -209,7 +217,8 @@ pub struct Fault {
 }
 
 /// Kind of a fault.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum What {
     /// A node crashes. After its restart it has all data that it acknowledged before.

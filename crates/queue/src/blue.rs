@@ -17,7 +17,6 @@ use crate::kinds::{ecn, fraction, packets};
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::{PacketFifo, viewed};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, time};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
@@ -32,7 +31,7 @@ pub const TABLE: Table = Table {
 
 params! {
     /// Parameters of BLUE. Probabilities are in units of 2^-32.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
         /// Maximum number of packets in the queue; packets that arrive at a full queue are dropped.
         limit: u32 = packets("1000p"),

@@ -25,7 +25,6 @@ use crate::linux::Linux;
 use crate::packet::Packet;
 use crate::packet_fifo::{PacketFifo, Queued, Source, viewed};
 use crate::tc::time_text;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived, part, switch};
 use sojourn_units::words::{Table, Text};
 use sojourn_units::{MILLISECOND, Nanos, params};
@@ -45,7 +44,7 @@ const P_DEC: u32 = 1 << 20;
 
 params! {
     /// Parameters of COBALT's control, in the units that `tc` passes to the kernel.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Control on Device {
         /// Time for which the sojourn time may stay above target; at least twice target.
         interval_us as "interval": u32 = micros("100ms").above_zero(),
@@ -91,7 +90,7 @@ impl Control {
 
 params! {
     /// Parameters of COBALT, in the units that `tc` passes to the kernel.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
         /// Parameters of the control.
         #[serde(flatten)]

@@ -21,7 +21,6 @@ use crate::limit::Unit;
 use crate::linux::Linux;
 use crate::packet::{Ecn, Packet};
 use crate::packet_fifo::{PacketFifo, Queued, Source, viewed};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
@@ -36,7 +35,7 @@ pub const TABLE: Table = Table {
 
 params! {
     /// Parameters of CoDel, in the units that `tc` passes to the kernel.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
         /// Maximum number of packets in the queue; packets that arrive at a full queue are dropped.
         limit: u32 = packets("1000p").above_zero(),

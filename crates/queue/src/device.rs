@@ -1,10 +1,10 @@
 //! The network device of a queue.
 
-use serde::{Deserialize, Serialize};
-use sojourn_units::Rate;
+use sojourn_units::{Rate, data};
 
 /// The network device of a queue; some defaults of parameters depend on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Device {
     /// Length of the largest frame in bytes, including the Ethernet header.
     pub psched_mtu: u32,

@@ -14,7 +14,6 @@ use crate::classes::{ClassParams, Classful, Ranked, Scheduler, TREE, Tree, Turns
 use crate::device::Device;
 use crate::discipline::Sink;
 use crate::packet::Packet;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters, derived, group, narrow};
 use sojourn_units::params;
 use sojourn_units::words::{Given, Kind, Table, Value, WordError};
@@ -29,7 +28,7 @@ pub const TABLE: Table = Table {
 
 params! {
     /// Parameters of a class.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Share on Device {
         /// Bytes that the class may send per round; 0 means the largest frame of the device.
         quantum: u32 = Param::word(
@@ -47,7 +46,7 @@ impl ClassParams for Share {
 
 params! {
     /// Parameters of `drr`.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq)]
     pub struct Params on Device {
         /// Classes and filters.
         tree: Tree<Share> = group(TREE, |_| Tree::default(), Tree::set, Tree::write),

@@ -16,7 +16,6 @@ use crate::discipline::Sink;
 use crate::kinds::bytes_of;
 use crate::packet::Packet;
 use crate::prio::{Map, band, check_map};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters, derived, group, integer};
 use sojourn_units::params;
 use sojourn_units::words::{Given, Kind, Table, Value, WordError};
@@ -31,7 +30,7 @@ pub const TABLE: Table = Table {
 
 params! {
     /// Parameters of a band.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Share on Device {
         /// Bytes that the band may send per round; replaces the band's entry in `quanta`.
         quantum: Option<u32> = Param::word(
@@ -51,7 +50,7 @@ impl ClassParams for Share {
 
 params! {
     /// Parameters of ETS.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq)]
     pub struct Params on Device {
         /// Number of bands; by default the number of bands that `strict` and `quanta` name.
         bands: u8 = integer(1, 16, "").initially(|_| 0),

@@ -15,7 +15,6 @@ use crate::kinds::packets;
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::{PacketFifo, viewed};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived};
 use sojourn_units::words::{Kind, Table};
 use sojourn_units::{Nanos, params, words};
@@ -41,7 +40,7 @@ pub const BFIFO: Table = Table {
 
 params! {
     /// Parameters of `pfifo` and `bfifo`.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
         /// Unit of `limit`: packets for `pfifo`, bytes for `bfifo`.
         unit: Unit = derived(|_| Unit::Packets),

@@ -23,7 +23,6 @@ use crate::kinds::packets;
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::viewed;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, part};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
@@ -38,7 +37,7 @@ pub const TABLE: Table = Table {
 
 params! {
     /// Parameters of FQ-COBALT.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
         /// Maximum number of packets in all buckets together.
         limit: u32 = packets("10240p").above_zero(),

@@ -19,10 +19,9 @@ use crate::limit::Unit;
 use crate::linux::Linux;
 use crate::packet::Packet;
 use crate::packet_fifo::viewed;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters, derived, switch};
 use sojourn_units::words::{Kind, Table, Value};
-use sojourn_units::{Nanos, params};
+use sojourn_units::{Nanos, data, params};
 
 /// Name, summary, source and words of the discipline `fq_codel`.
 pub const TABLE: Table = Table {
@@ -34,7 +33,7 @@ pub const TABLE: Table = Table {
 
 params! {
     /// Parameters of FQ-CoDel, in the units that `tc` passes to the kernel.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
         /// Maximum number of packets in all buckets together.
         limit: u32 = packets("10240p").above_zero(),
@@ -73,7 +72,8 @@ params! {
 }
 
 /// Condition on the DS byte of packets to which `ce_threshold` applies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selector {
     /// Value that the masked DS byte must have.
     #[serde(rename = "ce_threshold_selector")]

@@ -17,7 +17,6 @@ use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::{Source, viewed};
 use crate::pie::{self, Constants, Counters, MAX_PROB, State};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, integer, part};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, jiffies, params};
@@ -32,7 +31,7 @@ pub const TABLE: Table = Table {
 
 params! {
     /// Parameters of FQ-PIE, in the units that `tc` passes to the kernel.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
         /// Parameters of each bucket's PIE; `limit` applies to all buckets together.
         #[serde(flatten)]

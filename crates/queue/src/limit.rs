@@ -2,10 +2,11 @@
 
 use crate::packet::Packet;
 use crate::packet_fifo::PacketFifo;
-use serde::{Deserialize, Serialize};
+use sojourn_units::data;
 
 /// The unit of a limit or threshold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// The limit counts packets.

@@ -4,13 +4,12 @@
 //! has the word `linux` ([`crate::kinds::linux`]), whose help text lists the changes. A kernel
 //! between two listed versions decides as the older one.
 
-use serde::{Deserialize, Serialize};
 use sojourn_units::choices;
 use sojourn_units::declare::Choices;
 
 choices! {
     /// A version of Linux whose decisions were recorded, oldest first.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Linux {
         /// Version of Debian 12.
         #[serde(rename = "6.1")]

@@ -18,7 +18,6 @@ use crate::fifo;
 use crate::packet::Packet;
 use crate::params::{Params as Child, tables};
 use crate::pfifo_fast;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, group, integer};
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
 use sojourn_units::{Rate, params, words};
@@ -39,7 +38,7 @@ const QUEUES: &[Word] = &[DEFAULT[0], TREE[0], TREE[1], TREE[2]];
 
 params! {
     /// A transmit queue; its discipline has all parameters.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct TransmitQueue on Device {}
 }
 
@@ -52,7 +51,7 @@ impl ClassParams for TransmitQueue {
 
 params! {
     /// Parameters of `mq`.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq)]
     pub struct Params on Device {
         /// Number of transmit queues, which are the classes 1:1, 1:2, and so on; in Linux a
         /// property of the device.

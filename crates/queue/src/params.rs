@@ -9,7 +9,6 @@ use crate::packet::Packet;
 use crate::queue::Queue;
 use crate::tc::{Inside, NoKernelEquivalent};
 use crate::typed::Typed;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{self, Given, Table, Text, WordError};
 use sojourn_units::written::Written;
@@ -20,7 +19,8 @@ use std::sync::LazyLock;
 macro_rules! family {
     ($($(#[$serde:meta])? $module:ident::$Queue:ident $(in $Box:ident $open:tt $close:tt)?,)*) => {
         /// Name and parameters of a queue discipline.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[sojourn_units::data]
+        #[derive(Clone, Debug, PartialEq)]
         #[serde(tag = "name", rename_all = "snake_case")]
         pub enum Params {
             $(

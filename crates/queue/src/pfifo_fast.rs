@@ -17,7 +17,6 @@ use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::viewed;
 use crate::tc::Inside;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
@@ -37,7 +36,7 @@ const BAND: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 
 params! {
     /// Parameters of `pfifo_fast`.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
         /// Maximum number of packets in each of the three bands: the device's txqueuelen. tc has no
         /// word for it.

@@ -13,7 +13,6 @@ use crate::device::Device;
 use crate::fifo::{Fifo, FifoParams};
 use crate::kinds::packets;
 use crate::limit::Unit;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::params;
 use sojourn_units::words::Table;
@@ -28,7 +27,7 @@ pub const TABLE: Table = Table {
 
 params! {
     /// Parameters of `pfifo_head_drop`.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
         /// Maximum number of packets in the queue; the kernel's default is the device's txqueuelen.
         limit: u32 = packets("1000p").above_zero(),

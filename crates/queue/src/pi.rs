@@ -17,7 +17,6 @@
 use crate::device::Device;
 use crate::discipline::Draws;
 use crate::kinds::micros;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, integer};
 use sojourn_units::words::{Kind, Value};
 use sojourn_units::{MICROSECOND, Nanos, SECOND, params};
@@ -31,7 +30,7 @@ const GAIN_UNITS: u32 = 256;
 
 params! {
     /// Parameters of the controller, in the units that `tc` passes to the kernel. The defaults are those of DualPI2.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
         /// Target of the queueing delay, in whole microseconds.
         target_us as "target": u32 = micros("15ms").above_zero(),

@@ -20,7 +20,6 @@ use crate::limit::Unit;
 use crate::packet::{Ecn, Packet};
 use crate::packet_fifo::{PacketFifo, viewed};
 use crate::pi::{self, Constants, MAX_PROB, State, Verdict};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived, part};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
@@ -35,7 +34,7 @@ pub const TABLE: Table = Table {
 
 params! {
     /// Parameters of PI2.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
         /// Maximum number of packets in the queue; packets that arrive at a full queue are dropped.
         limit: u32 = packets("1000p").above_zero(),

@@ -20,7 +20,6 @@ use crate::kinds::{micros, packets};
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::{PacketFifo, viewed};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived, integer, switch};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, jiffies, params};
@@ -35,7 +34,7 @@ pub const TABLE: Table = Table {
 
 params! {
     /// Parameters of PIE, in the units that `tc` passes to the kernel.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
         /// Maximum number of packets in the queue; packets that arrive at a full queue are dropped.
         limit: u32 = packets("1000p").above_zero(),

@@ -15,7 +15,6 @@ use crate::device::Device;
 use crate::discipline::Sink;
 use crate::kinds::bytes_of;
 use crate::packet::Packet;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters, group, integer};
 use sojourn_units::params;
 use sojourn_units::words::{Given, Kind, Table, Value, WordError};
@@ -33,7 +32,7 @@ pub(crate) type Map = [u8; 16];
 
 params! {
     /// A band; its discipline has all parameters.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Band on Device {}
 }
 
@@ -44,7 +43,7 @@ impl ClassParams for Band {
 
 params! {
     /// Parameters of `prio`.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq)]
     pub struct Params on Device {
         /// Number of bands; a band is served before the bands after it.
         bands: u8 = integer(2, 16, "3"),

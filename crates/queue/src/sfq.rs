@@ -26,7 +26,6 @@ use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::PacketFifo;
 use crate::red::{self, kernel_fraction};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters, derived, flag, integer};
 use sojourn_units::words::{Given, Kind, Table, Text, Value, WordError};
 use sojourn_units::{Nanos, jiffies, params};
@@ -45,7 +44,7 @@ const LIMIT: u32 = 127;
 
 params! {
     /// Parameters of SFQ, in the units that `tc` passes to the kernel.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
         /// Maximum number of packets in the queue, at most depth times flows; 127 if not given.
         limit: Option<u32> = Param::word(

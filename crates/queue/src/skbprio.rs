@@ -19,7 +19,6 @@ use crate::kinds::packets;
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::viewed;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
@@ -36,7 +35,7 @@ const PRIORITIES: usize = 64;
 
 params! {
     /// Parameters of SKBPRIO.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
         /// Maximum number of packets of all priorities together.
         limit: u32 = packets("64p").above_zero(),

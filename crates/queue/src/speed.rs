@@ -1,13 +1,13 @@
 //! A rate as in the kernel's token buckets (`psched_ratecfg`): transmission times of packets.
 
-use serde::{Deserialize, Serialize};
-use sojourn_units::{Nanos, SECOND};
+use sojourn_units::{Nanos, SECOND, data};
 
 /// The kernel's unit of scheduling times (`PSCHED_SHIFT`), in nanoseconds.
 pub const TICK: Nanos = 64;
 
 /// The framing that determines a packet's size on the line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkLayer {
     /// The packet's own bytes.

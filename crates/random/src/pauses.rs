@@ -2,11 +2,11 @@
 //! disk write, or an exhausted CPU quota.
 
 use crate::stream::Stream;
-use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
+use sojourn_units::{Nanos, data};
 
 /// Parameters of pauses of one kind.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {
     /// Mean time from the start of one pause to the start of the next, in nanoseconds.

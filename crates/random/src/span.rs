@@ -2,13 +2,13 @@
 
 use crate::distribution::{Distribution, Unit};
 use crate::stream::Stream;
-use serde::{Deserialize, Serialize};
 use sojourn_units::words::WordError;
-use sojourn_units::{Nanos, SECOND};
+use sojourn_units::{Nanos, SECOND, data};
 use std::sync::Arc;
 
 /// A distribution of measured durations. Each duration is drawn in proportion to its frequency.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[serde(try_from = "Vec<(Nanos, u64)>", into = "Vec<(Nanos, u64)>")]
 pub struct Measured {
     /// Durations in ascending order, in nanoseconds. Each has the number of measurements up to and
@@ -92,7 +92,8 @@ impl Measured {
 }
 
 /// A source of random durations.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq)]
 #[serde(untagged)]
 pub enum Span {
     /// Durations from a distribution.

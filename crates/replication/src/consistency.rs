@@ -6,10 +6,11 @@
 //! does not distinguish data centres, quorums are of all replicas.
 
 use super::Placement;
-use serde::{Deserialize, Serialize};
+use sojourn_units::data;
 
 /// A consistency level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// One replica.

@@ -6,10 +6,11 @@
 //! nodes only if all of these are down. `token-aware` prefers the key's replicas.
 
 use super::NodeId;
-use serde::{Deserialize, Serialize};
+use sojourn_units::data;
 
 /// Rule for the choice of a coordinator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// All nodes in turn.

@@ -7,10 +7,11 @@
 //! replicas exceeds the number of racks.
 
 use super::{MOST_REPLICAS, NodeId, Ring, Token};
-use serde::{Deserialize, Serialize};
+use sojourn_units::data;
 
 /// Rule for the placement of replicas.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case", tag = "strategy", deny_unknown_fields)]
 pub enum Placement {
     /// The next nodes on the ring, regardless of their location.

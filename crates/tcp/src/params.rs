@@ -5,7 +5,6 @@
 
 use crate::accecn;
 use crate::segment::Flags;
-use serde::{Deserialize, Serialize};
 use sojourn_congestion::{EcnUse, cubic, hystart};
 use sojourn_units::declare::{Param, choice, derived, integer, on_off, size, time};
 use sojourn_units::quantity::format_size;
@@ -14,7 +13,7 @@ use sojourn_units::{Bytes, Nanos, choices, params};
 
 choices! {
     /// How losses are found and repaired.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum Recovery {
         /// Duplicate ACKs and partial ACKs (RFC 6582); SACK blocks are ignored.
@@ -28,7 +27,7 @@ choices! {
 
 choices! {
     /// How the retransmission timeout is computed from round-trip times.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum RtoRule {
         /// SRTT + 4 RTTVAR, the sum at least the minimum (RFC 6298).
@@ -40,7 +39,7 @@ choices! {
 
 choices! {
     /// Which data is acknowledged at once.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum AckRule {
         /// Every `delack` full segments, and all data beyond a hole or filling one. With
@@ -59,7 +58,7 @@ choices! {
 
 choices! {
     /// The unit of socket buffers.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum Memory {
         /// Bytes of payload.
@@ -75,7 +74,7 @@ choices! {
 
 choices! {
     /// Explicit congestion notification.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum Ecn {
         /// ECN is neither requested nor accepted.
@@ -165,7 +164,7 @@ impl Ecn {
 
 choices! {
     /// Whether segments are spread over the round-trip time.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum Pacing {
         /// If the congestion control has a pacing rate, or the host's queue paces.
@@ -180,7 +179,7 @@ choices! {
 
 choices! {
     /// Change of cwnd after an idle time of the sender.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum IdleRestart {
         /// cwnd does not change.
@@ -194,7 +193,7 @@ choices! {
 
 params! {
     /// The user's settings.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq)]
     pub struct Params {
         /// The congestion control.
         congestion: sojourn_congestion::Params = derived(|()| linux_cubic()),

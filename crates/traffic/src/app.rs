@@ -2,7 +2,6 @@
 
 use crate::Emission;
 use crate::application::{AppParams, Carrier, Source};
-use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Unit};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{self, Given, Text, WordError};
@@ -11,7 +10,7 @@ use std::fmt;
 
 applications!(family! (
     /// Parameters of an application; the variant names the application.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq)]
     #[serde(tag = "name", rename_all = "snake_case")]
     pub enum App by AppParams;
 

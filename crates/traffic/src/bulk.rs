@@ -1,7 +1,6 @@
 //! `bulk`: an endless transfer, which always has data to send.
 
 use crate::application::AppParams;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::params;
 use sojourn_units::words::Table;
@@ -9,7 +8,7 @@ use std::convert::Infallible;
 
 params! {
     /// Parameters of `bulk`: none. The transfer ends at the `stop` of the scenario's flow group.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(deny_unknown_fields)]
     pub struct Params {}
 }

@@ -10,7 +10,6 @@ use crate::application::{AppParams, Source, check_length};
 use crate::kinds::within;
 use crate::length::{Counts, Length, MAX_PAYLOAD, UDP_HEADERS};
 use crate::spurts::{Activity, Begin, Phase, Spurts};
-use serde::{Deserialize, Serialize};
 use sojourn_random::{Distribution, Key, Stream};
 use sojourn_units::declare::{Choices, Param, Parameters, group, probability, rate};
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
@@ -22,7 +21,7 @@ const LONGEST_FILL: f64 = 1e6;
 
 params! {
     /// Parameters of `cbr`.
-    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
         /// Rate during a spurt, counted in Ethernet frames with `size`, and in UDP payload with

@@ -16,7 +16,7 @@ use crate::length::MAX_PAYLOAD;
 use sojourn_random::Distribution;
 use sojourn_units::declare::{Param, Parameters, choice};
 use sojourn_units::words::{Kind, Table, Value};
-use sojourn_units::{Nanos, Rate, SECOND, params};
+use sojourn_units::{Nanos, Rate, SECOND, text_params};
 use std::convert::Infallible;
 
 /// A kind of flow (table 3 of the thesis).
@@ -149,7 +149,7 @@ pub const MODELS: &[Model] = &[
 named_rows!(Preset in PRESETS);
 named_rows!(Model in MODELS);
 
-params! {
+text_params! {
     /// Parameters of a client.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params {

@@ -7,7 +7,6 @@
 //! files.
 
 use crate::application::AppParams;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, unset};
 use sojourn_units::params;
 use sojourn_units::words::Table;
@@ -20,7 +19,7 @@ const PORT: &str = "{port}";
 params! {
     /// Command lines of the programs, as words, and the folder in which the programs run. A
     /// scenario sets each of the three by its own key.
-    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq, Eq)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
         /// Words of the client's command line.

@@ -10,7 +10,6 @@
 use crate::Emission;
 use crate::application::{AppParams, Source};
 use crate::length::MAX_PAYLOAD;
-use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Stream};
 use sojourn_units::declare::{derived, unset};
 pub use sojourn_units::external::Fault;
@@ -71,7 +70,7 @@ pub trait Factory: Send + Sync {
 
 params! {
     /// Parameters of an external source.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
         /// Name, source and parameters of the policy.

@@ -1,6 +1,6 @@
 //! Lengths and rates of packets: of their Ethernet frames or of their UDP payloads.
 
-use serde::{Deserialize, Serialize};
+use sojourn_units::data;
 use sojourn_units::words::{Given, WordError};
 
 /// Bytes before the payload of a UDP packet in an Ethernet frame: Ethernet 14, IPv4 20, UDP 8.
@@ -11,7 +11,8 @@ pub const UDP_HEADERS: u32 = 42;
 pub const MAX_PAYLOAD: u32 = 9014 - UDP_HEADERS;
 
 /// Part of a packet that a length measures; a rate computed from the length counts the same part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Counts {
     /// The Ethernet frame.
@@ -58,7 +59,8 @@ impl Counts {
 }
 
 /// Length of packets, and the part of a packet that it measures.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Length<T> {
     /// Length of a packet in bytes, or its distribution.
     pub length: T,

@@ -5,7 +5,6 @@ use crate::Emission;
 use crate::application::{AppParams, Source};
 use crate::kinds::{given_law, positive, time};
 use crate::length::{Counts, Length, MAX_PAYLOAD};
-use serde::{Deserialize, Serialize};
 use sojourn_random::{Distribution, Key, Stream, Unit};
 use sojourn_units::declare::{Param, Parameters, group};
 use sojourn_units::words::{Given, Kind, Table, Word};
@@ -13,7 +12,7 @@ use sojourn_units::{Nanos, params, words};
 
 params! {
     /// Parameters of `packets`.
-    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
         /// Time between two packets; exp(..) gives Poisson arrivals.

@@ -1,16 +1,16 @@
 //! The jitter buffer of a call's receiver, which determines the playout delay and the packets that
 //! arrive too late.
 
-use serde::{Deserialize, Serialize};
 use sojourn_measure::Moments;
 use sojourn_units::declare::Param;
 use sojourn_units::quantity::{format_time, parse_time};
 use sojourn_units::words::{Kind, Value};
-use sojourn_units::{MILLISECOND, Nanos};
+use sojourn_units::{MILLISECOND, Nanos, data};
 use std::collections::VecDeque;
 
 /// The rule that determines the playout delay of a jitter buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Playout {
     /// An adaptive delay, as in `NetEQ` of WebRTC.

@@ -12,12 +12,11 @@ use crate::Emission;
 use crate::application::{AppParams, Source};
 use crate::kinds::repeat;
 use crate::length::{MAX_PAYLOAD, UDP_HEADERS};
-use serde::{Deserialize, Serialize};
 use sojourn_capture::{Endpoint, Packet, Select};
 use sojourn_random::Key;
 use sojourn_units::declare::{Param, Parameters, derived, group, real};
 use sojourn_units::words::{Given, Kind, Table, Value, Word, WordError};
-use sojourn_units::{Nanos, params, words};
+use sojourn_units::{Nanos, data, params, words};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -34,7 +33,8 @@ struct Part {
 /// Packets in the order of sending, shared by the flows of a group. In a plan they are a text in
 /// which each packet has the nanoseconds since the previous one and its payload: `0:100
 /// 1000000:1472`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[serde(try_from = "String", into = "String")]
 pub struct Trace(Arc<[Part]>);
 
@@ -71,7 +71,7 @@ impl From<Trace> for String {
 
 params! {
     /// Parameters of `replay`.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
         /// Path of the capture file, relative to the scenario's folder; in double quotes if it

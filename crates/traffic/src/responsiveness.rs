@@ -13,7 +13,6 @@
 //! foreign and self probes together, which alternate.
 
 use crate::application::AppParams;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters, choice, integer, probability, switch, time};
 use sojourn_units::words::Table;
 use sojourn_units::{Bytes, Nanos, SECOND, choices, params};
@@ -42,7 +41,7 @@ pub mod sizes {
 
 choices! {
     /// The directions that are loaded.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum Direction {
         /// Both directions at the same time.
@@ -72,7 +71,7 @@ const fn interval(default: &'static str) -> Param<Nanos> {
 params! {
     /// Parameters of the test. At the end of a description, the draft's name of the parameter is in
     /// parentheses.
-    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
         /// Directions that are loaded: both at the same time, `download` (from the server to the

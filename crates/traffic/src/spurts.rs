@@ -1,15 +1,14 @@
 //! Activity in spurts with silences between them.
 
 use crate::kinds::given_law;
-use serde::{Deserialize, Serialize};
 use sojourn_random::{Distribution, Key, Stream, Unit};
 use sojourn_units::declare::Choices;
 use sojourn_units::words::{Given, Text, WordError};
-use sojourn_units::{Nanos, choices};
+use sojourn_units::{Nanos, choices, data};
 
 choices! {
     /// The period with which a source begins.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum Begin {
         /// The source begins with a spurt.
@@ -22,7 +21,7 @@ choices! {
 
 choices! {
     /// Effect of a silence on the interval between packets.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum Phase {
         /// The interval starts anew: each spurt begins with a packet.
@@ -35,7 +34,8 @@ choices! {
 }
 
 /// Durations of spurts and silences in nanoseconds, and the effects of a silence.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Spurts {
     /// Duration of a spurt.

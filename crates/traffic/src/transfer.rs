@@ -2,7 +2,6 @@
 
 use crate::application::AppParams;
 use crate::kinds::{positive, repeat, size, time};
-use serde::{Deserialize, Serialize};
 use sojourn_random::{Distribution, Key, Stream};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::Table;
@@ -11,7 +10,7 @@ use std::convert::Infallible;
 
 params! {
     /// Parameters of `transfer`.
-    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
         /// Application bytes of a transfer: a size, or a distribution such as pareto2(30kb,1.5).

@@ -10,11 +10,10 @@ use crate::kinds::{bytes, named_rows};
 use crate::length::MAX_PAYLOAD;
 use crate::playout::Playout;
 use crate::spurts::{Activity, Spurts};
-use serde::{Deserialize, Serialize};
 use sojourn_random::{Distribution, Key};
 use sojourn_units::declare::{Choices, Param, Parameters, group, time};
 use sojourn_units::words::{Given, Kind, Table, Value, Word, WordError};
-use sojourn_units::{MILLISECOND, Nanos, params, words};
+use sojourn_units::{MILLISECOND, Nanos, data, params, words};
 
 /// Length of an RTP header, in bytes.
 pub const RTP_HEADER: u32 = 12;
@@ -33,7 +32,8 @@ pub struct Codec {
 }
 
 /// Impairment of a call's quality by the codec.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Impairment {
     /// Algorithmic delay of the codec in addition to the packet's duration, in nanoseconds.
     pub lookahead: Nanos,
@@ -81,7 +81,7 @@ named_rows!(Codec in CODECS);
 
 params! {
     /// Parameters of a call.
-    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
         /// Impairment of the call's quality by the codec.

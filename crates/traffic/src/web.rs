@@ -13,7 +13,6 @@
 
 use crate::application::{AppParams, check_length};
 use crate::kinds::{bytes, named_rows, number, optional_time, positive, time};
-use serde::{Deserialize, Serialize};
 use sojourn_random::{Distribution, Key, Stream};
 use sojourn_units::declare::{Choices, Parameters, choice, switch};
 use sojourn_units::words::{Given, Kind, Table, Word};
@@ -91,7 +90,7 @@ named_rows!(Preset in PRESETS);
 
 choices! {
     /// Start of the time between two pages (`interpage`).
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum GapFrom {
         /// `interpage` starts at the arrival of the page's last object.
@@ -110,7 +109,7 @@ const PRESET: &[Word] = words! {
 
 params! {
     /// Parameters of `web`.
-    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]
     pub struct Params after PRESET {
         /// Number of pages in a session.

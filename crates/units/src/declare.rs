@@ -554,12 +554,20 @@ pub const fn word_name(field: &'static str, given: &[&'static str]) -> &'static 
 /// [`declare`](crate::declare).
 #[macro_export]
 macro_rules! params {
+    ($(#[$meta:meta])* $visibility:vis struct $($declaration:tt)*) => {
+        $crate::text_params! { #[$crate::data] $(#[$meta])* $visibility struct $($declaration)* }
+    };
+}
+
+/// Declares a structure of parameters like [`params!`](crate::params), but without a JSON form.
+#[macro_export]
+macro_rules! text_params {
     // If no default depends on an object, the structure also implements `Default`.
     (
         $(#[$meta:meta])*
         $visibility:vis struct $Name:ident $(after $first:ident)? { $($fields:tt)* } $(also $words:expr)?
     ) => {
-        $crate::params! {
+        $crate::text_params! {
             $(#[$meta])*
             $visibility struct $Name on () $(after $first)? { $($fields)* } $(also $words)?
         }
@@ -662,6 +670,7 @@ macro_rules! choices {
             $($(#[$value_meta:meta])* $Value:ident = $name:literal),* $(,)?
         }
     ) => {
+        #[$crate::data]
         $(#[$meta])*
         $visibility enum $Name {
             $($(#[$value_meta])* $Value,)*

@@ -4,13 +4,14 @@
 //! parameters. The program that runs the plan binds each spec to a [`Code`] with the family's
 //! factory. An unbound spec can be read, compared and written, but not run.
 
-use serde::{Deserialize, Serialize};
+use crate::data;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 /// Value of one parameter, in base units: nanoseconds, bytes, bits per second.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq)]
 #[serde(untagged)]
 pub enum Value {
     /// A flag.
@@ -24,7 +25,8 @@ pub enum Value {
 }
 
 /// An external policy and the values of its parameters.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Name of the policy as the user writes it, such as `mine.py:Mine`.

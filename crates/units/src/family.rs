@@ -67,6 +67,7 @@ macro_rules! family {
         $visibility:vis enum $Any:ident of $Associated:ident;
     )
     $($(#[$meta:meta])? $module:ident::$Member:ident $(in $Box:ident $open:tt $close:tt)?,)*) => {
+        #[$crate::data]
         $(#[$params_meta])*
         pub enum $Params {
             $(

@@ -5,6 +5,9 @@
 //! component declares its parameters once with [`params!`]; the fields, the words, the defaults,
 //! `explain`, the JSON schema and the error messages all follow from that [declaration](declare).
 
+#[allow(unused_extern_crates, reason = "the attribute `data` names this crate")]
+extern crate self as sojourn_units;
+
 pub mod declare;
 pub mod dimension;
 mod errors;
@@ -19,4 +22,7 @@ pub mod written;
 
 pub use errors::quantity_error;
 pub use quantity::{Bytes, Rate};
+#[cfg(feature = "schema")]
+pub use schemars;
+pub use sojourn_data::data;
 pub use time::{EPOCH, MICROSECOND, MILLISECOND, NEVER, Nanos, SECOND};

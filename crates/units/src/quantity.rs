@@ -3,14 +3,15 @@
 //! Values are parsed as exact decimal fractions and rounded to an integer at the end. Therefore
 //! `1.1ms` is exactly 1 100 000 ns on every platform.
 
+use crate::data;
 use crate::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
-use serde::{Deserialize, Serialize};
 
 /// A number of bytes.
 pub type Bytes = u64;
 
 /// A rate in bits per second, above zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct Rate(u64);
 

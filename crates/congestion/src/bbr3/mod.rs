@@ -31,7 +31,6 @@ use crate::control::{Control, ControlParams};
 use crate::hystart;
 use crate::path::{self, FullPipe, MIN_SEGMENTS, Pacing, Recovery, Rounds, RttProbe, share};
 use crate::window::{Ack, Cause, Lost, SuperPacket, Window};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, probability, real, time};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
@@ -60,7 +59,7 @@ const SUPER_BYTES: u64 = 64 << 10;
 const SUPER_SHIFT: u32 = 10;
 params! {
     /// Parameters of BBR version 3.
-    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params {
         /// Maximum share of a round trip's data that a probe for bandwidth may lose
         /// (`BBR.LossThresh`).

@@ -7,13 +7,12 @@
 //! directly before the arriving segment.
 
 use crate::packet::TcpView;
-use serde::{Deserialize, Serialize};
 use sojourn_units::choices;
 use std::cmp::Ordering;
 
 choices! {
     /// Mode of the acknowledgement filter.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum AckFilter {
         /// No filter.

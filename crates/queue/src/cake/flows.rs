@@ -7,13 +7,12 @@ use crate::cobalt::State;
 use crate::discipline::Draws;
 use crate::packet::Packet;
 use crate::packet_fifo::PacketFifo;
-use serde::{Deserialize, Serialize};
 use sojourn_units::{Nanos, choices};
 
 choices! {
     /// Isolation of flows: determines which packets share a queue, and between which hosts turns
     /// are shared fairly.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[serde(rename_all = "kebab-case")]
     pub enum Isolation {
         /// One queue for all packets.

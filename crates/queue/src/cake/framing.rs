@@ -1,14 +1,13 @@
 //! The length of packets on the line after the shaper.
 
-use serde::{Deserialize, Serialize};
-use sojourn_units::choices;
+use sojourn_units::{choices, data};
 
 /// Length of the Ethernet header in bytes. If `overhead` is given, the header does not count.
 const ETHERNET: i64 = 14;
 
 choices! {
     /// Cells into which the line divides packets.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum Cells {
         /// No cells.
@@ -39,7 +38,8 @@ impl Cells {
 }
 
 /// Parameters from which the length of a packet on the line is computed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Framing {
     /// Bytes that the line adds to the network packet; with `None` the length is that of the
     /// Ethernet frame.

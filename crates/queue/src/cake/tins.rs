@@ -2,7 +2,6 @@
 
 use super::shaper::Pace;
 use crate::cobalt::Constants;
-use serde::{Deserialize, Serialize};
 use sojourn_units::{Nanos, choices};
 
 /// Maximum number of tins.
@@ -12,7 +11,7 @@ pub const QUEUES: usize = 1024;
 
 choices! {
     /// Division of code points into tins.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[serde(rename_all = "snake_case")]
     pub enum Diffserv {
         /// One tin for all packets.

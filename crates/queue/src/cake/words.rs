@@ -8,7 +8,6 @@ use crate::device::Device;
 use crate::kinds::{linux, micros};
 use crate::linux::Linux;
 use crate::tc::time_text;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Choices, Param, Parameters, derived, group, narrow, one_of, switch};
 use sojourn_units::words::{Given, Kind, Table, Text, Value, Word, WordError};
 use sojourn_units::{MICROSECOND, Rate, params, quantity, words};
@@ -141,7 +140,7 @@ impl Line {
 
 params! {
     /// Parameters of CAKE.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
         /// Rate of the shaper; by default there is no shaper.
         bandwidth: Option<Rate> = group(SHAPER, |_| None, set_bandwidth, |rate, text| match rate {

@@ -4,7 +4,6 @@ use crate::device::Device;
 use crate::kinds::{bytes, packets};
 use crate::limit::Unit;
 use crate::red::{self, Adaptation, Averaging, Ramp, kernel_fraction};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, flag, integer, rate};
 use sojourn_units::words::{Given, Table, WordError};
 use sojourn_units::{Rate, params};
@@ -22,7 +21,7 @@ pub const MAX_LIMIT: u32 = 128 * 1024 - 1;
 
 params! {
     /// Parameters of CHOKe, with the words of `tc`.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
         /// Maximum number of packets in the queue, at most 131071; required.
         limit: u32 = packets("").above_zero().initially(|_| 0),

@@ -2,7 +2,7 @@
 
 use super::statements::{self, Name, Statement};
 use crate::packet::{Headers, Packet};
-use serde::{Deserialize, Serialize};
+use sojourn_units::data;
 use sojourn_units::words::{Text, Token, WordError};
 use std::net::Ipv4Addr;
 
@@ -38,7 +38,8 @@ pub const CONDITIONS: &[&str] =
     &["dscp", "protocol", "sport", "dport", "port", "mark", "src", "dst", "host"];
 
 /// A condition that a packet must meet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
     /// The code point equals this value.
@@ -194,7 +195,8 @@ pub(super) fn address(host: u32) -> Ipv4Addr {
 }
 
 /// A filter, which sends packets that meet all its conditions to a class.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
     /// Conditions that a packet must meet; an empty list matches all packets.
     pub conditions: Vec<Condition>,

@@ -10,7 +10,7 @@ use crate::packet::Packet;
 use crate::params::{Params, tables};
 use crate::tc::{Inside, Nested, TXQUEUELEN};
 use crate::typed::with_unit;
-use serde::{Deserialize, Serialize};
+use sojourn_units::data;
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{self, Given, Kind, Table, Text, Token, Word, WordError};
 use std::borrow::Cow;
@@ -60,7 +60,8 @@ pub trait ClassParams: Parameters<On = Device> + Clone + PartialEq {
 }
 
 /// A class of a discipline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Class<C> {
     /// Minor number of the class.
     pub id: u16,
@@ -82,7 +83,8 @@ impl<C: ClassParams> Class<C> {
 }
 
 /// Classes of a discipline, and the filters that send packets to them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Tree<C> {
     /// Number of the discipline, which is the major number of its classes' names.
     pub handle: u16,

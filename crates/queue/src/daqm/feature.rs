@@ -1,11 +1,11 @@
 //! The eight features of dAQM: measurements of the queue and their derivatives.
 
 use crate::discipline::View;
-use serde::{Deserialize, Serialize};
-use sojourn_units::{MILLISECOND, Nanos};
+use sojourn_units::{MILLISECOND, Nanos, data};
 
 /// A feature of the queue, which dAQM compares with a threshold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Feature {
     /// Sojourn time of the oldest packet, in ms.
@@ -51,7 +51,8 @@ impl Feature {
 }
 
 /// A value for each feature.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PerFeature<T> {
     /// Value of [`Feature::S`].
     pub s: T,
@@ -122,7 +123,8 @@ pub fn derivatives(values: [f64; VALUES], step: f64) -> [f64; 3] {
 }
 
 /// Distance between arrivals that the derivatives of the sojourn time assume.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Interval {
     /// A fixed distance, in nanoseconds.

@@ -2,12 +2,12 @@
 
 use super::feature::{Feature, PerFeature};
 use crate::tc::probability_q32;
-use serde::{Deserialize, Serialize};
 use sojourn_units::words::Meaning;
-use sojourn_units::{MILLISECOND, Nanos};
+use sojourn_units::{MILLISECOND, Nanos, data};
 
 /// Settings of a feature.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
     /// Whether the feature is evaluated.
     pub on: bool,

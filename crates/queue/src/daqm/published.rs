@@ -1,12 +1,12 @@
 //! Quirks: differences of the published code from the paper, each of which can be enabled.
 
 use super::feature::Feature;
-use serde::{Deserialize, Serialize};
 use sojourn_units::words::Meaning;
-use sojourn_units::{MILLISECOND, Nanos};
+use sojourn_units::{MILLISECOND, Nanos, data};
 
 /// A quirk of the published code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quirk {
     /// Each evaluation discards the packets that it measures.
@@ -97,7 +97,8 @@ pub(crate) const QUIRKS: &[Meaning] = &[
 ];
 
 /// A set of quirks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[serde(from = "Vec<Quirk>", into = "Vec<Quirk>")]
 pub struct Quirks(u16);
 

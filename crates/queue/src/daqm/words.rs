@@ -7,7 +7,6 @@ use super::published::{self, QUIRKS, Quirk, Quirks};
 use crate::device::Device;
 use crate::kinds::packets;
 use crate::tc::probability_q32;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters, group, time};
 use sojourn_units::quantity::parse_time;
 use sojourn_units::words::{Given, Kind, Meaning, Table, Value, Word, WordError};
@@ -41,7 +40,7 @@ pub const TABLE: Table = Table {
 
 params! {
     /// Parameters of dAQM.
-    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params on Device {
         /// Maximum number of packets in the queue; packets that arrive at a full queue are dropped.
         limit: u32 = packets("2000p").above_zero(),

@@ -4,10 +4,9 @@ use crate::device::Device;
 use crate::kinds::{bytes, packets, whole_micros};
 use crate::pi;
 use crate::tc::time_text;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters, derived, part, switch};
 use sojourn_units::words::{Given, Kind, Table, Value, WordError};
-use sojourn_units::{MICROSECOND, params, quantity, words};
+use sojourn_units::{MICROSECOND, data, params, quantity, words};
 
 /// Ratio of `max_rtt` to `typical_rtt` that `tc` uses if only one is given.
 const TYPICAL_TO_MAX: u32 = 6;
@@ -22,7 +21,7 @@ pub const TABLE: Table = Table {
 
 params! {
     /// Parameters of DualPI2, in the units that `tc` passes to the kernel.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
         /// Maximum number of packets in both queues together; packets that arrive at full queues
         /// are dropped.
@@ -79,7 +78,8 @@ fn memory_for(limit: u32, mtu: u32) -> u32 {
 }
 
 /// The threshold above which every L4S packet is marked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
     /// Sojourn time, in microseconds.

@@ -18,7 +18,6 @@ use crate::limit::Unit;
 use crate::packet::Packet;
 use backlog::Action;
 pub use backlog::{Backlog, Id, PacketInfo};
-use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Stream};
 use sojourn_units::declare::{Parameters, derived, unset};
 pub use sojourn_units::external::Fault;
@@ -171,7 +170,7 @@ pub const MOST_PACKETS: u32 = 1 << 20;
 
 params! {
     /// Parameters of an external discipline.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]
     pub struct Params on Device {
         /// Name, source and parameters of the policy.

@@ -3,7 +3,6 @@
 use crate::device::Device;
 use crate::kinds::{bytes, micros, optional_micros, packets, whole_micros};
 use crate::tc::time_text;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{
     Param, Parameters, derived, group, integer, one_of, rate, switch, time,
 };
@@ -39,7 +38,7 @@ const BANDS_WORDS: &[Word] = words! {
 
 choices! {
     /// Treatment of a packet whose departure time is beyond the horizon.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Beyond {
         /// The departure time is reduced to the horizon.
         #[serde(rename = "cap")]
@@ -52,7 +51,7 @@ choices! {
 
 params! {
     /// Parameters of FQ, with the words of `tc`.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
         /// Maximum number of packets in each of the three bands.
         limit: u32 = packets("10000p"),

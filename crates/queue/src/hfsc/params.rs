@@ -3,11 +3,10 @@
 use crate::classes::{ClassParams, Classful, TREE, Tree, default_class};
 use crate::device::Device;
 use crate::typed::with_unit;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, group};
 use sojourn_units::quantity::{format_rate, parse_rate, parse_size, parse_time};
 use sojourn_units::words::{Given, Kind, Table, Value, WordError, tokens};
-use sojourn_units::{MICROSECOND, Rate, params, words};
+use sojourn_units::{MICROSECOND, Rate, data, params, words};
 
 /// Name, summary, source and words of the discipline `hfsc`.
 pub const TABLE: Table = Table {
@@ -18,7 +17,8 @@ pub const TABLE: Table = Table {
 };
 
 /// A service curve: a first rate for some time, and a second rate from then on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Curve {
     /// First rate, in bytes per second.
     pub m1: u64,
@@ -123,7 +123,7 @@ const fn curve<On>() -> Param<Option<Curve>, On> {
 
 params! {
     /// Service curves of a class.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Curves on Device {
         /// Real-time curve: the service that the class is guaranteed, regardless of other classes.
         rt: Option<Curve> = curve(),
@@ -164,7 +164,7 @@ impl ClassParams for Curves {
 
 params! {
     /// Parameters of `hfsc`.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq)]
     pub struct Params on Device {
         /// Class of packets that no filter sends to a class, in hexadecimal; by default they are
         /// dropped.

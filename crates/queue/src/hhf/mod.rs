@@ -22,7 +22,6 @@ use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::PacketFifo;
 use detector::{Constants, Detector};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived, integer};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, jiffies, params};
@@ -38,7 +37,7 @@ pub const TABLE: Table = Table {
 
 params! {
     /// Parameters of HHF.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
         /// Maximum number of packets in the queue.
         limit: u32 = packets("1000p").above_zero(),

@@ -4,7 +4,6 @@ use crate::classes::{ClassParams, Classful, TREE, Tree, default_class};
 use crate::device::Device;
 use crate::kinds::{bytes, link_layer, one_size, optional_rate, required_rate};
 use crate::speed::{LinkLayer, Speed};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, group, integer};
 use sojourn_units::words::{Given, Kind, Table, Value, Word, WordError};
 use sojourn_units::{Nanos, Rate, SECOND, params, words};
@@ -37,7 +36,7 @@ const CBURST: &[Word] = words! {
 
 params! {
     /// Parameters of a class.
-    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Bucket on Device {
         /// Guaranteed rate of the class and its children together; required.
         rate: Rate = required_rate(),
@@ -95,7 +94,7 @@ impl ClassParams for Bucket {
 
 params! {
     /// Parameters of `htb`.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq)]
     pub struct Params on Device {
         /// Class of packets that no filter sends to a class, in hexadecimal; by default they bypass
         /// all classes.

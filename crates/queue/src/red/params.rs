@@ -4,13 +4,13 @@ use crate::device::Device;
 use crate::kinds::bytes;
 use crate::limit::Unit;
 use crate::tc::{fraction_text, probability_q32};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, derived, flag, group, rate};
 use sojourn_units::words::{Given, Kind, Text, Value, Word, WordError};
-use sojourn_units::{Rate, params, words};
+use sojourn_units::{Rate, data, params, words};
 
 /// Automatic adaptation of `probability`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Adaptation {
     /// No adaptation.
@@ -23,7 +23,8 @@ pub enum Adaptation {
 }
 
 /// The drop probability above `max`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Ramp {
     /// Every arrival is dropped or marked.
@@ -36,7 +37,8 @@ pub enum Ramp {
 }
 
 /// The parameter that gives the averaging weight.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub enum Averaging {
     /// Burst in packets, from which `tc` computes a weight that is a power of two.
@@ -47,7 +49,7 @@ pub enum Averaging {
 
 params! {
     /// Parameters of RED, with the words of `tc`.
-    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params on Device {
         /// Maximum backlog, in the unit.
         limit: u32 = amount(LIMIT, |limit, text| text.value("limit", limit)),

@@ -3,7 +3,6 @@
 use crate::device::Device;
 use crate::kinds::packets;
 use crate::tc::fraction_text;
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters, derived, integer};
 use sojourn_units::words::{Kind, Table, Value};
 use sojourn_units::{jiffies, params};
@@ -21,7 +20,7 @@ pub const TABLE: Table = Table {
 
 params! {
     /// Parameters of SFB, in the units that `tc` passes to the kernel.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
         /// Time in milliseconds after which a new hash assigns flows to bins; 0 disables it. tc
         /// accepts no unit here.

@@ -4,7 +4,6 @@ use crate::device::Device;
 use crate::kinds::{bytes, link_layer, one_size, optional_rate, required_rate, whole_micros};
 use crate::params::Params as Child;
 use crate::speed::{LinkLayer, Speed};
-use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived, group, integer};
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
 use sojourn_units::{Rate, params, words};
@@ -39,7 +38,7 @@ const CHILD: &[Word] = words! {
 
 params! {
     /// Parameters of TBF, with the words of `tc`.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq)]
     pub struct Params on Device {
         /// Rate at which the bucket fills; required.
         rate: Rate = required_rate(),

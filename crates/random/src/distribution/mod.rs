@@ -5,12 +5,12 @@
 //! only a distribution's mean, median or scale never makes a sample smaller.
 
 use crate::{Stream, normal};
-use serde::{Deserialize, Serialize};
 use sojourn_units::words::{WordError, nearest};
-use sojourn_units::{Nanos, quantity};
+use sojourn_units::{Nanos, data, quantity};
 
 /// Unit of a distribution's values, which determines the text form of its arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Number without a unit.
@@ -22,7 +22,8 @@ pub enum Unit {
 }
 
 /// A distribution of real numbers. Times are in nanoseconds, sizes in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[serde(rename_all = "snake_case", tag = "distribution", deny_unknown_fields)]
 pub enum Distribution {
     /// Constant value.
