@@ -71,7 +71,7 @@ def metrics(record: Record, cell: AnyCell) -> dict[str, float]:
 
 def run(engine: Engine, cell: AnyCell, seed: int, kernel: Kernel) -> dict[str, float]:
     """One run, whose timers tick as those of the kernel that is compared."""
-    plan = Scenario.from_dict(cell.scenario(seed)).plan()
+    plan = json.loads(Scenario.from_dict(cell.scenario(seed)).plan_json)
     for group in plan["groups"]:
         group["transport"]["hz"] = kernel.hz
     for link in plan["links"]:
@@ -210,7 +210,7 @@ def report(cells: Sequence[AnyCell], left_out: int, known: Known, folder: Path) 
 
 def described(cell: Cell, shared: dict[str, Any]) -> dict[str, Any]:
     """The shape of a cell; its large parts stand once in `shared`."""
-    found = shape(Scenario.from_dict(cell.scenario(0)).plan())
+    found = shape(json.loads(Scenario.from_dict(cell.scenario(0)).plan_json))
     for key in SHARED:
         text = json.dumps(found[key], sort_keys=True)
         number = next((n for n, v in shared.items() if json.dumps(v, sort_keys=True) == text), None)

@@ -50,7 +50,9 @@ def test_a_template_with_a_file_beside_it(tmp_path: Path) -> None:
     result = sojourn("new", "--template", "mobile", "--json", cwd=tmp_path).json()
     assert result["file"] == "mobile.toml"
     assert sorted(result["files"]) == ["mobile.toml", "mobile.trace"]
-    assert Scenario.load(tmp_path / "mobile.toml").plan()["links"][0]["params"]["trace"]
+    assert json.loads(Scenario.load(tmp_path / "mobile.toml").plan_json)["links"][0]["params"][
+        "trace"
+    ]
     # Neither is overwritten, and where one is there the other is not written.
     (tmp_path / "mobile.toml").unlink()
     (tmp_path / "mobile.trace").write_text("1\n")
@@ -201,11 +203,13 @@ def test_questions(tmp_path: Path) -> None:
     assert "sojourn compare asked.toml" in it.seen
     scenario = Scenario.load(tmp_path / "asked.toml")
     assert scenario.question.by == "web.page_p95"
-    rates = {link["name"]: link["params"]["rate"] for link in scenario.plan()["links"]}
+    rates = {
+        link["name"]: link["params"]["rate"] for link in json.loads(scenario.plan_json)["links"]
+    }
     assert rates == {"line": 4_000_000, "line.reverse": 60_000_000}
     assert scenario.bottleneck == "line.reverse"
     assert [flow.name for flow in scenario.model.flows] == ["web", "uploads"]
-    assert {link["params"]["cells"] for link in scenario.plan()["links"]} == {"ptm"}
+    assert {link["params"]["cells"] for link in json.loads(scenario.plan_json)["links"]} == {"ptm"}
 
 
 def test_the_kind_of_line_reaches_the_commands(tmp_path: Path) -> None:

@@ -269,7 +269,7 @@ def _file(block: Block, folder: Path) -> None:
     if "flows" in data and "study" not in data:
         import sojourn
 
-        sojourn.Scenario.load(target).plan()
+        json.loads(sojourn.Scenario.load(target).plan_json)
 
 
 def _changed(block: Block, changes: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import struct
@@ -129,26 +130,26 @@ def test_words_that_tc_refuses_are_told(sandbox: Sandbox) -> None:
 
 
 def test_what_only_the_wire_has_is_said_at_once() -> None:
-    plan = scenario('netem = "delay 10ms 2ms loss 1%"').plan()
+    plan = json.loads(scenario('netem = "delay 10ms 2ms loss 1%"').plan_json)
     with pytest.raises(NotPossible) as told:
         qdiscs.links(plan)
     text = str(told.value)
     assert re.search(r"wire: `jitter`: .*--engine wire", text)
     assert "`loss`" in text
     with pytest.raises(NotPossible, match="wire: `cells`"):
-        qdiscs.links(scenario('netem = "delay 10ms"\ncells = "atm"').plan())
+        qdiscs.links(json.loads(scenario('netem = "delay 10ms"\ncells = "atm"').plan_json))
     with pytest.raises(NotPossible, match="wire: `blue`"):
-        qdiscs.links(scenario().with_queue("blue").plan())
+        qdiscs.links(json.loads(scenario().with_queue("blue").plan_json))
 
 
 def test_the_kernel_has_no_filters_by_keys_of_flows() -> None:
     tree = "htb; class 1:1 rate 1mbit; qdisc parent 1:1 handle 2: prio; filter parent 2: {} to 2:1"
-    plan = scenario().with_queue(tree.format("dport 20000")).plan()
+    plan = json.loads(scenario().with_queue(tree.format("dport 20000")).plan_json)
     assert qdiscs.links(plan)[0].queue
     plan["groups"][0]["destination_port"] = 22
     with pytest.raises(NotPossible, match=r"wire: `filters by port or mark`: .*--engine wire"):
         qdiscs.links(plan)
-    other = scenario().with_queue(tree.format("dscp EF")).plan()
+    other = json.loads(scenario().with_queue(tree.format("dscp EF")).plan_json)
     other["groups"][0]["mark"] = 1
     assert qdiscs.links(other)[0].queue
 

@@ -216,7 +216,7 @@ def test_a_client_asks_its_own_data_centre_only_and_all_nodes_are_looked_at() ->
 
 def test_a_tables_options_are_the_plans_not_cassandras() -> None:
     def options(**store: Any) -> dict[str, str]:
-        return table_options(the_store(scenario(**store).plan()))
+        return table_options(the_store(json.loads(scenario(**store).plan_json)))
 
     assert options() == {"speculative_retry": "NONE"}
     given = options(speculative="2500us", read_repair=False)

@@ -54,7 +54,7 @@ app = "cbr rate 100kbit payload 200"
 def plan(tmp_path: Path, queue: str = "codel") -> str:
     file = tmp_path / "scenario.toml"
     file.write_text(TEXT.format(queue=queue), encoding="utf-8")
-    return json.dumps(Scenario.load(file).plan())
+    return json.dumps(json.loads(Scenario.load(file).plan_json))
 
 
 def row(record: Record, table: str = "summary") -> dict[str, float]:

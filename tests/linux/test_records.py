@@ -1,6 +1,7 @@
 """What a run on Linux's network code records, beside what a simulated run records."""
 
 import itertools
+import json
 import math
 import shutil
 import struct
@@ -207,7 +208,7 @@ def test_packets_of_a_queue_are_captured(engine: LinuxEngine, tmp_path: Path) ->
 
 
 def test_a_link_without_a_queue_is_captured_by_the_wire() -> None:
-    plan = scenario(**{"observe.capture": ["line"]}).plan()
+    plan = json.loads(scenario(**{"observe.capture": ["line"]}).plan_json)
     assert len(qdiscs.links(plan, captures=True)) == 2
     plan["links"][0]["params"]["rate"] = None
     with pytest.raises(NotPossible, match=r"line: `observe\.capture`"):

@@ -58,7 +58,7 @@ def plan(**changed: Any) -> str:
     words = {
         "duration": "4s", "warmup": "1s", "netem": "delay 10ms", "queue": "codel", "tcp": "cubic",
     }  # fmt: skip
-    return json.dumps(Scenario.from_toml(TEXT.format(**(words | changed))).plan())
+    return json.dumps(json.loads(Scenario.from_toml(TEXT.format(**(words | changed))).plan_json))
 
 
 def row(record: Record, table: str = "summary") -> dict[str, float]:
@@ -140,6 +140,6 @@ def test_a_queue_of_one_s_own_needs_python(wired: LinuxEngine, tmp_path: Path) -
     file = tmp_path / "scenario.toml"
     words = {"duration": "4s", "warmup": "1s", "netem": "delay 10ms", "tcp": "cubic"}
     file.write_text(TEXT.format(**words, queue="mine.py:Mine"), encoding="ascii")
-    text = json.dumps(Scenario.load(file).plan())
+    text = json.dumps(json.loads(Scenario.load(file).plan_json))
     with pytest.raises(NotPossible, match="a guest has no Python"):
         wired.simulate(text, 1)

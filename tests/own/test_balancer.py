@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import threading
 from collections.abc import Callable
@@ -137,7 +138,7 @@ def test_a_plan_has_its_view_and_source(write: Callable[..., Path]) -> None:
         "return 0", '@sojourn.balancer("mine", look="counters", period="50ms", n=3)'
     )
     write(text)
-    plan = scenario("mine.py:Mine n 5").plan()
+    plan = json.loads(scenario("mine.py:Mine n 5").plan_json)
     policy = plan["balancers"][0]["policy"]
     assert (policy["look"], policy["period"]) == ("counters", 50_000_000)
     assert policy["spec"]["params"] == {"n": 5}

@@ -87,7 +87,7 @@ def test_reno_in_python_equals_reno(words: str, queue: str) -> None:
 
 
 def test_its_words_stand_beside_those_of_tcp() -> None:
-    made = scenario(f"{AIMD} decrease 0.7 iw 3 ecn classic").plan()
+    made = json.loads(scenario(f"{AIMD} decrease 0.7 iw 3 ecn classic").plan_json)
     tcp = made["groups"][0]["transport"]
     assert tcp["congestion"]["spec"]["params"] == {"increase": 1.0, "decrease": 0.7}
     assert (tcp["initial_window"], tcp["ecn"]) == (3, "classic")
@@ -184,7 +184,7 @@ def test_marks_and_rates_and_pacing(write: Write) -> None:
 """
     )
     paced = scenario("mine.py:Mine", "codel target 1ms ecn")
-    assert paced.plan()["groups"][0]["transport"]["ecn"] == "accurate"
+    assert json.loads(paced.plan_json)["groups"][0]["transport"]["ecn"] == "accurate"
     # Three flows of 1 Mbit/s payload each on 20 Mbit/s.
     assert 0.14 < paced.run(1).metrics["utilisation"] < 0.17
     free = scenario("mine.py:Mine pacing off", "codel target 1ms ecn").run(1)

@@ -81,7 +81,7 @@ def test_a_fifo_in_python_equals_pfifo(write: Callable[..., Path]) -> None:
 
 def test_parameters_are_read_as_those_of_any_queue(write: Callable[..., Path]) -> None:
     write(FIFO)
-    plan = scenario("mine.py:Fifo limit 40p ecn factor 2 mode hard").plan()
+    plan = json.loads(scenario("mine.py:Fifo limit 40p ecn factor 2 mode hard").plan_json)
     queue = plan["links"][0]["params"]["queue"]
     assert queue["spec"]["params"] == {"limit": 40, "ecn": True, "factor": 2.0, "mode": "hard"}
     assert (queue["limit"], queue["unit"], queue["spec"]["policy"]) == (
@@ -171,7 +171,7 @@ def test_results_are_keyed_by_the_file_and_its_local_modules(
     write("raise RuntimeError('not imported')\n", "other.py")
     write(HEAD + "import json\nimport pkg.deep\nfrom pkg import limit\n" + FIFO)
     first = scenario("mine.py:Fifo")
-    (source,) = first.plan()["sources"].values()
+    (source,) = json.loads(first.plan_json)["sources"].values()
     assert set(source) == {"mine.py", "pkg/__init__.py", "pkg/deep.py"}
     first.run(1)
     deep.write_text("size = 8\n")

@@ -101,7 +101,7 @@ def test_it_ends_and_draws_belong_to_the_seed(write: Callable[..., Path]) -> Non
 def test_a_plan_has_its_parameters_and_its_source(write: Callable[..., Path]) -> None:
     text = source_class("return now + self.params.gap, 100", longest="500b")
     write(text)
-    plan = scenario("mine.py:Mine gap 3ms").plan()
+    plan = json.loads(scenario("mine.py:Mine gap 3ms").plan_json)
     app = plan["groups"][0]["app"]
     assert (app["spec"]["params"], app["longest"]) == ({"gap": 3_000_000}, 500)
     assert plan["sources"][app["spec"]["source"]] == {"mine.py": text}

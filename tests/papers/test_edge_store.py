@@ -152,7 +152,7 @@ def test_the_experiment_tells_the_explanations_apart(timers: bool) -> None:
 
 
 def test_the_rig_is_the_paper_s() -> None:
-    plan = scenarios.scenario(5, 2, "high", 30, 1000).plan()
+    plan = json.loads(scenarios.scenario(5, 2, "high", 30, 1000).plan_json)
     links = {link["name"]: link["params"] for link in plan["links"]}
     assert len(links) == 2 * (10 + 5)
     between, client = links["node4-node2.reverse" if "node4-node2" in links else "node2-node4"], \

@@ -167,10 +167,12 @@ def test_a_trace_has_the_links_rate() -> None:
 
 
 def test_the_rate_steps_as_the_batch_says() -> None:
-    plan = scenarios.step(scenarios.PRAGUE, "fq_codel", "25mbit", 80, True, 30).plan()
+    plan = json.loads(
+        scenarios.step(scenarios.PRAGUE, "fq_codel", "25mbit", 80, True, 30).plan_json
+    )
     assert plan["duration"] == 60 * 10**9
     assert any("bursts" in link["name"] for link in plan["links"])
-    varied = scenarios.varying(scenarios.CUBIC, "fq_codel", 20).plan()
+    varied = json.loads(scenarios.varying(scenarios.CUBIC, "fq_codel", 20).plan_json)
     assert [len(link["changes"]) for link in varied["links"][:2]] == [4, 4]
 
 

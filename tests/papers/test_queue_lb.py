@@ -110,9 +110,13 @@ def test_withdrawn_claims_have_names_and_verdicts_of_their_own() -> None:
 
 def plan_of(network: int, transport: str, policy: str, **told: Any) -> dict[str, Any]:
     """Ten clients, iperfs of 14 s, one round."""
-    return scenarios.iperf(
-        scenarios.NETWORKS[network], transport, 10, policy, 14, rounds=1, **told
-    ).plan()
+    return dict(
+        json.loads(
+            scenarios.iperf(
+                scenarios.NETWORKS[network], transport, 10, policy, 14, rounds=1, **told
+            ).plan_json
+        )
+    )
 
 
 def test_the_networks_are_as_told() -> None:

@@ -42,7 +42,7 @@ def test_quick_takes_about_ten_minutes_and_says_so() -> None:
 
 
 def test_both_worlds_run_todays_reno_with_the_paper_s_network() -> None:
-    plan = study.REAL_QUICK.bulk_scenario(16).plan()
+    plan = json.loads(study.REAL_QUICK.bulk_scenario(16).plan_json)
     bulk = next(group for group in plan["groups"] if group["name"] == "bulk")
     assert bulk["transport"]["congestion"]["name"] == "reno"
     assert bulk["transport"]["timestamps"] is True

@@ -27,7 +27,7 @@ def test_so_many_flows_are_active_in_each_phase(course: tuple[int, ...]) -> None
             end = float(str(group.get("stop", "1000s")).removesuffix("s"))
             active += int(group["count"]) if begin <= 80 * i and 80 * (i + 1) <= end else 0
         assert active == wanted
-    made = study.scenario(course, 80, "fq_codel").plan()
+    made = json.loads(study.scenario(course, 80, "fq_codel").plan_json)
     assert made["duration"] == len(course) * 80 * 10**9
 
 

@@ -28,7 +28,7 @@ TD, RED, GRED, REDOPT = mechanisms.MECHANISMS
 
 def test_the_network_is_the_paper_s() -> None:
     """10 Mbit/s, 120 to 180 ms, a tenth of UDP in frames of 573 bytes."""
-    plan = scenarios.bulk(16, 100, 20).plan()
+    plan = json.loads(scenarios.bulk(16, 100, 20).plan_json)
     links = {entry["name"]: entry["params"] for entry in plan["links"]}
     assert links["bottleneck"]["rate"] == 10_000_000
     assert links["bottleneck"]["overhead"] == 24
@@ -47,10 +47,12 @@ def test_framings_are_those_of_the_paper_s_parts() -> None:
         tcp = next(g["transport"] for g in plan["groups"] if g["name"].startswith(group))
         return link["params"]["overhead"], tcp["timestamps"]
 
-    assert read(scenarios.bulk(16, 100, 20).plan(), "bulk") == (24, True)
-    assert read(scenarios.web(800, 100, 20).plan(), "web") == (0, False)
+    assert read(json.loads(scenarios.bulk(16, 100, 20).plan_json), "bulk") == (24, True)
+    assert read(json.loads(scenarios.web(800, 100, 20).plan_json), "web") == (0, False)
     readings = {
-        v.name: read(v.scenario(scenarios.bulk(16, 100, 20, tcp=v.tcp)).plan(), "bulk")
+        v.name: read(
+            json.loads(v.scenario(scenarios.bulk(16, 100, 20, tcp=v.tcp)).plan_json), "bulk"
+        )
         for v in VARIANTS
         if v.world == "bulk"
     }
@@ -93,7 +95,7 @@ def test_a_buffer_gives_tail_drop_the_delay_asked_for() -> None:
 def test_web_frames_have_the_paper_s_mean() -> None:
     """Sessions are shared evenly by frames of 1400 to 1628 bytes, mean 1514."""
     assert np.mean(scenarios.WEB_FRAMES) == 1514
-    plan = scenarios.web(803, 100, 20).plan()
+    plan = json.loads(scenarios.web(803, 100, 20).plan_json)
     counts = [g["count"] for g in plan["groups"] if g["name"].startswith("web")]
     assert sum(counts) == 803
     assert max(counts) - min(counts) <= 1

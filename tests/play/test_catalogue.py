@@ -90,7 +90,7 @@ def test_a_plan_of_the_same_length_is_the_scenario_s_run(name: str) -> None:
     scenario = TEMPLATES[name].scenario()
     found = entry(scenario, whole=True)
     assert found["duration_shortened"] is None
-    assert found["plan"]["duration"] == scenario.plan()["duration"]
+    assert found["plan"]["duration"] == json.loads(scenario.plan_json)["duration"]
     assert hashed(found["plan"]) == scenario.run(3).trace_hash
 
 
@@ -114,7 +114,7 @@ def test_a_run_records_what_a_page_shows() -> None:
 
 
 def changed(scenario: Scenario, keys: list[str], value: Any) -> dict[str, Any]:
-    return scenario.replace(dict.fromkeys(keys, value)).plan()
+    return dict(json.loads(scenario.replace(dict.fromkeys(keys, value)).plan_json))
 
 
 def where(before: dict[str, Any], after: dict[str, Any], key: str) -> list[int]:
@@ -132,7 +132,7 @@ def test_keys_change_the_links_that_an_entry_names(examples: list[Path]) -> None
         except CatalogueError:
             continue
         told.append(found)
-        before, keys, affected = scenario.plan(), found["keys"], found["affected"]
+        before, keys, affected = json.loads(scenario.plan_json), found["keys"], found["affected"]
         assert set(found["bottleneck"]["links"]) <= set(affected["queue"])
         assert where(before, changed(scenario, keys["queue"], "sfb"), "queue") == affected["queue"]
         if not found["bottleneck"]["trace"]:
@@ -142,7 +142,7 @@ def test_keys_change_the_links_that_an_entry_names(examples: list[Path]) -> None
             key: text.replace("{}", "777us")
             for key, (_, text) in zip(keys["rtt"], found["netem"], strict=True)
         }
-        delayed = scenario.replace(netem).plan()
+        delayed = json.loads(scenario.replace(netem).plan_json)
         both = sorted({number for pair in found["paths"] for number in pair})
         assert where(before, delayed, "delay") == both
         assert all(delayed["links"][i]["params"]["delay"] == 777_000 for i in both)

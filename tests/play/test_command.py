@@ -125,7 +125,7 @@ def test_an_address_of_the_earlier_form_opens_with_a_warning(tmp_path: Path) -> 
     with playing(tmp_path, packed(scenario.as_dict())) as (process, url):
         assert url.partition("#")[2] == "scenario=own&queue=pfifo+limit+1000p&seed=3"
         plan = served(url)["scenarios"]["own"]["plan"]
-        assert plan["duration"] == scenario.plan()["duration"]
+        assert plan["duration"] == json.loads(scenario.plan_json)["duration"]
         process.terminate()
         warned = process.communicate(timeout=PATIENCE)[1]
         assert "which the next version of Sojourn will not open" in warned

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -37,7 +38,7 @@ count = 8
 
 
 def test_a_balancer_is_resolved() -> None:
-    plan = Scenario.from_toml(TEXT).plan()
+    plan = json.loads(Scenario.from_toml(TEXT).plan_json)
     (lb,) = plan["balancers"]
     assert lb["policy"] == {
         "name": "iqlb",
@@ -54,13 +55,13 @@ def test_a_balancer_is_resolved() -> None:
     (group,) = plan["groups"]
     assert group["balancer"] == 0
     assert {to for _, to in group["pairs"]} == {lb["servers"][0]["node"]}
-    plain = Scenario.from_toml(TEXT).replace(**{"flows.0.to": "servers"}).plan()
+    plain = json.loads(Scenario.from_toml(TEXT).replace(**{"flows.0.to": "servers"}).plan_json)
     assert "balancer" not in plain["groups"][0]
 
 
 def test_a_scenario_without_balancers_has_the_plan_that_it_had() -> None:
     scenario = Scenario.from_toml(TEXT)
-    plan = scenario.replace(balancers=None, **{"flows.0.to": "servers"}).plan()
+    plan = json.loads(scenario.replace(balancers=None, **{"flows.0.to": "servers"}).plan_json)
     assert "balancers" not in plan
     assert "balancer" not in plan["groups"][0]
 
@@ -87,7 +88,7 @@ WEB = {
 
 def test_web_pages_come_from_a_balancer() -> None:
     scenario = Scenario.from_toml(TEXT).replace(WEB)
-    plan = scenario.plan()
+    plan = json.loads(scenario.plan_json)
     first = plan["balancers"][0]["servers"][0]["node"]
     assert {a for a, _ in plan["groups"][0]["pairs"]} == {first}
     assert len({b for _, b in plan["groups"][0]["pairs"]}) == 4
@@ -106,7 +107,7 @@ def test_a_fault_is_a_link_that_loses_all_and_probes_that_find_it() -> None:
     scenario = Scenario.from_toml(TEXT).replace(
         {"balancers.lb.faults": faults, "balancers.lb.health_every": "100ms"}
     )
-    plan = scenario.plan()
+    plan = json.loads(scenario.plan_json)
     (lb,) = plan["balancers"]
     assert lb["probes"] == {"every": 100_000_000, "misses": 3}
     assert lb["faults"] == [
@@ -120,7 +121,7 @@ def test_a_fault_is_a_link_that_loses_all_and_probes_that_find_it() -> None:
     run = scenario.run(seed=3)
     assert 0 < run.metrics["lb.choices_unreachable"] < 0.2
     whole = Scenario.from_toml(TEXT)
-    assert "faults" not in whole.plan()["balancers"][0]
+    assert "faults" not in json.loads(whole.plan_json)["balancers"][0]
     assert whole.run(seed=3).metrics["lb.choices_unreachable"] == 0
 
 
@@ -257,4 +258,4 @@ def test_weights_by_rates_stay_within_their_bounds() -> None:
     far = Scenario.from_toml(UNEVEN.replace('rate = ["100mbit", "100mbit", "33mbit"]', rates))
     weights = chosen_by(far, "lb", "random")["balancers.lb.weights"]
     assert weights == [1_000_000, 1_000_000, 1]
-    assert far.replace(chosen_by(far, "lb", "random")).plan()
+    assert json.loads(far.replace(chosen_by(far, "lb", "random")).plan_json)

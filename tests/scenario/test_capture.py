@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def app(scenario: Scenario) -> dict[str, Any]:
-    (_, group) = scenario.plan()["groups"]
+    (_, group) = json.loads(scenario.plan_json)["groups"]
     return dict(group["app"])
 
 
@@ -41,7 +42,7 @@ def test_a_capture_is_found_beside_the_scenario(folder: Path) -> None:
     packets = "0:100 500000000:1472 1750000000:18"
     expected = {"name": "replay", "speed": 1.0, "repeat": 1, "packets": packets}
     assert app(scenario) == expected
-    assert scenario.plan()["groups"][1]["transport"] == {"protocol": "udp"}
+    assert json.loads(scenario.plan_json)["groups"][1]["transport"] == {"protocol": "udp"}
     # A text without a file is read from where one stands.
     with pytest.raises(ScenarioError, match=r"a\.pcap"):
         Scenario.from_toml(REPLAY)
@@ -78,7 +79,7 @@ def test_words_choose_and_change(folder: Path) -> None:
     slow = scenario.replace({"flows.1.app": "replay file calls/a.pcap speed 0.5 repeat 3"})
     assert (app(slow)["speed"], app(slow)["repeat"]) == (0.5, 3)
     over_tcp = scenario.replace({"flows.1.tcp": "cubic"})
-    assert over_tcp.plan()["groups"][1]["transport"]["protocol"] == "tcp"
+    assert json.loads(over_tcp.plan_json)["groups"][1]["transport"]["protocol"] == "tcp"
 
 
 @pytest.mark.parametrize(

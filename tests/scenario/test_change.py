@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ def test_values_tables_and_lists() -> None:
     scenario = Scenario.from_toml(HOME).replace(
         {"flows.bulk.count": 8, "flows.1.dscp": 46, "observe.per_flow": True, "warmup": None}
     )
-    plan = scenario.plan()
+    plan = json.loads(scenario.plan_json)
     assert [group["count"] for group in plan["groups"]] == [8, 1]
     assert plan["groups"][1]["dscp"] == 46
     assert plan["observe"]["per_flow_histograms"] is True

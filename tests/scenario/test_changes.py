@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from typing import Any
 
@@ -35,7 +36,7 @@ forward = { rate = "20mbit" }
 
 
 def changes(scenario: Scenario) -> dict[str, list[dict[str, Any]]]:
-    return {link["name"]: link["changes"] for link in scenario.plan()["links"]}
+    return {link["name"]: link["changes"] for link in json.loads(scenario.plan_json)["links"]}
 
 
 def problems(text: str) -> tuple[Problem, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -50,18 +51,18 @@ def complaint(old: str, new: str) -> tuple[str, str, str]:
 
 
 def test_the_plan_has_the_words(tmp_path: Path) -> None:
-    app = made().plan()["groups"][0]["app"]
+    app = json.loads(made().plan_json)["groups"][0]["app"]
     assert app["client"] == ["curl", "-s", "a b", "http://{to}:{port}/"]
     assert app["server"] == ["python3", "own.py", "{port}"]
     assert (app["folder"], app["files"]) == (str(Path.cwd()), {})
-    assert [str(program) for program in own_programs(made().plan())] == [
+    assert [str(program) for program in own_programs(json.loads(made().plan_json))] == [
         "server of `get` on server: `python3 own.py '{port}'`",
         "client of `get` on laptop: `curl -s 'a b' 'http://{to}:{port}/'`",
     ]
     file = tmp_path / "own.toml"
     file.write_text(TEXT, encoding="utf-8")
     first = Scenario.load(file)
-    assert first.plan()["groups"][0]["app"]["folder"] == str(tmp_path)
+    assert json.loads(first.plan_json)["groups"][0]["app"]["folder"] == str(tmp_path)
     assert Scenario.from_dict(first.as_dict()).plan_json == first.plan_json
     # A script that a word names decides the result.
     (tmp_path / "own.py").write_text("1", encoding="utf-8")

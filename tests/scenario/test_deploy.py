@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 
@@ -39,7 +40,7 @@ def test_the_queue_is_inside_a_shaper(queue: str) -> None:
     again = Scenario.from_toml(HOME).with_queue(deployment.queue)
     name = queue.split(maxsplit=1)[0]
     kernel = {"pfifo": "fifo", "bfifo": "fifo", "cobalt": "cake"}.get(name, name)
-    assert again.plan()["links"][0]["params"]["queue"]["name"] == kernel
+    assert json.loads(again.plan_json)["links"][0]["params"]["queue"]["name"] == kernel
 
 
 @pytest.mark.parametrize(

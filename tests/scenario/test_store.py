@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -35,7 +36,7 @@ def edge(**changes: Any) -> Scenario:
 
 
 def test_a_mesh_joins_all_and_clients_to_all() -> None:
-    links = edge().plan()["links"]
+    links = json.loads(edge().plan_json)["links"]
     names = [link["name"] for link in links if not link["name"].endswith(".reverse")]
     assert len(names) == 6 + 8
     assert names[:4] == ["node1-node2", "node1-node3", "node1-node4", "node2-node3"]
@@ -55,7 +56,8 @@ def test_links_between_sites_are_others() -> None:
     }
     scenario = Scenario.from_toml(EDGE).replace(sites)
     delay = {
-        link["name"]: link["params"]["delay"] // 1_000_000 for link in scenario.plan()["links"]
+        link["name"]: link["params"]["delay"] // 1_000_000
+        for link in json.loads(scenario.plan_json)["links"]
     }
     assert (delay["node1-node2"], delay["node3-node4"]) == (20, 20)
     assert (delay["node1-node3"], delay["node1-node3.reverse"]) == (40, 60)
@@ -86,26 +88,28 @@ def test_it_runs_and_its_requests_add_up() -> None:
 
 
 def test_an_open_loop_has_no_limit_by_default() -> None:
-    load = the_store(edge(every="exp(10ms)").plan())["load"]
+    load = the_store(json.loads(edge(every="exp(10ms)").plan_json))["load"]
     assert load["arrivals"]["kind"] == "open"
     assert load["outstanding"] == 0
-    closed = the_store(edge().plan())["load"]
+    closed = the_store(json.loads(edge().plan_json))["load"]
     assert closed["arrivals"] == {"kind": "closed", "think": 0}
     assert closed["outstanding"] == 1
 
 
 def test_data_centres_racks_and_faults() -> None:
-    plan = edge(
-        data_centres={"a": ["node1", "node2", "clients"], "b": ["node3", "node4"]},
-        racks={"r": ["node2", "node4"]},
-        replication={"a": 2, "b": 1},
-        consistency="LOCAL_QUORUM",
-        read_consistency="one",
-        faults=[
-            {"crash": "node3", "at": "10s", "until": "20s"},
-            {"partition": ["node1", "client2"], "at": "30s"},
-        ],
-    ).plan()
+    plan = json.loads(
+        edge(
+            data_centres={"a": ["node1", "node2", "clients"], "b": ["node3", "node4"]},
+            racks={"r": ["node2", "node4"]},
+            replication={"a": 2, "b": 1},
+            consistency="LOCAL_QUORUM",
+            read_consistency="one",
+            faults=[
+                {"crash": "node3", "at": "10s", "until": "20s"},
+                {"partition": ["node1", "client2"], "at": "30s"},
+            ],
+        ).plan_json
+    )
     store = the_store(plan)
     assert [h["data_centre"] for h in store["nodes"]] == [0, 0, 1, 1]
     assert [h["rack"] for h in store["nodes"]] == [0, 1, 0, 1]

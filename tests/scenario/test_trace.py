@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_trace_is_found_beside_the_scenario(folder: Path) -> None:
     scenario = Scenario.load(folder / "phone.toml")
-    forward, back = scenario.plan()["links"]
+    forward, back = json.loads(scenario.plan_json)["links"]
     assert forward["params"]["trace"] == {
         "opportunities": [1, 1, 3, 4, 9, 12, 12, 20],
         "bytes": 1500,
@@ -67,7 +68,9 @@ def test_what_a_trace_lets_through_is_the_limit(folder: Path) -> None:
 def test_every_direction_and_template_may_follow_one(folder: Path) -> None:
     text = LTE.replace("forward.rate", "reverse.rate")
     (folder / "phone.toml").write_text(text)
-    assert "trace" in Scenario.load(folder / "phone.toml").plan()["links"][1]["params"]
+    assert (
+        "trace" in json.loads(Scenario.load(folder / "phone.toml").plan_json)["links"][1]["params"]
+    )
     template = f"""
 duration = "1s"
 [topology]
@@ -81,7 +84,7 @@ count = 3
 app = "bulk"
 """
     scenario = Scenario.from_toml(template)
-    follows = [link["params"]["rate"] is None for link in scenario.plan()["links"]]
+    follows = [link["params"]["rate"] is None for link in json.loads(scenario.plan_json)["links"]]
     assert follows == [False, False, True, True, False, False]
     assert Scenario.from_dict(scenario.as_dict()).digest() == scenario.digest()
 

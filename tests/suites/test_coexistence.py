@@ -51,7 +51,7 @@ def test_the_links_are_as_promised() -> None:
         for levels, scenario in suite.cells(suite.pairs())
         if (levels["rival"], levels["rtt"]) == ("prague", "20/80 ms")
     )
-    plan = scenario.plan()
+    plan = json.loads(scenario.plan_json)
     assert plan["duration"] - plan["warmup"] == 60 * 10**9
     assert scenario.bottleneck_rate == 40_000_000
     delays = {

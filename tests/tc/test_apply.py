@@ -28,7 +28,7 @@ def script(name: str, device: str | None = None, *more: str, **given: str) -> Ap
 
 
 def links(found: Applied) -> dict[str, dict[str, Any]]:
-    return {link["name"]: link["params"] for link in found.scenario.plan()["links"]}
+    return {link["name"]: link["params"] for link in json.loads(found.scenario.plan_json)["links"]}
 
 
 def test_a_pair_of_devices_has_the_two_directions() -> None:

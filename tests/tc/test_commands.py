@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -228,7 +229,7 @@ def test_what_is_in_tbf_and_netem() -> None:
         assert (found["name"], found["tree"]["classes"][0]["child"]["name"]) == ("prio", "codel")
     netem = applied("tc qdisc add dev eth0 root netem delay 30ms loss 1% limit 5000\n")
     assert (netem.placed[0].queue, netem.placed[0].netem) == (None, "delay 30ms loss 1%")
-    link = netem.scenario.plan()["links"]
+    link = json.loads(netem.scenario.plan_json)["links"]
     assert [one["params"]["delay"] for one in link] == [30_000_000, 10_000_000]
     both = applied(
         "tc qdisc add dev eth0 root handle 1: netem delay 30ms\n"

@@ -43,7 +43,7 @@ class SearchScenario(FakeScenario):
 
     @property
     def plan_json(self) -> str:
-        return json.dumps(self.plan())
+        return json.dumps(json.loads(self.plan_json))
 
     def digest(self) -> str:
         return hashlib.sha256(self.plan_json.encode()).hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from typing import Any
 
@@ -113,7 +114,9 @@ def test_a_setting_is_accepted_only_if_the_queue_stays_in_the_middle() -> None:
 def test_the_proving_ground_is_the_link_described() -> None:
     """Round trips, rate and traffic of the plan are those of the link."""
     link = Link(flows=8, **PAPER)
-    plan = proving_ground(link, "pfifo limit 100p", 20, 2, "reno profile sack-2001").plan()
+    plan = json.loads(
+        proving_ground(link, "pfifo limit 100p", 20, 2, "reno profile sack-2001").plan_json
+    )
     delays = sorted(
         entry["params"]["delay"] for entry in plan["links"] if entry["params"]["delay"] > 0
     )

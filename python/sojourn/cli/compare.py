@@ -244,13 +244,13 @@ def consistency_levels(
 
     The first level is the scenario's own `consistency`, and the usual levels follow.
     """
-    store = the_store(scenario.plan())
+    store = the_store(json.loads(scenario.plan_json))
     usual = ["one", "quorum", "all"]
     if store["placement"]["strategy"] != "simple" and len(store["data_centres"]) > 1:
         usual = ["local_one", "local_quorum", "quorum", "each_quorum"]
     key = "store.consistency"
     own = scenario.replace({"store.write_consistency": None, "store.read_consistency": None})
-    first = the_store(own.plan())["write_level"]
+    first = the_store(json.loads(own.plan_json))["write_level"]
     return own, {key: {level: {key: level} for level in dict.fromkeys([first, *usual])}}
 
 

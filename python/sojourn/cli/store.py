@@ -110,7 +110,7 @@ def measure(
     )  # fmt: skip
     # SIGTERM raises KeyboardInterrupt, as Ctrl-C does, so that the keyspace is dropped.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with bars.waiting("measuring the store", scenario.plan()["duration"] / 1e9):
+    with bars.waiting("measuring the store", scenario.plan.duration / 1e9):
         columns, about = ask(scenario.plan_json, asked.seed, running, output.note)
     found = values(columns)
     if as_json:

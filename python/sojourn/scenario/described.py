@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
+from sojourn.plan.plan import Plan
 from sojourn.scenario.models import Model
 
 
@@ -30,5 +31,6 @@ class Described(Protocol):
     def queue_name(self) -> str:
         """Name of the bottleneck's queue in `[queues]`; its description if it has no name."""
 
-    def plan(self) -> dict[str, Any]:
-        """Returns the plan: the scenario in numbers."""
+    @property
+    def plan(self) -> Plan:
+        """The plan: the scenario in numbers."""

@@ -113,7 +113,7 @@ class Placement:
 
 def senders_receivers(scenario: Described) -> tuple[list[str], list[str]]:
     """Returns the nodes that send and those that receive at the bottleneck, each node once."""
-    plan = scenario.plan()
+    plan = json.loads(scenario.plan.text)
     links = [plan["links"][i] for i in plan["observe"]["bottleneck"]["links"]]
 
     def names(end: str) -> list[str]:
@@ -134,7 +134,7 @@ def place(scenario: Described, interface: str | None, machine: str | None) -> Pl
     if fault := interface_fault(dev):
         raise ScenarioError([Problem(fault)])
     machine = machine or asked.machine
-    plan = scenario.plan()
+    plan = json.loads(scenario.plan.text)
     links = [plan["links"][i] for i in plan["observe"]["bottleneck"]["links"]]
     if any("trace" in link["params"] for link in links):
         text = "follows a trace, but a shaper needs a constant rate: set the rate of the bottleneck"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import os
 import re
@@ -17,6 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from sojourn import _core
+from sojourn.plan.plan import Plan
 from sojourn.scenario import (
     capture,
     change,
@@ -141,7 +141,7 @@ class Scenario:
     @property
     def bottleneck_link(self) -> dict[str, Any]:
         """The bottleneck's entry in the plan; of several links, the first link's entry."""
-        plan = self.plan()
+        plan = json.loads(self.plan_json)
         link: dict[str, Any] = plan["links"][plan["observe"]["bottleneck"]["links"][0]]
         return link
 
@@ -198,7 +198,10 @@ class Scenario:
     def warnings(self) -> list[str]:
         """Returns warnings, for example about values that the engine chose."""
         found: list[str] = []
-        rates = {link["name"]: trace.mean_rate(link["params"]) for link in self.plan()["links"]}
+        rates = {
+            link["name"]: trace.mean_rate(link["params"])
+            for link in json.loads(self.plan_json)["links"]
+        }
         for link in links_of(self.model):
             if link.explicit_queue:
                 rate, key = rates[link.name], source.dotted(link.queue_at)
@@ -283,26 +286,22 @@ class Scenario:
 
     # Plan and runs
 
-    def plan(self) -> dict[str, Any]:
-        """Returns the plan: the scenario in numbers.
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan: the scenario in numbers.
 
         Units are nanoseconds, bytes and bits per second; hosts are numbers of nodes.
         """
-        plan: dict[str, Any] = json.loads(self.plan_json)
-        return plan
-
-    @cached_property
-    def _plan_json(self) -> str:
-        return json.dumps(self.__dict__["_plan"], sort_keys=True, separators=(",", ":"))
+        return Plan.of(json.dumps(self.__dict__["_plan"], sort_keys=True, separators=(",", ":")))
 
     @property
     def plan_json(self) -> str:
         """The plan as canonical JSON: equal plans give equal texts."""
-        return self._plan_json
+        return self.plan.text
 
     def digest(self) -> str:
         """Returns the SHA-256 hash of the plan."""
-        return hashlib.sha256(self.plan_json.encode()).hexdigest()
+        return self.plan.digest
 
     def run(
         self, seed: int = 1, progress: RunProgress | None = None, engine: Engine | None = None

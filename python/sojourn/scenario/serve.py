@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from math import gcd
 from typing import Any
@@ -47,7 +48,7 @@ def chosen_by(scenario: Scenario, balancer: str, policy: str) -> dict[str, Any]:
     changes: dict[str, Any] = {f"{key}.policy": policy}
     if "weights" in scenario.model.balancers[balancer].model_fields_set:
         return changes
-    changed = scenario.replace(changes).plan()
+    changed = json.loads(scenario.replace(changes).plan_json)
     chosen = next(b for b in changed["balancers"] if b["name"] == balancer)
     if not _needs(chosen["policy"], changed)["weights"]:
         return changes
@@ -75,7 +76,7 @@ def _needs(policy: dict[str, Any], plan: dict[str, Any]) -> dict[str, Any]:
 
 def serve_command(scenario: Scenario, balancer: str) -> str:
     """Returns the `sojourn lb serve` command for a balancer, with placeholders in capitals."""
-    plan = scenario.plan()
+    plan = json.loads(scenario.plan_json)
     chosen = next(b for b in plan["balancers"] if b["name"] == balancer)
     policy = scenario.model.balancers[balancer].policy
     needs = _needs(chosen["policy"], plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import textwrap
 from typing import Any
@@ -43,7 +44,7 @@ def format_value(value: float, unit: str, metric: str = "") -> str:
 
 def summarise(run: Measured, scenario: Described) -> str:
     """Returns a text on the run and on its bottleneck, store, balancers and groups of flows."""
-    plan = scenario.plan()
+    plan = json.loads(scenario.plan.text)
     simulated = run.record.reached / 1e9
     state = "" if run.complete else f", stopped early (duration {plan['duration'] / 1e9:g} s)"
     lines = [f"{scenario.name}: seed {run.seed}, {simulated:g} s{state}"]

@@ -225,10 +225,14 @@ def calibration(found: Comparison, scenario: Scenario) -> Calibration:
     beyond: dict[str, float] = {}
     unknown: dict[str, str] = {}
     most = 0
-    best = shape(scenario.with_queue(found.entries[0].choice).plan())
+    best = shape(json.loads(scenario.with_queue(found.entries[0].choice).plan_json))
     for entry in found.entries[1:]:
         try:
-            errors = list(_errors(found.by, best, shape(scenario.with_queue(entry.choice).plan())))
+            errors = list(
+                _errors(
+                    found.by, best, shape(json.loads(scenario.with_queue(entry.choice).plan_json))
+                )
+            )
             if not errors:
                 raise Unlike(f"no recorded scenario has {found.entries[0].choice} and this queue")
         except Unlike as reason:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ def promise_of(store: Mapping[str, Any]) -> Promise:
 
 def lacks(scenario: Scenario) -> dict[Lack, str]:
     """Returns the guarantees that a scenario's store lacks, in words; empty without a store."""
-    store = store_in(scenario.plan())
+    store = store_in(json.loads(scenario.plan_json))
     return {} if store is None else promise_of(store).lacks(SURVIVE, DOWN)
 
 
@@ -66,7 +67,7 @@ def caution(found: Comparison, made: Callable[[Mapping[str, Level]], Scenario]) 
             f"{text} {sound.choice} survives the loss of a node, works with one node down, and "
             f"its reads see earlier writes, but it is excluded from the ranking: {sound.reason}."
         )
-    one_place = len((store_in(made(best.levels).plan()) or {})["data_centres"]) < 2
+    one_place = len((store_in(json.loads(made(best.levels).plan_json)) or {})["data_centres"]) < 2
     if sound is None:
         others = " `sojourn advise store` also compares other levels." if one_place else ""
         return (

@@ -80,7 +80,7 @@ def usual(scenario: Scenario) -> str:
     such groups, it is the metric of the group with the worst value in a simulated run with seed 1.
     Without such a group it is the 95th percentile of the queueing delay of all packets.
     """
-    found = rules.candidates(scenario.plan())
+    found = rules.candidates(json.loads(scenario.plan_json))
     return found[0] if len(found) == 1 else _worst_off(scenario, found)
 
 

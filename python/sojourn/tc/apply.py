@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import AddressValueError, IPv4Address
@@ -208,7 +209,11 @@ def _place(
         changes[".".join(map(str, one.queue_at))] = built.queue
     if built.netem is not None:
         changes[".".join(map(str, _netem_key(one.queue_at)))] = built.netem
-    line = next(params["params"] for params in scenario.plan()["links"] if params["name"] == link)
+    line = next(
+        params["params"]
+        for params in json.loads(scenario.plan_json)["links"]
+        if params["name"] == link
+    )
     return Placed(device.name, link, built.queue, built.netem, _relation(built.queue, line))
 
 
@@ -390,7 +395,7 @@ def _hosts(scenario: Scenario, given: Mapping[str, str]) -> dict[IPv4Address, in
 
     `given` maps addresses to names of nodes; other nodes have the addresses from `FIRST_HOST` on.
     """
-    names = [node["name"] for node in scenario.plan()["nodes"]]
+    names = [node["name"] for node in json.loads(scenario.plan_json)["nodes"]]
     found = {IPv4Address(FIRST_HOST + number): number for number in range(len(names))}
     for text, name in given.items():
         try:

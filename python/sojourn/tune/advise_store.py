@@ -10,6 +10,7 @@ that too few replicas are up is computed: nodes are up independently with the sa
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -198,7 +199,7 @@ def mixed(scenario: Scenario, reads: float | None) -> tuple[Scenario, float, boo
 
     If `reads` is `None`, the share is that of the scenario, or `READS` if it has no reads.
     """
-    store = store_in(scenario.plan())
+    store = store_in(json.loads(scenario.plan_json))
     if store is None:
         raise AdviceError("the scenario has no [store]: describe one, see `sojourn explain store`")
     work = store["workload"]
@@ -224,7 +225,7 @@ def advise(
     if the scenario is unsuitable or no candidate meets the requirements.
     """
     scenario, reads, assumed = mixed(scenario, asked.reads)
-    store = store_in(scenario.plan())
+    store = store_in(json.loads(scenario.plan_json))
     assert store is not None
     if len(store["data_centres"]) > 1:
         raise AdviceError(

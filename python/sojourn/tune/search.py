@@ -151,7 +151,7 @@ def search(
         references.append(FIFO)
     sensible(scenario, asked, references)
     for reference in references:
-        scenario.with_queue(reference).plan()
+        scenario.with_queue(reference)
     effort = effort or Effort()
     with ExitStack() as stack:
         if on is not None:

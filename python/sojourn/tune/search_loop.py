@@ -156,7 +156,7 @@ class Search:
     def _begun(self, number: int, values: dict[str, Value]) -> Trial:
         queue = self.space.queue(values)
         try:
-            self.scenario.with_queue(queue).plan()
+            self.scenario.with_queue(queue)
         except (ScenarioError, WordError, PlanError) as error:
             return Trial(number, queue, values, "refused", reason=str(error))
         return Trial(number, queue, values, "complete")

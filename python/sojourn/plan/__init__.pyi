@@ -1,0 +1,9 @@
+from sojourn.plan.parts import Bottleneck as Bottleneck
+from sojourn.plan.parts import Group as Group
+from sojourn.plan.parts import Link as Link
+from sojourn.plan.parts import Medium as Medium
+from sojourn.plan.parts import Node as Node
+from sojourn.plan.parts import Observe as Observe
+from sojourn.plan.parts import Transport as Transport
+from sojourn.plan.parts import Udp as Udp
+from sojourn.plan.plan import Plan as Plan

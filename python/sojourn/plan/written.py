@@ -1,0 +1,52 @@
+"""Plans and their texts."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+class Written:
+    """Data that have a text in JSON: decoded when a field is first read, or encoded if new."""
+
+    __slots__ = ("_text",)
+    _text: str
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Returns the data in a JSON text, which the engine has checked and which they keep."""
+        made = cls.__new__(cls)
+        object.__setattr__(made, "_text", text)
+        return made
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Decodes the text when a field is first read."""
+            from sojourn.plan import decoding
+
+            if name not in type(self).__slots__:
+                raise AttributeError(f"a {type(self).__name__} has no field `{name}`")
+            whole = decoding.of_text(type(self), self._text)
+            for field in type(self).__slots__:
+                object.__setattr__(self, field, getattr(whole, field))
+            return getattr(self, name)
+
+    @property
+    def text(self) -> str:
+        """The data as canonical JSON; of decoded data, the text from which they were decoded."""
+        try:
+            return object.__getattribute__(self, "_text")  # type: ignore[no-any-return]
+        except AttributeError:
+            from sojourn.plan import decoding
+
+            object.__setattr__(self, "_text", decoding.text_of(self))
+        return self._text
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 hash of the text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
