@@ -174,6 +174,19 @@ class Network:
             **more,
         )
 
+    def call_addresses(self) -> Message:
+        """Returns all addresses of the host."""
+        return {
+            "addresses": [
+                {
+                    "index": entry["index"],
+                    "address": entry.get_attr("IFA_LOCAL") or entry.get_attr("IFA_ADDRESS"),
+                    "prefix": entry["prefixlen"],
+                }
+                for entry in self.ip.get_addr()
+            ]
+        }
+
     def call_route_add(
         self,
         destination: str,
