@@ -7,10 +7,14 @@ module.
 
 import importlib
 from collections.abc import Iterator
+from dataclasses import is_dataclass
+from typing import get_type_hints
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+
+from sojourn.settings import declared
 
 
 def entry(module: str, name: str, members: str | None) -> Iterator[str]:
@@ -21,6 +25,12 @@ def entry(module: str, name: str, members: str | None) -> Iterator[str]:
     if not isinstance(found, type):
         yield f".. autofunction:: {module}.{name}"
         return
+    if is_dataclass(found):
+        # The command's placeholders and ranges are in the table of its options.
+        declared(found)
+        plain = get_type_hints(found)
+        found.__annotations__ |= {name: plain[name] for name in vars(found)["__annotations__"]}
+        found.__init__.__annotations__ |= plain
     kind = "exception" if issubclass(found, BaseException) else "class"
     yield f".. auto{kind}:: {module}.{name}"
     if members == "-":

@@ -5,6 +5,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal, Protocol, Self, TypeAlias, final, overload
 
+from sojourn.rcvbuf import Settings as _RcvbufSettings
+from sojourn.udp import Sending as _Sending
+
 __all__ = [
     "Ack",
     "AdaptiveBuffer",
@@ -461,22 +464,7 @@ class UdpServer:
 
 @final
 class RcvbufTuner:
-    def __new__(
-        cls,
-        policy: str = "elastic",
-        *,
-        pid: int | None = None,
-        unit: str | None = None,
-        port: int | None = None,
-        everybody: bool = False,
-        interval: float = 0.01,
-        rescan: float = 1.0,
-        dry_run: bool = False,
-        budget: int | None = None,
-        share: float = 0.25,
-        sockets: int = 1024,
-        state: str | PathLike[str] | None = None,
-    ) -> RcvbufTuner: ...
+    def __new__(cls, settings: _RcvbufSettings, /) -> RcvbufTuner: ...
     @property
     def over(self) -> bool: ...
     @property
@@ -505,14 +493,10 @@ def udp_send(
     to: str,
     name: str,
     read: Callable[[int], bytes],
+    settings: _Sending,
     *,
     length: int | None = None,
     offset: int = 0,
-    mode: str = "windowed",
-    congestion: str = "cubic",
-    piece: int = 65536,
-    datagram: int = 1452,
-    patience: float = 10.0,
     progress: Callable[[int, float, int], bool | None] | None = None,
 ) -> str: ...
 def parse_queue(text: str, /, mtu: int = 1514, hz: int = 1000, rate: int | None = None) -> str: ...

@@ -32,6 +32,10 @@ Complete = Callable[[str], list[str] | list[tuple[str, str]]]
 """Returns the words that begin with a prefix, each alone or with its meaning."""
 
 
+UNITS = {"rate": " bit/s", "size": " bytes", "time": " s"}
+"""Units of quantities in messages."""
+
+
 class SettingError(ValueError):
     """A setting is outside its range."""
 
@@ -96,8 +100,9 @@ class Setting:
         low, high = limits.min, limits.max
         if (low is None or value >= low) and (high is None or value <= high):
             return
+        unit = "" if limits.unit is None else UNITS[limits.unit]
         bounds = f"at least {low:g}" if high is None else f"{low:g} to {high:g}"
-        raise SettingError(f"`{self.name}` must be {bounds}; found {value:g}")
+        raise SettingError(f"`{self.name}` must be {bounds}{unit}; found {value:g}")
 
 
 def _option(hint: object) -> Option | None:

@@ -8,19 +8,20 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sojourn import _core
+from sojourn import _core, udp
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 MAIN = [sys.executable, "-m", "sojourn.cli"]
 
 
-def _read(data: bytes, slow_from: int | None = None) -> object:
+def _read(data: bytes, slow_from: int | None = None) -> Callable[[int], bytes]:
     """Gives a file piece by piece, slowly from some byte on: its sender is not done at once."""
     at = 0
 
@@ -95,10 +96,14 @@ def test_a_transfer_goes_on_where_it_stopped(tmp_path: Path) -> None:
     def give_up(within: bytes) -> None:
         read = _read(within, slow_from=2_000_000)
         with pytest.raises(ConnectionError, match="stopped"):
-            _core.udp_send(
-                server.address, "big", read, length=len(within),  # type: ignore[arg-type]
-                mode="stop-and-wait", progress=lambda done, _rtt, _cwnd: done < 1_000_000,
-            )  # fmt: skip
+            udp.send(
+                server.address,
+                "big",
+                read,
+                udp.Sending(mode="stop-and-wait"),
+                length=len(within),
+                progress=lambda done, _rtt, _cwnd: done < 1_000_000,
+            )
         end = time.monotonic() + 20
         while _core.udp_kept(server.address, "big", len(within))[0] == 0:
             assert time.monotonic() < end
@@ -140,7 +145,7 @@ def test_bindings(tmp_path: Path) -> None:
     try:
         data = b"0123456789" * 50_000
         read = _read(data)
-        outcome = json.loads(_core.udp_send(server.address, "a", read, length=len(data)))  # type: ignore[arg-type]
+        outcome = udp.send(server.address, "a", read, length=len(data))
         assert outcome["sha256"] == hashlib.sha256(data).hexdigest()
         assert server.received() == [("a", len(data), outcome["sha256"])]
         assert server.received() == []
@@ -156,17 +161,18 @@ def test_bindings(tmp_path: Path) -> None:
             raise RuntimeError("no more")
 
         with pytest.raises(RuntimeError, match="no more"):
-            _core.udp_send(server.address, "b", broken)
+            udp.send(server.address, "b", broken)
         with pytest.raises(ConnectionError, match="exceed what the server accepts in total"):
-            _core.udp_send(server.address, "c", lambda _: b"", length=1 << 30)
+            udp.send(server.address, "c", lambda _: b"", length=1 << 30)
         with pytest.raises(ConnectionError, match=r"a file of this name exists.*--name"):
-            _core.udp_send(server.address, "a", lambda _: b"")
+            udp.send(server.address, "a", lambda _: b"")
+        bad: dict[str, Any]
         for bad in ({"mode": "fast"}, {"congestion": "vegas"}, {"datagram": 9}, {"piece": 0}):
             with pytest.raises(ValueError, match=r"found|: use "):
-                _core.udp_send(server.address, "d", lambda _: b"", **bad)
+                udp.send(server.address, "d", lambda _: b"", udp.Sending(**bad))
         with pytest.raises(ValueError, match="must have the form"):
-            _core.udp_send("localhost", "d", lambda _: b"")
+            udp.send("localhost", "d", lambda _: b"")
     finally:
         server.stop()
     with pytest.raises(ConnectionError, match="does not answer"):
-        _core.udp_send("127.0.0.1:9", "e", lambda _: b"", patience=0.2)
+        udp.send("127.0.0.1:9", "e", lambda _: b"", udp.Sending(patience=0.2))

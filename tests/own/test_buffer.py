@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from sojourn import _core
-from sojourn._core import BufferPolicy, PolicyError, UdpServer, udp_send
+from sojourn import _core, udp
+from sojourn._core import BufferPolicy, PolicyError, UdpServer
 from sojourn.cli.app import app
 from sojourn.own import OwnError
 from sojourn.own.text import alone
-from sojourn.rcvbuf import AdaptiveBuffer, Tuner
+from sojourn.rcvbuf import AdaptiveBuffer, Settings, Tuner
 from tests.own.commands import invoke
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "policies" / "buffer.py"
@@ -153,7 +153,7 @@ def send(address: str, data: bytes, name: str = "file") -> None:
         at += len(piece)
         return piece
 
-    udp_send(address, name, read, length=len(data))
+    udp.send(address, name, read, length=len(data))
 
 
 def test_files_arrive_over_udp(tmp_path: Path) -> None:
@@ -218,7 +218,9 @@ def test_the_tuner_of_a_running_server(write: Callable[..., Path], tmp_path: Pat
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("127.0.0.1", 0))
         port = sock.getsockname()[1]
-        tuner = Tuner("mine.py:Mine", port=port, dry_run=True, state=tmp_path / "state")
+        tuner = Tuner(
+            Settings(policy="mine.py:Mine", port=port, dry_run=True, state=tmp_path / "state")
+        )
         try:
             time.sleep(2)  # the first search finds the socket, and looks follow each 10 ms
             with pytest.raises(PolicyError, match=r"in observation 5.*ZeroDivision"):

@@ -191,12 +191,16 @@ def once(name: str, policy: str | None) -> Outcome:
         before, cpu = drops(port), _cpu(server.pid)
         size, occupied, share, restored = 0, 0, 0.0, True
         if policy is None:
-            with rcvbuf.Tuner(pid=server.pid, port=port, dry_run=True, state=state) as watcher:
+            with rcvbuf.Tuner(
+                rcvbuf.Settings(pid=server.pid, port=port, dry_run=True, state=Path(state))
+            ) as watcher:
                 until(lambda: watcher.snapshot()["sockets"])
                 sent = play(kind, port)
                 now = watcher.snapshot()
         else:
-            with rcvbuf.Tuner(policy, pid=server.pid, port=port, state=state) as tuner:
+            with rcvbuf.Tuner(
+                rcvbuf.Settings(policy=policy, pid=server.pid, port=port, state=Path(state))
+            ) as tuner:
                 until(lambda: tuner.snapshot()["sockets"])
                 sent = play(kind, port)
                 now = tuner.snapshot()

@@ -13,6 +13,7 @@ import os
 import platform
 import struct
 import sys
+from pathlib import Path
 
 from sojourn import rcvbuf
 from sojourn.lab import syscalls
@@ -80,7 +81,13 @@ def main() -> None:
                 file.write(f"0 {user} 1")
             assert syscalls.capable(CAP_NET_ADMIN)
     numbers = {name.lstrip("-"): int(value) for name, value in given.items()}
-    tuner = rcvbuf.Tuner("on-demand budget 8mb", rescan=0.1, state=state, **numbers)  # type: ignore[arg-type]
+    settings = rcvbuf.Settings(
+        **numbers,  # type: ignore[arg-type]
+        policy="on-demand budget 8mb",
+        rescan=0.1,
+        state=Path(state),
+    )
+    tuner = rcvbuf.Tuner(settings)
     with tuner:
         print("ready", flush=True)
         for _ in sys.stdin:

@@ -20,7 +20,7 @@ RMEM_MAX = int(Path("/proc/sys/net/core/rmem_max").read_text())
 MB = 1 << 20
 
 
-def seen(inode: int = 1, **changes: Any) -> dict[str, Any]:
+def seen(inode: int = 1, **changes: Any) -> Any:
     """A socket as a snapshot has it: one burst of 1700 packets over 213 kB."""
     found = {
         "inode": inode,
@@ -42,11 +42,15 @@ def seen(inode: int = 1, **changes: Any) -> dict[str, Any]:
     return found | changes
 
 
-def snapshot(*sockets: dict[str, Any], late: int = 0) -> dict[str, Any]:
+def snapshot(*sockets: Any, late: int = 0) -> Any:
     return {"sockets": list(sockets), "late": late, "looks": 100}
 
 
-def said(*sockets: dict[str, Any], allowed: int | None = None, late: int = 0) -> str:
+def found(tuner: rcvbuf.Tuner, server: Server) -> Any:
+    return of(tuner.snapshot(), server.inode)
+
+
+def said(*sockets: Any, allowed: int | None = None, late: int = 0) -> str:
     known = Seen()
     known.update(snapshot(*sockets, late=late))
     return "\n".join(tell(known, allowed))
@@ -111,13 +115,13 @@ def test_the_size_advised_keeps_the_burst(tmp_path: Path) -> None:
     """A real server that stands still while a burst comes: without, and with what was advised."""
     packets = DEFAULT * 8 // 5 // 2304
     with Server() as server:
-        with rcvbuf.Tuner(pid=server.pid, dry_run=True, state=tmp_path) as tuner:
+        with rcvbuf.Tuner(rcvbuf.Settings(pid=server.pid, dry_run=True, state=tmp_path)) as tuner:
             until(lambda: of(tuner.snapshot(), server.inode))
             server.burst(packets)
             lost = drops(server.port)
             assert lost
             until(lambda: sum((of(tuner.snapshot(), server.inode) or {})["drops"].values()) == lost)
-            one = advise(of(tuner.snapshot(), server.inode) or {})
+            one = advise(found(tuner, server))
         assert one.verdict == "larger"
         assert lost == one.worst
         assert one.so_rcvbuf is not None
@@ -125,11 +129,11 @@ def test_the_size_advised_keeps_the_burst(tmp_path: Path) -> None:
             pytest.skip(f"not permitted: net.core.rmem_max is {RMEM_MAX}")
         server.say("read")
         server.say(f"set {one.so_rcvbuf}")
-        with rcvbuf.Tuner(pid=server.pid, dry_run=True, state=tmp_path) as tuner:
+        with rcvbuf.Tuner(rcvbuf.Settings(pid=server.pid, dry_run=True, state=tmp_path)) as tuner:
             until(lambda: of(tuner.snapshot(), server.inode))
             server.burst(packets)
             assert server.say("read") == packets
-            again = advise(of(tuner.snapshot(), server.inode) or {})
+            again = advise(found(tuner, server))
         assert (again.verdict, sum(again.drops.values())) == ("enough", 0)
 
 

@@ -104,7 +104,9 @@ def test_follows_a_unit_to_a_new_main_process(
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with Server() as first:
         (tmp_path / "main").write_text(str(first.pid))
-        tuner = rcvbuf.Tuner(unit="x.service", rescan=0.1, state=tmp_path / "state")
+        tuner = rcvbuf.Tuner(
+            rcvbuf.Settings(unit="x.service", rescan=0.1, state=tmp_path / "state")
+        )
         with tuner, Server() as second:
             until(lambda: of(tuner.snapshot(), first.inode))
             (tmp_path / "main").write_text(str(second.pid))
@@ -127,7 +129,7 @@ def _scrape(address: str) -> dict[tuple[str, str], float]:
 
 
 def test_metrics(server: Server, tmp_path: Path) -> None:
-    with rcvbuf.Tuner(POLICY, pid=server.pid, state=tmp_path) as tuner:
+    with rcvbuf.Tuner(rcvbuf.Settings(policy=POLICY, pid=server.pid, state=tmp_path)) as tuner:
         until(lambda: of(tuner.snapshot(), server.inode))
         with metrics.Server(("127.0.0.1", 0), tuner.snapshot) as listener:
 
@@ -208,13 +210,13 @@ def test_addresses(text: str, expected: tuple[str, int]) -> None:
 
 def test_the_view(server: Server, tmp_path: Path) -> None:
     view = View(f"port {server.port}")
-    with rcvbuf.Tuner(POLICY, pid=server.pid, state=tmp_path) as tuner:
+    with rcvbuf.Tuner(rcvbuf.Settings(policy=POLICY, pid=server.pid, state=tmp_path)) as tuner:
 
         def drawn(width: int = 140) -> str:
             server.burst(100)
-            view.update(tuner.snapshot())
+            now = tuner.snapshot()
             console = Console(width=width, record=True, file=open(os.devnull, "w"))  # noqa: PTH123, SIM115
-            console.print(view.render(width, 20))
+            console.print(view.render(now, width, 20))
             console.file.close()
             return console.export_text()
 

@@ -47,7 +47,7 @@ def grown(server: Server, tuner: rcvbuf.Tuner) -> dict[str, Any]:
 
 def test_grows_and_puts_back_exactly(server: Server, tmp_path: Path) -> None:
     assert (server.size, server.lock) == (DEFAULT, 0)
-    with rcvbuf.Tuner(POLICY, pid=server.pid, state=tmp_path) as tuner:
+    with rcvbuf.Tuner(rcvbuf.Settings(policy=POLICY, pid=server.pid, state=tmp_path)) as tuner:
         until(lambda: of(tuner.snapshot(), server.inode))
         # Nothing is touched that need not be.
         assert server.ask()[0]["lock"] == 0
@@ -69,7 +69,7 @@ def test_grows_and_puts_back_exactly(server: Server, tmp_path: Path) -> None:
 
 def test_a_size_and_lock_of_the_programs_own_come_back(server: Server, tmp_path: Path) -> None:
     server.say("set 50000")
-    with rcvbuf.Tuner(POLICY, pid=server.pid, state=tmp_path) as tuner:
+    with rcvbuf.Tuner(rcvbuf.Settings(policy=POLICY, pid=server.pid, state=tmp_path)) as tuner:
         server.size = 100_000
         grown(server, tuner)
         # It thinks again, while it is tuned.
@@ -81,7 +81,9 @@ def test_a_size_and_lock_of_the_programs_own_come_back(server: Server, tmp_path:
 
 def test_dry_run_changes_nothing(server: Server, tmp_path: Path) -> None:
     state = tmp_path / "none"
-    with rcvbuf.Tuner(POLICY, pid=server.pid, dry_run=True, state=state) as tuner:
+    with rcvbuf.Tuner(
+        rcvbuf.Settings(policy=POLICY, pid=server.pid, dry_run=True, state=state)
+    ) as tuner:
 
         def wanted() -> bool:
             server.burst(100)
@@ -109,7 +111,9 @@ def test_killed_and_restored(server: Server, tmp_path: Path) -> None:
         assert [s["before"]["size"] for s in noted["sockets"]] == [DEFAULT]
         # Nobody else gets at it while it is tuned, neither to restore nor to tune.
         assert [o["action"] for o in rcvbuf.restore(tmp_path)] == ["in_use"]
-        with rcvbuf.Tuner("on-demand", pid=server.pid, state=tmp_path) as second:
+        with rcvbuf.Tuner(
+            rcvbuf.Settings(policy="on-demand", pid=server.pid, state=tmp_path)
+        ) as second:
 
             def refused() -> bool:
                 server.burst(300)
@@ -135,7 +139,7 @@ def test_killed_and_restored(server: Server, tmp_path: Path) -> None:
 
 def test_a_closed_socket_is_gone(tmp_path: Path) -> None:
     with Server() as server:
-        tuner = rcvbuf.Tuner(POLICY, pid=server.pid, state=tmp_path)
+        tuner = rcvbuf.Tuner(rcvbuf.Settings(policy=POLICY, pid=server.pid, state=tmp_path))
         grown(server, tuner)
         server.kill()
         until(lambda: tuner.over)
@@ -145,7 +149,9 @@ def test_a_closed_socket_is_gone(tmp_path: Path) -> None:
 
 
 def test_follows_new_sockets_and_forks(server: Server, tmp_path: Path) -> None:
-    with rcvbuf.Tuner(POLICY, pid=server.pid, rescan=0.1, state=tmp_path) as tuner:
+    with rcvbuf.Tuner(
+        rcvbuf.Settings(policy=POLICY, pid=server.pid, rescan=0.1, state=tmp_path)
+    ) as tuner:
         until(lambda: of(tuner.snapshot(), server.inode))
         second = server.say("open")["inode"]
         until(lambda: of(tuner.snapshot(), second))
@@ -170,7 +176,9 @@ def test_follows_new_sockets_and_forks(server: Server, tmp_path: Path) -> None:
 def test_by_port_survives_restarts(tmp_path: Path) -> None:
     """Killed and started again a hundred times while it is tuned: it always gets its port."""
     port = free_port()
-    with rcvbuf.Tuner(POLICY, port=port, rescan=0.1, state=tmp_path) as tuner:
+    with rcvbuf.Tuner(
+        rcvbuf.Settings(policy=POLICY, port=port, rescan=0.1, state=tmp_path)
+    ) as tuner:
         changed = 0
         for _ in range(100):
             # Without SO_REUSEPORT a copy that is still open anywhere would keep it from binding.
@@ -220,7 +228,10 @@ def test_ipv6_and_both_at_once(tmp_path: Path) -> None:
         server = Server("::1")
     except AssertionError:
         pytest.skip("not installed: IPv6")
-    with server, rcvbuf.Tuner(POLICY, pid=server.pid, state=tmp_path) as tuner:
+    with (
+        server,
+        rcvbuf.Tuner(rcvbuf.Settings(policy=POLICY, pid=server.pid, state=tmp_path)) as tuner,
+    ):
         assert grown(server, tuner)["local"] == f"[::1]:{server.port}"
         tuner.stop()
         assert server.ask()[0]["size"] == DEFAULT
@@ -231,7 +242,10 @@ def test_a_socket_that_was_handed_over_outlives_its_server(tmp_path: Path) -> No
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ours:
         ours.bind(("127.0.0.1", 0))
         handed = Server("127.0.0.1", 0, "--inherit", str(ours.fileno()), passed=(ours.fileno(),))
-        with handed as server, rcvbuf.Tuner(POLICY, pid=server.pid, state=tmp_path) as tuner:
+        with (
+            handed as server,
+            rcvbuf.Tuner(rcvbuf.Settings(policy=POLICY, pid=server.pid, state=tmp_path)) as tuner,
+        ):
             grown(server, tuner)
             server.kill()
             until(lambda: tuner.over)
@@ -244,7 +258,9 @@ def test_a_socket_that_was_handed_over_outlives_its_server(tmp_path: Path) -> No
 def test_does_not_grow_for_wrong_checksums(tmp_path: Path) -> None:
     with (
         Server("127.0.0.1", 0, "--own-network") as server,
-        rcvbuf.Tuner(POLICY, pid=server.pid, rescan=0.1, state=tmp_path) as tuner,
+        rcvbuf.Tuner(
+            rcvbuf.Settings(policy=POLICY, pid=server.pid, rescan=0.1, state=tmp_path)
+        ) as tuner,
     ):
         until(lambda: of(tuner.snapshot(), server.inode))
 
@@ -264,7 +280,7 @@ def test_does_not_grow_for_wrong_checksums(tmp_path: Path) -> None:
 )
 def test_a_first_burst_is_met(server: Server, tmp_path: Path) -> None:
     """2000 packets at once, before anything was lost: 4.6 MB as the kernel counts."""
-    with rcvbuf.Tuner(pid=server.pid, state=tmp_path) as tuner:
+    with rcvbuf.Tuner(rcvbuf.Settings(pid=server.pid, state=tmp_path)) as tuner:
         until(lambda: (of(tuner.snapshot(), server.inode) or {}).get("size", 0) >= 8 << 20)
         server.burst(2000)
         assert server.say("read") == 2000
@@ -278,7 +294,7 @@ def test_everybody_is_watched_in_every_network_namespace(tmp_path: Path) -> None
         Server("127.0.0.1", free_port()) as here,
         Server("127.0.0.1", free_port(), "--own-network") as there,
         rcvbuf.Tuner(
-            everybody=True, dry_run=True, interval=0.05, rescan=0.1, state=tmp_path
+            rcvbuf.Settings(everybody=True, dry_run=True, interval=0.05, rescan=0.1, state=tmp_path)
         ) as tuner,
     ):
 
@@ -294,14 +310,20 @@ def test_everybody_is_watched_in_every_network_namespace(tmp_path: Path) -> None
         assert [one["changes"] for one in found] == [0, 0]
         assert (here.ask()[0]["size"], there.ask()[0]["size"]) == (DEFAULT, DEFAULT)
     with pytest.raises(ValueError, match="only watched"):
-        rcvbuf.Tuner(everybody=True, state=tmp_path)
+        rcvbuf.Tuner(rcvbuf.Settings(everybody=True, state=tmp_path))
 
 
 def test_one_budget_over_all(server: Server, tmp_path: Path) -> None:
     server.say("open")
     budget = 1 << 20
     with rcvbuf.Tuner(
-        "on-demand budget 64mb", pid=server.pid, budget=budget, rescan=0.1, state=tmp_path
+        rcvbuf.Settings(
+            policy="on-demand budget 64mb",
+            pid=server.pid,
+            budget=budget,
+            rescan=0.1,
+            state=tmp_path,
+        )
     ) as tuner:
         until(lambda: len(tuner.snapshot()["sockets"]) == 2)
         for _ in range(40):
@@ -309,7 +331,7 @@ def test_one_budget_over_all(server: Server, tmp_path: Path) -> None:
 
         def above() -> dict[str, Any] | None:
             server.burst(400)
-            now: dict[str, Any] = tuner.snapshot()
+            now: Any = tuner.snapshot()
             assert now["peak_size"] <= budget
             return now if now["peak_size"] > DEFAULT * 2 else None
 
@@ -321,20 +343,22 @@ def test_one_budget_over_all(server: Server, tmp_path: Path) -> None:
 
 def test_limit_of_sockets(server: Server, tmp_path: Path) -> None:
     server.say("open")
-    with rcvbuf.Tuner(POLICY, pid=server.pid, sockets=1, state=tmp_path) as tuner:
+    with rcvbuf.Tuner(
+        rcvbuf.Settings(policy=POLICY, pid=server.pid, sockets=1, state=tmp_path)
+    ) as tuner:
         until(lambda: tuner.snapshot()["left_out"] == 1)
         assert len(tuner.snapshot()["sockets"]) == 1
 
 
 def test_bad_input(server: Server, tmp_path: Path) -> None:
     with pytest.raises(WordError, match="elastic"):
-        rcvbuf.Tuner("elastik", pid=server.pid)
+        rcvbuf.Tuner(rcvbuf.Settings(policy="elastik", pid=server.pid))
     with pytest.raises(ValueError, match="no process"):
-        rcvbuf.Tuner(pid=2**22 + 1, state=tmp_path)
+        rcvbuf.Tuner(rcvbuf.Settings(pid=2**22 + 1, state=tmp_path))
     with pytest.raises(ValueError, match="name the sockets"):
-        rcvbuf.Tuner(state=tmp_path)
+        rcvbuf.Tuner(rcvbuf.Settings(state=tmp_path))
     with pytest.raises(ValueError, match="is not a unit"):
-        rcvbuf.Tuner(unit="-a b", state=tmp_path)
+        rcvbuf.Tuner(rcvbuf.Settings(unit="-a b", state=tmp_path))
     (tmp_path / "rcvbuf-1-1-0.json").write_text("{")
     with pytest.raises(ValueError, match=r"rcvbuf-1-1-0\.json"):
         rcvbuf.restore(tmp_path)

@@ -111,6 +111,6 @@ def free_port() -> int:
     raise AssertionError("no port is free")
 
 
-def of(snapshot: dict[str, Any], inode: int) -> dict[str, Any] | None:
+def of(snapshot: Any, inode: int) -> dict[str, Any] | None:
     found = [s for s in snapshot["sockets"] if s["inode"] == inode]
     return found[0] if found else None

@@ -1,7 +1,7 @@
 //! Settings of a tuner.
 
 use crate::memory::Places;
-use crate::target::Target;
+use crate::target::{Target, Who};
 use sojourn_buffer::Params;
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 use std::path::PathBuf;
@@ -34,18 +34,23 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns the default settings: a pass every 10 ms, a quarter of the memory, at most 1024
-    /// sockets.
+    /// Returns the default settings: a pass every 10 ms, a search every second, a quarter of the
+    /// memory, at most 1024 sockets. The many sockets of a whole machine are observed every second,
+    /// searched for every 5 s, and at most 65536.
     pub fn new(target: Target, policy: Params, state: PathBuf) -> Self {
+        let (interval, rescan, sockets) = match target.who {
+            Who::Everybody => (SECOND, 5 * SECOND, 1 << 16),
+            Who::Pid(_) | Who::Unit(_) | Who::Anybody => (10 * MILLISECOND, SECOND, 1024),
+        };
         Self {
             target,
             policy,
-            interval: 10 * MILLISECOND,
-            rescan: SECOND,
+            interval,
+            rescan,
             dry_run: false,
             budget: None,
             share: 0.25,
-            sockets: 1024,
+            sockets,
             state,
             places: Places::default(),
         }

@@ -12,7 +12,8 @@ use sojourn_autotune::settings::Settings;
 use sojourn_autotune::socket::duplicate;
 use sojourn_autotune::target::{Target, Who};
 use sojourn_autotune::tuner::Tuner;
-use sojourn_units::{MILLISECOND, SECOND};
+use sojourn_buffer::Params;
+use sojourn_units::{MILLISECOND, Nanos, SECOND};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,11 +33,56 @@ fn folder(given: Option<PathBuf>) -> PyResult<PathBuf> {
     given.map_or_else(|| default_folder().map_err(|error| raise(&error)), Ok)
 }
 
+/// Settings of a tuner: the attributes of `sojourn.rcvbuf.Settings`, which has checked their ranges.
+/// Times are in seconds, sizes in bytes.
+#[derive(FromPyObject)]
+pub(crate) struct Given {
+    policy: String,
+    pid: Option<u32>,
+    unit: Option<String>,
+    port: Option<u16>,
+    everybody: bool,
+    interval: Option<f64>,
+    rescan: Option<f64>,
+    dry_run: bool,
+    budget: Option<u64>,
+    share: f64,
+    sockets: Option<usize>,
+    state: Option<PathBuf>,
+}
+
+impl Given {
+    /// Returns the settings of the tuner with a policy, which the text `policy` describes.
+    fn settings(self, policy: Params) -> PyResult<Settings> {
+        let who = match (self.pid, self.unit, self.everybody) {
+            (Some(pid), None, false) => Who::Pid(pid),
+            (None, Some(unit), false) => Who::Unit(unit),
+            (None, None, false) => Who::Anybody,
+            (None, None, true) => Who::Everybody,
+            _ => {
+                let why = "`pid`, `unit` and `everybody` exclude each other";
+                return Err(PyValueError::new_err(why));
+            }
+        };
+        let usual = Settings::new(Target { who, port: self.port }, policy, folder(self.state)?);
+        Ok(Settings {
+            interval: self.interval.map_or(usual.interval, nanos),
+            rescan: self.rescan.map_or(usual.rescan, nanos),
+            dry_run: self.dry_run,
+            budget: self.budget,
+            share: self.share,
+            sockets: self.sockets.unwrap_or(usual.sockets),
+            ..usual
+        })
+    }
+}
+
+/// Returns a time in seconds as nanoseconds.
+fn nanos(seconds: f64) -> Nanos {
+    (seconds * SECOND as f64) as Nanos
+}
+
 /// Observes UDP sockets of running programs, and adapts their receive buffers.
-///
-/// The sockets are selected by process and its children (`pid`), by systemd unit (`unit`), by port
-/// (`port` alone), or are all sockets of this machine (`everybody`, only with `dry_run`). With
-/// another selection, `port` limits it to sockets on this port. Times are in seconds.
 #[pyclass(frozen, module = "sojourn._core")]
 pub(crate) struct RcvbufTuner {
     tuner: Mutex<Tuner>,
@@ -59,52 +105,11 @@ impl Drop for RcvbufTuner {
 #[pymethods]
 impl RcvbufTuner {
     #[new]
-    #[pyo3(signature = (policy="elastic", *, pid=None, unit=None, port=None, everybody=false, interval=0.01, rescan=1.0, dry_run=false, budget=None, share=0.25, sockets=1024, state=None))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of the Python class")]
-    fn new(
-        py: Python<'_>,
-        policy: &str,
-        pid: Option<u32>,
-        unit: Option<String>,
-        port: Option<u16>,
-        everybody: bool,
-        interval: f64,
-        rescan: f64,
-        dry_run: bool,
-        budget: Option<u64>,
-        share: f64,
-        sockets: usize,
-        state: Option<PathBuf>,
-    ) -> PyResult<Self> {
-        let fail = |why: &str| Err(PyValueError::new_err(why.to_owned()));
+    #[pyo3(signature = (settings, /))]
+    fn new(py: Python<'_>, settings: Given) -> PyResult<Self> {
         let faults = Arc::new(Faults::default());
-        let policy = own::buffer::read(py, policy, &faults)?;
-        let who = match (pid, unit, everybody) {
-            (Some(pid), None, false) => Who::Pid(pid),
-            (None, Some(unit), false) => Who::Unit(unit),
-            (None, None, false) => Who::Anybody,
-            (None, None, true) => Who::Everybody,
-            _ => return fail("`pid`, `unit` and `everybody` exclude each other"),
-        };
-        if !(0.001..=1.0).contains(&interval) || !(0.05..=60.0).contains(&rescan) {
-            return fail("`interval` must be 1 ms to 1 s, and `rescan` 50 ms to 60 s");
-        }
-        if !(share > 0.0 && share <= 1.0) {
-            return fail("`share` must be above 0 and at most 1");
-        }
-        if !(1..=65_536).contains(&sockets) {
-            return fail("`sockets` must be 1 to 65536");
-        }
-        let nanos = |seconds: f64| (seconds * SECOND as f64) as u64;
-        let settings = Settings {
-            interval: nanos(interval),
-            rescan: nanos(rescan),
-            dry_run,
-            budget,
-            share,
-            sockets,
-            ..Settings::new(Target { who, port }, policy, folder(state)?)
-        };
+        let policy = own::buffer::read(py, &settings.policy, &faults)?;
+        let settings = settings.settings(policy)?;
         let tuner = py.detach(|| Tuner::start(settings)).map_err(|error| raise(&error))?;
         Ok(Self { tuner: Mutex::new(tuner), faults })
     }
@@ -190,7 +195,7 @@ impl AdaptiveBuffer {
         }
         let number: i32 = socket.call_method0("fileno")?.extract()?;
         let descriptor = duplicate(number).map_err(|error| raise(&error))?;
-        let interval = ((interval * SECOND as f64) as u64).max(MILLISECOND);
+        let interval = nanos(interval).max(MILLISECOND);
         let adaptive =
             Adaptive::start(descriptor, &policy, interval).map_err(|error| raise(&error))?;
         Ok(Self { adaptive: Mutex::new(adaptive), faults })

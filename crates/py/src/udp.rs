@@ -219,6 +219,85 @@ pub(crate) fn udp_kept(
     Ok((offset, hex(&sum)))
 }
 
+/// Settings of a transfer: the attributes of `sojourn.udp.Sending`, which has checked their ranges.
+#[derive(FromPyObject)]
+pub(crate) struct Chosen {
+    mode: String,
+    congestion: String,
+    piece: u32,
+    datagram: u16,
+    patience: f64,
+}
+
+impl Chosen {
+    fn settings(&self, py: Python<'_>, faults: &Arc<Faults>) -> PyResult<Sending> {
+        let mode = match &*self.mode {
+            "windowed" => Mode::Windowed,
+            "stop-and-wait" => Mode::StopAndWait { processed: false },
+            "stop-and-wait-processed" => Mode::StopAndWait { processed: true },
+            other => {
+                let known = "use windowed, stop-and-wait or stop-and-wait-processed";
+                return Err(PyValueError::new_err(format!("unknown mode `{other}`: {known}")));
+            }
+        };
+        Ok(Sending {
+            chunk: self.datagram - DATA_HEADER as u16,
+            mode,
+            congestion: own::congestion::read(py, &self.congestion, faults)?,
+            patience: (self.patience * SECOND as f64) as u64,
+            ..Sending::default()
+        })
+    }
+}
+
+/// The messages of a file: its head, then pieces that a Python function reads.
+struct Content {
+    head: Option<Vec<u8>>,
+    read: Py<PyAny>,
+    /// Largest number of bytes in a message.
+    piece: u32,
+    /// Place of the next piece in the file, in bytes.
+    at: u64,
+    raised: Option<PyErr>,
+}
+
+impl Content {
+    /// Writes the next message; returns whether there is one.
+    fn next(&mut self, message: &mut Vec<u8>) -> std::io::Result<bool> {
+        if let Some(head) = self.head.take() {
+            *message = head;
+            return Ok(true);
+        }
+        message.clear();
+        message.push(1);
+        message.extend(self.at.to_be_bytes());
+        let length = Python::attach(|py| -> PyResult<usize> {
+            let bytes = self.read.bind(py).call1((self.piece,))?;
+            let bytes = bytes.cast::<PyBytes>()?.as_bytes();
+            message.extend(bytes);
+            Ok(bytes.len())
+        });
+        let length = length.map_err(|error| {
+            self.raised = Some(error);
+            std::io::Error::other("reading failed")
+        })?;
+        self.at += length as u64;
+        Ok(length > 0)
+    }
+}
+
+/// Reports the progress of a transfer to a Python function; returns whether the transfer goes on.
+fn goes_on(now: &Progress, call: Option<&Py<PyAny>>, faults: &Faults) -> PyResult<bool> {
+    Python::attach(|py| {
+        py.check_signals()?;
+        faults.take().map_or(Ok(()), Err)?;
+        let Some(call) = call else { return Ok(true) };
+        let rtt = now.rtt as f64 / SECOND as f64;
+        let answer = call.bind(py).call1((now.counters.acknowledged, rtt, now.cwnd))?;
+        Ok(answer.is_none() || answer.is_truthy()?)
+    })
+}
+
 /// Sends a file. `read(n)` returns its next bytes, at most `n`, and none at the end. If `offset`,
 /// which `udp_kept` returns, is above 0, the first call of `read` returns bytes from there.
 /// `progress(bytes, rtt, cwnd)` is called regularly; the transfer stops if it returns `False`.
@@ -226,21 +305,17 @@ pub(crate) fn udp_kept(
 ///
 /// Raises `ConnectionError` if the server does not answer or refuses the file.
 #[pyfunction]
-#[pyo3(signature = (to, name, read, *, length=None, offset=0, mode="windowed", congestion="cubic", piece=65536, datagram=1452, patience=10.0, progress=None))]
-#[expect(clippy::too_many_arguments, reason = "keyword arguments of the Python function")]
+#[pyo3(signature = (to, name, read, settings, *, length=None, offset=0, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "arguments of the Python function")]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 pub(crate) fn udp_send(
     py: Python<'_>,
     to: &str,
     name: &str,
     read: Py<PyAny>,
+    settings: Chosen,
     length: Option<u64>,
     offset: u64,
-    mode: &str,
-    congestion: &str,
-    piece: u32,
-    datagram: u16,
-    patience: f64,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let to = address(to)?;
@@ -248,98 +323,39 @@ pub(crate) fn udp_send(
     if let Err(why) = check_name(name) {
         return fail(format!("a file cannot be sent as {name:?}: {why}"));
     }
-    let mode = match mode {
-        "windowed" => Mode::Windowed,
-        "stop-and-wait" => Mode::StopAndWait { processed: false },
-        "stop-and-wait-processed" => Mode::StopAndWait { processed: true },
-        _ => {
-            return fail(format!(
-                "unknown mode `{mode}`: use windowed, stop-and-wait or stop-and-wait-processed"
-            ));
-        }
-    };
-    let faults = Arc::new(Faults::default());
-    let congestion = own::congestion::read(py, congestion, &faults)?;
-    if !(576..=65_000).contains(&datagram) {
-        return fail(format!("`datagram` must be 576 to 65000 bytes; found {datagram}"));
-    }
-    if !(1..=1 << 22).contains(&piece) {
-        return fail(format!("`piece` must be 1 to 4194304 bytes; found {piece}"));
-    }
-    if !(0.0..=3600.0).contains(&patience) {
-        return fail(format!("`patience` must be 0 to 3600 seconds; found {patience}"));
-    }
-    let settings = Sending {
-        chunk: datagram - DATA_HEADER as u16,
-        mode,
-        congestion,
-        patience: (patience * SECOND as f64) as u64,
-        ..Sending::default()
-    };
-    let mut raised: Option<PyErr> = None;
-    let mut raised_in_progress: Option<PyErr> = None;
     let head = match (offset, length) {
         (0, _) => header(name, length),
         (_, Some(length)) if offset <= length => continuation(name, length, offset),
         _ => return fail(format!("`length` must be given and at least the offset, {offset}")),
     };
-    let (mut head, mut at) = (Some(head), offset);
+    let faults = Arc::new(Faults::default());
+    let sending = settings.settings(py, &faults)?;
+    let piece = settings.piece;
+    let mut content = Content { head: Some(head), read, piece, at: offset, raised: None };
+    let mut raised: Option<PyErr> = None;
     let outcome = py.detach(|| {
-        let next = |message: &mut Vec<u8>| {
-            if let Some(head) = head.take() {
-                *message = head;
-                return Ok(true);
-            }
-            message.clear();
-            message.push(1);
-            message.extend(at.to_be_bytes());
-            let length = Python::attach(|py| -> PyResult<usize> {
-                let bytes = read.bind(py).call1((piece,))?;
-                let bytes = bytes.cast::<PyBytes>()?.as_bytes();
-                message.extend(bytes);
-                Ok(bytes.len())
-            });
-            let length = length.map_err(|error| {
-                raised = Some(error);
-                std::io::Error::other("reading failed")
-            })?;
-            at += length as u64;
-            Ok(length > 0)
-        };
         let report = |now: &Progress| {
-            let answer = Python::attach(|py| -> PyResult<bool> {
-                py.check_signals()?;
-                if let Some(fault) = faults.take() {
-                    return Err(fault);
-                }
-                let Some(call) = &progress else { return Ok(true) };
-                let rtt = now.rtt as f64 / SECOND as f64;
-                let answer = call.bind(py).call1((now.counters.acknowledged, rtt, now.cwnd))?;
-                Ok(answer.is_none() || answer.is_truthy()?)
-            });
-            answer.unwrap_or_else(|error| {
-                raised_in_progress = Some(error);
+            goes_on(now, progress.as_ref(), &faults).unwrap_or_else(|error| {
+                raised = Some(error);
                 false
             })
         };
         // A message has a piece of the file and a header, or the name of the file.
-        send(to, settings, piece as usize + 256, next, report)
+        send(to, sending, piece as usize + 256, |message| content.next(message), report)
     });
-    if let Some(error) = raised.or(raised_in_progress).or_else(|| faults.take()) {
+    if let Some(error) = content.raised.or(raised).or_else(|| faults.take()) {
         return Err(error);
     }
-    match outcome {
-        Ok((digest, last)) => json(&object!({
-            "bytes": at,
-            "sha256": hex(&digest),
-            "datagrams": last.counters.sent,
-            "repeated": last.counters.repeated,
-            "lost": last.counters.lost,
-            "timeouts": last.counters.timeouts,
-            "rtt": last.rtt as f64 / SECOND as f64,
-        })),
-        Err(error) => Err(lost(to, &error)),
-    }
+    let (digest, last) = outcome.map_err(|error| lost(to, &error))?;
+    json(&object!({
+        "bytes": content.at,
+        "sha256": hex(&digest),
+        "datagrams": last.counters.sent,
+        "repeated": last.counters.repeated,
+        "lost": last.counters.lost,
+        "timeouts": last.counters.timeouts,
+        "rtt": last.rtt as f64 / SECOND as f64,
+    }))
 }
 
 /// Converts the error of a transfer to a Python exception.

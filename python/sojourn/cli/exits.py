@@ -18,6 +18,7 @@ from sojourn.cli import groups, output, streams
 from sojourn.engines import EngineError
 from sojourn.lab.errors import LabError
 from sojourn.own import OwnError
+from sojourn.settings import SettingError
 from sojourn.study.errors import StudyError
 
 P = ParamSpec("P")
@@ -126,6 +127,7 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
                 | QuestionError
                 | StatisticsError
                 | EngineError
+                | SettingError
             )
             if isinstance(error, ours):
                 fail(str(error), as_json=as_json)

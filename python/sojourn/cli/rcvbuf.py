@@ -8,21 +8,22 @@ import shutil
 import sys
 import threading
 import time
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sojourn._core import parse_quantity
 from sojourn.cli import exits, options, output
-from sojourn.rcvbuf import POLICY
+from sojourn.rcvbuf import Settings, State, Tuner
+from sojourn.rcvbuf.advice import Seen
+from sojourn.settings import Option, Seconds, settings
 from sojourn.stopping import stopped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sojourn.rcvbuf import Tuner
-    from sojourn.rcvbuf.advice import Seen
+    from sojourn.rcvbuf.state import Outcome, Snapshot, SocketState
 
 UNIT_FILE = "sojourn-rcvbuf@.service"
 LOST = {
@@ -39,16 +40,6 @@ WORTH_SAYING = {
     "budget": "the budget does not allow a larger buffer",
 }
 
-State = Annotated[
-    Path | None,
-    typer.Option(
-        "--state",
-        metavar="DIR",
-        help="Folder for the journal of original buffer sizes. By default /run/sojourn/rcvbuf "
-        "for root, and sojourn/rcvbuf in $XDG_STATE_HOME (~/.local/state) for other users.",
-    ),
-]
-
 
 def register(app: typer.Typer) -> None:
     """Adds the family `sojourn rcvbuf` to `app`."""
@@ -63,123 +54,31 @@ def register(app: typer.Typer) -> None:
     app.add_typer(family, name="rcvbuf")
 
 
-@exits.command
-def rcvbuf(
-    context: typer.Context,
-    pid: Annotated[
-        int | None,
-        typer.Option("--pid", metavar="PID", min=1, help="Follow a process and its descendants."),
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            "--port",
-            metavar="PORT",
-            min=1,
-            max=65_535,
-            help="Follow the process that owns this port. With --pid or --systemd, follow only "
-            "sockets on this port.",
-        ),
-    ] = None,
-    systemd: Annotated[
-        str | None,
-        typer.Option(
-            "--systemd",
-            metavar="UNIT",
-            help="Follow all processes of a systemd unit, also after restarts.",
-        ),
-    ] = None,
-    everybody: Annotated[
-        bool,
-        typer.Option(
-            "--all",
-            help="Watch every UDP socket of this machine, including containers, and change none. "
-            f"Unless --watch or --json is set, --metrics is {METRICS} by default.",
-        ),
-    ] = False,
-    policy: Annotated[
-        str,
-        typer.Option("--policy", metavar="POLICY", help="Buffer policy (`sojourn list buffer`)."),
-    ] = POLICY,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            "--budget",
-            metavar="SIZE",
-            help="Limit on the total size of the followed receive buffers, in addition to --share.",
-        ),
-    ] = None,
-    share: Annotated[
-        float,
-        typer.Option(
-            "--share",
-            metavar="SHARE",
-            min=0.001,
-            max=1.0,
-            help="Limit on the total size of the followed receive buffers, as a share of the "
-            "least of: available memory, available memory of the server's control group, and the "
-            "kernel's UDP limit.",
-        ),
-    ] = 0.25,
-    sockets: Annotated[
-        int | None,
-        typer.Option(
-            "--sockets",
-            min=1,
-            max=65_536,
-            help="Largest number of watched sockets. By default 1024; 65536 with --all.",
-        ),
-    ] = None,
-    interval: Annotated[
-        str | None,
-        typer.Option(
-            "--interval",
-            metavar="TIME",
-            help="Time between two samples of a socket. By default 10ms; 1s with --all.",
-        ),
-    ] = None,
-    rescan: Annotated[
-        str | None,
-        typer.Option(
-            "--rescan",
-            metavar="TIME",
-            help="Time between two searches for sockets. By default 1s; 5s with --all.",
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Report intended changes without making them.")
-    ] = False,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Show a live view in the terminal.")
-    ] = False,
+@settings
+class Reports:
+    """Options for the reports of a tuner."""
+
+    watch: bool = False
+    """Show a live view in the terminal."""
     metrics: Annotated[
         str | None,
-        typer.Option(
-            "--metrics",
-            metavar="[ADDRESS:]PORT",
+        Option(
+            "[ADDRESS:]PORT",
             help="Serve metrics for Prometheus at this port, or address and port. By default on "
-            "localhost only.",
+            f"localhost only. With --all, {METRICS} is the default unless --watch or --json is "
+            "set.",
         ),
-    ] = None,
-    every: Annotated[
-        float,
-        typer.Option(
-            "--every", metavar="SECONDS", min=0.1, max=3600, help="Time between two reports."
-        ),
-    ] = 1.0,
-    duration: Annotated[
-        str | None,
-        typer.Option(
-            "--duration",
-            metavar="TIME",
-            help="Stop after this time. By default run until interrupted.",
-        ),
-    ] = None,
-    state: State = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON on standard output, one line per report.")
-    ] = False,
-) -> None:
+    ] = None
+    every: Annotated[float, Option("SECONDS", min=0.1, max=3600)] = 1.0
+    """Time between two reports."""
+    duration: Seconds | None = None
+    """Stop after this time. By default run until interrupted."""
+    as_json: Annotated[bool, Option(flag="--json")] = False
+    """Print JSON on standard output, one line per report."""
+
+
+@exits.command
+def rcvbuf(context: typer.Context, chosen: Settings, reports: Reports) -> None:
     """Adapt the receive buffers of a running, unmodified UDP server, until Ctrl-C.
 
     A server's sockets are found by process, unit or port, and read every 10 ms. At the end each
@@ -190,44 +89,20 @@ def rcvbuf(
     """
     if context.invoked_subcommand is not None:
         return
-    if everybody and not (pid is None and port is None and systemd is None):
-        exits.fail("--all cannot be combined with --pid, --port or --systemd", as_json=as_json)
-    if not everybody and pid is None and port is None and systemd is None:
-        exits.fail(
-            "select sockets by --pid PID, --port PORT, --systemd UNIT or --all", as_json=as_json
-        )
-    if pid is not None and systemd is not None:
-        exits.fail("--pid and --systemd exclude each other", as_json=as_json)
-    if watch and as_json:
-        exits.fail("--watch and --json exclude each other", as_json=as_json)
-    from sojourn.rcvbuf import Tuner
+    as_json, metrics = reports.as_json, reports.metrics
+    if problem := _contradiction(chosen, reports):
+        exits.fail(problem, as_json=as_json)
     from sojourn.rcvbuf import metrics as prometheus
-    from sojourn.rcvbuf.advice import Seen
 
-    def seconds(text: str) -> float:
-        return int(parse_quantity("time", text)) / 1e9
-
+    if chosen.everybody:
+        chosen = replace(chosen, dry_run=True)
+        if metrics is None and not (reports.watch or as_json):
+            metrics = METRICS
     with contextlib.ExitStack() as stack:
         stack.enter_context(_input(as_json))
-        if everybody and metrics is None and not (watch or as_json):
-            metrics = METRICS
         where = None if metrics is None else prometheus.address(metrics)
-        length = None if duration is None else seconds(duration)
         stop = stack.enter_context(stopped())
-        tuner = Tuner(
-            policy,
-            pid=pid,
-            unit=systemd,
-            port=port,
-            everybody=everybody,
-            interval=seconds(interval or ("1s" if everybody else "10ms")),
-            rescan=seconds(rescan or ("5s" if everybody else "1s")),
-            dry_run=dry_run or everybody,
-            budget=None if budget is None else int(parse_quantity("size", budget)),
-            share=share,
-            sockets=sockets or (65_536 if everybody else 1024),
-            state=state,
-        )
+        tuner = Tuner(chosen)
         stack.callback(tuner.stop)
         # Another running tuner restores its sockets itself.
         recovered = [one for one in tuner.recovered if one["action"] != "in_use"]
@@ -240,36 +115,140 @@ def rcvbuf(
             except prometheus.NoMetrics as error:
                 exits.fail(str(error), as_json=as_json)
             output.note(f"metrics at http://{server.address}/metrics")
-        title = systemd or (f"process {pid}" if pid is not None else f"port {port}")
-        show = _watch if watch else _report
-        if everybody:
-            title = "this machine"
-            show = show if watch or as_json else _export
-        seen = Seen()
-        show(_looks(tuner, stop, every, length, seen), title, dry_run or everybody, as_json)
-        _end(tuner, seen, port, as_json)
+        session = Session(tuner, chosen, reports, stop)
+        if reports.watch:
+            session.watch()
+        elif as_json:
+            session.print_json()
+        elif chosen.everybody:
+            session.export()
+        else:
+            session.report()
+        session.end()
 
 
-def _end(tuner: Tuner, seen: Seen, port: int | None, as_json: bool) -> None:
-    """Restores the original buffer sizes, reports the results, and recommends settings."""
-    from sojourn.rcvbuf.advice import rmem_max, tell
+def _contradiction(chosen: Settings, reports: Reports) -> str | None:
+    """Returns an error of the user about options that exclude each other; None without one."""
+    selected = chosen.pid is not None or chosen.port is not None or chosen.unit is not None
+    if chosen.everybody and selected:
+        return "--all cannot be combined with --pid, --port or --systemd"
+    if not chosen.everybody and not selected:
+        return "select sockets by --pid PID, --port PORT, --systemd UNIT or --all"
+    if chosen.pid is not None and chosen.unit is not None:
+        return "--pid and --systemd exclude each other"
+    if reports.watch and reports.as_json:
+        return "--watch and --json exclude each other"
+    return None
 
-    last = tuner.snapshot()
-    seen.update(last)
-    if tuner.over and not as_json:
-        output.note("the process has ended")
-    outcomes = tuner.stop()
-    if as_json:
-        typer.echo(json.dumps({"restored": outcomes, "last": last, "advice": seen.as_json()}))
-    else:
-        _tell_outcomes(outcomes)
-        lines = tell(seen, rmem_max())
-        if lines:
-            output.note(f"\nObserved in {last['seconds']:.0f} s:")
-        for line in lines or [_nobody(port)]:
-            output.note(line)
-    if any(outcome["action"] == "failed" for outcome in outcomes):
-        raise typer.Exit(exits.FINDINGS)
+
+@dataclass
+class Session:
+    """A running tuner and its reports."""
+
+    tuner: Tuner
+    chosen: Settings
+    reports: Reports
+    stop: threading.Event
+    seen: Seen = field(default_factory=Seen)
+    said: dict[object, str] = field(default_factory=dict)
+    """The last message about each subject."""
+
+    @property
+    def title(self) -> str:
+        """Returns the sockets that are followed, as a text."""
+        if self.chosen.everybody:
+            return "this machine"
+        if self.chosen.unit is not None:
+            return self.chosen.unit
+        pid, port = self.chosen.pid, self.chosen.port
+        return f"port {port}" if pid is None else f"process {pid}"
+
+    def snapshots(self) -> Iterator[Snapshot]:
+        """Yields the tuner's state at intervals, until a stop, the process's end or a duration."""
+        length, every = self.reports.duration, self.reports.every
+        end = None if length is None else time.monotonic() + length
+        while not self.stop.is_set() and not self.tuner.over:
+            snapshot = self.tuner.snapshot()
+            self.seen.update(snapshot)
+            yield snapshot
+            left = every if end is None else min(every, end - time.monotonic())
+            if left <= 0:
+                return
+            self.stop.wait(left)
+
+    def watch(self) -> None:
+        """Shows the sockets in the terminal."""
+        from rich.live import Live
+
+        from sojourn.rcvbuf.view import View
+
+        console = output.console()
+        view = View(self.title, dry_run=self.chosen.dry_run)
+        with Live(console=console, auto_refresh=False, transient=False) as live:
+            for snapshot in self.snapshots():
+                live.update(view.render(snapshot, *console.size), refresh=True)
+
+    def print_json(self) -> None:
+        """Prints a line for each sample."""
+        for snapshot in self.snapshots():
+            typer.echo(json.dumps(snapshot))
+            sys.stdout.flush()
+
+    def export(self) -> None:
+        """Prints missing permissions only; all results are exported as metrics."""
+        output.note(f"{self.title}: watching; press Ctrl-C to end")
+        for snapshot in self.snapshots():
+            for missing in snapshot["notes"]:
+                self._say(missing["missing"], missing["text"])
+
+    def report(self) -> None:
+        """Prints a line for each change."""
+        from sojourn.rcvbuf.view import lines
+
+        doing = "watching" if self.chosen.dry_run else "tuning"
+        output.note(f"{self.title}: {doing}; press Ctrl-C to end")
+        for snapshot in self.snapshots():
+            for text in lines({**snapshot, "softnet_drops": 0, "device_drops": 0}):
+                self._say(text, text)
+            if not snapshot["sockets"]:
+                self._say("none", "no UDP sockets yet")
+            for socket in snapshot["sockets"]:
+                self._say(socket["inode"], _line(socket, self.chosen.dry_run))
+                if socket["refusal"] is not None:
+                    text = f"  watched only: {socket['refusal']['text']}"
+                    self._say((socket["inode"], "refusal"), text)
+            known = {socket["inode"] for socket in snapshot["sockets"]}
+            for inode in [key for key in self.said if isinstance(key, int) and key not in known]:
+                del self.said[inode]
+                self.said.pop((inode, "refusal"), None)
+
+    def _say(self, subject: object, text: str) -> None:
+        if self.said.get(subject) != text:
+            self.said[subject] = text
+            output.note(text)
+
+    def end(self) -> None:
+        """Restores the original buffer sizes, reports the results, and recommends settings."""
+        from sojourn.rcvbuf.advice import rmem_max, tell
+
+        last = self.tuner.snapshot()
+        self.seen.update(last)
+        as_json = self.reports.as_json
+        if self.tuner.over and not as_json:
+            output.note("the process has ended")
+        outcomes = self.tuner.stop()
+        if as_json:
+            advice = self.seen.as_json()
+            typer.echo(json.dumps({"restored": outcomes, "last": last, "advice": advice}))
+        else:
+            _tell_outcomes(outcomes)
+            lines = tell(self.seen, rmem_max())
+            if lines:
+                output.note(f"\nObserved in {last['seconds']:.0f} s:")
+            for line in lines or [_nobody(self.chosen.port)]:
+                output.note(line)
+        if any(outcome["action"] == "failed" for outcome in outcomes):
+            raise typer.Exit(exits.FINDINGS)
 
 
 def _nobody(port: int | None) -> str:
@@ -285,81 +264,7 @@ def _nobody(port: int | None) -> str:
     )
 
 
-def _looks(
-    tuner: Tuner, stop: threading.Event, every: float, length: float | None, seen: Seen
-) -> Iterator[dict[str, Any]]:
-    """Yields the tuner's state at intervals, until a stop, the process's end or `length`."""
-    end = None if length is None else time.monotonic() + length
-    while not stop.is_set() and not tuner.over:
-        snapshot = tuner.snapshot()
-        seen.update(snapshot)
-        yield snapshot
-        left = every if end is None else min(every, end - time.monotonic())
-        if left <= 0:
-            return
-        stop.wait(left)
-
-
-def _watch(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json: bool) -> None:
-    del as_json
-    from rich.live import Live
-
-    from sojourn.rcvbuf.view import View
-
-    console = output.console()
-    view = View(title, dry_run=dry_run)
-    with Live(console=console, auto_refresh=False, transient=False) as live:
-        for snapshot in looks:
-            view.update(snapshot)
-            live.update(view.render(*console.size), refresh=True)
-
-
-def _report(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json: bool) -> None:
-    """Prints a line for each change; with JSON, a line for each sample."""
-    from sojourn.rcvbuf.view import lines
-
-    said: dict[Any, str] = {}
-
-    def say(key: Any, text: str) -> None:
-        if said.get(key) != text:
-            said[key] = text
-            output.note(text)
-
-    if not as_json:
-        output.note(f"{title}: {'watching' if dry_run else 'tuning'}; press Ctrl-C to end")
-    for snapshot in looks:
-        if as_json:
-            typer.echo(json.dumps(snapshot))
-            sys.stdout.flush()
-            continue
-        for text in lines({**snapshot, "softnet_drops": 0, "device_drops": 0}):
-            say(text, text)
-        if not snapshot["sockets"]:
-            say("none", "no UDP sockets yet")
-        for socket in snapshot["sockets"]:
-            say(socket["inode"], _line(socket, dry_run))
-            if socket["refusal"] is not None:
-                text = f"  watched only: {socket['refusal']['text']}"
-                say((socket["inode"], "refusal"), text)
-        known = {socket["inode"] for socket in snapshot["sockets"]}
-        for inode in [key for key in said if isinstance(key, int) and key not in known]:
-            del said[inode]
-            said.pop((inode, "refusal"), None)
-
-
-def _export(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json: bool) -> None:
-    """Prints a first line and missing permissions only; all results are exported as metrics."""
-    del dry_run, as_json
-    output.note(f"{title}: watching; press Ctrl-C to end")
-    said = set()
-    for snapshot in looks:
-        for missing in snapshot["notes"]:
-            if missing["missing"] not in said:
-                said.add(missing["missing"])
-                output.note(missing["text"])
-
-
-def _line(socket: dict[str, Any], dry_run: bool) -> str:
+def _line(socket: SocketState, dry_run: bool) -> str:
     from sojourn.lab.wire.watch import octets
 
     size = "unknown size" if socket["size"] is None else octets(socket["size"])
@@ -398,7 +303,7 @@ def restore(state: State = None, as_json: options.AsJson = False) -> None:
         raise typer.Exit(exits.FINDINGS)
 
 
-def _tell_outcomes(outcomes: list[dict[str, Any]]) -> None:
+def _tell_outcomes(outcomes: list[Outcome]) -> None:
     for outcome in outcomes:
         action = str(outcome["action"]).replace("_", " ")
         output.note(f"{outcome['local']}: {action}: {outcome['text']}")

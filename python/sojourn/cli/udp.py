@@ -8,21 +8,22 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from ipaddress import ip_address
 from pathlib import Path
-from typing import IO, Annotated, Any, Literal
+from typing import IO, Annotated
 
 import typer
 
-from sojourn._core import UdpServer, parse_quantity, udp_kept, udp_send
+from sojourn import udp
+from sojourn._core import parse_quantity
 from sojourn.cli import bars, exits, options, output
+from sojourn.own.text import alone
 from sojourn.settings import Option
 from sojourn.stopping import stopped
+from sojourn.udp import Sending, UdpServer, udp_kept
 
 PORT = 9440
-
-Mode = Literal["windowed", "stop-and-wait", "stop-and-wait-processed"]
 
 
 def register(app: typer.Typer) -> None:
@@ -63,8 +64,6 @@ def serve(
     existing file. Its checksum is computed from the stored file. Ctrl-C ends the server and removes
     incomplete files. `--json` prints one line for each file, and one with all counters at the end.
     """
-    from sojourn.own.text import alone
-
     if not folder.is_dir():
         exits.fail(f"{folder}: no such folder; create it first", as_json=as_json)
     with _input(as_json):
@@ -92,17 +91,17 @@ def serve(
 
 def _end(server: UdpServer, as_json: bool) -> None:
     """Ends the server and prints its counters."""
-    stats: dict[str, Any] = json.loads(server.stats())
+    stats = udp.stats(server)
     server.stop()
     _say(stats, _summary(stats), as_json)
 
 
-def _say(row: dict[str, Any], text: str, as_json: bool) -> None:
+def _say(row: Mapping[str, object], text: str, as_json: bool) -> None:
     typer.echo(json.dumps(row) if as_json else text)
     sys.stdout.flush()
 
 
-def _summary(stats: dict[str, Any]) -> str:
+def _summary(stats: udp.Stats) -> str:
     def mb(value: float) -> str:
         return f"{value / 1e6:.1f} MB"
 
@@ -124,29 +123,13 @@ def send(
     ],
     to: Annotated[
         str, Option("ADDRESS", positional=True, help="Address and port of the server.")
-    ] = (f"127.0.0.1:{PORT}"),
+    ] = f"127.0.0.1:{PORT}",
     name: Annotated[
         str | None,
         Option("NAME", help="Name of the stored file. By default the name of the sent file."),
     ] = None,
-    mode: Annotated[
-        Mode,
-        Option(
-            help="Windowed transfer, or one message at a time, acknowledged when it is buffered "
-            "or when it is processed."
-        ),
-    ] = "windowed",
-    congestion: Annotated[
-        str,
-        Option(
-            "CONTROL",
-            help="Congestion control: cubic, reno, bbr, or your own, for example mine.py:Mine.",
-        ),
-    ] = "cubic",
-    piece: Annotated[str, Option("SIZE", help="Size of a message, at most 4mb.")] = "64kb",
-    datagram: Annotated[
-        int, Option(help="Largest payload of a datagram, in bytes.", min=576, max=65000)
-    ] = 1452,
+    *,
+    sending: Sending,
     as_json: options.AsJson = False,
 ) -> None:
     """Send a file, or standard input, to a server.
@@ -154,8 +137,6 @@ def send(
     The server's checksum is compared with the checksum of the sent data. If the server has a part
     of the file from an interrupted transfer, only the rest is sent.
     """
-    from sojourn.own.text import alone
-
     called = name or ("" if file == "-" else Path(file).name)
     if not called:
         exits.fail("standard input has no file name: give --name", as_json=as_json)
@@ -179,40 +160,27 @@ def send(
         if offset:
             output.note(f"{called}: continuing after {offset} of {length} bytes")
         with _bar(length, offset) as progress, _input(as_json):
-            outcome: dict[str, Any] = json.loads(
-                udp_send(
-                    to,
-                    called,
-                    read,
-                    length=length,
-                    offset=offset,
-                    mode=mode,
-                    congestion=alone("congestion", congestion),
-                    piece=parse_quantity("size", piece),
-                    datagram=datagram,
-                    progress=progress,
-                )
+            sent = udp.send(
+                to, called, read, sending, length=length, offset=offset, progress=progress
             )
         took = max(time.monotonic() - begun, 1e-9)
-    outcome["seconds"] = took
-    outcome["offset"] = offset
-    outcome["rate"] = (outcome["bytes"] - offset) * 8 / took
-    if outcome["sha256"] != sum_.hexdigest():
+    rate = (sent["bytes"] - offset) * 8 / took
+    if sent["sha256"] != sum_.hexdigest():
         exits.fail(
             f"{called}: the server's checksum differs, so its copy is damaged: remove it there, "
             "and send again",
             as_json=as_json,
         )
     _say(
-        outcome,
-        f"{outcome['sha256']}  {called}\n{outcome['bytes']} bytes in {took:.2f} s, "
-        f"{outcome['rate'] / 1e6:.1f} Mbit/s, {outcome['repeated']} of {outcome['datagrams']} "
+        {**sent, "seconds": took, "offset": offset, "rate": rate},
+        f"{sent['sha256']}  {called}\n{sent['bytes']} bytes in {took:.2f} s, "
+        f"{rate / 1e6:.1f} Mbit/s, {sent['repeated']} of {sent['datagrams']} "
         "datagrams retransmitted",
         as_json,
     )
 
 
-def _known(source: IO[bytes], offset: int, digest: str) -> tuple[int, Any]:
+def _known(source: IO[bytes], offset: int, digest: str) -> tuple[int, hashlib._Hash]:
     """Returns the number of bytes that the server already has, and their checksum.
 
     These bytes are skipped in `source`. The number is 0 if the server's bytes differ from the file.
@@ -259,7 +227,7 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def _bar(length: int | None, offset: int) -> Iterator[Any]:
+def _bar(length: int | None, offset: int) -> Iterator[Callable[[int, float, int], None]]:
     """Yields a function that shows the progress from the number of sent bytes.
 
     The function also takes the round-trip time and the congestion window, which are not shown.

@@ -8,62 +8,74 @@ calling program. `restore` undoes the changes of killed tuners. Measurements and
 from __future__ import annotations
 
 import json
-from os import PathLike
-from typing import Any, Self
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Self
 
 from sojourn._core import AdaptiveBuffer, RcvbufTuner, rcvbuf_restore, rcvbuf_state_folder
 from sojourn.own.text import alone
+from sojourn.rcvbuf.state import Outcome, Snapshot
+from sojourn.settings import Bytes, Option, Seconds, settings
 
-__all__ = ["POLICY", "AdaptiveBuffer", "Tuner", "restore", "state_folder"]
+__all__ = ["AdaptiveBuffer", "Settings", "Tuner", "restore", "state_folder"]
 
-POLICY = "elastic ready 8mb"
-"""Default policy of a tuner. Buffers begin with 8 MB, which hold a burst of about 3500 full
-datagrams before the tuner has measured the server. A buffer takes memory only for waiting packets.
-"""
+State = Annotated[
+    Path | None,
+    Option(
+        "DIR",
+        flag="--state",
+        help="Folder for the journal of original buffer sizes. By default /run/sojourn/rcvbuf for "
+        "root, and sojourn/rcvbuf in $XDG_STATE_HOME (~/.local/state) for other users.",
+    ),
+]
+
+
+@settings
+class Settings:
+    """Sockets, policy and limits of a tuner.
+
+    One of `pid`, `unit`, `port` and `everybody` selects the sockets, the last only with `dry_run`.
+    Buffers of the default policy begin with 8 MB, which hold a burst of about 3500 full datagrams
+    before the tuner has measured the server; a buffer takes memory only for waiting packets.
+    """
+
+    pid: Annotated[int | None, Option("PID", min=1)] = None
+    """Follow a process and its descendants."""
+    port: Annotated[int | None, Option("PORT", min=1, max=65_535)] = None
+    """Follow the process that owns this port. With --pid or --systemd, follow only sockets on this
+    port.
+    """
+    unit: Annotated[str | None, Option("UNIT", flag="--systemd")] = None
+    """Follow all processes of a systemd unit, also after restarts."""
+    everybody: Annotated[bool, Option(flag="--all")] = False
+    """Watch every UDP socket of this machine, including containers, and change none."""
+    policy: Annotated[str, Option("POLICY")] = "elastic ready 8mb"
+    """Buffer policy (`sojourn list buffer`)."""
+    budget: Bytes | None = None
+    """Limit on the total size of the followed receive buffers, in addition to --share."""
+    share: Annotated[float, Option("SHARE", min=0.001, max=1.0)] = 0.25
+    """Limit on the total size of the followed receive buffers, as a share of the least of:
+    available memory, available memory of the server's control group, and the kernel's UDP limit.
+    """
+    sockets: Annotated[int | None, Option(min=1, max=65_536)] = None
+    """Largest number of watched sockets. By default 1024; 65536 with --all."""
+    interval: Annotated[Seconds | None, Option(min=0.001, max=1.0)] = None
+    """Time between two samples of a socket. By default 10ms; 1s with --all."""
+    rescan: Annotated[Seconds | None, Option(min=0.05, max=60.0)] = None
+    """Time between two searches for sockets. By default 1s; 5s with --all."""
+    dry_run: bool = False
+    """Report intended changes without making them."""
+    state: State = None
 
 
 class Tuner:
     """Monitors the UDP sockets of running programs and adapts their receive buffers.
 
-    One argument selects the sockets: `pid` those of a process and its children, `unit` those of a
-    unit of systemd, `port` those on this port, `everybody` those of all processes (only with
-    `dry_run`). With another selection, `port` limits it to sockets on this port. `policy` is a text
-    as for `BufferPolicy`. With `dry_run`, no socket is changed. Times are in seconds. Sizes are in
-    bytes as the kernel counts them.
-
     As a context manager, the tuner restores all sockets at the end.
     """
 
-    def __init__(
-        self,
-        policy: str = POLICY,
-        *,
-        pid: int | None = None,
-        unit: str | None = None,
-        port: int | None = None,
-        everybody: bool = False,
-        interval: float = 0.01,
-        rescan: float = 1.0,
-        dry_run: bool = False,
-        budget: int | None = None,
-        share: float = 0.25,
-        sockets: int = 1024,
-        state: str | PathLike[str] | None = None,
-    ) -> None:
-        self._tuner = RcvbufTuner(
-            alone("buffer", policy),
-            pid=pid,
-            unit=unit,
-            port=port,
-            everybody=everybody,
-            interval=interval,
-            rescan=rescan,
-            dry_run=dry_run,
-            budget=budget,
-            share=share,
-            sockets=sockets,
-            state=state,
-        )
+    def __init__(self, settings: Settings) -> None:
+        self._tuner = RcvbufTuner(replace(settings, policy=alone("buffer", settings.policy)))
 
     @property
     def over(self) -> bool:
@@ -71,19 +83,19 @@ class Tuner:
         return self._tuner.over
 
     @property
-    def recovered(self) -> list[dict[str, Any]]:
+    def recovered(self) -> list[Outcome]:
         """Changes of killed tuners that this tuner has undone at its start, with the results."""
-        found: list[dict[str, Any]] = json.loads(self._tuner.recovered)
+        found: list[Outcome] = json.loads(self._tuner.recovered)
         return found
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> Snapshot:
         """Returns the measurements: the key `sockets` has a list with an entry for each socket."""
-        found: dict[str, Any] = json.loads(self._tuner.snapshot())
+        found: Snapshot = json.loads(self._tuner.snapshot())
         return found
 
-    def stop(self) -> list[dict[str, Any]]:
+    def stop(self) -> list[Outcome]:
         """Ends the tuner and restores all sockets; returns the result for each socket."""
-        found: list[dict[str, Any]] = json.loads(self._tuner.stop())
+        found: list[Outcome] = json.loads(self._tuner.stop())
         return found
 
     def __enter__(self) -> Self:
@@ -93,9 +105,9 @@ class Tuner:
         self.stop()
 
 
-def restore(state: str | PathLike[str] | None = None) -> list[dict[str, Any]]:
+def restore(state: Path | None = None) -> list[Outcome]:
     """Undoes the changes of killed tuners; returns the result for each socket."""
-    found: list[dict[str, Any]] = json.loads(rcvbuf_restore(state))
+    found: list[Outcome] = json.loads(rcvbuf_restore(state))
     return found
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from sojourn.lab.wire.watch import octets
+from sojourn.rcvbuf.state import Drops, Snapshot, SocketState
 
 RMEM_MAX = Path("/proc/sys/net/core/rmem_max")
 """File with the largest buffer that unprivileged programs may request."""
@@ -32,7 +33,7 @@ class Advice:
     process: str
     """Name of the process; empty if unknown."""
     verdict: Verdict
-    drops: dict[str, int]
+    drops: Drops
     """Number of dropped packets by reason."""
     bursts: int
     """Number of bursts with losses."""
@@ -54,7 +55,7 @@ class Advice:
     """
 
 
-def advise(socket: dict[str, Any]) -> Advice:
+def advise(socket: SocketState) -> Advice:
     """Returns the recommendation for a socket of a snapshot."""
     need = socket["need"]
     seconds = need["longest"] / 1e9
@@ -98,11 +99,11 @@ class Seen:
 
     def __init__(self, most: int = 4096) -> None:
         self._most = most
-        self._known: dict[int, dict[str, Any]] = {}
-        self.last: dict[str, Any] | None = None
+        self._known: dict[int, SocketState] = {}
+        self.last: Snapshot | None = None
         """The last snapshot; `None` before the first."""
 
-    def update(self, snapshot: dict[str, Any]) -> None:
+    def update(self, snapshot: Snapshot) -> None:
         """Adds a snapshot; above `most` sockets, those that were closed first are removed."""
         self.last = snapshot
         for socket in snapshot["sockets"]:
@@ -116,7 +117,7 @@ class Seen:
         found = [advise(socket) for socket in self._known.values()]
         return sorted(found, key=lambda one: sum(one.drops.values()), reverse=True)
 
-    def as_json(self) -> list[dict[str, Any]]:
+    def as_json(self) -> list[dict[str, object]]:
         """Returns the recommendations as data for JSON."""
         return [asdict(one) for one in self.advice()]
 

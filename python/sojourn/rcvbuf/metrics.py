@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from sojourn.rcvbuf.state import Snapshot, SocketState
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -23,26 +25,37 @@ PATIENCE = 5.0
 LABELS = ("local", "process", "pid", "unit", "container", "socket")
 """Labels of the metrics of a socket."""
 
+SIZES: tuple[tuple[str, str, Literal["occupied", "peak_occupied", "size", "peak_size"]], ...] = (
+    ("occupied_bytes", "Memory of the packets in a receive buffer, in bytes.", "occupied"),
+    ("occupied_peak_bytes", "Largest memory of packets so far, in bytes.", "peak_occupied"),
+    ("size_bytes", "Size of a receive buffer in bytes, as in getsockopt.", "size"),
+    ("size_peak_bytes", "Largest size of a receive buffer so far, in bytes.", "peak_size"),
+)
+"""Name, help and source of the metrics of a socket's sizes."""
+
+COUNTERS: tuple[tuple[Literal["softnet_drops", "device_drops", "looks", "late"], str], ...] = (
+    ("softnet_drops", "Packets dropped by full backlogs of CPUs, before any socket."),
+    ("device_drops", "Packets dropped by network devices, before any socket."),
+    ("looks", "Samples of all sockets."),
+    ("late", "Samples that were late by more than the time between two samples."),
+)
+"""Name and help of the counters of a tuner."""
+
 
 class NoMetrics(RuntimeError):
     """The package prometheus-client is not installed."""
 
 
-def families(snapshot: dict[str, Any]) -> Iterator[Metric]:
+def families(snapshot: Snapshot) -> Iterator[Metric]:
     """Yields the metrics of a tuner's snapshot."""
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     sockets = snapshot["sockets"]
-    for name, text, value in (
-        ("occupied_bytes", "Memory of the packets in a receive buffer, in bytes.", "occupied"),
-        ("occupied_peak_bytes", "Largest memory of packets so far, in bytes.", "peak_occupied"),
-        ("size_bytes", "Size of a receive buffer in bytes, as in getsockopt.", "size"),
-        ("size_peak_bytes", "Largest size of a receive buffer so far, in bytes.", "peak_size"),
-    ):
+    for name, text, key in SIZES:
         gauge = GaugeMetricFamily(PREFIX + name, text, labels=LABELS)
         for one in sockets:
-            if one[value] is not None:
-                gauge.add_metric(_labels(one), one[value])
+            if (size := one[key]) is not None:
+                gauge.add_metric(_labels(one), size)
         yield gauge
     tunable = GaugeMetricFamily(
         PREFIX + "tunable", "1 if a socket can be changed, 0 if only monitored.", labels=LABELS
@@ -80,25 +93,20 @@ def families(snapshot: dict[str, Any]) -> Iterator[Metric]:
             "Share of time in which tasks waited for memory (PSI, 10 s).",
             value=snapshot["pressure"],
         )
-    for name, text in (
-        ("softnet_drops", "Packets dropped by full backlogs of CPUs, before any socket."),
-        ("device_drops", "Packets dropped by network devices, before any socket."),
-        ("looks", "Samples of all sockets."),
-        ("late", "Samples that were late by more than the time between two samples."),
-    ):
-        yield CounterMetricFamily(PREFIX + name, text, value=snapshot[name])
+    for counter, text in COUNTERS:
+        yield CounterMetricFamily(PREFIX + counter, text, value=snapshot[counter])
     yield CounterMetricFamily(
         PREFIX + "cpu_seconds", "CPU time of the tuner's loop.", value=snapshot["cpu"]
     )
 
 
-def _labels(one: dict[str, Any]) -> list[str]:
+def _labels(one: SocketState) -> list[str]:
     known = one["cookie"] if one["cookie"] is not None else one["inode"]
     pid = "" if one["pid"] is None else str(one["pid"])
     return [one["local"], one["process"], pid, one["unit"], one["container"], str(known)]
 
 
-def page(snapshot: dict[str, Any]) -> bytes:
+def page(snapshot: Snapshot) -> bytes:
     """Returns the metrics of a snapshot in the text format of Prometheus."""
     from prometheus_client import CollectorRegistry, generate_latest
     from prometheus_client.registry import Collector
@@ -132,7 +140,7 @@ def address(text: str) -> tuple[str, int]:
 class Server:
     """An HTTP server that answers `GET /metrics` during the context."""
 
-    def __init__(self, where: tuple[str, int], snapshot: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, where: tuple[str, int], snapshot: Callable[[], Snapshot]) -> None:
         try:
             import prometheus_client  # noqa: F401
         except ImportError:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rich import box
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from sojourn.lab.wire.watch import octets, sparkline
+from sojourn.rcvbuf.state import Snapshot, SocketState
 
 FRAME = 7
 """Number of lines of the screen in addition to the rows and notes."""
@@ -20,20 +19,14 @@ QUARTERS = 4
 
 
 class View:
-    """The view of a tuner's last snapshot."""
+    """The view of a tuner's snapshots."""
 
     def __init__(self, title: str, *, dry_run: bool = False) -> None:
         self.title = title
         self.dry_run = dry_run
-        self.snapshot: dict[str, Any] = {"sockets": []}
 
-    def update(self, snapshot: dict[str, Any]) -> None:
-        """Replaces the snapshot."""
-        self.snapshot = snapshot
-
-    def render(self, width: int, height: int) -> Group:
-        """Returns the view for a terminal of this size, in columns and lines."""
-        now = self.snapshot
+    def render(self, now: Snapshot, width: int, height: int) -> Group:
+        """Returns the view of a snapshot in a terminal of this size, in columns and lines."""
         wide = width >= NARROW
         space = (0, 1) if wide else (0, 1, 0, 0)
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=space, header_style="bold")
@@ -46,7 +39,7 @@ class View:
             table.add_column("occupancy", no_wrap=True)
             table.add_column("why", overflow="fold")
         sockets = now["sockets"]
-        shown = _chosen(sockets, max(1, height - FRAME - len(now.get("notes", []))))
+        shown = _chosen(sockets, max(1, height - FRAME - len(now["notes"])))
         for socket in shown:
             local, holder, *numbers, line, why = self._cells(socket)
             cells = [local, holder, *numbers, line, why] if wide else [local, *numbers]
@@ -54,12 +47,9 @@ class View:
         foot = [Text(text, style="yellow") for text in lines(now)]
         if len(shown) < len(sockets):
             foot.append(Text(f"and {len(sockets) - len(shown)} more sockets", style="dim"))
-        return Group(Text(self._head(), style="bold", no_wrap=True), table, *foot)
+        return Group(Text(self._head(now), style="bold", no_wrap=True), table, *foot)
 
-    def _head(self) -> str:
-        now = self.snapshot
-        if "seconds" not in now:
-            return self.title
+    def _head(self, now: Snapshot) -> str:
         share = now["cpu"] / now["seconds"] if now["seconds"] else 0.0
         sizes = sum(socket["size"] or 0 for socket in now["sockets"])
         parts = [
@@ -71,25 +61,24 @@ class View:
         ]
         return "   ".join(part for part in parts if part)
 
-    def _cells(self, socket: dict[str, Any]) -> list[str]:
+    def _cells(self, socket: SocketState) -> list[str]:
         size = socket["size"]
         recent = socket["recent"]
         lost = sum(drops for _, drops in recent[-QUARTERS:])
         holder = "" if socket["pid"] is None else f"{socket['process']} {socket['pid']}"
-        changed = socket["before"] is not None
         return [
             socket["local"],
             holder,
             octets(socket["occupied"]),
             "?" if size is None else octets(size),
-            octets(socket["before"]) if changed else "",
+            "" if socket["before"] is None else octets(socket["before"]),
             str(sum(socket["drops"].values())),
             f"{lost}/s" if lost else "",
             sparkline((occupied for occupied, _ in recent), float(size or 0)),
             self._why(socket),
         ]
 
-    def _why(self, socket: dict[str, Any]) -> str:
+    def _why(self, socket: SocketState) -> str:
         if socket["refusal"] is not None:
             return f"not changed: {socket['refusal']['text']}"
         others = {
@@ -104,7 +93,7 @@ class View:
         return ", ".join(parts)
 
 
-def _chosen(sockets: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+def _chosen(sockets: list[SocketState], most: int) -> list[SocketState]:
     """Returns up to `most` sockets, chosen by drops and then by largest content, in given order."""
     if len(sockets) <= most:
         return sockets
@@ -115,17 +104,21 @@ def _chosen(sockets: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
     return [socket for socket in sockets if socket["inode"] in wanted]
 
 
-def lines(snapshot: dict[str, Any]) -> list[str]:
+def lines(snapshot: Snapshot) -> list[str]:
     """Returns the notes of a snapshot that concern all sockets."""
-    said = [note["text"] for note in snapshot.get("notes", [])]
-    if snapshot.get("left_out"):
+    said = [note["text"] for note in snapshot["notes"]]
+    if snapshot["left_out"]:
         said.append(
             f"{snapshot['left_out']} sockets are not monitored: raise the limit by --sockets"
         )
-    for name, what in (("softnet_drops", "a CPU's backlog"), ("device_drops", "a device")):
-        if snapshot.get(name):
+    dropped = (
+        (snapshot["softnet_drops"], "a CPU's backlog"),
+        (snapshot["device_drops"], "a device"),
+    )
+    for packets, what in dropped:
+        if packets:
             said.append(
-                f"{snapshot[name]} packets dropped by {what}, before any socket: no receive "
+                f"{packets} packets dropped by {what}, before any socket: no receive "
                 "buffer prevents this"
             )
     return said
