@@ -1,19 +1,21 @@
-//! A reader of capture files, which returns the times and lengths of packets.
+//! Capture files: a reader, which returns the times and lengths of packets, and writers.
 //!
 //! Source: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng; link types of the registry of
 //! tcpdump.org.
 //! Method: [`read`] iterates over a file in memory and compares each packet's headers with
 //! [`Select`]. It returns the time and the length on the wire of each selected packet, as an
-//! Ethernet frame, even if only a part of the packet was captured.
+//! Ethernet frame, even if only a part of the packet was captured. [`frames`] writes the packets of
+//! a simulated link as a pcap file, [`pcapng::Block`] the blocks of a pcapng file.
 //! Invariants: no input causes a panic, or uses memory for more than the permitted number of
 //! packets. Every error states its place in the file.
 //!
 //! The crate `pcap-file` is not used, since its release 2.0 interprets all times in a pcapng file
 //! as nanoseconds.
 
+pub mod frames;
 mod headers;
 mod pcap;
-mod pcapng;
+pub mod pcapng;
 pub mod select;
 
 pub use select::{Endpoint, Select};

@@ -57,3 +57,44 @@ pub(crate) fn read<'a>(
     }
     Ok(())
 }
+
+/// A file under construction in memory, with times in nanoseconds and Ethernet frames.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    bytes: Vec<u8>,
+    snaplen: usize,
+}
+
+impl Writer {
+    /// Returns a file without packets. At most `snaplen` bytes of each packet are captured.
+    pub fn new(snaplen: u32) -> Self {
+        let mut bytes = Vec::new();
+        bytes.extend(NANOSECONDS.to_le_bytes());
+        bytes.extend([2, 0, 4, 0]);
+        bytes.extend([0; 8]);
+        bytes.extend(snaplen.to_le_bytes());
+        bytes.extend(1u32.to_le_bytes());
+        Self { bytes, snaplen: snaplen as usize }
+    }
+
+    /// Returns the maximum size in bytes of the file after one more packet.
+    pub fn next_size(&self) -> usize {
+        self.bytes.len() + RECORD + self.snaplen
+    }
+
+    /// Appends a frame of `length` bytes, which are `head` and then zeros. `time` is in nanoseconds
+    /// since 1970.
+    pub fn add(&mut self, time: Nanos, length: u32, head: &[u8]) {
+        let kept = (length as usize).min(self.snaplen);
+        let fields = [(time / SECOND) as u32, (time % SECOND) as u32, kept as u32, length];
+        self.bytes.extend(fields.into_iter().flat_map(u32::to_le_bytes));
+        let head = &head[..head.len().min(kept)];
+        self.bytes.extend(head);
+        self.bytes.resize(self.bytes.len() + kept - head.len(), 0);
+    }
+
+    /// Returns the file.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}

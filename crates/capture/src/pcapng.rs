@@ -1,20 +1,32 @@
-//! The pcapng format: a sequence of blocks, of which sections, interfaces and packets are read
-//! (draft-ietf-opsawg-pcapng).
+//! The pcapng format: a sequence of blocks, of which sections, interfaces and packets are read and
+//! written, and statistics written (draft-ietf-opsawg-pcapng).
 
 use crate::headers::Link;
 use crate::{CaptureError, Fields, Record};
 use sojourn_units::{Nanos, SECOND};
 
-/// Types of blocks. The type of a section header is the same number in both byte orders.
-pub(crate) const SECTION: u32 = 0x0a0d_0d0a;
+/// Type of a section header, which is the same number in both byte orders.
+pub const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
+const STATISTICS: u32 = 5;
 const OLD_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
-const PACKET: u32 = 6;
+/// Type of a block with a packet.
+pub const PACKET: u32 = 6;
 
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 
-/// Types of an interface's options.
+/// Numbers of Ethernet and of raw IP, without a link-layer header, in the registry of link types.
+pub const ETHERNET: u16 = 1;
+/// See [`ETHERNET`].
+pub const RAW: u16 = 101;
+
+/// Types of options of blocks.
+const COMMENT: u16 = 1;
+const NAME: u16 = 2;
+const APPLICATION: u16 = 4;
+const RECEIVED: u16 = 4;
+const LEFT_OUT: u16 = 5;
 const END_OF_OPTIONS: u16 = 0;
 const RESOLUTION: u16 = 9;
 const FCS_LENGTH: u16 = 13;
@@ -161,4 +173,117 @@ fn packet<'a>(
     let link = Link::of(interface.link).map_err(|why| CaptureError::new(at, why))?;
     let length = length.saturating_sub(interface.fcs);
     Ok(Record { at, time, link, length, data })
+}
+
+/// A block under construction, in little-endian byte order.
+#[derive(Debug, Default)]
+pub struct Block(Vec<u8>);
+
+impl Block {
+    /// Returns an empty block with memory for `bytes` bytes.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes))
+    }
+
+    /// Begins a block of the type `kind`, and discards the previous block.
+    fn begin(&mut self, kind: u32) {
+        self.0.clear();
+        self.u32(kind);
+        self.u32(0);
+    }
+
+    fn u16(&mut self, value: u16) {
+        self.0.extend(value.to_le_bytes());
+    }
+
+    fn u32(&mut self, value: u32) {
+        self.0.extend(value.to_le_bytes());
+    }
+
+    fn time(&mut self, nanos: u64) {
+        self.u32((nanos >> 32) as u32);
+        self.u32(nanos as u32);
+    }
+
+    fn padded(&mut self, bytes: &[u8]) {
+        self.0.extend(bytes);
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+    }
+
+    fn option(&mut self, code: u16, value: &[u8]) {
+        self.u16(code);
+        self.u16(value.len() as u16);
+        self.padded(value);
+    }
+
+    fn end_of_options(&mut self) {
+        self.u32(0);
+    }
+
+    /// Begins a section header block; `application` is the name of the program that writes the file.
+    pub fn section(&mut self, application: &str) {
+        self.begin(SECTION);
+        self.u32(BYTE_ORDER);
+        self.u16(1);
+        self.u16(0);
+        // The value -1 means that the section's length is not given.
+        self.0.extend([0xff; 8]);
+        self.option(APPLICATION, application.as_bytes());
+        self.end_of_options();
+    }
+
+    /// Begins an interface description block; `link` is the number of a link type. Times are in
+    /// nanoseconds.
+    pub fn interface(&mut self, name: &str, link: u16, snaplen: usize) {
+        self.begin(INTERFACE);
+        self.u16(link);
+        self.u16(0);
+        self.u32(snaplen as u32);
+        self.option(NAME, name.as_bytes());
+        self.option(RESOLUTION, &[9]);
+        self.end_of_options();
+    }
+
+    /// Begins a packet block: a packet of `length` bytes on an interface, of which `kept` was
+    /// captured `at` this time, in nanoseconds since 1970. The comment has two parts.
+    pub fn packet(
+        &mut self,
+        interface: u32,
+        at: Nanos,
+        kept: &[u8],
+        length: u32,
+        comment: Option<(&str, &str)>,
+    ) {
+        self.begin(PACKET);
+        self.u32(interface);
+        self.time(at);
+        self.u32(kept.len() as u32);
+        self.u32(length);
+        self.padded(kept);
+        if let Some((first, second)) = comment {
+            self.u16(COMMENT);
+            self.u16((first.len() + second.len()) as u16);
+            self.0.extend(first.as_bytes());
+            self.padded(second.as_bytes());
+            self.end_of_options();
+        }
+    }
+
+    /// Begins an interface statistics block: packets received and packets not captured.
+    pub fn statistics(&mut self, interface: u32, at: Nanos, packets: u64, missed: u64) {
+        self.begin(STATISTICS);
+        self.u32(interface);
+        self.time(at);
+        self.option(RECEIVED, &(packets + missed).to_le_bytes());
+        self.option(LEFT_OUT, &missed.to_le_bytes());
+        self.end_of_options();
+    }
+
+    /// Completes the block and returns its bytes.
+    pub fn end(&mut self) -> &[u8] {
+        let length = self.0.len() as u32 + 4;
+        self.0[4..8].copy_from_slice(&length.to_le_bytes());
+        self.u32(length);
+        &self.0
+    }
 }

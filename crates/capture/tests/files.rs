@@ -1,6 +1,8 @@
 //! Capture files in all formats that can be read, damaged files, and other files.
 
 use proptest::prelude::*;
+use sojourn_capture::frames::{Frame, Frames, TcpHeader};
+use sojourn_capture::pcapng::{Block, ETHERNET};
 use sojourn_capture::{Capture, CaptureError, Endpoint, Packet, Select, read};
 
 /// A capture file that is being written, with the given byte order.
@@ -374,5 +376,78 @@ proptest! {
                 Err(error) => prop_assert!(error.at <= bytes.len(), "{}", error),
             }
         }
+    }
+}
+
+/// Any frame of a simulated link, and its time.
+fn any_frame() -> impl Strategy<Value = (u64, Frame)> {
+    let tcp = (any::<u8>(), 0..1500u32, prop::option::of(any::<(u32, u32)>())).prop_map(
+        |(flags, payload, timestamps)| TcpHeader {
+            flags,
+            payload,
+            timestamps,
+            ..TcpHeader::default()
+        },
+    );
+    let nodes = (0..70_000u32, 0..70_000u32);
+    let fields = (nodes, any::<(u16, u16)>(), any::<u8>(), 74..9000u32, prop::option::of(tcp));
+    (0..u64::from(u32::MAX) * 1_000_000_000, fields).prop_map(
+        |(time, (nodes, ports, tos, len, tcp))| {
+            (time, Frame { nodes, ports, tos, len, id: 0, tcp })
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn written_frames_are_read_with_their_times_lengths_and_headers(
+        frames in prop::collection::vec(any_frame(), 1..20),
+        snaplen in 60..2000u32,
+    ) {
+        let mut file = Frames::new(snaplen);
+        for (time, frame) in &frames {
+            file.add(*time, frame);
+        }
+        let bytes = file.into_bytes();
+        let expected: Vec<_> = frames.iter().map(|(time, frame)| packet(*time, frame.len)).collect();
+        prop_assert_eq!(read(&bytes, &Select::default(), 100).unwrap().packets, expected);
+        let (_, first) = frames[0];
+        let end = |node: u32, port: u16| Endpoint {
+            address: Some(std::net::Ipv4Addr::from(0x0a00_0001 + node).into()),
+            port: Some(port),
+        };
+        let select = Select {
+            source: Some(end(first.nodes.0, first.ports.0)),
+            destination: Some(end(first.nodes.1, first.ports.1)),
+            protocol: Some(if first.tcp.is_some() { 6 } else { 17 }),
+        };
+        let same = |frame: &Frame| {
+            (frame.nodes, frame.ports) == (first.nodes, first.ports)
+                && frame.tcp.is_some() == first.tcp.is_some()
+        };
+        let selected = frames.iter().filter(|(_, frame)| same(frame)).count();
+        prop_assert_eq!(read(&bytes, &select, 100).unwrap().packets.len(), selected);
+    }
+
+    #[test]
+    fn written_blocks_are_read_with_their_times_and_lengths(
+        packets in prop::collection::vec(
+            (0..1u64 << 63, prop::collection::vec(any::<u8>(), 0..80), any::<bool>()), 0..20),
+    ) {
+        let mut block = Block::default();
+        let mut bytes = Vec::new();
+        block.section("a test");
+        bytes.extend(block.end());
+        block.interface("a link", ETHERNET, 80);
+        bytes.extend(block.end());
+        for (time, data, is_dropped) in &packets {
+            let comment = is_dropped.then_some(("refused by the queue: ", "overflow"));
+            block.packet(0, *time, data, 1514, comment);
+            bytes.extend(block.end());
+        }
+        block.statistics(0, 0, packets.len() as u64, 1);
+        bytes.extend(block.end());
+        let expected: Vec<_> = packets.iter().map(|(time, ..)| packet(*time, 1514)).collect();
+        prop_assert_eq!(read(&bytes, &Select::default(), 100).unwrap().packets, expected);
     }
 }

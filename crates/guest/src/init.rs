@@ -95,6 +95,9 @@ fn facts() -> Outcome<()> {
     write_json("facts.json", &facts)
 }
 
+/// File of the queues' samples during the run.
+const SAMPLES: &str = "/run/queues";
+
 /// A process that takes part in the run: the traffic of a host, or the wire.
 struct Player {
     name: String,
@@ -115,8 +118,8 @@ fn play() -> Outcome<()> {
     if job.shell.is_some() {
         return shell(wire);
     }
-    let (mut samplers, mut journals) = queues(&job, &namespaces)?;
-    let mut captures = captures(&job, &namespaces)?;
+    let (samplers, journals) = queues(&job, &namespaces)?;
+    let captures = captures(&job, &namespaces)?;
     let mut players = Vec::new();
     for (number, host) in job.hosts.iter().enumerate() {
         if host.plays {
@@ -126,7 +129,7 @@ fn play() -> Outcome<()> {
             write_running(&running)?;
         }
     }
-    let mut hosts = tapped(&job, &namespaces)?;
+    let hosts = tapped(&job, &namespaces)?;
     let mut programs = Programs::new(&job, || nanos(ClockId::Monotonic));
     programs.serve(&namespaces)?;
     let now = nanos(ClockId::Monotonic);
@@ -135,16 +138,7 @@ fn play() -> Outcome<()> {
     for player in players.iter_mut().chain(&mut wire) {
         at(&player.name, writeln!(player.input, "{start}"))?;
     }
-    for journal in journals.iter_mut().chain(&mut hosts) {
-        journal.begin(wall);
-    }
-    for capture in &mut captures {
-        capture.begin(wall);
-    }
-    let mut packets = output("packets")?;
-    let mut ends = output("ends")?;
-    let samples = "/run/queues";
-    let mut to = BufWriter::new(at(samples, File::create(samples))?);
+    let mut recording = Recording::new(wall, samplers, journals, hosts, captures)?;
     sleep_until(start);
     let before = statistics(&namespaces, &job)?;
     write_text("tc-start.json", &before)?;
@@ -156,16 +150,7 @@ fn play() -> Outcome<()> {
     let mut reported = start;
     loop {
         programs.wait(start, next, sleep_until)?;
-        for sampler in &mut samplers {
-            sampler.sample(next - start, &mut to)?;
-        }
-        for journal in &mut journals {
-            journal.write(&mut packets)?;
-        }
-        for host in &mut hosts {
-            host.write(&mut ends)?;
-        }
-        captures.iter_mut().try_for_each(Capture::write)?;
+        recording.write(next - start)?;
         if !warmed && next >= warm {
             warmed = true;
             write_text("tc-warm.json", &statistics(&namespaces, &job)?)?;
@@ -180,14 +165,7 @@ fn play() -> Outcome<()> {
         next = (next + job.interval).min(end);
     }
     write_text("tc-end.json", &statistics(&namespaces, &job)?)?;
-    at(samples, to.flush())?;
-    at("packets", packets.flush())?;
-    at("ends", ends.flush())?;
-    journals.iter().chain(&hosts).try_for_each(Journal::check)?;
-    if !captures.is_empty() {
-        let captured: Outcome<Vec<_>> = captures.into_iter().map(Capture::finish).collect();
-        write_json("captures.json", &captured?)?;
-    }
+    recording.finish()?;
     programs.finish(start, sleep_until)?;
     for player in &mut players {
         finish(&player.name, &mut player.process, end + GRACE)?;
@@ -203,8 +181,62 @@ fn play() -> Outcome<()> {
         let name = format!("host-{number}");
         at(&name, fs::copy(log_of(number), Path::new(OUTPUTS).join(&name)))?;
     }
-    at(samples, fs::copy(samples, Path::new(OUTPUTS).join("queues")))?;
+    at(SAMPLES, fs::copy(SAMPLES, Path::new(OUTPUTS).join("queues")))?;
     write_json("done.json", &Done { error: None, start, wall })
+}
+
+/// The records of queues and hosts in a run, and the files that they are written to.
+struct Recording {
+    samplers: Vec<Sampler>,
+    journals: Vec<Journal>,
+    hosts: Vec<Journal>,
+    captures: Vec<Capture>,
+    samples: BufWriter<File>,
+    packets: BufWriter<File>,
+    ends: BufWriter<File>,
+}
+
+impl Recording {
+    /// Begins the records of a run that starts at the wall-clock time `wall`.
+    fn new(
+        wall: u64,
+        samplers: Vec<Sampler>,
+        mut journals: Vec<Journal>,
+        mut hosts: Vec<Journal>,
+        mut captures: Vec<Capture>,
+    ) -> Outcome<Self> {
+        for journal in journals.iter_mut().chain(&mut hosts) {
+            journal.begin(wall);
+        }
+        for capture in &mut captures {
+            capture.begin(wall);
+        }
+        let (packets, ends) = (output("packets")?, output("ends")?);
+        let samples = BufWriter::new(at(SAMPLES, File::create(SAMPLES))?);
+        Ok(Self { samplers, journals, hosts, captures, samples, packets, ends })
+    }
+
+    /// Writes the samples and the packets up to the time `now` since the run's start.
+    fn write(&mut self, now: u64) -> Outcome<()> {
+        self.samplers.iter_mut().try_for_each(|s| s.sample(now, &mut self.samples))?;
+        self.journals.iter_mut().try_for_each(|journal| journal.write(&mut self.packets))?;
+        self.hosts.iter_mut().try_for_each(|host| host.write(&mut self.ends))?;
+        self.captures.iter_mut().try_for_each(Capture::write)
+    }
+
+    /// Completes the files.
+    fn finish(mut self) -> Outcome<()> {
+        at(SAMPLES, self.samples.flush())?;
+        at("packets", self.packets.flush())?;
+        at("ends", self.ends.flush())?;
+        self.journals.iter().chain(&self.hosts).try_for_each(Journal::check)?;
+        if !self.captures.is_empty() {
+            let captured: Outcome<Vec<_>> =
+                self.captures.into_iter().map(Capture::finish).collect();
+            write_json("captures.json", &captured?)?;
+        }
+        Ok(())
+    }
 }
 
 /// Returns the samplers of the queues, and the journals of the packets at the queues: one sampler

@@ -19,7 +19,6 @@ mod flow_report;
 mod load;
 mod monitor;
 mod observers;
-mod pcap;
 mod progress;
 mod report;
 mod schedule;

@@ -1,6 +1,6 @@
 //! The content of a packet between hosts, and its headers.
 
-use crate::pcap::{Frame, TcpHeader};
+use sojourn_capture::frames::{Frame, TcpHeader};
 use sojourn_network::{Body, Packet};
 use sojourn_plan::{Labels, address};
 use sojourn_queue::{Headers, Packet as _, Sender, Socket, SocketKind, TcpView};

@@ -16,6 +16,7 @@ use crate::packet_meta::PacketMeta;
 use rtrb::{Consumer, Producer, RingBuffer};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
+use sojourn_capture::pcapng::{Block, ETHERNET, RAW};
 use sojourn_network::{Body, Packet};
 use sojourn_plan::{Plan, PlanError, at};
 use sojourn_queue::DropReason;
@@ -70,20 +71,8 @@ pub enum Side {
 
 const SIDES: [&str; 3] = ["before queue", "after queue", "dropped"];
 
-const SECTION: u32 = 0x0a0d_0d0a;
-const BYTE_ORDER: u32 = 0x1a2b_3c4d;
-const INTERFACE: u32 = 1;
-const STATISTICS: u32 = 5;
-const PACKET: u32 = 6;
-const COMMENT: u16 = 1;
-const APPLICATION: u16 = 4;
-const NAME: u16 = 2;
-const RESOLUTION: u16 = 9;
-const RECEIVED: u16 = 4;
-const LEFT_OUT: u16 = 5;
-/// Link types of the tcpdump.org registry: Ethernet, and raw IP without a link-layer header.
-const ETHERNET: u16 = 1;
-const RAW: u16 = 101;
+/// Name of this program in files.
+const PROGRAM: &str = concat!("sojourn ", env!("CARGO_PKG_VERSION"));
 
 /// Size of the ring buffer between the loop and the writing thread, in bytes.
 const RING: usize = 16 << 20;
@@ -91,88 +80,6 @@ const RING: usize = 16 << 20;
 const PORTION: usize = 1 << 20;
 /// How long the writing thread sleeps if all ring buffers are empty.
 const NAP: Duration = Duration::from_millis(20);
-
-/// A pcapng block under construction.
-#[derive(Debug, Default)]
-struct Block(Vec<u8>);
-
-impl Block {
-    /// Begins a block of the type `kind`, and discards the previous block.
-    fn begin(&mut self, kind: u32) {
-        self.0.clear();
-        self.u32(kind);
-        self.u32(0);
-    }
-
-    fn u16(&mut self, value: u16) {
-        self.0.extend(value.to_le_bytes());
-    }
-
-    fn u32(&mut self, value: u32) {
-        self.0.extend(value.to_le_bytes());
-    }
-
-    fn time(&mut self, nanos: u64) {
-        self.u32((nanos >> 32) as u32);
-        self.u32(nanos as u32);
-    }
-
-    fn padded(&mut self, bytes: &[u8]) {
-        self.0.extend(bytes);
-        self.0.resize(self.0.len().next_multiple_of(4), 0);
-    }
-
-    fn option(&mut self, code: u16, value: &[u8]) {
-        self.u16(code);
-        self.u16(value.len() as u16);
-        self.padded(value);
-    }
-
-    fn end_of_options(&mut self) {
-        self.u32(0);
-    }
-
-    /// Writes the content of a section header block.
-    fn section(&mut self) {
-        self.begin(SECTION);
-        self.u32(BYTE_ORDER);
-        self.u16(1);
-        self.u16(0);
-        // The value -1 means that the section's length is not given.
-        self.0.extend([0xff; 8]);
-        self.option(APPLICATION, concat!("sojourn ", env!("CARGO_PKG_VERSION")).as_bytes());
-        self.end_of_options();
-    }
-
-    /// Writes an interface description block for one side of a link's queue.
-    fn interface(&mut self, link: &str, side: &str, framing: Framing, snaplen: usize) {
-        self.begin(INTERFACE);
-        self.u16(if framing == Framing::Ethernet { ETHERNET } else { RAW });
-        self.u16(0);
-        self.u32(snaplen as u32);
-        self.option(NAME, format!("{link} {side}").as_bytes());
-        self.option(RESOLUTION, &[9]);
-        self.end_of_options();
-    }
-
-    /// Writes an interface statistics block: packets received and packets not captured.
-    fn statistics(&mut self, side: usize, at: u64, packets: u64, missed: u64) {
-        self.begin(STATISTICS);
-        self.u32(side as u32);
-        self.time(at);
-        self.option(RECEIVED, &(packets + missed).to_le_bytes());
-        self.option(LEFT_OUT, &missed.to_le_bytes());
-        self.end_of_options();
-    }
-
-    /// Completes the block and returns its bytes.
-    fn end(&mut self) -> &[u8] {
-        let length = self.0.len() as u32 + 4;
-        self.0[4..8].copy_from_slice(&length.to_le_bytes());
-        self.u32(length);
-        &self.0
-    }
-}
 
 /// The capture of one link.
 #[derive(Debug)]
@@ -231,7 +138,7 @@ impl Captures {
         let (block, frame) = if outlets.is_empty() {
             (Block::default(), Vec::new())
         } else {
-            (Block(Vec::with_capacity(1 << 17)), Vec::with_capacity(1 << 16))
+            (Block::with_capacity(1 << 17), Vec::with_capacity(1 << 16))
         };
         let snaplen = snaplen as usize;
         Self { links, snaplen, epoch: 0, block, frame, outlets, writer: None }
@@ -302,7 +209,7 @@ impl Captures {
             let at = self.epoch + (at - EPOCH);
             let kept = &self.frame[..self.frame.len().min(self.snaplen)];
             let length = self.frame.len() as u32;
-            packet_block(&mut self.block, at, side, kept, length, reason);
+            self.block.packet(side as u32, at, kept, length, reason);
             capture.put(&mut self.block, side);
         }
     }
@@ -336,10 +243,10 @@ impl Captures {
 impl Capture {
     /// Passes the section header and the interface descriptions to the writing thread.
     fn head(&mut self, block: &mut Block, snaplen: usize) {
-        block.section();
+        block.section(PROGRAM);
         let _ = self.ring.push_entire_slice(block.end());
         for side in SIDES {
-            block.interface(&self.name, side, self.framing, snaplen);
+            block.interface(&format!("{} {side}", self.name), link_type(self.framing), snaplen);
             let _ = self.ring.push_entire_slice(block.end());
         }
     }
@@ -362,7 +269,7 @@ impl Capture {
     /// is full.
     fn tail(&mut self, block: &mut Block, epoch: Nanos) {
         for side in 0..SIDES.len() {
-            block.statistics(side, epoch, self.packets[side], self.missed[side]);
+            block.statistics(side as u32, epoch, self.packets[side], self.missed[side]);
             let bytes = block.end();
             while self.ring.push_entire_slice(bytes).is_err() && !self.ring.is_abandoned() {
                 std::thread::sleep(NAP);
@@ -392,10 +299,10 @@ impl<W: Write> Outside<W> {
     pub fn new(link: &str, snaplen: u32, mut to: W, largest: u64) -> io::Result<Self> {
         let mut block = Block::default();
         let snaplen = snaplen as usize;
-        block.section();
+        block.section(PROGRAM);
         to.write_all(block.end())?;
         for side in &SIDES[..2] {
-            block.interface(link, side, Framing::Ethernet, snaplen);
+            block.interface(&format!("{link} {side}"), ETHERNET, snaplen);
             to.write_all(block.end())?;
         }
         let captured =
@@ -410,7 +317,7 @@ impl<W: Write> Outside<W> {
     /// If the file cannot be written.
     pub fn see(&mut self, at: Nanos, side: Side, frame: &[u8], length: u32) -> io::Result<()> {
         let kept = &frame[..frame.len().min(self.snaplen)];
-        packet_block(&mut self.block, at, side, kept, length, None);
+        self.block.packet(side as u32, at, kept, length, None);
         let bytes = self.block.end();
         let Some(room) = self.room.checked_sub(bytes.len() as u64) else {
             self.captured.missed[side as usize] += 1;
@@ -428,12 +335,16 @@ impl<W: Write> Outside<W> {
     pub fn finish(mut self) -> io::Result<Captured> {
         for side in 0..2 {
             let Captured { packets, missed, .. } = &self.captured;
-            self.block.statistics(side, 0, packets[side], missed[side]);
+            self.block.statistics(side as u32, 0, packets[side], missed[side]);
             self.to.write_all(self.block.end())?;
         }
         self.to.flush()?;
         Ok(self.captured)
     }
+}
+
+fn link_type(framing: Framing) -> u16 {
+    if framing == Framing::Ethernet { ETHERNET } else { RAW }
 }
 
 /// Writes into `frame` a packet's bytes as a wire would carry them: with ECN marks of the queues
@@ -446,29 +357,6 @@ fn as_on_wire(frame: &mut Vec<u8>, packet: &Packet, load: &PacketMeta, bytes: &[
     }
     if let Some(partial) = load.partial {
         partial.finish(frame);
-    }
-}
-
-fn packet_block(
-    block: &mut Block,
-    at: Nanos,
-    side: Side,
-    kept: &[u8],
-    length: u32,
-    comment: Option<Reason>,
-) {
-    block.begin(PACKET);
-    block.u32(side as u32);
-    block.time(at);
-    block.u32(kept.len() as u32);
-    block.u32(length);
-    block.padded(kept);
-    if let Some((how, why)) = comment {
-        block.u16(COMMENT);
-        block.u16((how.len() + why.len()) as u16);
-        block.0.extend(how.as_bytes());
-        block.padded(why.as_bytes());
-        block.end_of_options();
     }
 }
 
@@ -519,6 +407,7 @@ mod tests {
     use crate::checksum;
     use crate::flows::Facts;
     use crate::vnet::Partial;
+    use sojourn_capture::pcapng::{PACKET, SECTION};
     use sojourn_network::{Class, Copies, node};
     use std::io::{Read, Seek, SeekFrom};
 

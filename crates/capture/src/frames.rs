@@ -1,9 +1,10 @@
-//! Packets of a link as a capture file: nanosecond pcap, Ethernet, IPv4, TCP or UDP.
+//! Packets of a simulated link as a pcap file: Ethernet, IPv4, TCP or UDP.
 //!
 //! Payloads are zeros, so a checksum depends only on the headers. Node `n` has the IPv4 address
 //! 10.0.0.0 + n + 1 and the MAC address 02:00:00:00:00:00 + n + 1.
 
-use sojourn_units::{Nanos, SECOND};
+use crate::pcap::Writer;
+use sojourn_units::Nanos;
 use std::collections::BTreeMap;
 
 /// Fields of a frame's headers.
@@ -55,20 +56,17 @@ pub struct TcpHeader {
 
 /// Maximum size of a capture in bytes; later frames are left out.
 const LARGEST: usize = 1 << 30;
-/// Bytes of the record header before each frame.
-const RECORD: usize = 16;
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
 const TCP: usize = 20;
 const UDP: usize = 8;
 const SYN: u8 = 0x02;
 
-/// A capture in memory.
+/// A capture of a simulated link in memory.
 #[derive(Clone, Debug)]
-pub struct Capture {
-    bytes: Vec<u8>,
-    snaplen: usize,
-    cut: bool,
+pub struct Frames {
+    file: Writer,
+    is_cut: bool,
     /// Window scales from the SYNs of each side of a connection.
     scales: BTreeMap<Side, u8>,
 }
@@ -96,36 +94,22 @@ fn mac(node: u32) -> [u8; 6] {
     [2, 0, a, b, c, d]
 }
 
-impl Capture {
+impl Frames {
     /// Returns an empty capture for at most `snaplen` bytes of each frame.
     pub fn new(snaplen: u32) -> Self {
-        let mut bytes = Vec::new();
-        bytes.extend(0xa1b2_3c4d_u32.to_le_bytes());
-        bytes.extend([2, 0, 4, 0]);
-        bytes.extend([0; 8]);
-        bytes.extend(snaplen.to_le_bytes());
-        bytes.extend(1u32.to_le_bytes());
-        Self { bytes, snaplen: snaplen as usize, cut: false, scales: BTreeMap::new() }
+        Self { file: Writer::new(snaplen), is_cut: false, scales: BTreeMap::new() }
     }
 
     /// Appends a frame with the time `at`, counted from the run's start.
     pub fn add(&mut self, at: Nanos, frame: &Frame) {
-        if self.bytes.len() + RECORD + self.snaplen > LARGEST {
-            self.cut = true;
+        if self.file.next_size() > LARGEST {
+            self.is_cut = true;
             return;
         }
         let mut head = [0u8; ETHERNET + IPV4 + 60];
         let scale = self.scale(frame);
         let written = write_headers(&mut head, frame, scale);
-        let len = frame.len as usize;
-        let kept = len.min(self.snaplen);
-        self.bytes.extend(((at / SECOND) as u32).to_le_bytes());
-        self.bytes.extend(((at % SECOND) as u32).to_le_bytes());
-        self.bytes.extend((kept as u32).to_le_bytes());
-        self.bytes.extend(frame.len.to_le_bytes());
-        let headers = written.min(kept);
-        self.bytes.extend(&head[..headers]);
-        self.bytes.resize(self.bytes.len() + kept - headers, 0);
+        self.file.add(at, frame.len, &head[..written]);
     }
 
     fn scale(&mut self, frame: &Frame) -> u8 {
@@ -140,12 +124,12 @@ impl Capture {
 
     /// Returns whether frames were left out because the capture had its maximum size.
     pub fn is_cut(&self) -> bool {
-        self.cut
+        self.is_cut
     }
 
     /// Returns the pcap file.
     pub fn into_bytes(self) -> Vec<u8> {
-        self.bytes
+        self.file.into_bytes()
     }
 }
 
@@ -259,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_udp_frame_byte_for_byte() {
-        let mut capture = Capture::new(64);
+        let mut capture = Frames::new(64);
         let frame =
             Frame { nodes: (0, 1), ports: (5000, 5001), tos: 0xb8, len: 60, id: 7, tcp: None };
         capture.add(1_500_000_001, &frame);
@@ -295,7 +279,7 @@ mod tests {
             id: 9,
             tcp: Some(tcp),
         };
-        let mut capture = Capture::new(2000);
+        let mut capture = Frames::new(2000);
         capture.add(0, &frame);
         let bytes = capture.into_bytes();
         let ip = &bytes[40 + ETHERNET..];
