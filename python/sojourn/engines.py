@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from sojourn import _core
+from sojourn.plan import Plan
 
 SIM, WIRE, KERNEL, LINUX, LINUX_WIRE = "sim", "wire", "kernel", "linux", "linux-wire"
 
@@ -130,7 +131,7 @@ def help_text(among: Sequence[str] = tuple(KINDS)) -> str:
     return f"{text}. `linux:NAME` selects a kernel from `sojourn linux list`"
 
 
-def able(plans: Iterable[str]) -> list[str]:
+def able(plans: Iterable[Plan]) -> list[str]:
     """Returns the names of the engines that can run all these plans on this machine."""
     listed = list(dict.fromkeys(plans))
     found = []

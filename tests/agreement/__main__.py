@@ -26,6 +26,7 @@ from typing import Any
 from sojourn.linux import kernels
 from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.kernels import Kernel
+from sojourn.plan import Plan
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import Engine, Record, core
 from sojourn.study import calibration
@@ -76,7 +77,7 @@ def run(engine: Engine, cell: AnyCell, seed: int, kernel: Kernel) -> dict[str, f
         group["transport"]["hz"] = kernel.hz
     for link in plan["links"]:
         tick(link["params"]["queue"], kernel.hz)
-    return metrics(engine.simulate(json.dumps(plan), seed), cell)
+    return metrics(engine.simulate(Plan.of(json.dumps(plan)), seed), cell)
 
 
 def tick(queue: dict[str, Any], hz: int) -> None:

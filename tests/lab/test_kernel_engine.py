@@ -57,7 +57,7 @@ def scenario(more: str = "", to: str = "b") -> Scenario:
 
 def run(wanted: Scenario) -> LabRecord:
     try:
-        return KernelEngine().simulate(wanted.plan_json, 1)
+        return KernelEngine().simulate(wanted.plan, 1)
     except Unavailable as error:
         if possible("auto") and "qdisc" not in str(error):
             raise
@@ -118,7 +118,7 @@ def test_a_qdisc_that_the_kernel_lacks_is_named(sandbox: Sandbox) -> None:
         pytest.skip("not this kernel: it has netem")
     message = r"no qdisc netem; sudo modprobe -a sch_netem, or use --engine wire"
     with pytest.raises(Unavailable, match=message):
-        KernelEngine().check(scenario('netem = "delay 10ms"').plan_json, 1)
+        KernelEngine().check(scenario('netem = "delay 10ms"').plan, 1)
 
 
 @pytest.mark.needs("tc")

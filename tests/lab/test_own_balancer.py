@@ -10,6 +10,7 @@ pytest.importorskip("os_ken")
 
 from sojourn._core import PolicyError
 from sojourn.lab.engine import WireEngine
+from sojourn.plan import Plan
 from tests.lab.test_switched import BULK, FILES, column, engine, scenario
 
 pytestmark = pytest.mark.alone
@@ -43,7 +44,7 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_the_switch_asks_it(engine: WireEngine) -> None:
-    record = engine.simulate(scenario("mine.py:Mine", BULK).plan_json, 1)
+    record = engine.simulate(scenario("mine.py:Mine", BULK).plan, 1)
     assert set(column(record, "flows", "to")) == {"server2"}
     told = record.real["switch"]
     assert told["policy"] == "mine.py:Mine"
@@ -54,4 +55,4 @@ def test_the_switch_asks_it(engine: WireEngine) -> None:
 def test_a_fault_ends_the_run(engine: WireEngine) -> None:
     plan = scenario("mine.py:Mine faulty_at 3", FILES).plan_json
     with pytest.raises(PolicyError, match=r"choose for flow 3 .*mine.py, line 13 .*enough"):
-        engine.simulate(plan, 1)
+        engine.simulate(Plan.of(plan), 1)

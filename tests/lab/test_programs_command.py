@@ -56,7 +56,7 @@ def python(line: str) -> str:
 
 def run(engine: RealEngine, wanted: Scenario) -> LabRecord:
     try:
-        return engine.simulate(wanted.plan_json, 1)
+        return engine.simulate(wanted.plan, 1)
     except Unavailable as error:
         if possible("auto") and "qdisc" not in str(error):
             raise

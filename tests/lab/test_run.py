@@ -54,7 +54,7 @@ def scenario(queue: str = "codel", tcp: str = "cubic", count: int = 2) -> Scenar
 def run(wanted: Scenario, **how: Any) -> LabRecord:
     """Runs it for real; skipped where this machine or user cannot have a sandbox."""
     try:
-        return WireEngine(**how).simulate(wanted.plan_json, 1)
+        return WireEngine(**how).simulate(wanted.plan, 1)
     except Unavailable as error:
         if possible("auto"):
             raise
@@ -133,7 +133,7 @@ def test_a_study_is_made_for_real(tmp_path: Any) -> None:
 
 def test_what_the_kernel_cannot_do_is_said_before_anything_is_started() -> None:
     with pytest.raises(NotPossible, match="tcp prague"):
-        WireEngine().simulate(scenario(tcp="prague").plan_json, 1)
+        WireEngine().simulate(scenario(tcp="prague").plan, 1)
 
 
 @pytest.mark.needs("iperf3")

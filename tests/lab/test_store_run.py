@@ -41,7 +41,7 @@ def scenario(*flows: dict[str, Any], **store: Any) -> Scenario:
 
 def run(wanted: Scenario, progress: RunProgress | None = None) -> LabRecord:
     try:
-        return WireEngine().simulate(wanted.plan_json, 1, progress)
+        return WireEngine().simulate(wanted.plan, 1, progress)
     except Unavailable as error:
         if possible("auto"):
             raise

@@ -129,7 +129,7 @@ def column(record: LabRecord, table: str, name: str) -> list[Any]:
 
 @pytest.mark.slow
 def test_iperf3_at_a_virtual_address(engine: WireEngine) -> None:
-    record = engine.simulate(scenario("iqlb", BULK).plan_json, 1)
+    record = engine.simulate(scenario("iqlb", BULK).plan, 1)
     assert not [violation for violation in record.violations if "failed" in violation]
     went = column(record, "flows", "to")
     assert set(went) == {"server1", "server2"}
@@ -153,7 +153,7 @@ def test_iperf3_at_a_virtual_address(engine: WireEngine) -> None:
 
 @pytest.mark.slow
 def test_datagrams_and_transfers(engine: WireEngine) -> None:
-    record = engine.simulate(scenario("round-robin", DATAGRAMS).plan_json, 2)
+    record = engine.simulate(scenario("round-robin", DATAGRAMS).plan, 2)
     assert not [violation for violation in record.violations if "failed" in violation]
     assert column(record, "summary", "files.finished")[0] > 3
     # Turns are taken by all, so three streams at most are on the slow server, which carries them.
@@ -167,7 +167,7 @@ def test_datagrams_and_transfers(engine: WireEngine) -> None:
 @pytest.mark.slow
 def test_pages_from_a_virtual_address(engine: WireEngine) -> None:
     """nginx at both servers, libcurl at the clients: each object is a connection and a choice."""
-    record = engine.simulate(scenario("round-robin", PAGES).plan_json, 3)
+    record = engine.simulate(scenario("round-robin", PAGES).plan, 3)
     assert not [violation for violation in record.violations if "failed" in violation]
     assert set(record.real["programs"]) >= {"nginx", "libcurl"}
     objects = column(record, "summary", "pages.objects")[0]
@@ -190,7 +190,7 @@ def test_pages_from_a_virtual_address(engine: WireEngine) -> None:
 @pytest.mark.slow
 def test_a_server_that_goes_gets_no_new_flow(engine: WireEngine) -> None:
     text = STAR.replace("POLICY", "round-robin").replace("5s", "10s", 1) + GONE + FILES
-    record = engine.simulate(Scenario.from_toml(text).plan_json, 1)
+    record = engine.simulate(Scenario.from_toml(text).plan, 1)
     told = record.real["switch"]
     one, other = told["servers"]
     assert one["up"]
@@ -213,12 +213,12 @@ def test_the_datapath_is_the_kernels_where_there_is_one() -> None:
 
 def test_what_cannot_be_real(engine: WireEngine) -> None:
     with pytest.raises(NotPossible, match="use `--engine wire`"):
-        KernelEngine().check(scenario("random", BULK).plan_json, 1)
+        KernelEngine().check(scenario("random", BULK).plan, 1)
     mixed = BULK + DATAGRAMS.replace("streams", "more")
     with pytest.raises(NotPossible, match="one server for all connections"):
-        engine.check(scenario("random", mixed).plan_json, 1)
+        engine.check(scenario("random", mixed).plan, 1)
     with pytest.raises(NotPossible, match="web gets one for each"):
-        engine.check(scenario("random", BULK + PAGES).plan_json, 1)
+        engine.check(scenario("random", BULK + PAGES).plan, 1)
     slow = STAR.replace("POLICY", "random") + 'service = "exp(5ms)"\n' + BULK
     with pytest.raises(NotPossible, match="omit `service`"):
-        engine.check(Scenario.from_toml(slow).plan_json, 1)
+        engine.check(Scenario.from_toml(slow).plan, 1)

@@ -10,6 +10,7 @@ import pytest
 from sojourn.lab import Unavailable
 from sojourn.lab.engine import WireEngine
 from sojourn.lab.validate import EXTENTS, FULL, Case, Extent, Result, compare, validate
+from sojourn.plan import Plan
 from sojourn.scenario import Scenario
 from tests.lab.conftest import possible
 
@@ -61,13 +62,13 @@ def test_reference_scenarios_are_sound(case: Case) -> None:
     scenario = case.scenario(10, 2)
     assert scenario.bottleneck == "bottleneck"
     assert scenario.model.flows[0].count == case.flows
-    WireEngine().check(scenario.plan_json, 1)
+    WireEngine().check(scenario.plan, 1)
 
 
 def made(plan: str, seed: int = 1) -> Any:
     """A real run with a journal; skipped where this machine or user cannot have a sandbox."""
     try:
-        return WireEngine(journals=True).simulate(plan, seed)
+        return WireEngine(journals=True).simulate(Plan.of(plan), seed)
     except Unavailable as error:
         if possible("auto"):
             raise

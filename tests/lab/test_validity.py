@@ -20,6 +20,7 @@ from sojourn.lab.programs.run_setup import Collected
 from sojourn.lab.record import LabRecord
 from sojourn.lab.validity import violations
 from sojourn.lab.violation import Violation
+from sojourn.plan import Plan
 from sojourn.scenario.engine import core
 from tests.scenario.texts import HOME
 
@@ -228,7 +229,7 @@ def test_an_invalid_run_says_so_first_and_ends_with_status_1(
     told: list[Violation] = []
 
     def simulate(_: object, plan: str, seed: int, progress: object = None) -> Judged:
-        return Judged(core().simulate(plan, seed), real(told))
+        return Judged(core().simulate(Plan.of(plan), seed), real(told))
 
     monkeypatch.setattr("sojourn.lab.engine.WireEngine.simulate", simulate)
     for wanted in (0, 1):

@@ -27,7 +27,7 @@ def scenario() -> Scenario:
 
 def made(kernel: kernels.Kernel) -> str:
     """The hash of a run."""
-    return LinuxEngine(kernel).simulate(scenario().plan_json, SEED).trace_hash
+    return LinuxEngine(kernel).simulate(scenario().plan, SEED).trace_hash
 
 
 def build(kernel: kernels.Kernel) -> str:

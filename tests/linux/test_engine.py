@@ -22,6 +22,7 @@ from sojourn.linux import layout
 from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.guest import Guest
 from sojourn.linux.kernels import Kernel
+from sojourn.plan import Plan
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import Record
 
@@ -79,25 +80,25 @@ def test_a_run_repeats_bit_for_bit_beside_a_busy_machine(
     engine: LinuxEngine, tmp_path: Path
 ) -> None:
     text = plan(tmp_path)
-    first = engine.simulate(text, 1)
+    first = engine.simulate(Plan.of(text), 1)
     stop = multiprocessing.Event()
     busy = [multiprocessing.Process(target=spin, args=(stop,)) for _ in range(4)]
     for process in busy:
         process.start()
     try:
-        again = engine.simulate(text, 1)
+        again = engine.simulate(Plan.of(text), 1)
     finally:
         stop.set()
         for process in busy:
             process.join()
     assert again.trace_hash == first.trace_hash
     assert again.tables == first.tables
-    assert engine.simulate(text, 2).trace_hash != first.trace_hash
+    assert engine.simulate(Plan.of(text), 2).trace_hash != first.trace_hash
 
 
 @pytest.mark.parametrize("queue", ["pfifo limit 100p", "codel", "fq_codel", "pie", "cake"])
 def test_what_a_queue_does_is_measured(engine: LinuxEngine, tmp_path: Path, queue: str) -> None:
-    record = engine.simulate(plan(tmp_path, queue), 3)
+    record = engine.simulate(Plan.of(plan(tmp_path, queue)), 3)
     found = row(record)
     assert not record.violations
     assert found["goodput"] > 8e6
@@ -111,7 +112,7 @@ def test_what_a_queue_does_is_measured(engine: LinuxEngine, tmp_path: Path, queu
 
 
 def test_a_full_link_sends_at_its_rate(engine: LinuxEngine, tmp_path: Path) -> None:
-    found = row(engine.simulate(plan(tmp_path, "pfifo limit 100p"), 1))
+    found = row(engine.simulate(Plan.of(plan(tmp_path, "pfifo limit 100p")), 1))
     # `cbs` counts in whole bytes.
     assert found["throughput"] == pytest.approx(10e6, rel=0.002)
 
@@ -137,7 +138,7 @@ def test_a_discipline_is_asked_when_its_queue_is_empty(engine: LinuxEngine) -> N
             ],
         }
     )  # fmt: skip
-    assert row(engine.simulate(scenario.plan_json, 1))["utilisation"] > 0.8
+    assert row(engine.simulate(scenario.plan, 1))["utilisation"] > 0.8
 
 
 def test_what_the_kernel_s_links_have_not_is_ours(engine: LinuxEngine) -> None:
@@ -149,7 +150,7 @@ def test_what_the_kernel_s_links_have_not_is_ours(engine: LinuxEngine) -> None:
         ({"rate": "40gbit"}, "line: a rate of 40000000000 bit/s"),
     ):
         scenario = Scenario(duration="1s", links={"line": link | change}, flows=[flow])
-        prepared = engine.prepared(scenario.plan_json, 1)
+        prepared = engine.prepared(scenario.plan, 1)
         assert prepared.links is None
         assert why in prepared.why
 
@@ -158,7 +159,7 @@ def test_linux_and_the_simulator_agree_on_a_full_queue(engine: LinuxEngine, tmp_
     from sojourn import _core
 
     text = plan(tmp_path, "pfifo limit 100p")
-    real, simulated = row(engine.simulate(text, 1)), row(_core.simulate(text, 1))
+    real, simulated = row(engine.simulate(Plan.of(text), 1)), row(_core.simulate(text, 1))
     for name, margin in (("goodput", 0.03), ("sojourn_p50", 0.15), ("queue_mean", 0.15)):
         assert real[name] == pytest.approx(simulated[name], rel=margin), name
 
@@ -168,7 +169,7 @@ def test_what_it_cannot_run_is_refused_before_anything_starts(
 ) -> None:
     text = plan(tmp_path).replace('"count": 4', '"count": 20000')
     with pytest.raises(NotPossible, match="20001 flows"):
-        engine.simulate(text, 1)
+        engine.simulate(Plan.of(text), 1)
 
 
 SHORT = {

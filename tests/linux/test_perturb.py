@@ -7,6 +7,7 @@ import pytest
 from sojourn import _core
 from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.kernels import Kernel
+from sojourn.plan import Plan
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import Record
 from tests.linux.test_records import values
@@ -68,5 +69,5 @@ def test_flows_are_sorted_anew_in_each_period(engine: str, request: pytest.Fixtu
 
 def test_without_it_they_stay(kernel: Kernel) -> None:
     plan = scenario(0).plan_json
-    for record in (LinuxEngine(kernel).simulate(plan, 1), _core.simulate(plan, 1)):
+    for record in (LinuxEngine(kernel).simulate(Plan.of(plan), 1), _core.simulate(plan, 1)):
         assert len(sortings(record)) == 1

@@ -5,6 +5,7 @@ import pytest
 from sojourn import _core
 from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.kernels import Kernel
+from sojourn.plan import Plan
 from sojourn.scenario import Scenario
 from tests.linux.test_records import row, values
 
@@ -47,7 +48,7 @@ def test_linux_and_the_simulator_put_each_code_point_into_one_band(
 ) -> None:
     plan = scenario(QUEUES[queue]).plan_json
     expected = {dscp: BANDS[dscp >> 1 & 3] for dscp in range(64)}
-    for record in (LinuxEngine(kernel).simulate(plan, 1), _core.simulate(plan, 1)):
+    for record in (LinuxEngine(kernel).simulate(Plan.of(plan), 1), _core.simulate(plan, 1)):
         found = row(record)
         assert {dscp: band(found, f"f{dscp}") for dscp in range(64)} == expected
 
@@ -57,7 +58,9 @@ def test_linux_frees_the_room_of_a_band_in_sixteens(kernel: Kernel) -> None:
 
     def least(queue: str, engine: str) -> float:
         plan = scenario(queue).replace({"observe.series": "20ms", "flows": FILLS}).plan_json
-        record = LinuxEngine(kernel).simulate(plan, 1) if engine else _core.simulate(plan, 1)
+        record = (
+            LinuxEngine(kernel).simulate(Plan.of(plan), 1) if engine else _core.simulate(plan, 1)
+        )
         return min(values(record, "series")["line.queue"][300:])
 
     assert 984 <= least("pfifo_fast", "linux") < 990

@@ -99,7 +99,7 @@ def test_a_server_and_a_client_talk_and_are_measured(engine: LinuxEngine, tmp_pa
         tmp_path, 'client = "python3 get.py {to} {port}"',
         'server = "python3 -m http.server {port}"', 'start = "1s"', get=GET,
     )  # fmt: skip
-    record = engine.simulate(made.plan_json, 1)
+    record = engine.simulate(made.plan, 1)
     assert not record.violations
     server, client = record.real["own_programs"]
     assert (server["stopped"], server["killed"]) == (True, False)
@@ -115,7 +115,7 @@ def test_a_server_and_a_client_talk_and_are_measured(engine: LinuxEngine, tmp_pa
     # Its packets wait in the queue of the way back, and take 11.2 ms from host to host.
     waited = values(record, "queues")["sojourn_mean"][1]
     assert flow["delay_mean"][0] == pytest.approx(waited + 0.0112, rel=0.15)
-    again = engine.simulate(made.plan_json, 1)
+    again = engine.simulate(made.plan, 1)
     assert again.trace_hash == record.trace_hash
 
 
@@ -124,7 +124,7 @@ def test_datagrams_are_measured_too(engine: LinuxEngine, tmp_path: Path) -> None
         tmp_path, 'client = "python3 ask.py {to} {port}"', 'server = "python3 echo.py {port}"',
         ask=ASK, echo=ECHO,
     )  # fmt: skip
-    record = engine.simulate(made.plan_json, 1)
+    record = engine.simulate(made.plan, 1)
     assert not record.violations
     flow = values(record)
     assert (flow["sent"], flow["received"], flow["goodput"]) == ([200], [200], [0.0])
@@ -145,7 +145,7 @@ def test_flows_without_a_port_between_the_same_hosts_are_measured_together(
         more='[[flows]]\nfrom = "laptop"\nto = "server"\napp = "command"\nname = "other"\n'
         'client = "python3 -c 1"',
     )  # fmt: skip
-    record = engine.simulate(made.plan_json, 1)
+    record = engine.simulate(made.plan, 1)
     flow = values(record)
     assert all(value != value for value in flow["received"])
     assert values(record, "summary")["udp_goodput"] == [pytest.approx(200 * 100 * 8 / 5)]
@@ -158,7 +158,7 @@ def test_iperf3_measures_what_we_measure(engine: LinuxEngine, tmp_path: Path) ->
         tmp_path, 'client = "iperf3 -J -c {to} -p {port} -t 3"',
         'server = "iperf3 -s -1 -p {port}"', 'tcp = "reno"',
     )  # fmt: skip
-    record = engine.simulate(made.plan_json, 1)
+    record = engine.simulate(made.plan, 1)
     assert not record.violations
     told = json.loads(outputs(record)["command-client-own.0.out"])
     assert told["end"]["sender_tcp_congestion"] == "reno"
@@ -184,20 +184,20 @@ def test_the_kernel_s_control_is_the_flow_s(
         tmp_path, f'tcp = "{control}"', 'client = "python3 ask.py {to} {port}"',
         'server = "python3 -m http.server {port}"', ask=ask,
     )  # fmt: skip
-    record = linux.simulate(made.plan_json, 1)
+    record = linux.simulate(made.plan, 1)
     assert outputs(record)["command-client-own.0.out"] == f"b'{control}'\n"
 
 
 def test_options_of_sockets_are_refused(linux: LinuxEngine, tmp_path: Path) -> None:
     made = scenario(tmp_path, 'tcp = "cubic mss 1000"', 'client = "python3 -c 1"')
     with pytest.raises(NotPossible, match=r"own.0: `mss`: only the program can set"):
-        linux.check(made.plan_json, 1)
+        linux.check(made.plan, 1)
 
 
 def test_a_program_that_is_not_there_is_named(linux: LinuxEngine, tmp_path: Path) -> None:
     made = scenario(tmp_path, 'client = "no-such-program {to}"', 'server = "./no/such {port}"')
     with pytest.raises(NotPossible) as caught:
-        linux.check(made.plan_json, 1)
+        linux.check(made.plan, 1)
     assert {problem.asked for problem in caught.value.problems} == {"no-such-program", "./no/such"}
     assert "own.0: `no-such-program`: no such program for the client" in str(caught.value)
     # A program of this machine that no guest sees.
@@ -206,21 +206,21 @@ def test_a_program_that_is_not_there_is_named(linux: LinuxEngine, tmp_path: Path
     hidden.chmod(0o755)
     made = scenario(tmp_path, f'client = "{hidden}"')
     with pytest.raises(NotPossible, match="a guest has only /usr"):
-        linux.check(made.plan_json, 1)
+        linux.check(made.plan, 1)
 
 
 def test_a_file_that_was_changed_is_told(linux: LinuxEngine, tmp_path: Path) -> None:
     made = scenario(tmp_path, 'client = "python3 own.py"', own="1\n")
-    linux.check(made.plan_json, 1)
+    linux.check(made.plan, 1)
     other = scenario(tmp_path, 'client = "python3 own.py"', own="2\n")
     assert other.digest() != made.digest()
     with pytest.raises(NotPossible, match=r"own.py`: the file was changed after"):
-        linux.check(made.plan_json, 1)
+        linux.check(made.plan, 1)
 
 
 def test_a_program_that_fails_makes_the_run_invalid(linux: LinuxEngine, tmp_path: Path) -> None:
     made = scenario(tmp_path, 'client = \'python3 -c "print(1); raise SystemExit(\\"sorry\\")"\'')
-    record = linux.simulate(made.plan_json, 1)
+    record = linux.simulate(made.plan, 1)
     [violation] = record.violations
     assert "own.0: client: " in violation
     assert "exit status 1: sorry" in violation
@@ -246,13 +246,13 @@ def test_a_server_that_does_not_listen_is_told(linux: LinuxEngine, tmp_path: Pat
     with pytest.raises(
         LabError, match=r"server of `own.0`: `python3 .*ended before it listened on port"
     ):
-        linux.simulate(made.plan_json, 1)
+        linux.simulate(made.plan, 1)
 
 
 def test_a_program_that_does_not_end_is_ended(linux: LinuxEngine, tmp_path: Path) -> None:
     own = "import signal, time\nsignal.signal(15, signal.SIG_IGN)\ntime.sleep(100)\n"
     made = scenario(tmp_path, 'client = "python3 own.py"', 'stop = "2s"', own=own)
-    record = linux.simulate(made.plan_json, 1)
+    record = linux.simulate(made.plan, 1)
     assert not record.violations
     [client] = record.real["own_programs"]
     assert (client["stopped"], client["killed"], client["status"]) == (True, True, -9)
@@ -264,7 +264,7 @@ def test_a_program_that_spins_is_named(linux: LinuxEngine, tmp_path: Path, own: 
     made = scenario(tmp_path, 'client = "python3 spin.py {number}"', 'start = "1s"', spin=own)
     named = r"from 0\.9 s: client of `own.0`: `python3 spin.py 0` is in an endless loop"
     with pytest.raises(LabError, match=named):
-        linux.simulate(made.plan_json, 1)
+        linux.simulate(made.plan, 1)
 
 
 def test_programs_reach_nothing_else_of_this_machine(linux: LinuxEngine, tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ print(tried(lambda: socket.create_connection(("192.0.2.1", 80), 1)))
 print(os.listdir("."))
 """
     made = scenario(folder, 'client = "python3 own.py"', own=own)
-    record = linux.simulate(made.plan_json, 1)
+    record = linux.simulate(made.plan, 1)
     said = outputs(record)["command-client-own.0.out"].splitlines()
     assert said[0].endswith((" FileNotFoundError", " PermissionError"))
     assert said[1].endswith((" FileNotFoundError", " PermissionError", " []"))

@@ -19,6 +19,7 @@ from sojourn.lab.programs.errors import NotPossible
 from sojourn.lab.record import LabRecord
 from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.kernels import Kernel
+from sojourn.plan import Plan
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import Record
 
@@ -64,7 +65,9 @@ def known(record: Record, table: str) -> set[str]:
 @pytest.mark.parametrize("table", ["summary", "flows", "queues", "series", "distributions"])
 def test_what_a_simulated_run_tells_is_told(engine: LinuxEngine, table: str) -> None:
     plan = scenario().plan_json
-    missing = known(_core.simulate(plan, 1), table) - known(engine.simulate(plan, 1), table)
+    missing = known(_core.simulate(plan, 1), table) - known(
+        engine.simulate(Plan.of(plan), 1), table
+    )
     # A discipline's state stays in the kernel.
     missing = {name for name in missing if ".state." not in name}
     assert {name.rsplit(".", 1)[-1] for name in missing} <= UNKNOWN | NEVER
@@ -73,7 +76,7 @@ def test_what_a_simulated_run_tells_is_told(engine: LinuxEngine, table: str) -> 
 @pytest.mark.parametrize("table", ["summary", "flows", "queues", "series"])
 def test_what_a_simulated_run_tells_is_told_over_our_links(kernel: Kernel, table: str) -> None:
     plan = scenario().plan_json
-    record = LinuxEngine(kernel, wire=True).simulate(plan, 1)
+    record = LinuxEngine(kernel, wire=True).simulate(Plan.of(plan), 1)
     missing = known(_core.simulate(plan, 1), table) - known(record, table)
     assert {name.rsplit(".", 1)[-1] for name in missing} <= {"recoveries"}
 
@@ -94,7 +97,7 @@ def test_drops_have_the_simulator_s_reasons(
     engine: LinuxEngine, queue: str, told: set[str]
 ) -> None:
     plan = scenario(**{"links.line.queue": queue}).plan_json
-    linux, simulated = row(engine.simulate(plan, 1)), row(_core.simulate(plan, 1))
+    linux, simulated = row(engine.simulate(Plan.of(plan), 1)), row(_core.simulate(plan, 1))
     reasons = ("early", "forced", "overflow", "ack_filter", "measurement")
     assert sum(linux[f"drops_{reason}"] for reason in reasons) == linux["drops"]
     for reason in reasons:
@@ -105,7 +108,7 @@ def test_drops_have_the_simulator_s_reasons(
 
 def test_what_counters_do_not_tell_apart_is_not_told(engine: LinuxEngine) -> None:
     red = "red limit 400000b min 10000b max 30000b avpkt 1000 burst 20 probability 0.02"
-    found = row(engine.simulate(scenario(**{"links.line.queue": red}).plan_json, 1))
+    found = row(engine.simulate(scenario(**{"links.line.queue": red}).plan, 1))
     # Of 40 seeds on Linux 78 to 118, of 200 seeds of the simulator too; the deviation of one is 10.
     assert 60 < found["drops"] < 140
     assert found["drops_overflow"] == found["line_losses"] == found["duplicates"] == 0
@@ -114,14 +117,14 @@ def test_what_counters_do_not_tell_apart_is_not_told(engine: LinuxEngine) -> Non
 
 
 def test_a_queue_s_books_balance(engine: LinuxEngine) -> None:
-    found = row(engine.simulate(scenario().plan_json, 1))
+    found = row(engine.simulate(scenario().plan, 1))
     waiting = found["arrivals"] - found["departures"] - found["drops"]
     assert abs(waiting) <= found["queue_max"]
 
 
 def test_flows_are_measured_at_their_hosts(engine: LinuxEngine) -> None:
     plan = scenario(**{"links.line.queue": "pfifo limit 50p"}).plan_json
-    linux, simulated = engine.simulate(plan, 1), _core.simulate(plan, 1)
+    linux, simulated = engine.simulate(Plan.of(plan), 1), _core.simulate(plan, 1)
     flows = values(linux, "flows")
     assert sum(flows["sent"]) == pytest.approx(sum(values(simulated, "flows")["sent"]), rel=0.1)
     found, expected = row(linux), row(simulated)
@@ -139,14 +142,14 @@ def test_flows_are_measured_at_their_hosts(engine: LinuxEngine) -> None:
 
 def test_expiries_of_the_timer_are_counted(engine: LinuxEngine) -> None:
     changes = {"links.line.queue": "pfifo limit 4p", "flows.bulk.count": 10}
-    found = row(engine.simulate(scenario(**changes).plan_json, 1))
+    found = row(engine.simulate(scenario(**changes).plan, 1))
     assert 0 < found["timeouts"] == found["bulk.timeouts"] < found["retransmissions"]
     assert found["cbr.timeouts"] == 0
 
 
 def test_series_add_up_to_what_is_measured(engine: LinuxEngine) -> None:
     changes = {"links.line.queue": "codel ecn", "flows.bulk.tcp": "reno ecn classic"}
-    record = engine.simulate(scenario(**changes, **{"observe.series": "100ms"}).plan_json, 1)
+    record = engine.simulate(scenario(**changes, **{"observe.series": "100ms"}).plan, 1)
     series, found = values(record, "series"), row(record)
     assert len(series["time"]) == 60
     late = slice(20, None)
@@ -179,7 +182,7 @@ def test_packets_of_a_queue_are_captured(engine: LinuxEngine, tmp_path: Path) ->
         "observe.snaplen": "60b",
         "warmup": "0s",
     }
-    record = engine.simulate(scenario(**changes).plan_json, 1)
+    record = engine.simulate(scenario(**changes).plan, 1)
     assert isinstance(record, LabRecord)
     assert record.real["links"] == "kernel"
     queues = values(record, "queues")

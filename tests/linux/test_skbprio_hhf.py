@@ -5,6 +5,7 @@ import pytest
 from sojourn import _core
 from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.kernels import Kernel
+from sojourn.plan import Plan
 from sojourn.scenario import Scenario
 from tests.linux.test_engine import row
 
@@ -41,7 +42,10 @@ def test_a_flood_displaces_no_packet_of_a_larger_priority(kernel: Kernel) -> Non
         ("flood", "9mbit", 1000, "CS0"), ("bulk", "4mbit", 900, "AF11"),
         ("call", "300kbit", 200, "AF12"),
     )  # fmt: skip
-    real, simulated = row(LinuxEngine(kernel).simulate(plan, 1)), row(_core.simulate(plan, 1))
+    real, simulated = (
+        row(LinuxEngine(kernel).simulate(Plan.of(plan), 1)),
+        row(_core.simulate(plan, 1)),
+    )
     assert real["bulk.packet_loss"] == simulated["bulk.packet_loss"] == 0
     assert real["call.packet_loss"] == simulated["call.packet_loss"] == 0
     assert simulated["flood.packet_loss"] > 0.3
@@ -55,7 +59,10 @@ def test_a_heavy_hitter_stays_behind_other_flows(kernel: Kernel) -> None:
         ("flood", "12mbit", 1000, "CS0"), ("other", "2mbit", 900, "CS0"),
         ("call", "300kbit", 200, "CS0"),
     )  # fmt: skip
-    real, simulated = row(LinuxEngine(kernel).simulate(plan, 1)), row(_core.simulate(plan, 1))
+    real, simulated = (
+        row(LinuxEngine(kernel).simulate(Plan.of(plan), 1)),
+        row(_core.simulate(plan, 1)),
+    )
     for name in ("other.packet_loss", "call.packet_loss"):
         assert real[name] == simulated[name] == 0, name
     for name in ("flood.packet_loss", "flood.packet_delay_mean", "call.packet_delay_mean"):

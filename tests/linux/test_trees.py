@@ -177,7 +177,7 @@ def test_linux_takes_every_discipline_in_a_class(leaves: list[str]) -> None:
 def test_a_run_over_a_tree_is_the_simulator_s(kernel: Kernel) -> None:
     """A call passes by the bulk in its class; drops and marks are those of the classes."""
     made = Scenario.from_toml(SCENARIO)
-    record = LinuxEngine(kernel).simulate(made.plan_json, 1)
+    record = LinuxEngine(kernel).simulate(made.plan, 1)
     assert record.real["links"] == "kernel"
     assert sum("filter replace" in command for command in record.real["commands"]) == 2
     linux, simulated = row(record), made.run(seed=1).metrics
@@ -200,7 +200,7 @@ def test_packets_have_the_marks_of_their_flows(kernel: Kernel) -> None:
             "filter mark 7 to 1:1",
         }
     )
-    record = LinuxEngine(kernel).simulate(made.plan_json, 1)
+    record = LinuxEngine(kernel).simulate(made.plan, 1)
     assert record.real["links"] == "kernel"
     linux, simulated = row(record), made.run(seed=1).metrics
     assert linux["bulk.delay_mean"] > 0.05

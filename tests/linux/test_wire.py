@@ -10,6 +10,7 @@ import pytest
 from sojourn.lab.programs.errors import NotPossible
 from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.kernels import Kernel
+from sojourn.plan import Plan
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import Record
 
@@ -76,23 +77,26 @@ def wired(kernel: Kernel) -> LinuxEngine:
 
 def test_two_runs_are_equal_bit_for_bit(wired: LinuxEngine) -> None:
     lossy = plan(netem="delay 10ms 2ms loss 0.5% duplicate 0.1% corrupt 0.1%", queue="cobalt")
-    first, again = (wired.simulate(lossy, 1) for _ in range(2))
+    first, again = (wired.simulate(Plan.of(lossy), 1) for _ in range(2))
     assert again.trace_hash == first.trace_hash
     assert again.tables == first.tables
-    assert wired.simulate(lossy, 2).trace_hash != first.trace_hash
+    assert wired.simulate(Plan.of(lossy), 2).trace_hash != first.trace_hash
 
 
 def test_both_kinds_of_links_give_the_same_of_a_full_queue(
     kernel: Kernel, wired: LinuxEngine
 ) -> None:
     text = plan(queue="pfifo limit 100p", duration="8s")
-    kernels, ours = row(LinuxEngine(kernel).simulate(text, 1)), row(wired.simulate(text, 1))
+    kernels, ours = (
+        row(LinuxEngine(kernel).simulate(Plan.of(text), 1)),
+        row(wired.simulate(Plan.of(text), 1)),
+    )
     for name, margin in (("goodput", 0.02), ("sojourn_p50", 0.1), ("queue_mean", 0.1)):
         assert ours[name] == pytest.approx(kernels[name], rel=margin), name
 
 
 def test_packets_leave_in_time(wired: LinuxEngine) -> None:
-    record = wired.simulate(plan(), 1)
+    record = wired.simulate(Plan.of(plan()), 1)
     health = record.real["health"]
     assert not record.violations
     assert health["lateness_max"] < 1e-4
@@ -102,7 +106,7 @@ def test_packets_leave_in_time(wired: LinuxEngine) -> None:
 
 
 def test_without_a_warm_up_a_link_is_as_busy_as_with_one(wired: LinuxEngine) -> None:
-    found = row(wired.simulate(plan(warmup="0s"), 1))
+    found = row(wired.simulate(Plan.of(plan(warmup="0s")), 1))
     assert found["utilisation"] == pytest.approx(1.0, abs=0.05)
 
 
@@ -116,21 +120,21 @@ def test_without_a_warm_up_a_link_is_as_busy_as_with_one(wired: LinuxEngine) -> 
 def test_links_are_ours_where_the_kernel_has_none(
     kernel: Kernel, changed: dict[str, Any], why: str
 ) -> None:
-    real = LinuxEngine(kernel).simulate(plan(**changed), 1).real
+    real = LinuxEngine(kernel).simulate(Plan.of(plan(**changed)), 1).real
     assert real["valid"], real["violations"]
     assert (real["engine"], real["links"]) == ("linux", "wire")
     assert why in real["links_why"]
 
 
 def test_links_are_the_kernel_s_where_it_has_them(kernel: Kernel) -> None:
-    real = LinuxEngine(kernel).simulate(plan(), 1).real
+    real = LinuxEngine(kernel).simulate(Plan.of(plan()), 1).real
     assert (real["links"], real["links_why"]) == ("kernel", [])
 
 
 def test_captures_are_kept(wired: LinuxEngine) -> None:
     told = json.loads(plan())
     told["observe"]["capture"] = [0]
-    record = wired.simulate(json.dumps(told), 1)
+    record = wired.simulate(Plan.of(json.dumps(told)), 1)
     assert record.real["captures"][0]["error"] is None
     assert len(record.captures[0]) > 1000
 
@@ -142,4 +146,4 @@ def test_a_queue_of_one_s_own_needs_python(wired: LinuxEngine, tmp_path: Path) -
     file.write_text(TEXT.format(**words, queue="mine.py:Mine"), encoding="ascii")
     text = json.dumps(json.loads(Scenario.load(file).plan_json))
     with pytest.raises(NotPossible, match="a guest has no Python"):
-        wired.simulate(text, 1)
+        wired.simulate(Plan.of(text), 1)

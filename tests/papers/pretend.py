@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sojourn import _core
+from sojourn.plan import Plan
 
 
 class Record:
@@ -48,14 +49,14 @@ class Engine:
         """Returns the version."""
         return "0"
 
-    def check(self, plan_json: str, seed: int) -> None:
+    def check(self, plan: Plan, seed: int) -> None:
         """Keeps the plans that were checked before anything was run."""
         assert self.made == 0
-        self.checked.add(plan_json)
+        self.checked.add(plan.text)
 
-    def simulate(self, plan_json: str, seed: int, progress: Any = None) -> Any:
+    def simulate(self, plan: Plan, seed: int, progress: Any = None) -> Any:
         """Runs a plan with a seed."""
         self.made += 1
         late = {"what": "packets late", "found": "3 ms", "limit": "at most 1 ms"}
-        record = _core.simulate(plan_json, seed, progress)
+        record = _core.simulate(plan.text, seed, progress)
         return Record(record, [late] if seed in self.invalid else [], self.key)

@@ -257,8 +257,9 @@ class Types:
         if name == "Plan":
             base, module.used = "(Written)", module.used | {"written.Written"}
         module.used.add("dataclasses.dataclass")
+        eq = ", eq=False" if base else ""
         module.parts.append(
-            f"@dataclass(frozen=True, slots=True, kw_only=True)\nclass {name}{base}:\n"
+            f"@dataclass(frozen=True, slots=True, kw_only=True{eq})\nclass {name}{base}:\n"
             + docstring(docs(schema), "    ")
             + ("\n" if lines else "")
             + "".join(lines)

@@ -135,7 +135,7 @@ def test_the_simulator_refuses_them() -> None:
     with pytest.raises(_core.PlanError, match=REFUSED):
         _core.simulate(scenario.plan_json, 1)
     with pytest.raises(ScenarioError, match=REFUSED):
-        check({"sim": core()}, [scenario.plan_json], 1)
+        check({"sim": core()}, [scenario.plan], 1)
     with pytest.raises(ScenarioError, match=REFUSED):
         Study(scenario).seeds(2).run(workers=1)
 

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sojourn.plan import Plan
 from sojourn.study.cluster import connected
 from tests.study.fakes import FakeEngine, FakeRecord
 
@@ -38,14 +39,12 @@ class TracedEngine(FakeEngine):
     def fingerprint(self) -> str:
         return f"{super().fingerprint()}{os.environ.get(MARK, '')}"
 
-    def simulate(
-        self, plan_json: str, seed: int, progress: RunProgress | None = None
-    ) -> FakeRecord:
-        name = f"{json.loads(plan_json)['queue']} {seed}"
+    def simulate(self, plan: Plan, seed: int, progress: RunProgress | None = None) -> FakeRecord:
+        name = f"{json.loads(plan.text)['queue']} {seed}"
         self._write(f"began {name}")
         if seed == self.fatal:
             os._exit(1)
-        record = super().simulate(plan_json, seed, progress)
+        record = super().simulate(plan, seed, progress)
         self._write(f"{'made' if record.complete else 'dropped'} {name}")
         return record
 

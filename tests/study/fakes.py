@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from sojourn.plan import Plan
 from sojourn.scenario.engine import ASKED
 from sojourn.scenario.models import Question
 from sojourn.study.together import Listed, one_by_one
@@ -117,24 +118,22 @@ class FakeEngine:
     def version(self) -> str:
         return "0.0"
 
-    def simulate(
-        self, plan_json: str, seed: int, progress: RunProgress | None = None
-    ) -> FakeRecord:
-        self.ran.append((plan_json, seed))
+    def simulate(self, plan: Plan, seed: int, progress: RunProgress | None = None) -> FakeRecord:
+        self.ran.append((plan.text, seed))
         if self.fail_at and len(self.ran) >= self.fail_at:
             raise ValueError("the books do not balance")
         for step in range(5):
             time.sleep(self.pause / 5)
             if progress is not None and progress((step + 1) / 5, step * 100) is False:
                 return FakeRecord({}, "", step, complete=False)
-        plan = json.loads(plan_json)
-        queue = str(plan["queue"]).split()[0]
+        told = json.loads(plan.text)
+        queue = str(told["queue"]).split()[0]
         sojourn, goodput = QUEUES.get(queue, (0.1, 9e6))
         # The seed's part is the same for all queues (common random numbers), the rest is their own.
         common = _noise("seed", seed)
-        own = _noise(plan_json, seed)
+        own = _noise(plan.text, seed)
         delay = sojourn * (1 + 0.1 * common + 0.01 * own)
-        rate = goodput * (1 + 0.01 * common + 0.001 * own) * float(plan.get("rate", 10)) / 10
+        rate = goodput * (1 + 0.01 * common + 0.001 * own) * float(told.get("rate", 10)) / 10
         mos = 4.4 - 5 * delay
         summary = [
             real("sojourn_p95", "s", delay),
@@ -164,7 +163,7 @@ class FakeEngine:
                 ("count", "1", "i8", struct.pack("<10q", *range(10, 0, -1))),
             ],
         }
-        digest = hashlib.sha256(f"{plan_json}{seed}{self.mark}".encode()).hexdigest()
+        digest = hashlib.sha256(f"{plan.text}{seed}{self.mark}".encode()).hexdigest()
         return FakeRecord(tables, digest[:32], 1000, complete=True)
 
 

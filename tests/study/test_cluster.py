@@ -15,6 +15,7 @@ import dask
 import pandas as pd
 import pytest
 
+from sojourn.plan import Plan
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import ASKED, TABLES
 from sojourn.study import (
@@ -272,7 +273,9 @@ def test_workers_that_join_later_are_refused(cluster: Cluster, tmp_path: Path) -
 
 def test_a_worker_makes_no_run_for_another_engine(tmp_path: Path) -> None:
     engine = TracedEngine(tmp_path / "trace")
-    found = simulate(engine, Identity("0.0", "another"), [("{}", 1)], (), "topic", "key", 1.0)
+    found = simulate(
+        engine, Identity("0.0", "another"), [(Plan.of("{}"), 1)], (), "topic", "key", 1.0
+    )
     assert found == Identity("0.0", engine.fingerprint())
     assert not engine.lines("began")
 
@@ -328,10 +331,10 @@ def test_a_run_that_kills_its_workers_is_named_among_others(
 
 def test_a_failing_run_is_named_and_the_others_kept(cluster: Cluster, tmp_path: Path) -> None:
     class Broken(FakeEngine):
-        def simulate(self, plan_json: str, seed: int, progress: Any = None) -> Any:
+        def simulate(self, plan: Plan, seed: int, progress: Any = None) -> Any:
             if seed == 3:
                 raise ValueError("the books do not balance")
-            return super().simulate(plan_json, seed, progress)
+            return super().simulate(plan, seed, progress)
 
     with pytest.raises(StudyError, match=r"run with queue = pfifo, seed 3 failed: the books"):
         study().run(tmp_path, workers=1, engine=Broken(), on=cluster.client)

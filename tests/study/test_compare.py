@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sojourn.metrics import Interest, direction, registry
+from sojourn.plan import Plan
 from sojourn.scenario.condition import parse
 from sojourn.scenario.errors import QuestionError
 from sojourn.stats import seeds_for_width
@@ -86,12 +87,10 @@ def test_whom_another_queue_serves_better_is_told() -> None:
 class ByKind(FakeEngine):
     """Knows queues by their first word alone."""
 
-    def simulate(
-        self, plan_json: str, seed: int, progress: RunProgress | None = None
-    ) -> FakeRecord:
-        plan = json.loads(plan_json)
-        plan["queue"] = plan["queue"].split()[0]
-        return super().simulate(json.dumps(plan), seed, progress)
+    def simulate(self, plan: Plan, seed: int, progress: RunProgress | None = None) -> FakeRecord:
+        told = json.loads(plan.text)
+        told["queue"] = told["queue"].split()[0]
+        return super().simulate(Plan.of(json.dumps(told)), seed, progress)
 
 
 def test_queues_that_do_the_same_are_named() -> None:
@@ -110,11 +109,9 @@ def test_queues_that_do_the_same_are_named() -> None:
 class Unfinished(FakeEngine):
     """Behind `pfifo` most runs have no delay, as where nothing arrived."""
 
-    def simulate(
-        self, plan_json: str, seed: int, progress: RunProgress | None = None
-    ) -> FakeRecord:
-        record = super().simulate(plan_json, seed, progress)
-        if json.loads(plan_json)["queue"] == "pfifo" and seed > 2:
+    def simulate(self, plan: Plan, seed: int, progress: RunProgress | None = None) -> FakeRecord:
+        record = super().simulate(plan, seed, progress)
+        if json.loads(plan.text)["queue"] == "pfifo" and seed > 2:
             summary = [one for one in record.columns["summary"] if one[0] != "sojourn_p95"]
             record.columns["summary"] = [real("sojourn_p95", "s", math.nan), *summary]
         return record

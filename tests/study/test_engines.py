@@ -13,6 +13,7 @@ from rich.console import Console
 from sojourn import engines
 from sojourn.engines import EngineError
 from sojourn.lab.programs.errors import NotPossible, Problem
+from sojourn.plan import Plan
 from sojourn.scenario.engine import Stopped
 from sojourn.show import page_of, print_across
 from sojourn.show.html.render import render
@@ -52,15 +53,13 @@ class Other(FakeEngine):
         self.slots = slots
         self.refused = refused
 
-    def check(self, plan_json: str, seed: int) -> None:
-        queue = json.loads(plan_json)["queue"]
+    def check(self, plan: Plan, seed: int) -> None:
+        queue = json.loads(plan.text)["queue"]
         if self.refused in queue.split():
             raise NotPossible([Problem("uplink", queue, "this engine has none")])
 
-    def simulate(
-        self, plan_json: str, seed: int, progress: RunProgress | None = None
-    ) -> FakeRecord:
-        record = super().simulate(plan_json, seed, progress)
+    def simulate(self, plan: Plan, seed: int, progress: RunProgress | None = None) -> FakeRecord:
+        record = super().simulate(plan, seed, progress)
         if not record.complete:
             raise Stopped
         kept = [c for c in record.columns["summary"] if "sojourn" not in c[0]]
@@ -175,12 +174,12 @@ def test_an_engine_says_how_many_runs_it_bears() -> None:
         now = most = 0
 
         def simulate(
-            self, plan_json: str, seed: int, progress: RunProgress | None = None
+            self, plan: Plan, seed: int, progress: RunProgress | None = None
         ) -> FakeRecord:
             self.now += 1
             self.most = max(self.most, self.now)
             try:
-                return super().simulate(plan_json, seed, progress)
+                return super().simulate(plan, seed, progress)
             finally:
                 self.now -= 1
 

@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 
 from sojourn import _core
+from sojourn.plan import Plan
 from sojourn.scenario import Scenario
-from sojourn.scenario.engine import ASKED, TABLES, Record, Records, of_runs
+from sojourn.scenario.engine import ASKED, TABLES, Record, Records, core, of_runs
 from sojourn.study import Results, Study, StudyError
 from sojourn.study.folder import ResultsFolder
 from sojourn.study.together import one_by_one
@@ -64,10 +65,12 @@ def test_records_are_those_of_single_calls() -> None:
 
 def test_several_calls_stack_what_single_ones_list() -> None:
     runs = wanted()
-    listed = one_by_one(FakeEngine(), [(FakeScenarioPlan, 1), (FakeScenarioPlan, 2)])
+    listed = one_by_one(
+        FakeEngine(), [(Plan.of(FakeScenarioPlan), 1), (Plan.of(FakeScenarioPlan), 2)]
+    )
     assert [n for n, *_ in listed.tables("flows")] == [[0], [1]]
     many: Records = _core.simulate_many(runs[:2])
-    single: Records = one_by_one(_core, runs[:2])
+    single: Records = one_by_one(core(), [(Plan.of(plan), seed) for plan, seed in runs[:2]])
     for name in TABLES:
         assert of_runs(many.tables(name)) == of_runs(single.tables(name))
 
@@ -168,10 +171,10 @@ def test_two_sessions_share_the_runs_of_their_calls(tmp_path: Path) -> None:
 
 def test_a_failing_run_within_a_call_is_named(tmp_path: Path) -> None:
     class Broken(ManyEngine):
-        def simulate(self, plan_json: str, seed: int, progress: Any = None) -> Any:
+        def simulate(self, plan: Plan, seed: int, progress: Any = None) -> Any:
             if seed == 30:
                 raise ValueError("the books do not balance")
-            return super().simulate(plan_json, seed, progress)
+            return super().simulate(plan, seed, progress)
 
     with pytest.raises(StudyError, match=r"run with queue = pfifo, seed 30 failed: the books"):
         study().run(tmp_path, workers=1, engine=Broken())
@@ -180,10 +183,10 @@ def test_a_failing_run_within_a_call_is_named(tmp_path: Path) -> None:
 
 def test_a_faulty_policy_costs_its_own_runs_only(tmp_path: Path) -> None:
     class Faulty(ManyEngine):
-        def simulate(self, plan_json: str, seed: int, progress: Any = None) -> Any:
-            if json.loads(plan_json)["queue"] == "codel":
+        def simulate(self, plan: Plan, seed: int, progress: Any = None) -> Any:
+            if json.loads(plan.text)["queue"] == "codel":
                 raise _core.PolicyError("mine.py: nothing")
-            return super().simulate(plan_json, seed, progress)
+            return super().simulate(plan, seed, progress)
 
     with pytest.raises(StudyError, match=r"mine.py: nothing\n40 runs failed"):
         study().run(tmp_path, workers=2, engine=Faulty())

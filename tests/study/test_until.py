@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sojourn.plan import Plan
 from sojourn.study import Comparison, Results, Study, StudyError, StudyInterrupted, compare
 from sojourn.study.until import parse, stopping
 from tests.study.fakes import FakeEngine, FakeRecord, real, scenario
@@ -160,10 +161,8 @@ def test_a_comparison_is_read_back_with_its_looks(tmp_path: Path) -> None:
 class Silent(FakeEngine):
     """Most runs have no delay, as where nothing arrived."""
 
-    def simulate(
-        self, plan_json: str, seed: int, progress: RunProgress | None = None
-    ) -> FakeRecord:
-        record = super().simulate(plan_json, seed, progress)
+    def simulate(self, plan: Plan, seed: int, progress: RunProgress | None = None) -> FakeRecord:
+        record = super().simulate(plan, seed, progress)
         if seed > 20:
             summary = [one for one in record.columns["summary"] if one[0] != "sojourn_p95"]
             record.columns["summary"] = [real("sojourn_p95", "s", float("nan")), *summary]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from sojourn import _core
+from sojourn.plan import Plan
 from sojourn.scenario import Problem, ScenarioError
 from tests.study.fakes import FakeEngine, FakeRecord, FakeScenario, real
 
@@ -57,13 +58,11 @@ class Landscape(FakeEngine):
         self.noise = noise
         self.depth = depth
 
-    def simulate(
-        self, plan_json: str, seed: int, progress: RunProgress | None = None
-    ) -> FakeRecord:
-        record = super().simulate(plan_json, seed, progress)
+    def simulate(self, plan: Plan, seed: int, progress: RunProgress | None = None) -> FakeRecord:
+        record = super().simulate(plan, seed, progress)
         if not record.complete:
             return record
-        queue = json.loads(plan_json)["queue"]
+        queue = json.loads(plan.text)["queue"]
         target = queue.get("target_us", 200_000) / 1000
         away = math.log(target / BEST)
         delay = 0.01 * (1 + self.depth * away**2)

@@ -125,9 +125,7 @@ def compare(
     with (
         made.cluster.connected() as cluster,
         bars.study_progress(f"comparing {many} {'choices' if factors else 'queues'}") as report,
-        chosen.refusals(
-            scenario.with_queue(queue).plan_json for queue in listed or [scenario.queue]
-        ),
+        chosen.refusals(scenario.with_queue(queue).plan for queue in listed or [scenario.queue]),
     ):
         found: Comparison | AcrossEngines
         wanted = study.Comparing(

@@ -105,7 +105,7 @@ def run(file: options.ScenarioFile, asked: LabRun, as_json: options.AsJson = Fal
         maker = kind.make() if kind.virtual else kind.make(privilege=asked.privilege)
     chosen = options.Chosen({kind.name: maker})
     with ExitStack() as stack:
-        stack.enter_context(chosen.refusals([scenario.plan_json]))
+        stack.enter_context(chosen.refusals([scenario.plan]))
         if asked.watch or asked.control is not None:
             name = asked.control or f"lab-{os.getpid()}"
             listener = stack.enter_context(listening(name))

@@ -217,6 +217,6 @@ def shell(
     scenario = options.load(file, settings)
     kind = engines.find(engine, engines.VIRTUAL)
     try:
-        opened(kind.make(), scenario.plan_json, seed, host)
+        opened(kind.make(), scenario.plan, seed, host)
     except ValueError as error:
         exits.fail(str(error))

@@ -17,6 +17,7 @@ from sojourn import engines
 from sojourn.cli import completion
 from sojourn.cli.exits import FINDINGS, fail
 from sojourn.cli.output import complain, note
+from sojourn.plan import Plan
 from sojourn.plans import own_programs
 from sojourn.settings import Option, settings
 from sojourn.study.errors import ClusterError
@@ -334,7 +335,7 @@ class Chosen:
             raise typer.Exit(FINDINGS)
 
     @contextmanager
-    def refusals(self, plans: Iterable[str]) -> Iterator[None]:
+    def refusals(self, plans: Iterable[Plan]) -> Iterator[None]:
         """Adds a note with suitable engines to the error that an engine cannot run the plans.
 
         If an engine is not the simulator, the scenario's programs are printed first, because they
@@ -354,9 +355,9 @@ class Chosen:
             raise
 
 
-def tell_programs(plans: Iterable[str]) -> None:
+def tell_programs(plans: Iterable[Plan]) -> None:
     """Prints the commands of the scenario's own programs in these plans."""
-    of_command = [json.loads(plan) for plan in plans if '"command"' in plan]
+    of_command = [json.loads(plan.text) for plan in plans if '"command"' in plan.text]
     programs = {str(program): None for plan in of_command for program in own_programs(plan)}
     if programs:
         note("the scenario runs its own programs:")

@@ -13,6 +13,7 @@ from sojourn import extras
 from sojourn.cli import bars, exits, options, output
 from sojourn.cli.real import description, exit_if_bad, report_violations
 from sojourn.engines import SIM
+from sojourn.plan import Plan
 from sojourn.settings import Option
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ def run(
     for warning in scenario.warnings():
         output.note(warning)
     chosen = options.Made(engine=engine).engines(as_json)
-    with chosen.refusals([scenario.plan_json]):
-        check(chosen.by_name, [scenario.plan_json], seed)
+    with chosen.refusals([scenario.plan]):
+        check(chosen.by_name, [scenario.plan], seed)
         if chosen.several:
             beside(scenario, seed, chosen, out, as_json=as_json)
             return
@@ -180,8 +181,8 @@ class _Made:
     def version(self) -> str:
         return self._engine.version()
 
-    def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
-        del plan_json, seed, progress
+    def simulate(self, plan: Plan, seed: int, progress: RunProgress | None = None) -> Record:
+        del plan, seed, progress
         return self._run.record
 
 

@@ -10,6 +10,7 @@ import typer
 
 from sojourn import study
 from sojourn.cli import bars, completion, exits, options, output
+from sojourn.plan import Plan
 from sojourn.settings import Option
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def run(
     with (
         made.cluster.connected() as cluster,
         bars.study_progress(asked.name) as report,
-        chosen.refusals(cell.plan_json for cell in asked.cells),
+        chosen.refusals(Plan.of(cell.plan_json) for cell in asked.cells),
     ):
         stopped = None
         if rule is None:

@@ -24,6 +24,7 @@ from sojourn.lab.sandbox.sandbox import Privilege
 from sojourn.lab.store.part import Store, require
 from sojourn.lab.switched import Switch
 from sojourn.lab.wire.links import WireLinks
+from sojourn.plan import Plan
 from sojourn.plans import store_in
 from sojourn.scenario.engine import RunProgress
 
@@ -65,29 +66,29 @@ class RealEngine(Counted, ABC):
         """Returns the version of Sojourn and the name of this engine, for display."""
         return f"{_core.version()} ({self.name})"
 
-    def check(self, plan_json: str, seed: int) -> RunSetup:
+    def check(self, plan: Plan, seed: int) -> RunSetup:
         """Raises an error if this machine cannot run a plan; returns the prepared run otherwise."""
-        plan = json.loads(plan_json)
-        if store_in(plan):
-            require(plan, self.name)
-        return prepare(plan_json, seed, self.options)
+        data = json.loads(plan.text)
+        if store_in(data):
+            require(data, self.name)
+        return prepare(plan.text, seed, self.options)
 
     @abstractmethod
     def run(self, setup: RunSetup) -> Run:
         """Returns a run with the engine's links."""
 
-    def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> LabRecord:
+    def simulate(self, plan: Plan, seed: int, progress: RunProgress | None = None) -> LabRecord:
         """Runs a plan with real programs; the engine's interface prescribes the name `simulate`.
 
         Raises `NotPossible` or `Unavailable` if this machine cannot run the plan, and `LabError` if
         a program or the wire fails.
         """
-        run = self.run(self.check(plan_json, seed))
+        run = self.run(self.check(plan, seed))
         with ExitStack() as stack:
             if self.keep is None:
                 raw = stack.enter_context(temporary.folder())
             else:
-                key = hashlib.sha256(plan_json.encode()).hexdigest()[:12]
+                key = plan.digest[:12]
                 raw = self.keep / f"{key}-{seed}"
                 raw.mkdir(parents=True, exist_ok=True)
             return self.counted(run.make(self.privilege, raw, stack, progress))

@@ -21,6 +21,7 @@ import numpy as np
 from sojourn import _core
 from sojourn.lab.record import LabRecord
 from sojourn.lab.violation import with_former_key
+from sojourn.plan import Plan
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import Engine, Record, unmeasured_by
 from sojourn.stats import welch_difference
@@ -256,7 +257,7 @@ def validate(
     is_complete = not any(unmeasured_by(engine, metric) for metric in TOLERANCES)
     tolerances = TOLERANCES if is_complete else WITHOUT_SOJOURN
     runs = [(case, seed) for case in extent.cases for seed in range(1, extent.seeds + 1)]
-    plans = {c: c.scenario(extent.duration, extent.warmup).plan_json for c in extent.cases}
+    plans = {c: c.scenario(extent.duration, extent.warmup).plan for c in extent.cases}
     real: dict[Case, list[LabRecord]] = {}
     with ThreadPoolExecutor(at_once) as pool:
         records = pool.map(
@@ -271,10 +272,10 @@ def validate(
 
 
 def _result(
-    case: Case, plan: str, real: Sequence[LabRecord], tolerances: Mapping[str, float]
+    case: Case, plan: Plan, real: Sequence[LabRecord], tolerances: Mapping[str, float]
 ) -> Result:
     seeds: Iterable[int] = range(1, max(SIMULATED, len(real)) + 1)
-    simulated = [metrics(_core.simulate(plan, seed)) for seed in seeds]
+    simulated = [metrics(_core.simulate(plan.text, seed)) for seed in seeds]
     return Result(
         case,
         compare(case, [metrics(record) for record in real], simulated, tolerances),

@@ -26,6 +26,7 @@ from sojourn.lab.programs.run_setup import Collected
 from sojourn.lab.record import Counted, LabRecord, record
 from sojourn.linux import kernels, layout, observed, programs, wired
 from sojourn.linux.guest import MEMORY, Guest, Output, init
+from sojourn.plan import Plan
 from sojourn.plans import store_in
 from sojourn.scenario.engine import RunProgress
 from sojourn.study.machine import cores, free_memory
@@ -98,13 +99,13 @@ class LinuxEngine(Counted):
         """Returns the versions of Sojourn and of the kernel, for display."""
         return f"{_core.version()} (Linux {self.kernel.release}, HZ {self.kernel.hz}, virtual time)"
 
-    def check(self, plan_json: str, seed: int) -> None:
+    def check(self, plan: Plan, seed: int) -> None:
         """Raises `NotPossible` with all reasons why the engine cannot run a plan."""
-        self.prepared(plan_json, seed)
+        self.prepared(plan, seed)
 
-    def prepared(self, plan_json: str, seed: int) -> Prepared:
+    def prepared(self, plan: Plan, seed: int) -> Prepared:
         """Returns the checked run; raises `NotPossible` with all features that the engine lacks."""
-        run = read(plan_json, seed)
+        run = read(plan.text, seed)
         problems: list[Problem] = []
         links: Sequence[qdiscs.Link] | None = None
         why: list[str] = []
@@ -127,13 +128,13 @@ class LinuxEngine(Counted):
             raise NotPossible(problems)
         return Prepared(run, settings, links, why)
 
-    def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> LabRecord:
+    def simulate(self, plan: Plan, seed: int, progress: RunProgress | None = None) -> LabRecord:
         """Runs a plan with a seed.
 
         Raises `NotPossible` if the engine cannot run the plan, `LabError` if the guest fails, and
         `Stopped` if `progress` ends the run, since a stopped guest has no results.
         """
-        prepared = self.prepared(plan_json, seed)
+        prepared = self.prepared(plan, seed)
         duration = prepared.run.duration
         job = prepared.job()
         memory = programs.MEMORY if job.get("programs") else MEMORY

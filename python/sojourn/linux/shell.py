@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from sojourn.lab.errors import LabError
 from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.guest import SHOWN, Console, Guest
+from sojourn.plan import Plan
 
 CHUNK = 1 << 16
 """Maximum number of bytes that are copied at once."""
@@ -26,14 +27,14 @@ END_OF_INPUT = b"\x04"
 """Ctrl-D, which a shell at a terminal reads as the end of its input."""
 
 
-def shell(engine: LinuxEngine, plan_json: str, seed: int, name: str | None = None) -> None:
+def shell(engine: LinuxEngine, plan: Plan, seed: int, name: str | None = None) -> None:
     """Opens `/bin/sh` in a host at this terminal; returns when the shell ends.
 
     The default host is the first. The links are up, but the scenario's flows do not run. Raises
     `NotPossible` if the engine cannot run the plan, `ValueError` for an unknown host, and
     `LabError` if the guest fails.
     """
-    prepared = engine.prepared(plan_json, seed)
+    prepared = engine.prepared(plan, seed)
     job = prepared.job()
     nodes = [
         None if host["node"] is None else prepared.run.plan["nodes"][host["node"]]["name"]

@@ -86,7 +86,7 @@ class Bench:
         check = getattr(self._engines.get(REAL), "check", None)
         if check is not None:
             for _, scenario in cells:
-                check(scenario.plan_json, 1)
+                check(scenario.plan, 1)
 
     def make(self, part: Part) -> Frames:
         """Makes the runs of a part and judges its claims.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sojourn.plan.parts import Group, Link, Medium, Node, Observe
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan(Written):
     """The description of one run."""
 

@@ -46,6 +46,15 @@ class Written:
             object.__setattr__(self, "_text", decoding.text_of(self))
         return self._text
 
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return type(self).of, (self.text,)
+
     @property
     def digest(self) -> str:
         """SHA-256 hash of the text."""

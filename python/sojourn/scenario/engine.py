@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from sojourn import _core
 from sojourn.engines import SIM
+from sojourn.plan.plan import Plan
 from sojourn.scenario.errors import Problem, ScenarioError
 
 RunProgress = Callable[[float, int], bool | None]
@@ -122,8 +123,8 @@ class Engine(Protocol):
     their `Records`; `call_seconds` is the intended duration of this call; `tables` receives the
     names of the required tables; `name`; `slots` is the number of concurrent runs that this machine
     supports; `limits` is a text on the limits of the results; `unmeasured` lists prefixes of the
-    names of metrics that the engine does not measure; `check(plan_json, seed)` raises an error with
-    all `problems` of a plan that the engine cannot run.
+    names of metrics that the engine does not measure; `check(plan, seed)` raises an error with all
+    `problems` of a plan that the engine cannot run.
     """
 
     def fingerprint(self) -> str:
@@ -132,8 +133,36 @@ class Engine(Protocol):
     def version(self) -> str:
         """Returns the engine's version as text."""
 
-    def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
+    def simulate(self, plan: Plan, seed: int, progress: RunProgress | None = None) -> Record:
         """Returns the record of one run of a plan with a seed."""
+
+
+class Simulator:
+    """The simulator, the default engine."""
+
+    name = SIM
+
+    def fingerprint(self) -> str:
+        """Returns a hash of everything in the simulator that determines results."""
+        return _core.fingerprint()
+
+    def version(self) -> str:
+        """Returns the simulator's version."""
+        return _core.version()
+
+    def check(self, plan: Plan, seed: int) -> None:
+        """Raises `PlanError` if the simulator cannot run the plan; the seed has no effect."""
+        _core.check(plan.text, seed)
+
+    def simulate(self, plan: Plan, seed: int, progress: RunProgress | None = None) -> Record:
+        """Returns the record of one run."""
+        return _core.simulate(plan.text, seed, progress)
+
+    def simulate_many(
+        self, runs: Sequence[tuple[Plan, int]], progress: RunProgress | None = None
+    ) -> Records:
+        """Makes runs in one call, up to the first that fails or is stopped."""
+        return _core.simulate_many([(plan.text, seed) for plan, seed in runs], progress)
 
 
 ENGINE = "engine"
@@ -146,7 +175,7 @@ class Stopped(KeyboardInterrupt):
 
 def core() -> Engine:
     """Returns the simulator, the default engine."""
-    return cast("Engine", _core)
+    return Simulator()
 
 
 def name_of(engine: Engine) -> str:
@@ -164,8 +193,7 @@ def named(engine: Engine | Mapping[str, Engine] | None) -> dict[str, Engine]:
 
 def limits_of(engine: Engine) -> str:
     """Returns the text on the limits of an engine's results; empty if the engine has none."""
-    limits = getattr(engine, "limits", "")
-    return limits if isinstance(limits, str) else ""  # the simulator has a function `limits`
+    return str(getattr(engine, "limits", ""))
 
 
 def limit_sentences(limits: Mapping[str, str]) -> list[str]:
@@ -194,7 +222,7 @@ def check_seed(seed: object) -> None:
         )
 
 
-def check(engines: Mapping[str, Engine], plans: Iterable[str], seed: int) -> None:
+def check(engines: Mapping[str, Engine], plans: Iterable[Plan], seed: int) -> None:
     """Raises an error for an invalid seed or plan, or if an engine cannot run all plans.
 
     An engine's error has the problems of all plans, but only of the first engine with problems.

@@ -179,7 +179,7 @@ class Scenario:
         return isinstance(other, Scenario) and self.as_dict() == other.as_dict()
 
     def __hash__(self) -> int:
-        return hash(self.plan_json)
+        return hash(self.plan)
 
     def __repr__(self) -> str:
         links = sum(not link.name.endswith(".reverse") for link in links_of(self.model))
@@ -315,7 +315,7 @@ class Scenario:
         begin = time.perf_counter()
         try:
             # A laboratory's record has all attributes that the simulator's has.
-            record: Any = (engine or core()).simulate(self.plan_json, seed, progress)
+            record: Any = (engine or core()).simulate(self.plan, seed, progress)
         except _core.PlanError as error:
             raise ScenarioError(self._problems(error)) from None
         return Run(seed, time.perf_counter() - begin, record, self)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+from sojourn.plan import Plan
 from sojourn.scenario.engine import ASKED, TABLES, Engine, Record, RunProgress, Stopped
 from sojourn.study import remote
 from sojourn.study.errors import ClusterError, StudyError
@@ -181,12 +182,12 @@ class Cluster:
         """Returns the engine's fingerprint, which is the same on all machines."""
         return self._own.engine
 
-    def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
+    def simulate(self, plan: Plan, seed: int, progress: RunProgress | None = None) -> Record:
         """Makes a run on a worker; if the worker is lost, Dask repeats the run on another worker.
 
         Raises the error of a failed run, and `Stopped` if the study was stopped.
         """
-        made = self.simulate_many([(plan_json, seed)], progress)
+        made = self.simulate_many([(plan, seed)], progress)
         if made.fault is not None:
             raise made.fault
         if not len(made):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from sojourn._core import PolicyError
 from sojourn.engines import SIM
+from sojourn.plan import Plan
 from sojourn.scenario.engine import ASKED, TABLES, Engine, Record, Records, RunProgress
 from sojourn.study.cells import Level
 from sojourn.study.errors import ClusterError, PolicyFault, StudyError
@@ -248,7 +249,7 @@ class Runner:
             return
         made = 0
         try:
-            wanted = [(task.plan_json, task.seed) for task in mine]
+            wanted = [(Plan.of(task.plan_json), task.seed) for task in mine]
             records = simulate_many(self.engine, wanted, self._listener(mine[0].key, len(mine)))
             made = self._keep(mine, records)
         finally:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from sojourn import extras, temporary
+from sojourn.plan import Plan
 from sojourn.scenario.engine import Engine, check, named
 from sojourn.study.errors import PolicyFault, ResultsError, StudyError, StudyInterrupted
 from sojourn.study.kept import Kept
@@ -120,7 +121,7 @@ class Session:
         for name, engine in self.engines.items():
             mine = [task for task in tasks if task.engine == name]
             if mine:
-                check({name: engine}, (task.plan_json for task in mine), mine[0].seed)
+                check({name: engine}, (Plan.of(task.plan_json) for task in mine), mine[0].seed)
         self._manifest = self.storage.open(wanted)
         if self._results is not None:
             self._results.manifest = self._manifest

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from sojourn import stats
+from sojourn.plan import Plan
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import ASKED, ENGINE, TABLES, core
 from sojourn.study import manifest
@@ -107,7 +108,7 @@ class StoredRun:
                 f"{self.about.get('version', '?')}), but this is {engine.fingerprint()[:12]}: "
                 "install that version, or replay with any_engine=True",
             )
-        record = engine.simulate(self.plan_json, self.seed, None)
+        record = engine.simulate(Plan.of(self.plan_json), self.seed, None)
         if same and record.trace_hash != self.about["trace_hash"]:
             raise StudyError(
                 f"{self.place}: the replay gives trace {record.trace_hash}, but "

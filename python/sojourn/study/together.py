@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sojourn.plan.plan import Plan
 from sojourn.scenario.engine import Engine, Record, Records, RunProgress, Stack, Stopped, rows_of
 
 SECONDS = 0.2
@@ -18,8 +19,8 @@ LEAST = 0.2
 MOST = 1024
 """Maximum number of runs in one call."""
 
-Wanted = Sequence[tuple[str, int]]
-"""Runs to make: plans as JSON, each with a seed."""
+Wanted = Sequence[tuple[Plan, int]]
+"""Runs to make: plans, each with a seed."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,10 @@ def one_by_one(engine: Engine, runs: Wanted, progress: RunProgress | None = None
         done = (len(made) + fraction) / len(runs)
         return None if progress is None else progress(done, events + now)
 
-    for plan_json, seed in runs:
+    for plan, seed in runs:
         begin = time.perf_counter()
         try:
-            record = engine.simulate(plan_json, seed, listen)
+            record = engine.simulate(plan, seed, listen)
         except Stopped:
             break
         except BaseException as error:  # noqa: BLE001 - returned as the fault of the result

@@ -14,6 +14,7 @@ from sojourn.lab.programs import RunSetup
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.run import Run
 from sojourn.lab.sandbox.sandbox import Sandbox
+from sojourn.plan import Plan
 
 
 class KernelEngine(RealEngine):
@@ -27,9 +28,9 @@ class KernelEngine(RealEngine):
     _known: frozenset[str] = frozenset()
     """Disciplines that the kernel has, in the words of `tc`."""
 
-    def check(self, plan_json: str, seed: int) -> RunSetup:
+    def check(self, plan: Plan, seed: int) -> RunSetup:
         """Raises an error if this machine cannot run a plan; tries the kernel's disciplines."""
-        setup = super().check(plan_json, seed)
+        setup = super().check(plan, seed)
         if setup.balanced is not None:
             has = "a switch needs the wire's links: use `--engine wire`"
             raise NotPossible([Problem(setup.balanced.name, "a balancer", has)])

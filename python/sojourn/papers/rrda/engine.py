@@ -19,6 +19,7 @@ from sojourn.lab.receivers import Receivers, Wanted
 from sojourn.lab.run import busy
 from sojourn.lab.violation import with_former_key
 from sojourn.papers.rrda.scenarios import CPUS, quota
+from sojourn.plan import Plan
 from sojourn.scenario.engine import Column, RunProgress
 
 
@@ -84,9 +85,9 @@ class Simulated:
         """Returns the version of the simulator as text."""
         return _core.version()
 
-    def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
+    def simulate(self, plan: Plan, seed: int, progress: RunProgress | None = None) -> Record:
         """Simulates a server with a seed; the only report of progress is at the end."""
-        return self._record(json.loads(_core.simulate_server(plan_json, seed)), progress)
+        return self._record(json.loads(_core.simulate_server(plan.text, seed)), progress)
 
     def _record(
         self, found: dict[str, Any], progress: RunProgress | None, real: Any = None
@@ -110,12 +111,12 @@ class Real(Simulated):
         parts = (_core.fingerprint(), self._lab.about["kernel"], self._lab.about["quota"], "real")
         return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:32]
 
-    def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
+    def simulate(self, plan: Plan, seed: int, progress: RunProgress | None = None) -> Record:
         """Runs a real server with a seed.
 
         Pauses of the plan that model a quota of CPU are replaced by a real quota.
         """
-        inputs = json.loads(plan_json)
+        inputs = json.loads(plan.text)
         pauses, cpu = list(inputs["handler"]["pauses"]), 1.0
         for share in CPUS:
             if share < 1 and quota(share) in pauses:
