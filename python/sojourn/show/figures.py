@@ -1,11 +1,9 @@
-"""Figures for papers, drawn by matplotlib: each function returns a figure."""
+"""Figures for papers: charts drawn by Matplotlib; each function returns a figure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from itertools import islice
-from typing import Any
+from typing import Literal, TypedDict
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,14 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 from scipy import stats
 
-from sojourn.metrics import base
-from sojourn.show import colours, labels, style
-from sojourn.show.data import MOST_CLASSES, by_level, distribution, series_unit
-from sojourn.show.data import classes as classes_of
-from sojourn.show.data import series as series_of
+from sojourn.show import charts, colours, labels, style
+from sojourn.show.charts import Axis, Floats, Means, Panels
+from sojourn.show.data import by_level
 from sojourn.show.style import save, svg
-from sojourn.stats import mean_interval
+from sojourn.stats import Interval, mean_interval
 from sojourn.study import quantities
+from sojourn.study.cells import Level
 from sojourn.study.errors import StudyError
 from sojourn.study.stored import StoredRuns
 from sojourn.study.table import Table
@@ -42,8 +39,12 @@ __all__ = [
 ]
 
 
-def _groups(table: Table, metric: str, by: str) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
+def _groups(table: Table, metric: str, by: str) -> dict[str, Floats]:
     return {str(k): v.to_numpy(dtype=np.float64) for k, v in table.groups(metric, by).items()}
+
+
+def _mean(values: Floats) -> Interval:
+    return mean_interval(values) if values.size else Interval(math.nan, math.nan, math.nan, 0.95, 0)
 
 
 def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLUMN) -> Figure:
@@ -53,59 +54,68 @@ def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLU
     """
     column = table.metric(metric)
     groups = _groups(table, metric, by)
-    names = labels.names(list(groups))
-    found = {k: mean_interval(v) for k, v in groups.items() if v.size}
-    means = [i.estimate for i in found.values()]
-    scale = labels.scale_of(column, table.unit(column), means)
-    places = quantities.decimals_of_each(
-        [scale.apply(m) for m in means], [scale.apply(i.half_width) for i in found.values()]
-    )
-    digits = dict(zip(found, places, strict=True))
-    wide = style.wide(means)
-    opinions = base(column) == "mos"
-    least = min(labels.OPINIONS) if opinions else 0
+    found = {name: _mean(values) for name, values in groups.items()}
+    chart = charts.means(column, table.unit(column), found, labels.names(list(groups)))
     with style.styled():
-        figure = style.figure(width, 0.6 + 0.27 * len(groups) + 0.12 * opinions)
-        axes = figure.add_subplot()
-        # Numbers are in a column on the right, where no bar covers them.
-        aside: dict[str, Any] = {
-            "xycoords": ("axes fraction", "data"),
-            "xytext": (4, 0),
-            "textcoords": "offset points",
-            "va": "center",
-            "fontsize": 7,
-            "annotation_clip": False,
-        }
-        looks = colours.slots(groups)
-        for row, name in enumerate(groups):
-            if name not in found:
-                axes.annotate("not measured", (1, row), color="#666666", **aside)
-                continue
-            i = found[name]
-            mean, colour = scale.apply(i.estimate), style.colour(looks[row])
-            if not wide:
-                axes.barh(row, mean - least, left=least, height=0.62, color=colour, alpha=0.85)
-            text = quantities.number(mean, digits[name])
-            if i.n > 1:
-                reach = [[mean - scale.apply(i.low)], [scale.apply(i.high) - mean]]
-                axes.errorbar(mean, row, xerr=reach, color=colour if wide else "#222222",
-                              linewidth=0.9, capsize=2.5)  # fmt: skip
-                text += f" ± {_half_text(scale.apply(i.half_width), digits[name])}"
-            if wide:
-                axes.plot(mean, row, style.marker(looks[row]), color=colour)
-            axes.annotate(text, (1, row), **aside)
-        axes.set_yticks(range(len(groups)), [labels.wrap(names[n], 24) for n in groups])
-        axes.set_ylim(len(groups) - 0.5, -0.5)
-        axes.grid(visible=wide, axis="y")
-        axes.tick_params(axis="y", length=0)
-        axes.set_xlabel(labels.wrap(labels.axis(column, scale), LINE))
-        if wide:
-            style.logarithmic(axes, "x")
-        elif all(m >= 0 for m in means):
-            axes.set_xlim(left=least)
-        if opinions:
-            axes.set_xticks([*labels.OPINIONS], [f"{n}\n{w}" for n, w in labels.OPINIONS.items()])
+        lines = chart.axis.ticks is not None
+        figure = style.figure(width, 0.6 + 0.27 * len(groups) + 0.12 * lines)
+        _draw_means(figure.add_subplot(), chart)
     return figure
+
+
+class _Aside(TypedDict):
+    xycoords: tuple[str, str]
+    xytext: tuple[float, float]
+    textcoords: str
+    va: str
+    fontsize: float
+    annotation_clip: bool
+
+
+# Numbers are in a column on the right, where no bar covers them.
+_ASIDE = _Aside(
+    xycoords=("axes fraction", "data"), xytext=(4, 0), textcoords="offset points", va="center",
+    fontsize=7, annotation_clip=False,
+)  # fmt: skip
+
+
+def _draw_means(axes: Axes, chart: Means) -> None:
+    wide, least = chart.axis.log, chart.axis.low or 0
+    for at, (row, places) in enumerate(zip(chart.rows, chart.places, strict=True)):
+        if not math.isfinite(row.mean):
+            axes.annotate("not measured", (1, at), color="#666666", **_ASIDE)
+            continue
+        colour, text = style.colour(row.look), quantities.number(row.mean, places)
+        if not wide:
+            axes.barh(at, row.mean - least, left=least, height=0.62, color=colour, alpha=0.85)
+        if row.n > 1:
+            reach = [[row.mean - row.low], [row.high - row.mean]]
+            axes.errorbar(row.mean, at, xerr=reach, color=colour if wide else "#222222",
+                          linewidth=0.9, capsize=2.5)  # fmt: skip
+            text += f" ± {_half_text((row.high - row.low) / 2, places)}"
+        if wide:
+            axes.plot(row.mean, at, style.marker(row.look), color=colour)
+        axes.annotate(text, (1, at), **_ASIDE)
+    axes.set_yticks(range(len(chart.rows)), [labels.wrap(row.label, 24) for row in chart.rows])
+    axes.set_ylim(len(chart.rows) - 0.5, -0.5)
+    axes.grid(visible=wide, axis="y")
+    axes.tick_params(axis="y", length=0)
+    _apply(axes, "x", chart.axis)
+
+
+def _apply(axes: Axes, which: Literal["x", "y"], axis: Axis) -> None:
+    """Gives an axis its title, scale, limits and ticks."""
+    axes.set(**{f"{which}label": labels.wrap(axis.text, LINE)})
+    if axis.log:
+        axes.set(**{f"{which}scale": "log"})
+    if (axis.low, axis.high) != (None, None):
+        axes.set(**{f"{which}lim": (axis.low, axis.high)})
+    if axis.ticks is not None:
+        of = axes.xaxis if which == "x" else axes.yaxis
+        of.set_ticks([*axis.ticks], [*axis.ticks.values()])
+        of.minorticks_off()
+    elif axis.log:
+        style.logarithmic(axes, which)
 
 
 def _half_text(half: float, places: int) -> str:
@@ -132,7 +142,7 @@ def box(table: Table, metric: str, by: str = "queue", width: float = style.COLUM
             zip(groups.items(), colours.slots(groups), strict=True)
         ):
             y = values / scale.factor
-            line: dict[str, Any] = {"color": style.colour(look)}
+            line: dict[str, str] = {"color": style.colour(look)}
             if values.size >= 5:
                 axes.boxplot(y, positions=[at], widths=0.5, showfliers=False, boxprops=line,
                              medianprops=line, whiskerprops=line, capprops=line)  # fmt: skip
@@ -141,7 +151,7 @@ def box(table: Table, metric: str, by: str = "queue", width: float = style.COLUM
             spread = np.linspace(-0.12, 0.12, values.size) if values.size > 1 else np.zeros(1)
             if values.size:
                 axes.plot(at + spread, y, style.marker(look), alpha=0.6, markersize=2.6,
-                          markeredgewidth=0, linestyle="none", **line)  # fmt: skip
+                          markeredgewidth=0, linestyle="none", color=line["color"])  # fmt: skip
         axes.set_xticks(range(len(groups)), [labels.wrap(names[n], 10) for n in groups])
         axes.set_xlim(-0.6, len(groups) - 0.4)
         axes.grid(visible=False, axis="x")
@@ -172,39 +182,18 @@ def cdf(
 
     With `tail`, the figure shows the share above each value, on a logarithmic axis.
     """
-    where = place or results.bottleneck
-    found = {k: distribution(runs, metric, where) for k, runs in by_level(results, by).items()}
-    there = {k: d for k, d in found.items() if d is not None}
-    if not there:
+    where, groups = place or results.bottleneck, by_level(results, by)
+    chart = charts.cdf(groups, labels.names(list(groups)), metric, where, tail=tail)
+    if chart is None:
         raise StudyError(f"no distribution of {metric} at {where} was recorded")
-    names = labels.names(list(found))
-    high = [d.quantile(0.99) for d in there.values()]
-    scale = labels.scale_of(metric, "", high)
     with style.styled():
         figure = style.figure(width, 2.7)
         axes = figure.add_subplot()
-        for look, name in zip(colours.slots(found), found, strict=True):
-            if name not in there:
-                continue
-            x, p = there[name].thinned()
-            x, p = np.concatenate([[x[0]], x]), np.concatenate([[0.0], p])
-            y = 1 - p if tail else p
-            axes.plot(x / scale.factor, y, drawstyle="steps-post", color=style.colour(look),
-                      linestyle=style.line(look), label=names[name])  # fmt: skip
-        most = max(d.quantile(0.999) for d in there.values())
-        axes.set_xlim(0, max(scale.apply(most) * 1.03, 1e-9))
-        if style.wide(high):
-            # The axis begins far below the smallest 99th percentile, to show all curves.
-            axes.set_xlim(scale.apply(min(h for h in high if h > 0)) / 30, scale.apply(most) * 1.2)
-            style.logarithmic(axes, "x")
-        if tail:
-            axes.set_yscale("log")
-            axes.set_ylim(1e-5, 1.2)
-            axes.set_ylabel("Share above")
-        else:
-            axes.set_ylim(0, 1.01)
-            axes.set_ylabel(f"Share {'of packets ' * (metric == 'sojourn')}at or below")
-        axes.set_xlabel(labels.wrap(labels.axis(metric, scale), LINE))
+        for line in chart.lines:
+            axes.plot(line.x, line.y, drawstyle="steps-post", color=style.colour(line.look),
+                      linestyle=style.line(line.look), label=line.label)  # fmt: skip
+        _apply(axes, "x", chart.x)
+        _apply(axes, "y", chart.y)
         style.legend_above(figure, axes)
     return figure
 
@@ -222,19 +211,16 @@ def series(
     `seed` None selects the first run of each level.
     """
     where = place or results.bottleneck or ""
-    drawn: list[tuple[str, Any, Any]] = []
-    unit, chosen = "", seed
-    for name, runs in by_level(results, by).items():
-        run = next((r for r in runs if seed is None or r.seed == seed), None)
-        found = series_of(run, metric, where) if run is not None else None
-        if run is not None and found is not None:
-            chosen = run.seed
-            unit = series_unit(run, metric, where)
-            drawn.append((name, *found))
-    if not drawn:
+    chosen = {
+        name: run
+        for name, runs in by_level(results, by).items()
+        if (run := next((r for r in runs if seed is None or r.seed == seed), None)) is not None
+    }
+    last = [run.seed for run in chosen.values()][-1:]
+    chart = charts.series(chosen, labels.names(list(chosen)), metric, where, "")
+    if chart is None:
         raise StudyError(f"no time series of {metric} at {where} was recorded")
-    names = labels.names([name for name, _, _ in drawn])
-    return _courses(drawn, names, metric, unit, chosen, width)
+    return _stacked(chart, f"Time (s), seed {last[0]}", width)
 
 
 def classes(
@@ -246,45 +232,26 @@ def classes(
     """
     run = next(iter(by_level(results, by).get(level or results.name, [])), None)
     place = results.bottleneck or ""
-    found = classes_of(run, place) if run is not None else {}
-    if run is None or not found:
+    chart = None if run is None else charts.classes(run, place, "", "")
+    if run is None or chart is None:
         raise StudyError(f"no time series of classes at {place} was recorded")
-    drawn = [(name, *xy) for name, xy in islice(found.items(), MOST_CLASSES)]
-    unit = series_unit(run, "queue", f"{place}.{drawn[0][0]}")
-    return _courses(drawn, {}, "queue", unit, run.seed, width)
+    return _stacked(chart, f"Time (s), seed {run.seed}", width)
 
 
-def _courses(
-    drawn: Sequence[tuple[str, Any, Any]],
-    names: Mapping[str, str],
-    metric: str,
-    unit: str,
-    seed: int | None,
-    width: float,
-) -> Figure:
-    """Returns a figure of stacked time series on equal axes.
-
-    `drawn` has names, times and values; `names` has shorter names for display.
-    """
-    middle = [float(np.median(y)) for _, _, y in drawn]
-    high = [float(np.quantile(y, 0.99)) for _, _, y in drawn]
-    wide = style.wide(middle)
-    scale = labels.scale_of(metric, unit, [min(middle)] if wide else high)
+def _stacked(chart: Panels, time: str, width: float) -> Figure:
     with style.styled():
-        figure = style.figure(width, 0.6 + 0.85 * len(drawn))
-        panels = figure.subplots(len(drawn), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
-        looks = colours.slots(name for name, _, _ in drawn)
-        for (name, x, y), axes, look in zip(drawn, panels, looks, strict=True):
-            axes.plot(x, y / scale.factor, color=style.colour(look), linewidth=0.7)
-            axes.set_title(names.get(name, name), pad=4)
+        figure = style.figure(width, 0.6 + 0.85 * len(chart.lines))
+        panels = figure.subplots(len(chart.lines), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+        for line, axes in zip(chart.lines, panels, strict=True):
+            axes.plot(line.x, line.y, color=style.colour(line.look), linewidth=0.7)
+            axes.set_title(line.name, pad=4)
             axes.margins(x=0.01)
-        panels[0].set_ylim(bottom=0)
-        if wide:
-            panels[0].set_ylim(bottom=scale.apply(min(middle)) / 10)
+        panels[0].set_ylim(chart.y.low, chart.y.high)
+        if chart.y.log:
             for axes in panels:
                 style.logarithmic(axes, "y")
-        panels[-1].set_xlabel(f"Time (s), seed {seed}")
-        figure.supylabel(labels.axis(metric, scale), fontsize=8)
+        panels[-1].set_xlabel(time)
+        figure.supylabel(chart.y.text, fontsize=8)
     return figure
 
 
@@ -298,48 +265,41 @@ def tradeoff(
     """Returns goodput over delay by level: mean, 95 % intervals and, on linear axes, an ellipse."""
     dx, gy = table.metric(delay), table.metric(goodput)
     xs, ys = table.groups(delay, by), table.groups(goodput, by)
-    names = labels.names([str(k) for k in xs])
-    delays = [float(v.mean()) for v in xs.values() if len(v)]
-    sx = labels.scale_of(dx, table.unit(dx), delays)
-    sy = labels.scale_of(gy, table.unit(gy), [float(v.mean()) for v in ys.values()])
-    wide = style.wide(delays)
+    pairs = {
+        str(level): np.array(
+            [(x[seed], ys[level][seed]) for seed in x.index if seed in ys[level].index]
+        ).reshape(-1, 2)
+        for level, x in xs.items()
+    }
+    both = [
+        (metric, table.unit(metric), {name: _mean(pair[:, at]) for name, pair in pairs.items()})
+        for at, metric in enumerate((dx, gy))
+    ]
+    chart = charts.tradeoff(both[0], both[1], labels.names(list(pairs)), pairs)
     with style.styled():
         figure = style.figure(width, 3.0)
         axes = figure.add_subplot()
-        for level, look in zip(xs, colours.slots(map(str, xs)), strict=True):
-            both = np.array(
-                [(xs[level][s], ys[level][s]) for s in xs[level].index if s in ys[level].index]
-            ).reshape(-1, 2)
-            if not len(both):
-                continue
-            both = both / [sx.factor, sy.factor]
-            mean, colour = both.mean(axis=0), style.colour(look)
+        for line in chart.lines:
+            colour = style.colour(line.look)
             # A logarithmic axis would distort the ellipse.
-            if len(both) > 2 and not wide:
-                breadth, height, angle = ellipse(both)
+            if line.spread is not None and len(line.spread) > 2 and not chart.x.log:
+                breadth, height, angle = ellipse(line.spread)
                 axes.add_patch(
-                    Ellipse((mean[0], mean[1]), breadth, height, angle=angle, alpha=0.25,
+                    Ellipse((line.x[0], line.y[0]), breadth, height, angle=angle, alpha=0.25,
                             facecolor=colour, edgecolor=colour, linewidth=0.8)
                 )  # fmt: skip
-            half = _half(both) if len(both) > 1 else np.zeros(2)
-            axes.errorbar(mean[0], mean[1], xerr=half[0], yerr=half[1], fmt=style.marker(look),
-                          color=colour, linewidth=0.9, label=names[str(level)])  # fmt: skip
+            axes.errorbar(line.x, line.y, xerr=line.x_reach, yerr=line.y_reach, color=colour,
+                          fmt=style.marker(line.look), linewidth=0.9, label=line.label)  # fmt: skip
         axes.margins(0.12)
-        if wide:
-            style.logarithmic(axes, "x")
-        axes.set_xlabel(labels.axis(dx, sx))
-        axes.set_ylabel(labels.axis(gy, sy))
+        _apply(axes, "x", chart.x)
+        _apply(axes, "y", chart.y)
         style.legend_above(figure, axes)
         axes.set_title("better: up and to the left", loc="right", fontsize=6.5,
                        color="#666666", fontweight="normal", pad=3)  # fmt: skip
     return figure
 
 
-def _half(points: Any) -> Any:
-    return np.array([mean_interval(points[:, k]).half_width for k in (0, 1)])
-
-
-def ellipse(points: Any, level: float = 0.95) -> tuple[float, float, float]:
+def ellipse(points: Floats, level: float = 0.95) -> tuple[float, float, float]:
     """Returns width, height and angle in degrees of the confidence ellipse of a mean of pairs.
 
     The ellipse contains the true mean with the probability `level` (Hotelling's T squared).
@@ -373,33 +333,16 @@ def over(
 def draw_over(axes: Axes, table: Table, metric: str, over: str, by: str) -> None:
     """Draws the content of `over` into existing axes."""
     column = table.metric(metric)
-    levels, groups = table.levels(over), [str(g) for g in table.levels(by)]
-    across = labels.across(over, levels)
-    at = across.at
-    names = labels.names(groups)
-    found = table.ci(metric, by=[by, over])
-    scale = labels.scale_of(column, table.unit(column), found["mean"].tolist())
-    for k, (group, look) in enumerate(zip(groups, colours.slots(groups), strict=True)):
-        rows = found[found[by].astype(str) == group]
-        # Points are slightly shifted, so that their intervals do not cover each other.
-        shift = (k - (len(groups) - 1) / 2) * 0.012
-        x = np.array([at[v] for v in rows[over]])
-        x = x * (1 + 2 * shift) if across.log else x + shift * _span(list(at.values()))
-        y = rows["mean"].to_numpy() / scale.factor
-        low = y - rows["low"].to_numpy() / scale.factor
-        high = rows["high"].to_numpy() / scale.factor - y
-        axes.errorbar(x, y, yerr=np.nan_to_num([low, high]), color=style.colour(look),
-                      marker=style.marker(look), linestyle=style.line(look), label=names[group],
-                      elinewidth=0.8)  # fmt: skip
-    if across.log:
-        axes.set_xscale("log")
-    axes.set_xticks(list(at.values()), across.texts)
-    axes.minorticks_off()
-    if found["mean"].min() >= 0:  # an interval may reach below zero although no mean does
-        axes.set_ylim(bottom=max(0, axes.get_ylim()[0]))
-    axes.set_xlabel(across.title)
-    axes.set_ylabel(labels.wrap(labels.axis(column, scale), 28))
-
-
-def _span(values: Sequence[float]) -> float:
-    return max(values) - min(values) or 1.0
+    names = labels.names([str(level) for level in table.levels(by)])
+    lines: dict[str, list[tuple[Level, Interval]]] = {name: [] for name in names.values()}
+    for (group, level), i in table.intervals(metric, [by, over]).items():
+        lines[names[str(group)]].append((level, i))
+    chart = charts.over(column, table.unit(column), over, lines)
+    for line in chart.lines:
+        axes.errorbar(line.x, line.y, yerr=line.y_reach, color=style.colour(line.look),
+                      marker=style.marker(line.look), linestyle=style.line(line.look),
+                      label=line.name, elinewidth=0.8)  # fmt: skip
+    _apply(axes, "x", chart.x)
+    if chart.y.low is not None:  # an interval may reach below zero although no mean does
+        axes.set_ylim(bottom=max(chart.y.low, axes.get_ylim()[0]))
+    axes.set_ylabel(labels.wrap(chart.y.text, 28))

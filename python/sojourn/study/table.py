@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -249,6 +250,22 @@ class Table:
             out[name] = rows.groupby("seed")[column].mean().dropna()
         return out
 
+    def intervals(
+        self, metric: str, by: str | Sequence[str] | None = None, level: float = 0.95
+    ) -> dict[tuple[Level, ...], stats.Interval]:
+        """Returns mean and interval of a metric by the levels of the factors in `by`.
+
+        A group without a value has the mean NaN and n = 0.
+        """
+        interval = stats.looked if self.looked else stats.mean_interval
+        nothing = stats.Interval(math.nan, math.nan, math.nan, level, 0)
+        return {
+            name if isinstance(name, tuple) else (name,): interval(values.to_numpy(), level)
+            if len(values)
+            else nothing
+            for name, values in self.groups(metric, by).items()
+        }
+
     def ci(
         self, metric: str, by: str | Sequence[str] | None = None, level: float = 0.95
     ) -> pd.DataFrame:
@@ -259,22 +276,14 @@ class Table:
         import pandas as pd
 
         column, keys = self.metric(metric), self._by(by)
-        total = len(self.seeds)
-        interval = stats.looked if self.looked else stats.mean_interval
-        rows = []
-        for name, values in self.groups(metric, keys).items():
-            parts = name if isinstance(name, tuple) else (name,)
-            row: dict[str, Any] = dict(zip(keys, parts, strict=False))
-            if len(values):
-                i = interval(values.to_numpy(), level)
-                row |= {"mean": i.estimate, "low": i.low, "high": i.high, "n": i.n}
-                row["sd"] = float(values.std(ddof=1)) if i.n > 1 else float("nan")
-            else:
-                nan = float("nan")
-                row |= {"mean": nan, "low": nan, "high": nan, "n": 0, "sd": nan}
-            row["missing"] = total - row["n"]
-            rows.append(row)
-        frame = pd.DataFrame(rows)
+        found = self.intervals(metric, keys, level)
+        frame = pd.DataFrame([dict(zip(keys, levels, strict=False)) for levels in found])
+        frame["mean"] = [i.estimate for i in found.values()]
+        frame["low"] = [i.low for i in found.values()]
+        frame["high"] = [i.high for i in found.values()]
+        frame["n"] = [i.n for i in found.values()]
+        frame["sd"] = [float(values.std(ddof=1)) for values in self.groups(metric, keys).values()]
+        frame["missing"] = len(self.seeds) - frame["n"]
         frame.attrs |= {"metric": column, "unit": self.units.get(column, ""), "level": level}
         return frame
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sojourn.scenario.engine import ENGINE
-from sojourn.show import colours, labels
+from sojourn.show import charts, colours, labels
 from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Page, Section, Table, Text
 from sojourn.show.html.comparison import command
@@ -107,5 +107,6 @@ def _figures(a: AcrossEngines) -> list[Block]:
             if value.n:
                 lines.setdefault(row.engine, []).append((names[row.choice], value))
         if lines:
-            blocks.append(plots.over(f"m{at}", metric, a.unit(metric), a.first.noun, lines))
+            chart = charts.over(metric, a.unit(metric), a.first.noun, lines)
+            blocks.append(plots.lines(f"m{at}", chart, half=True, height=360))
     return blocks

@@ -8,7 +8,8 @@ from sojourn.engines import SIM
 from sojourn.metrics import view
 from sojourn.scenario import NoKernelEquivalent, ScenarioError
 from sojourn.scenario.serve import serve_command
-from sojourn.show import colours, labels
+from sojourn.show import charts, colours, labels
+from sojourn.show.charts import Panels
 from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Code, Page, Section, Table, Text
 from sojourn.stats import Interval
@@ -167,14 +168,14 @@ def _figures(c: Comparison, results: Results) -> list[Block]:
         }
 
     def means(metric: str, *, half: bool = True) -> Block:
-        unit = units.get(metric, "")
-        return plots.intervals(f"m-{metric}", metric, unit, found(metric), names, half=half)
+        chart = charts.means(metric, units.get(metric, ""), found(metric), names)
+        return plots.means(f"m-{metric}", chart, half=half)
 
     asked, *others = c.shown_metrics[:10]
     blocks: list[Block] = [means(asked, half=False)]
     if all(m in c.shown_metrics for m in view("tradeoff")):
         pair = [(m, units.get(m, ""), found(m)) for m in view("tradeoff")]
-        blocks.append(plots.tradeoff(pair[0], pair[1], names))
+        blocks.append(plots.lines("tradeoff", charts.tradeoff(pair[0], pair[1], names)))
     blocks += _courses(c, results, names)
     return [*blocks, *map(means, others)]
 
@@ -186,26 +187,24 @@ def _courses(c: Comparison, results: Results, names: Mapping[str, str]) -> list[
     store = store_of(c.by, c.table.metrics)
     if store is not None:  # the question is about the store and not about the queues of links
         for kind in ("reads", "writes", "scans"):
-            drawn = plots.cdf(f"cdf-{kind}", groups, names, "latency", f"{store}.{kind}", "s")
+            drawn = charts.cdf(groups, names, "latency", f"{store}.{kind}", "s")
             if drawn is not None:
-                blocks.append(drawn)
+                blocks.append(plots.lines(f"cdf-{kind}", drawn))
         return blocks
     place = results.bottleneck
-    spread = plots.cdf("cdf", groups, names, "sojourn", place, "s")
+    spread = charts.cdf(groups, names, "sojourn", place, "s")
     if spread is not None:
-        blocks.append(spread)
+        blocks.append(plots.lines("cdf", spread))
     first = {q: runs[0] for q, runs in groups.items() if runs}
     if place is not None and first:
         seed = next(iter(first.values())).seed
         note = f"The runs with seed {seed}."
+        stacked: dict[str, Panels | None] = {}
         for metric in view("compare.series"):
-            line = plots.series(f"s-{metric}", first, names, metric, place, note)
-            if line is not None:
-                blocks.append(line)
+            stacked[f"s-{metric}"] = charts.series(first, names, metric, place, note)
         for at, (queue, run) in enumerate(first.items()):
-            line = plots.classes(f"s-classes-{at}", run, place, names[queue], note)
-            if line is not None:
-                blocks.append(line)
+            stacked[f"s-classes-{at}"] = charts.classes(run, place, names[queue], note)
+        blocks += [plots.panels(id_, chart) for id_, chart in stacked.items() if chart is not None]
     return blocks
 
 

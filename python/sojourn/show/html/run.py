@@ -9,10 +9,11 @@ import pandas as pd
 
 from sojourn.metrics import base, find, view
 from sojourn.scenario.responsiveness import explained, groups_of
-from sojourn.show import colours, labels
+from sojourn.show import charts, colours, labels
+from sojourn.show.charts import Panels
 from sojourn.show.data import series
 from sojourn.show.html import common, plots
-from sojourn.show.html.blocks import Block, Cell, Page, Plot, Section, Table, Text
+from sojourn.show.html.blocks import Block, Cell, Page, Section, Table, Text
 from sojourn.study import quantities
 from sojourn.study.results import Results
 from sojourn.study.stored import StoredRun
@@ -128,20 +129,19 @@ def _figures(run: StoredRun, place: str | None) -> list[Block]:
     blocks: list[Block] = []
     if place is None:
         return blocks
-    one, names = {place: run}, {place: place}
+    one, names, note = {place: run}, {place: place}, f"Seed {run.seed}."
+    drawn: dict[str, Panels | None] = {}
     for metric in view("report.series"):
-        line = plots.series(f"s-{metric}", one, names, metric, place, f"Seed {run.seed}.")
-        if line is not None:
-            blocks.append(line)
-    of_classes = plots.classes("s-classes", run, place, "", f"Seed {run.seed}.")
-    blocks += [plot for plot in (of_classes, _windows(run)) if plot is not None]
-    spread = plots.cdf("cdf", {place: [run]}, names, "sojourn", place, "s")
+        drawn[f"s-{metric}"] = charts.series(one, names, metric, place, note)
+    drawn |= {"s-classes": charts.classes(run, place, "", note), "s-cwnd": _windows(run)}
+    blocks += [plots.panels(id_, chart) for id_, chart in drawn.items() if chart is not None]
+    spread = charts.cdf({place: [run]}, names, "sojourn", place, "s")
     if spread is not None:
-        blocks.append(spread)
+        blocks.append(plots.lines("cdf", spread))
     return blocks
 
 
-def _windows(run: StoredRun) -> Plot | None:
+def _windows(run: StoredRun) -> Panels | None:
     """Returns the congestion windows of the first flows over time; None without any."""
     frame = run.table("series")
     found = [str(c) for c in frame.columns if base(str(c)) == "cwnd"]
@@ -152,4 +152,4 @@ def _windows(run: StoredRun) -> Plot | None:
     more = len(found) > len(places)
     note = f"The first {len(places)} of {len(found)} flows." if more else ""
     looks = colours.slots(lines)
-    return plots.courses("s-cwnd", "Congestion windows over time", "cwnd", "B", lines, looks, note)
+    return charts.courses("Congestion windows over time", "cwnd", "B", lines, looks, note)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sojourn.scenario.engine import ENGINE
-from sojourn.show import labels
+from sojourn.show import charts, labels
 from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Facts, Page, Plot, Section, Table, Text
 from sojourn.stats import Interval, mean_interval
@@ -64,17 +64,6 @@ def _study_file(results: Results) -> list[str]:
     )
 
 
-def _intervals(
-    table: StudyTable, metric: str, keys: list[str]
-) -> list[tuple[tuple[Any, ...], Interval]]:
-    frame = table.ci(metric, by=keys)
-    rows = []
-    for r in frame.to_dict("records"):
-        i = Interval(float(r["mean"]), float(r["low"]), float(r["high"]), 0.95, int(r["n"]))
-        rows.append((tuple(r[k] for k in keys), i))
-    return rows
-
-
 def _results(table: StudyTable, metrics: list[str]) -> list[Block]:
     keys = list(table.factors)
     if not keys:
@@ -85,7 +74,7 @@ def _results(table: StudyTable, metrics: list[str]) -> list[Block]:
             rows.append([Cell(head[0]), cells[0], Cell(head[1])])
         heads: list[tuple[str, str]] = [("metric", ""), ("value", ""), ("unit", "")]
         return [Table(heads, rows), common.statistics_text(len(table.seeds), "")]
-    levels = [k for k, _ in _intervals(table, metrics[0], keys)]
+    levels = [*table.intervals(metrics[0], keys)]
     numeric = [
         all(isinstance(level[at], (int, float)) for level in levels) for at in range(len(keys))
     ]
@@ -97,7 +86,7 @@ def _results(table: StudyTable, metrics: list[str]) -> list[Block]:
     for start in range(0, len(metrics), _COLUMNS):
         heads, measured = [(labels.factor(k), "") for k in keys], []
         for metric in metrics[start : start + _COLUMNS]:
-            found = [i for _, i in _intervals(table, metric, keys)]
+            found = [*table.intervals(metric, keys).values()]
             head, cells = common.column(found, metric, table.units.get(metric, ""))
             heads.append(head)
             measured.append(cells)
@@ -137,17 +126,18 @@ def _figures(table: StudyTable, results: Results, metrics: list[str]) -> list[Bl
     for at, metric in enumerate(metrics):
         unit = table.units.get(metric, "")
         if across is None:
-            found = {str(k[0]): i for k, i in _intervals(table, metric, rest)}
+            found = {str(k[0]): i for k, i in table.intervals(metric, rest).items()}
             names = labels.names(list(found))
-            blocks.append(plots.intervals(f"m{at}", metric, unit, found, names))
+            blocks.append(plots.means(f"m{at}", charts.means(metric, unit, found, names)))
             continue
         lines: dict[str, list[tuple[Any, Interval]]] = {}
-        for key, i in _intervals(table, metric, [*rest, across]):
+        for key, i in table.intervals(metric, [*rest, across]).items():
             lines.setdefault(", ".join(map(str, key[:-1])) or metric, []).append((key[-1], i))
         if len(lines) <= _MANY:
             short = labels.names(list(lines))
             named = {short[k]: v for k, v in lines.items()}
-            blocks.append(plots.over(f"m{at}", metric, unit, across, named))
+            chart = charts.over(metric, unit, across, named)
+            blocks.append(plots.lines(f"m{at}", chart, half=True, height=360))
     blocks += _by_first(table, results, rest[0] if rest else across)
     return blocks
 
@@ -158,5 +148,5 @@ def _by_first(table: StudyTable, results: Results, factor: str | None) -> list[P
         return []
     groups: dict[str, Any] = {str(x): results.runs(**{factor: x}) for x in table.levels(factor)}
     names = labels.names(list(groups))
-    spread = plots.cdf("cdf", groups, names, "sojourn", results.bottleneck, "s")
-    return [spread] if spread is not None else []
+    spread = charts.cdf(groups, names, "sojourn", results.bottleneck, "s")
+    return [] if spread is None else [plots.lines("cdf", spread)]
