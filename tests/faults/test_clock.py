@@ -59,4 +59,4 @@ def test_a_clock_that_jumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert all(0 <= progress.seconds < 3600 for progress in seen)
     assert all((progress.remaining or 0) < 3600 for progress in seen)
     for run in Results.open(tmp_path).runs():
-        assert 0 < run.about["seconds"] < 3600
+        assert 0 < run.about.seconds < 3600

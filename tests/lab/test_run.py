@@ -125,7 +125,7 @@ def test_a_study_is_made_for_real(tmp_path: Any) -> None:
     delays = table.frame.set_index("queue")["sojourn_mean"]
     assert delays["codel"] < delays["pfifo limit 50p"]
     runs = Results.open(tmp_path / "out").runs()
-    assert {run.about["real"]["engine"] for run in runs} == {"wire"}
+    assert {run.about.real["engine"] for run in runs} == {"wire"}
     # The next time nothing is run again.
     again = Study(scenario()).vary(queue=["pfifo limit 50p", "codel"]).seeds(1)
     assert again.run(tmp_path / "out", engine=WireEngine()).frame.equals(table.frame)

@@ -41,7 +41,7 @@ def test_compare_prints_both_engines_and_keeps_both(tmp_path: Path) -> None:
     assert list(found.engines) == ["sim", "linux"]
     for comparison in found.engines.values():
         assert comparison.winners[0].choice == "codel"
-    assert all(run.about["real"]["valid"] for run in Results.open(out).runs(engine="linux"))
+    assert all(run.about.real["valid"] for run in Results.open(out).runs(engine="linux"))
     again = ok("compare", HOME, *SHORT, *two, "--out", out, "--json")
     data = again.json()
     assert {(q["queue"], q["engine"]) for q in data["queues"]} == {

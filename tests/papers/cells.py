@@ -159,7 +159,7 @@ def rrda() -> Iterator[Cell]:
     for factors, server in study.experiments(size):
         named = {k: factors[k] for k in ("study", "reading", "clients", "cpu")}
         varied = "buffer" if factors["buffer"] else "policy"
-        yield Cell("experiments", {**named, varied: factors[varied]}, server.as_dict())
+        yield Cell("experiments", {**named, varied: factors[varied]}, dict(server.as_dict()))
     sweeps = {f"timeout-{ms}": study.sweep(size, ms) for ms in size.timeouts}
     parts = {
         **sweeps, "memory": study.memory(size), "grid": study.grid(size),
@@ -167,7 +167,7 @@ def rrda() -> Iterator[Cell]:
     }  # fmt: skip
     for name, cells in parts.items():
         for factors, server in cells:
-            yield Cell(name, dict(factors), server.as_dict())
+            yield Cell(name, dict(factors), dict(server.as_dict()))
 
 
 def edge_store() -> Iterator[Cell]:

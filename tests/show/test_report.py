@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from sojourn import Scenario
+from sojourn.encode import Json
 from sojourn.show import page_of, paper_report, report
 from sojourn.show.figures import over
 from sojourn.show.html import toml
@@ -192,7 +193,7 @@ def test_packed_data_is_read_back() -> None:
 def test_toml_is_read_back() -> None:
     import tomllib
 
-    written = {
+    written: dict[str, Json] = {
         "name": 'odd "name" \\ \n \x7f é',
         "n": 3,
         "x": 0.1,

@@ -68,7 +68,7 @@ def same(found: pd.DataFrame, seeds: int = 8) -> None:
 
 
 def traces(folder: Path) -> dict[str, str]:
-    return {run.key: run.about["trace_hash"] for run in Results.open(folder).runs()}
+    return {run.key: run.about.trace_hash for run in Results.open(folder).runs()}
 
 
 def test_the_same_bit_for_bit(cluster: Cluster, tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_workers_that_join_later_are_refused(cluster: Cluster, tmp_path: Path) -
         with pytest.raises(ClusterError, match=r"cannot make these runs: tcp://\S+ has version"):
             study(100).run(tmp_path / "out", progress=add, engine=engine, on=cluster.client)
     results = Results.open(tmp_path / "out")
-    assert {run.about["engine"] for run in results.runs()} == {engine.fingerprint()}
+    assert {run.about.engine for run in results.runs()} == {engine.fingerprint()}
     assert results.check() == []
 
 

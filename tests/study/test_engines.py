@@ -134,7 +134,7 @@ def test_engines_of_earlier_sessions_stay(tmp_path: Path) -> None:
     assert engines_["sim"].ran == []
     again = compare(scenario(), QUEUES, 3, "call.mos", "", out=tmp_path, engine=FakeEngine())
     assert again.to_dict() == alone.to_dict()
-    assert [e["name"] for e in Results.open(tmp_path).manifest.engines] == ["sim", "other"]
+    assert [e.name for e in Results.open(tmp_path).manifest.engines] == ["sim", "other"]
 
 
 def test_json_has_a_row_for_each_choice_and_engine(tmp_path: Path) -> None:

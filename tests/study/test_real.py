@@ -41,7 +41,7 @@ def test_any_number_of_workers_gives_the_same(home: Scenario) -> None:
     pd.testing.assert_frame_equal(one.frame, four.frame)
     assert one.results is not None
     assert four.results is not None
-    traces = [[r.about["trace_hash"] for r in t.results.runs()] for t in (one, four) if t.results]
+    traces = [[r.about.trace_hash for r in t.results.runs()] for t in (one, four) if t.results]
     assert traces[0] == traces[1]
     assert len(set(traces[0])) == 4
 
@@ -50,7 +50,7 @@ def test_runs_are_replayed_alone(home: Scenario, tmp_path: Path) -> None:
     Study(home).seeds([5]).run(tmp_path)
     run = Results.open(tmp_path).run()
     record = replay(tmp_path)
-    assert record.trace_hash == run.about["trace_hash"]
+    assert record.trace_hash == run.about.trace_hash
     runs = pq.read_table(tmp_path / "runs.parquet")
     about = [runs.column("about")[0].as_py().replace('"seed": 5', '"seed": 6')]
     pq.write_table(runs.set_column(1, "about", [about]), tmp_path / "runs.parquet")

@@ -293,7 +293,7 @@ def test_replay(tmp_path: Path) -> None:
     study(1).run(tmp_path, engine=FakeEngine())
     run = Results.open(tmp_path).run(queue="codel", rate=20)
     record = replay(tmp_path, run.key, FakeEngine())
-    assert record.trace_hash == run.about["trace_hash"]
+    assert record.trace_hash == run.about.trace_hash
     with pytest.raises(StudyError, match="made by engine"):
         replay(tmp_path, run.key, FakeEngine("other"))
     with pytest.raises(StudyError, match="has 4 runs; name one"):

@@ -215,6 +215,7 @@ def contrast(
     verdict on a difference depends on its interval and the smallest difference of interest.
     """
     from sojourn.study import Results, contrasts
+    from sojourn.study.question import Asked
 
     results = Results.open(folder)
     table = results.table()
@@ -225,8 +226,8 @@ def contrast(
     if baseline is None:
         factor = factor or ("queue" if "queue" in table.factors else table.factors[0])
         baseline = str(table.levels(factor)[0])
-    question = results.manifest.question
-    asked = {question.get("by"): question.get("smallest")}
+    question = Asked.of(results.manifest.question)
+    asked = {question.by: question.smallest}
     found = [
         contrasts(table, m, baseline, factor, smallest=smallest or asked.get(m))
         for m in metrics or table.headline()[:1]

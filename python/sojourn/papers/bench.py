@@ -139,7 +139,7 @@ class Bench:
         """
         column = self._columns[REAL]
         table = column.tables[part.name]
-        violations = {run.key: violations_in(run.about["real"]) for _, run in runs_of(table)}
+        violations = {run.key: violations_in(run.about.real) for _, run in runs_of(table)}
         invalid = {key: found for key, found in violations.items() if found}
         if not invalid:
             return measured
@@ -206,13 +206,13 @@ class Bench:
         """Records how real runs were made, and the violations of each run."""
         found = {run.key: (levels, run) for levels, run in runs_of(table)}
         for levels, run in found.values():
-            real = run.about["real"]
+            real = run.about.real
             if not self._about:
                 self._about = {k: v for k, v in real.items() if k not in ABOUT_A_RUN}
             name = " ".join(str(level) for level in levels.values() if level != "")
             violations = violations_in(real)
             if "load" in real:  # runs in virtual time have no load
-                self._runs.append((name, not violations, real["load"]))
+                self._runs.append((name, not violations, float(str(real["load"]))))
             if violations:
                 self._violations[f"{name} seed {run.seed}"] = tuple(map(described, violations))
 

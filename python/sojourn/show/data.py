@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import pandas as pd
 
 from sojourn.metrics import unit
 from sojourn.study.errors import NotKept, StudyError
-from sojourn.study.stored import StoredRuns
+from sojourn.study.stored import StoredRun, StoredRuns
 
 if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
@@ -140,7 +140,7 @@ def classes(run: HasTables, place: str, metric: str = "queue") -> dict[str, tupl
     return {name: xy for name, xy in found.items() if xy is not None and xy[1].any()}
 
 
-def _finite(times: Any, values: Any) -> tuple[Floats, Floats] | None:
+def _finite(times: npt.ArrayLike, values: npt.ArrayLike) -> tuple[Floats, Floats] | None:
     x = np.asarray(times, dtype=np.float64)
     y = np.asarray(values, dtype=np.float64)
     keep = np.isfinite(y)
@@ -164,7 +164,7 @@ def thin(x: Floats, y: Floats, most: int = 1200) -> tuple[Floats, Floats]:
     return x[keep], y[keep]
 
 
-def by_level(results: StoredRuns, factor: str) -> dict[str, list[Any]]:
+def by_level(results: StoredRuns, factor: str) -> dict[str, list[StoredRun]]:
     """Returns the runs of each level of a factor; without a factor, all runs under one name."""
     if not factor:
         return {results.name: list(results.runs())}

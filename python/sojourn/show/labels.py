@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 from sojourn import _core
 from sojourn.metrics import unit as registered_unit
 from sojourn.study import quantities
 from sojourn.study.answer import words
+from sojourn.study.cells import Level
 from sojourn.study.names import elided, short_names
 
 LONGEST = 30
@@ -73,15 +75,14 @@ def factor(key: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def quantity(levels: Sequence[Any]) -> tuple[list[float], str] | None:
+def quantity(levels: Sequence[Level]) -> tuple[list[float], str] | None:
     """Returns levels as numbers with their unit; None if a level is no number or quantity."""
     if all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in levels):
         return [float(x) for x in levels], ""
-    for kind, (least, unit) in _QUANTITIES.items():
-        try:
-            return [least * _core.parse_quantity(kind, x) for x in levels], unit
-        except (TypeError, ValueError):
-            continue
+    texts = [x for x in levels if isinstance(x, str)]
+    for kind, (least, unit) in _QUANTITIES.items() if len(texts) == len(levels) else ():
+        with contextlib.suppress(ValueError):
+            return [least * _core.parse_quantity(kind, x) for x in texts], unit
     return None
 
 
@@ -90,7 +91,7 @@ class Across:
     """A factor as the horizontal axis of a figure."""
 
     title: str
-    at: dict[Any, float]
+    at: dict[Level, float]
     """Position of each level on the axis."""
     texts: list[str]
     """Text at each position."""
@@ -100,7 +101,7 @@ class Across:
     """Whether the axis is logarithmic."""
 
 
-def across(key: str, levels: Sequence[Any]) -> Across:
+def across(key: str, levels: Sequence[Level]) -> Across:
     """Returns a factor's axis: quantities at their values, other levels at equal distances."""
     found = quantity(levels)
     if found is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,6 +13,7 @@ from matplotlib.ticker import NullFormatter
 
 from sojourn.show import colours, figures, labels, style
 from sojourn.show.data import distribution
+from sojourn.study.cells import Level
 from sojourn.study.errors import StudyError
 from sojourn.study.table import Table
 
@@ -37,7 +37,7 @@ class Losses:
     """Panel: probability of n losses in a row for each level of `by`, on a logarithmic axis."""
 
     by: str
-    where: Mapping[str, Any] = field(default_factory=dict)
+    where: Mapping[str, Level] = field(default_factory=dict)
     """Levels of the other factors, such as `{"flows": 128}`."""
     title: str = ""
     metric: str = "consecutive_loss"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice, product
 from pathlib import Path
@@ -25,7 +26,7 @@ from sojourn.study.coexistence import KIND, Coexistence
 from sojourn.study.comparison import Comparison
 from sojourn.study.errors import ResultsError, StudyError
 from sojourn.study.names import in_words
-from sojourn.study.question import asked
+from sojourn.study.question import Asked
 from sojourn.study.results import Results
 
 REPORT = "report.html"
@@ -37,10 +38,10 @@ MOST_CELLS = 12
 def page_of(results: Results) -> Page:
     """Returns the page for the kind of results in a folder."""
     if results.kind == "comparison":
-        question = asked(results.manifest.question)
+        question = Asked.of(results.manifest.question)
         if len(results.manifest.engines) > 1:
-            return across.page(AcrossEngines(results.table(), **question))
-        return comparison.page(Comparison(results.table(), **question))
+            return across.page(AcrossEngines.of(results.table(), question))
+        return comparison.page(Comparison.of(results.table(), question))
     if results.kind == KIND:
         return coexistence.page(Coexistence(results.table()))
     if not results.factors and len(results.runs()) == 1:
@@ -71,8 +72,9 @@ def figures_of(results: Results) -> dict[str, Figure]:
         return found
     across, rest = axes(table)
     metrics = table.interesting()[:6]
-    if results.kind == "comparison":  # the metric of the question comes first
-        metrics = list(dict.fromkeys([table.metric(results.manifest.question["by"]), *metrics]))
+    by = results.manifest.by
+    if results.kind == "comparison" and by is not None:  # the question's metric comes first
+        metrics = list(dict.fromkeys([table.metric(by), *metrics]))
     for metric in metrics:
         name = metric.replace(".", "-").replace("_", "-")
         if across is None:
@@ -113,7 +115,7 @@ def report(
     asked_for = dict(results.manifest.question)
     if question.get("by", asked_for.get("by")) != asked_for.get("by"):
         asked_for.pop("smallest", None)  # the stored smallest difference is for another metric
-    results.manifest.question = {**asked_for, **question}
+    results.manifest = replace(results.manifest, question={**asked_for, **question})
     if not results.runs():
         raise ResultsError(
             results.folder,

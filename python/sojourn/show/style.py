@@ -7,7 +7,7 @@ import io
 import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, TypeAlias
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -17,8 +17,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from sojourn.show.colours import COLOURS
 from sojourn.study.disk import replace_file
 
+LineStyle: TypeAlias = str | tuple[int, tuple[int, ...]]
+"""A line style of Matplotlib: a name, or offset and lengths of dashes."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-LINES: tuple[Any, ...] = (
+LINES: tuple[LineStyle, ...] = (
     "-", "--", "-.", ":", (0, (5, 1, 1, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (7, 2)), (0, (2, 1)),
 )  # fmt: skip
 
@@ -27,7 +29,7 @@ COLUMN = 3.5
 PAGE = 7.16
 """Width in inches of a paper's page with two columns."""
 
-_SETTINGS: dict[str, Any] = {
+_SETTINGS: dict[str, object] = {
     "font.family": "sans-serif",
     "font.sans-serif": [
         "DejaVu Sans"
@@ -83,7 +85,7 @@ def marker(index: int) -> str:
     return MARKERS[(index + index // len(COLOURS)) % len(MARKERS)]
 
 
-def line(index: int) -> Any:
+def line(index: int) -> LineStyle:
     """Returns the line style of a style number; those of one colour have different line styles."""
     return LINES[(index + 3 * (index // len(COLOURS))) % len(LINES)]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -18,16 +17,16 @@ NOTHING = ("", "-", "\N{EN DASH}")
 """Texts that mean a missing number."""
 
 
-def table(title: str | None = None, **options: Any) -> Table:
-    """Returns an empty table in the common style; `options` are those of rich."""
+def table(title: str | None = None) -> Table:
+    """Returns an empty table in the common style."""
     return Table(
         title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False,
-        header_style="bold", **options,
+        header_style="bold",
     )  # fmt: skip
 
 
 def of_rows(
-    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None = None
+    rows: Sequence[Mapping[str, object]], columns: Sequence[str], title: str | None = None
 ) -> Table:
     """Returns the columns of rows as a table; columns of numbers are aligned right."""
     view = table(title)
@@ -44,7 +43,10 @@ READABLE = 24
 
 
 def fitting(
-    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None, console: Console
+    rows: Sequence[Mapping[str, object]],
+    columns: Sequence[str],
+    title: str | None,
+    console: Console,
 ) -> RenderableType:
     """Returns rows as a table, or as one block for each row if the console is too narrow."""
     view = of_rows(rows, columns, title)
@@ -58,7 +60,7 @@ def fitting(
 
 
 def _blocks(
-    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None
+    rows: Sequence[Mapping[str, object]], columns: Sequence[str], title: str | None
 ) -> RenderableType:
     """Returns a block for each row: the first cell, and below it the others with their heads."""
     parts: list[RenderableType] = [] if title is None else [Text(f"{title}\n", style="italic")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from rich.console import Console
 from rich.measure import Measurement
@@ -17,12 +17,13 @@ from sojourn.stats import Interval
 from sojourn.study import quantities
 from sojourn.study.across import AcrossEngines
 from sojourn.study.answer import interest_text, table_metrics
+from sojourn.study.cells import Level
 from sojourn.study.comparison import Comparison
 from sojourn.study.names import elided
 from sojourn.study.table import Table
 
 if TYPE_CHECKING:
-    from sojourn.stats import Claim, Finding, Judgement
+    from sojourn.stats import Claim, Finding, Judgement, Region
     from sojourn.study.contrast import Contrast, Contrasts
 
 BADGES = {
@@ -278,9 +279,9 @@ def print_contrasts(c: Contrasts, console: Console | None = None) -> None:
         def made(
             heads: Sequence[str],
             left_out: frozenset[int] = frozenset(),
-            level: Any = level,
-            rows: Any = rows,
-            names: Any = names,
+            level: Level | None = level,
+            rows: Sequence[Contrast] = rows,
+            names: Sequence[Sequence[str]] = names,
         ) -> RichTable:
             shown = tables.table(None if level is None else f"{level}, against {c.baseline}")
             _factors(shown, heads, names)
@@ -363,7 +364,7 @@ def claims(
 
     The parts of a conjunction are below it and have no verdicts.
     """
-    table = tables.table(show_lines=False)
+    table = tables.table()
     table.add_column("finding", ratio=3, overflow="fold")
     table.add_column("paper", ratio=2, overflow="fold")
     table.add_column("here", ratio=3, overflow="fold")
@@ -413,7 +414,7 @@ def here(j: Judgement, units: Mapping[str, str]) -> str:
     return f"{finding.label}: {text}{more}, predicted {wanted}{note}"
 
 
-def region(r: Any, unit: str, metric: str) -> str:
+def region(r: Region, unit: str, metric: str) -> str:
     """Returns a predicted region as text, with the metric's unit."""
     if math.isinf(r.low) and math.isinf(r.high):
         return "anything"

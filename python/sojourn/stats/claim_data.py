@@ -13,11 +13,11 @@ from sojourn.stats.claims import KINDS, Claim
 from sojourn.stats.estimate import Region
 
 
-def claim_to_dict(claim: Claim) -> dict[str, Any]:
+def claim_to_dict(claim: Claim) -> dict[str, object]:
     """Returns a claim as data for JSON, without fields that have their default."""
-    out: dict[str, Any] = {"kind": claim.kind}
+    out: dict[str, object] = {"kind": claim.kind}
     for f in fields(claim):
-        value = getattr(claim, f.name)
+        value: Any = getattr(claim, f.name)
         default = f.default if f.default_factory is MISSING else f.default_factory()
         if value == default:
             continue
@@ -31,19 +31,18 @@ def claim_to_dict(claim: Claim) -> dict[str, Any]:
     return out
 
 
-def _region(value: Any, where: str) -> Region:
-    if isinstance(value, Region):
-        return value
-    ok = isinstance(value, (list, tuple)) and len(value) == 2
-    if not ok or any(not isinstance(x, (int, float, type(None))) for x in value):
-        raise ClaimError(
-            f"{where}: a region must be two numbers, or null for a missing limit, not {value!r}"
-        )
-    low, high = value
-    return Region(-math.inf if low is None else low, math.inf if high is None else high)
+def _region(value: object, where: str) -> Region:
+    match value:
+        case Region():
+            return value
+        case [(int() | float() | None) as low, (int() | float() | None) as high]:
+            return Region(-math.inf if low is None else low, math.inf if high is None else high)
+    raise ClaimError(
+        f"{where}: a region must be two numbers, or null for a missing limit, not {value!r}"
+    )
 
 
-def claim_from_dict(data: Mapping[str, Any]) -> Claim:
+def claim_from_dict(data: Mapping[str, object]) -> Claim:
     """Returns the claim that data describes; raises `ClaimError` for unknown or missing keys."""
     where = f"claim {data.get('id', '?')!r}"
     kind = data.get("kind")

@@ -12,11 +12,13 @@ Bonferroni's correction among the quantities of the claim.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from sojourn.stats._arrays import Floats
@@ -337,7 +339,7 @@ class LeastVariation(Claim):
 _VARIATION = ("cv", "range", "deviation", "spread")
 
 
-def _many(given: Any) -> tuple[Level, ...]:
+def _many(given: Level | Sequence[Level]) -> tuple[Level, ...]:
     return (given,) if isinstance(given, (str, int, float, bool)) else tuple(given)
 
 
@@ -349,16 +351,16 @@ def _rivals(frame: pd.DataFrame, among: str, who: Level, cell: Cell) -> list[Lev
     return rivals
 
 
-def _variation(means: np.ndarray[Any, np.dtype[np.float64]], measure: str) -> float:
+def _variation(means: npt.NDArray[np.float64], measure: str) -> float:
     size = float(means.std(ddof=1) if measure in ("cv", "deviation") else np.ptp(means))
     return size / float(means.mean()) if measure in ("cv", "range") else size
 
 
 def _jackknife_log_ratio(
-    a: np.ndarray[Any, np.dtype[np.float64]],
-    b: np.ndarray[Any, np.dtype[np.float64]],
+    a: npt.NDArray[np.float64],
+    b: npt.NDArray[np.float64],
     measure: str,
-) -> np.ndarray[Any, np.dtype[np.float64]]:
+) -> npt.NDArray[np.float64]:
     """Returns the jackknife pseudo-values of log(variation of a / variation of b), by seed.
 
     `a` and `b` have a row for each level and a column for each seed.
@@ -367,7 +369,7 @@ def _jackknife_log_ratio(
     if n < 2:
         return np.empty(n)
 
-    def value(keep: np.ndarray[Any, np.dtype[np.bool_]]) -> float:
+    def value(keep: npt.NDArray[np.bool_]) -> float:
         va = _variation(a[:, keep].mean(axis=1), measure)
         vb = _variation(b[:, keep].mean(axis=1), measure)
         # Without any variation of `a` or `b`, the logarithm is undefined and gives no verdict.

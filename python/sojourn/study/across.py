@@ -15,7 +15,7 @@ from sojourn.study.answer import listed, table_metrics, words
 from sojourn.study.compared import Entry
 from sojourn.study.comparison import Comparison, judged
 from sojourn.study.errors import PolicyFault, ResultsError, StudyError
-from sojourn.study.question import BY, SUBJECT_TO, asked
+from sojourn.study.question import BY, SUBJECT_TO, Asked
 from sojourn.study.results import Results, results_of
 from sojourn.study.table import Table
 
@@ -71,12 +71,17 @@ class AcrossEngines:
         self.fault = fault
 
     @classmethod
+    def of(cls, table: Table, asked: Asked, fault: PolicyFault | None = None) -> AcrossEngines:
+        """Returns the comparison of a table by a question."""
+        return cls(table, asked.by, asked.subject_to, asked.smallest, fault=fault)
+
+    @classmethod
     def open(cls, folder: str | Path) -> AcrossEngines:
         """Returns the comparison in a results folder; raises `ResultsError` without one."""
         results = Results.open(folder)
         if results.kind != "comparison":
             raise ResultsError(results.folder, f"holds a {results.kind}, not a comparison")
-        return cls(results.table(), **asked(results.manifest.question))
+        return cls.of(results.table(), Asked.of(results.manifest.question))
 
     @property
     def first(self) -> Comparison:
@@ -200,7 +205,7 @@ class AcrossEngines:
     def to_dict(self) -> dict[str, Json]:
         """Returns the comparison as plain data: a row for each choice and engine."""
         stored = [] if self.results is None else self.results.manifest.engines
-        about = {engine["name"]: engine for engine in stored}
+        about = {engine.name: engine for engine in stored}
         rows = {
             (entry.choice, name): {ENGINE: name, **row}
             for name, c in self.engines.items()
@@ -214,7 +219,7 @@ class AcrossEngines:
                 {
                     ENGINE: name,
                     **{
-                        key: about.get(name, {}).get(key, "")
+                        key: getattr(about.get(name), key, "")
                         for key in ("version", "fingerprint", "limits")
                     },
                     **comparison_data.details(c),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def write(folder: Path, plan_json: str, record: Record) -> dict[str, str]:
     return {name: hashlib.sha256(data).hexdigest() for name, data in found.items()}
 
 
-def damage(folder: Path, recorded: dict[str, str]) -> list[str]:
+def damage(folder: Path, recorded: Mapping[str, str]) -> list[str]:
     """Returns descriptions of files of a run that are missing or changed.
 
     `recorded` has the digests that `write` returned.

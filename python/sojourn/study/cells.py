@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Protocol
+from typing import Protocol
 
+from sojourn.encode import Json
 from sojourn.metrics import nearest
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import ENGINE
@@ -33,7 +34,7 @@ class Runnable(Protocol):
     def plan_json(self) -> str:
         """Returns the plan as JSON, in the form that the engine reads."""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Mapping[str, Json]:
         """Returns the user's description of the scenario as plain data."""
 
 
@@ -43,7 +44,7 @@ class Cell:
 
     factors: Mapping[str, Level]
     plan_json: str
-    scenario: Mapping[str, Any]
+    scenario: Mapping[str, Json]
     """The user's description of the scenario with these levels, as plain data."""
     plan_hash: str
 
@@ -63,7 +64,7 @@ class Factor:
     """An experiment factor: its name and, for each level, the changes to the scenario."""
 
     name: str
-    levels: Mapping[Level, Mapping[str, Any]]
+    levels: Mapping[Level, Mapping[str, object]]
 
     @classmethod
     def make(cls, name: str, values: object, queue_keys: Sequence[str]) -> Factor:
@@ -110,7 +111,7 @@ def combine(scenario: Scenario, factors: Sequence[Factor]) -> list[Cell]:
     """Returns a cell for each combination of levels; the last factor varies fastest."""
     cells = []
     for combination in product(*(f.levels.items() for f in factors)):
-        changes: dict[str, Any] = {}
+        changes: dict[str, object] = {}
         for factor, (_, change) in zip(factors, combination, strict=True):
             for key in change:
                 if key in changes:

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from sojourn.study import batches, columns
 from sojourn.study.batches import Batch
-from sojourn.study.kept import Kept
 from sojourn.study.manifest import Manifest
 
 SUMMARY_FILE = "summary.parquet"
@@ -97,9 +96,10 @@ def summary_of(
         return None
     table = columns.without_empty(table.take(pa.array([row for *_, row in rows])))
     table = columns.without_front(table, ["key", *HIDDEN])
-    kept = Kept.from_dict(of.kept)
-    if not kept.everything:  # runs that were made with an earlier selection may have more metrics
-        table = table.select(kept.columns(table.column_names))
+    if (
+        not of.kept.everything
+    ):  # runs that were made with an earlier selection may have more metrics
+        table = table.select(of.kept.columns(table.column_names))
     factors = {name: [r[0][name] for r in rows] for name in rows[0][0]}
     seeds, keys = [r[1] for r in rows], [r[2] for r in rows]
     return columns.with_front(table, {**factors, "seed": seeds, "key": keys})

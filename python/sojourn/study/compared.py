@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from sojourn.study.errors import PolicyFault, StudyError
 from sojourn.study.metrics import store_of
 from sojourn.study.names import short_names
 from sojourn.study.placed import Placed
-from sojourn.study.question import BY, SUBJECT_TO, conditions, interest
+from sojourn.study.question import BY, SUBJECT_TO, Asked, conditions, interest
 from sojourn.study.ranking import Ranking, Verdict, rank
 from sojourn.study.results import Results, results_of
 from sojourn.study.table import Table
@@ -121,6 +121,17 @@ class Compared:
         self.smallest = smallest
         self.interest: Interest = interest(self.by, smallest)
         """Smallest difference of interest of the deciding metric."""
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        asked: Asked,
+        fault: PolicyFault | None = None,
+        rule: Until | None = None,
+    ) -> Self:
+        """Returns the comparison of a table by a question."""
+        return cls(table, asked.by, asked.subject_to, asked.smallest, fault=fault, rule=rule)
 
     @property
     def results(self) -> Results | None:

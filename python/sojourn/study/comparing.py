@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import Engine
@@ -17,7 +17,7 @@ from sojourn.study.comparison import Comparison, judged
 from sojourn.study.errors import PolicyFault, StudyError
 from sojourn.study.names import in_words
 from sojourn.study.progress import Report
-from sojourn.study.question import asked, asked_of, sensible
+from sojourn.study.question import Asked, asked_of, sensible
 from sojourn.study.session import Session
 from sojourn.study.study import Study
 from sojourn.study.table import Table
@@ -68,7 +68,7 @@ class Comparing:
 def comparison_of(scenario: Scenario, settings: Comparing) -> Comparison:
     """Compares as `compare` does, with the settings as one object."""
     table, question, fault = _made(scenario, settings)
-    return judged(Comparison(table, **asked(question), fault=fault, rule=settings.rule))
+    return judged(Comparison.of(table, question, fault, settings.rule))
 
 
 def _with_keywords(
@@ -111,15 +111,13 @@ def compare_engines(
     if len(engines) < 2:
         raise StudyError("a comparison of engines needs at least two engines")
     table, question, fault = _made(scenario, replace(settings, engine=engines))
-    return AcrossEngines(table, **asked(question), fault=fault)
+    return AcrossEngines.of(table, question, fault)
 
 
-def _made(
-    scenario: Scenario, settings: Comparing
-) -> tuple[Table, dict[str, Any], PolicyFault | None]:
+def _made(scenario: Scenario, settings: Comparing) -> tuple[Table, Asked, PolicyFault | None]:
     """Makes the runs of a comparison.
 
-    Returns their table, the question as data, and the error of excluded policies (`None` if no
+    Returns their table, the question, and the error of excluded policies (`None` if no
     policy was excluded).
     """
     named: tuple[str, ...] = tuple(settings.queues or ())
@@ -149,6 +147,6 @@ def _made(
             return table
 
         if rule is None:
-            return runs(study), noted, fault
+            return runs(study), question, fault
         table, _ = take_looks(rule, lambda n: runs(study.seeds(n)), paired=True)
-    return table, noted, fault
+    return table, question, fault

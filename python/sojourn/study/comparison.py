@@ -11,7 +11,7 @@ from sojourn.frames import Library, frame
 from sojourn.study import answer, comparison_data
 from sojourn.study.compared import Compared
 from sojourn.study.errors import ResultsError
-from sojourn.study.question import asked
+from sojourn.study.question import Asked
 from sojourn.study.results import Results
 from sojourn.study.until import of_question
 
@@ -35,7 +35,7 @@ class Comparison(Compared):
                 "holds a comparison with several engines: open it with AcrossEngines",
             )
         question = results.manifest.question
-        return cls(results.table(), **asked(question), rule=of_question(question))
+        return cls.of(results.table(), Asked.of(question), rule=of_question(question))
 
     def answer(self) -> str:
         """Returns the answer in sentences."""

@@ -10,21 +10,22 @@ each further table has a file with the run's key as first column. Files are repl
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import sys
 import threading
 import uuid
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
 from sojourn.scenario.engine import ASKED, SUMMARY, TABLES, Record, Records
 from sojourn.study import attached, batches, columns, disk, manifest
+from sojourn.study.about import About
 from sojourn.study.attached import FILES
 from sojourn.study.batches import Batch
 from sojourn.study.claims import Claims
@@ -315,9 +316,8 @@ class ResultsFolder:
                 self.flush()
 
     def _about(self, run: Made, record: Record, kept: Kept) -> str:
-        about = {**run.about, **({} if kept.everything else {"kept": kept.as_dict()})}
-        about["files"] = attached.write(self.files(run.key), run.plan_json, record)
-        return json.dumps(about)
+        files = attached.write(self.files(run.key), run.plan_json, record)
+        return replace(run.about, kept=kept.as_dict(), files=files).to_json()
 
     def flush(self) -> None:
         """Appends the pending runs to the log and releases their claims."""
@@ -345,13 +345,19 @@ class ResultsFolder:
         """Returns the folder of a run's captures and other files; it exists only if not empty."""
         return self.folder / FILES / key
 
-    def about(self, key: str) -> dict[str, Any]:
-        """Returns attributes of a run, such as plan, seed and trace hash."""
+    def about(self, key: str) -> About:
+        """Returns the attributes of a run."""
+        return About.parse(self._hidden(key, "about"))
+
+    def plan_json(self, key: str) -> str:
+        """Returns the plan of a run in canonical form."""
+        return self._hidden(key, "plan")
+
+    def _hidden(self, key: str, name: str) -> str:
         table = self._part(key, batches.RUNS, HIDDEN)
         if table is None or not table.num_rows:
             raise ResultsError(self.folder, f"no run {key}")
-        about, plan = (json.loads(table.column(name)[0].as_py()) for name in HIDDEN)
-        return {"key": key, **about, "plan": plan}
+        return str(table.column(name)[0].as_py())
 
     def _part(self, key: str, name: str, wanted: Sequence[str] | None = None) -> pa.Table | None:
         """Returns the rows of a run in the table `name`; `None` if the run has no such table.
@@ -420,7 +426,7 @@ class ResultsFolder:
         found = []
         for key in sorted(keys):
             try:
-                recorded = self.about(key).get("files", {})
+                recorded = self.about(key).files
             except ResultsError as error:
                 if str(error) not in found:
                     found.append(str(error))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Self
+from typing import Self
 
 from sojourn.metrics import base, nearest, registry
 from sojourn.scenario.engine import ASKED, SUMMARY, TABLES, Column
@@ -45,7 +45,7 @@ class Kept:
         )
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+    def from_dict(cls, data: Mapping[str, Iterable[str]]) -> Self:
         """Returns the selection from a manifest's data in the form of `as_dict`."""
         return cls.of(data.get("metrics"), data.get("tables"))
 

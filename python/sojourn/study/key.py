@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
 
 
-def canonical(plan: str | Mapping[str, Any]) -> str:
+def canonical(plan: str | Mapping[str, object]) -> str:
     """Returns a plan as canonical JSON: equal plans give equal texts."""
     data = json.loads(plan) if isinstance(plan, str) else plan
     return json.dumps(data, sort_keys=True, separators=(",", ":"))
@@ -29,7 +28,7 @@ def run_key(plan: str, seed: int, fingerprint: str) -> str:
     return hashlib.sha256(f"{plan}\0{seed}\0{fingerprint}".encode()).hexdigest()[:32]
 
 
-def short(data: Any) -> str:
+def short(data: object) -> str:
     """Returns a hash of JSON-compatible data, with 32 hexadecimal digits."""
     text = json.dumps(data, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -7,7 +7,8 @@ import platform
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+
+from sojourn.encode import Json
 
 
 def cores() -> int:
@@ -47,7 +48,7 @@ def _package(name: str) -> str:
         return "?"
 
 
-def machine() -> dict[str, Any]:
+def machine() -> dict[str, Json]:
     """Returns system, release, architecture, processor and number of cores of this machine."""
     return {
         "system": platform.system(),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
+from sojourn import encode
+from sojourn.encode import Json
 from sojourn.engines import SIM
 from sojourn.scenario.engine import ENGINE, Engine, limits_of
-from sojourn.study.cells import Cell
+from sojourn.study.cells import Level
 from sojourn.study.errors import ResultsError, StudyError
 from sojourn.study.kept import Kept
 from sojourn.study.key import run_key, short
@@ -26,7 +27,40 @@ def now() -> str:
     return datetime.now(UTC).replace(microsecond=0).isoformat()
 
 
-@dataclass
+@dataclass(frozen=True)
+class EngineEntry:
+    """An engine that made the runs."""
+
+    name: str
+    fingerprint: str
+    version: str
+    limits: str = ""
+    """Limits of the engine's results in words; empty if the engine states none."""
+
+    @classmethod
+    def of(cls, name: str, engine: Engine) -> EngineEntry:
+        """Returns the entry of an engine."""
+        return cls(name, engine.fingerprint(), engine.version(), limits_of(engine))
+
+
+@dataclass(frozen=True)
+class CellEntry:
+    """A cell of the study."""
+
+    factors: Mapping[str, Level]
+    """Level of each factor."""
+    plan: str
+    """Hash of the plan."""
+    scenario: Mapping[str, Json]
+    """The user's description of the scenario with these levels."""
+
+    @property
+    def levels(self) -> str:
+        """Returns the levels as a text that identifies the cell."""
+        return json.dumps(self.factors, sort_keys=True)
+
+
+@dataclass(frozen=True)
 class Manifest:
     """The content of `manifest.json`."""
 
@@ -34,27 +68,37 @@ class Manifest:
     """Kind of the study, such as `study`, `comparison`, `run` or `paper`."""
     name: str
     """Name of the study."""
-    scenario: Mapping[str, Any]
+    scenario: Mapping[str, Json]
     """The user's description of the scenario, without the changes of factors."""
     factors: Sequence[str]
     """Names of the factors."""
-    cells: list[dict[str, Any]]
-    """Cells, each with `factors` (its levels), `plan` (its plan's hash) and `scenario`."""
-    seeds: list[int]
-    engine: str
-    """Fingerprint of the first engine."""
-    version: str
-    """Version of the first engine."""
-    question: Mapping[str, Any] = field(default_factory=dict)
+    cells: Sequence[CellEntry]
+    seeds: Sequence[int]
+    engines: Sequence[EngineEntry]
+    question: Mapping[str, Json] = field(default_factory=dict)
     """The question of the study as data; empty without a question."""
-    kept: Mapping[str, Any] = field(default_factory=dict)
-    """Selection of stored `metrics` and `tables`; empty if everything is stored."""
-    engines: list[dict[str, str]] = field(default_factory=list)
-    """Engines, each with `name`, `fingerprint`, `version` and `limits`."""
-    machine: Mapping[str, Any] = field(default_factory=machine)
+    kept: Kept = field(default_factory=Kept)
+    """Selection of stored metrics and tables."""
+    machine: Mapping[str, Json] = field(default_factory=machine)
     versions: Mapping[str, str] = field(default_factory=versions)
     created: str = field(default_factory=now)
     updated: str = field(default_factory=now)
+
+    @property
+    def engine(self) -> str:
+        """Returns the fingerprint of the first engine."""
+        return self.engines[0].fingerprint
+
+    @property
+    def version(self) -> str:
+        """Returns the version of the first engine."""
+        return self.engines[0].version
+
+    @property
+    def by(self) -> str | None:
+        """Returns the deciding metric of the question; `None` without a question."""
+        by = self.question.get("by")
+        return None if by is None else str(by)
 
     @property
     def identity(self) -> str:
@@ -66,12 +110,6 @@ class Manifest:
         what = self.name if self.kind == "paper" else self.scenario
         return short([self.kind, what, sorted(self.factors)])
 
-    def __post_init__(self) -> None:
-        if not self.engines:  # manifests of earlier versions have only `engine` and `version`
-            self.engines = [
-                {"name": SIM, "fingerprint": self.engine, "version": self.version, "limits": ""}
-            ]
-
     @property
     def columns(self) -> tuple[str, ...]:
         """Returns the names of the factors, and `engine` if there are several engines."""
@@ -80,24 +118,33 @@ class Manifest:
     @property
     def limits(self) -> dict[str, str]:
         """Returns the limits of the results in words, by engine, for engines that state any."""
-        return {e["name"]: e["limits"] for e in self.engines if e["limits"]}
+        return {e.name: e.limits for e in self.engines if e.limits}
 
-    def runs(self) -> Iterator[tuple[dict[str, Any], int, str]]:
+    def runs(self) -> Iterator[tuple[dict[str, Level], int, str]]:
         """Yields the levels, the seed and the key of each run, in the order of the table.
 
         With several engines, the engine's name is the level of the last factor.
         """
         for cell in self.cells:
             for engine in self.engines:
-                name = {ENGINE: engine["name"]} if len(self.engines) > 1 else {}
+                name = {ENGINE: engine.name} if len(self.engines) > 1 else {}
                 for seed in self.seeds:
-                    key = run_key(cell["plan"], seed, engine["fingerprint"])
-                    yield cell["factors"] | name, seed, key
+                    key = run_key(cell.plan, seed, engine.fingerprint)
+                    yield {**cell.factors, **name}, seed, key
 
     def to_bytes(self) -> bytes:
         """Returns the content of the file."""
-        data = {"sojourn": {"format": FORMAT}, "identity": self.identity, **self.__dict__}
-        return json.dumps(data, indent=1, ensure_ascii=False, default=str).encode()
+        data = encode.fields(
+            {
+                "sojourn": {"format": FORMAT},
+                "identity": self.identity,
+                **self.__dict__,
+                "engine": self.engine,
+                "version": self.version,
+                "kept": self.kept.as_dict(),
+            }
+        )
+        return json.dumps(data, indent=1, ensure_ascii=False).encode()
 
     def extended(self, old: Manifest) -> Manifest:
         """Returns this manifest, extended by the cells, seeds and engines of the folder's manifest.
@@ -105,56 +152,32 @@ class Manifest:
         `old` is the folder's manifest. Without a common engine, only the date of creation is taken
         from `old`. Raises `StudyError` if the folder has another selection of metrics and tables.
         """
-        self.created = old.created
-        same = {e["fingerprint"] for e in old.engines} & {e["fingerprint"] for e in self.engines}
+        same = {e.fingerprint for e in old.engines} & {e.fingerprint for e in self.engines}
         if not same:
-            return self
-        named = {e["name"] for e in self.engines}
-        more = [e for e in old.engines if e["name"] not in named]
-        if more:  # engines of the folder come first, in their order
-            first = [e["name"] for e in old.engines]
-            both = sorted(
-                [*self.engines, *more],
-                key=lambda e: first.index(e["name"]) if e["name"] in first else len(first),
-            )
-            self.engines = both
-            self.engine, self.version = both[0]["fingerprint"], both[0]["version"]
-        if old.kept and old.kept != self.kept:
+            return replace(self, created=old.created)
+        if not old.kept.everything and old.kept != self.kept:
             raise StudyError(
                 f"the runs in this folder have only {_description(old.kept)}; keep the same "
                 "metrics and tables, or choose another folder"
             )
-        mine = {json.dumps(c["factors"], sort_keys=True) for c in self.cells}
-        rest = [c for c in old.cells if json.dumps(c["factors"], sort_keys=True) not in mine]
-        # The folder's combinations of levels come first, in their order, then the new ones.
-        order = {json.dumps(c["factors"], sort_keys=True): i for i, c in enumerate(old.cells)}
-        self.cells = sorted(
-            self.cells + rest,
-            key=lambda c: order.get(json.dumps(c["factors"], sort_keys=True), len(order)),
+        # The engines and the combinations of levels of the folder come first, in their order.
+        mine = {e.name: e for e in self.engines}
+        engines = {e.name: e for e in old.engines} | mine
+        engines = mine if engines.keys() == mine.keys() else engines
+        cells = {c.levels: c for c in old.cells} | {c.levels: c for c in self.cells}
+        return replace(
+            self,
+            cells=list(cells.values()),
+            seeds=sorted({*self.seeds, *old.seeds}),
+            engines=list(engines.values()),
+            question=self.question or old.question,
+            created=old.created,
         )
-        self.seeds = sorted({*self.seeds, *old.seeds})
-        if not self.question:
-            self.question = old.question
-        return self
 
 
-def _description(kept: Mapping[str, Any]) -> str:
-    return ", ".join(f"the {name} {', '.join(words) or '(none)'}" for name, words in kept.items())
-
-
-def engine_entry(name: str, engine: Engine) -> dict[str, str]:
-    """Returns the manifest's entry for an engine."""
-    return {
-        "name": name,
-        "fingerprint": engine.fingerprint(),
-        "version": engine.version(),
-        "limits": limits_of(engine),
-    }
-
-
-def cell_entry(cell: Cell) -> dict[str, Any]:
-    """Returns the manifest's entry for a cell."""
-    return {"factors": dict(cell.factors), "plan": cell.plan_hash, "scenario": cell.scenario}
+def _description(kept: Kept) -> str:
+    parts = kept.as_dict().items()
+    return ", ".join(f"the {name} {', '.join(words) or '(none)'}" for name, words in parts)
 
 
 def load(folder: Path) -> Manifest | None:
@@ -184,9 +207,11 @@ def load(folder: Path) -> Manifest | None:
             f"written in format {mark['format']}; this version reads format {FORMAT}: "
             "use the version that wrote it, or choose another folder",
         )
-    fields = Manifest.__dataclass_fields__
-    data.setdefault("engines", [])
-    missing = [name for name in fields if name not in data]
+    engines = data.get("engines") or []
+    if not engines and {"engine", "version"} <= set(data):  # a manifest of an earlier version
+        data["engines"] = [{"name": SIM, "fingerprint": data["engine"], "version": data["version"]}]
+    names = [field.name for field in fields(Manifest)]
+    missing = [name for name in names if name not in data]
     if missing:
         raise ResultsError(
             path,
@@ -194,7 +219,12 @@ def load(folder: Path) -> Manifest | None:
             "use the version that wrote it, or choose another folder",
         )
     try:
-        Kept.from_dict(data["kept"])
+        kept = Kept.from_dict(data["kept"])
     except (StudyError, AttributeError) as error:
         raise ResultsError(path, f"`kept` cannot be read ({error})") from error
-    return Manifest(**{name: data[name] for name in fields})
+    typed = {
+        "cells": [CellEntry(**cell) for cell in data["cells"]],
+        "engines": [EngineEntry(**engine) for engine in data["engines"]],
+        "kept": kept,
+    }
+    return Manifest(**{name: data[name] for name in names} | typed)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sojourn._core import PlanError
+from sojourn.encode import Json
 from sojourn.metrics import Interest, direction, spelled
 from sojourn.scenario import Scenario, ScenarioError
 from sojourn.scenario import question as rules
@@ -41,9 +41,19 @@ class Asked:
         """Returns the smallest difference of interest of `by`."""
         return interest(self.by, self.smallest)
 
-    def as_dict(self) -> dict[str, Any]:
+    @classmethod
+    def of(cls, question: Mapping[str, Json]) -> Asked:
+        """Returns the question of a manifest."""
+        smallest = question.get("smallest")
+        return cls(
+            str(question.get("by", BY)),
+            str(question.get("subject_to", SUBJECT_TO)),
+            None if smallest is None else str(smallest),
+        )
+
+    def as_dict(self) -> dict[str, Json]:
         """Returns the question as data for a manifest."""
-        own = {} if self.smallest is None else {"smallest": self.smallest}
+        own: dict[str, Json] = {} if self.smallest is None else {"smallest": self.smallest}
         return {"by": self.by, "subject_to": self.subject_to, **own}
 
 
@@ -65,11 +75,6 @@ def conditions(text: str) -> tuple[Condition, ...]:
         return parse(text)
     except QuestionError as error:
         raise StudyError(str(error)) from None
-
-
-def asked(question: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the question of a manifest as keyword arguments of `Comparison`."""
-    return {key: question[key] for key in ("by", "subject_to", "smallest") if key in question}
 
 
 def usual(scenario: Scenario) -> str:

@@ -19,6 +19,7 @@ from sojourn._core import PolicyError
 from sojourn.engines import SIM
 from sojourn.plan import Plan
 from sojourn.scenario.engine import ASKED, TABLES, Engine, Record, Records, RunProgress
+from sojourn.study.about import About
 from sojourn.study.cells import Level
 from sojourn.study.errors import ClusterError, PolicyFault, StudyError
 from sojourn.study.kept import Kept
@@ -272,24 +273,22 @@ class Runner:
         with self._changed:
             self._pace.learn(seconds)
             self.done += count
-            self.events += sum(run.about["events"] for run in runs)
+            self.events += sum(run.about.events for run in runs)
             self._under_way.pop(tasks[0].key, None)
         return count
 
     def _made(self, task: Task, record: Record, seconds: float) -> Made:
-        about = {
-            "seed": task.seed,
-            "factors": dict(task.factors),
-            "engine": self.fingerprint,
-            "version": self.engine.version(),
-            "trace_hash": record.trace_hash,
-            "events": record.events,
-            "seconds": round(seconds, 3),
-            "made": now(),
-        }
-        real = getattr(record, "real", None)
-        if real is not None:  # environment and validity of a real run
-            about["real"] = real
+        about = About(
+            seed=task.seed,
+            factors=dict(task.factors),
+            engine=self.fingerprint,
+            trace_hash=record.trace_hash,
+            events=record.events,
+            version=self.engine.version(),
+            seconds=round(seconds, 3),
+            made=now(),
+            real=getattr(record, "real", None) or {},
+        )
         return Made(task.key, about, task.plan_json)
 
     def _listener(self, key: str, runs: int) -> RunProgress:

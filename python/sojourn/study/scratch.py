@@ -7,16 +7,17 @@ requested.
 
 from __future__ import annotations
 
-import json
 import pickle
 import threading
 import zlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sojourn.scenario.engine import ASKED, SUMMARY, TABLES, Column, Records, of_runs
 from sojourn.study import attached
+from sojourn.study.about import About
 from sojourn.study.errors import ResultsError
 from sojourn.study.kept import Kept
 from sojourn.study.manifest import Manifest
@@ -36,7 +37,7 @@ class Scratch:
         self.folder = folder
         self._lock = threading.Lock()
         self._manifest: Manifest | None = None
-        self._about: dict[str, str] = {}
+        self._about: dict[str, About] = {}
         self._plans: dict[str, str] = {}
         self._places: dict[str, tuple[Path, int]] = {}
         self._summaries: dict[str, Sequence[Column]] = {}
@@ -91,10 +92,10 @@ class Scratch:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(zlib.compress(pickle.dumps(stacks), 1))
         for number, run in enumerate(runs):
-            about = {**run.about, **({} if kept.everything else {"kept": kept.as_dict()})}
-            about["files"] = attached.write(self.files(run.key), run.plan_json, records[number])
+            files = attached.write(self.files(run.key), run.plan_json, records[number])
+            about = replace(run.about, kept=kept.as_dict(), files=files)
             with self._lock:
-                self._about[run.key] = json.dumps(about)
+                self._about[run.key] = about
                 self._plans[run.key] = run.plan_json
                 self._places[run.key] = path, number
                 self._summaries[run.key] = summaries[number]
@@ -103,11 +104,15 @@ class Scratch:
         """Returns the folder of a run's captures and other files; it exists only if not empty."""
         return self.folder / attached.FILES / key
 
-    def about(self, key: str) -> dict[str, Any]:
-        """Returns attributes of a run, such as plan, seed and trace hash."""
+    def about(self, key: str) -> About:
+        """Returns the attributes of a run."""
         if key not in self._about:
             raise ResultsError(self.folder, f"no run {key}")
-        return {"key": key, **json.loads(self._about[key]), "plan": json.loads(self._plans[key])}
+        return self._about[key]
+
+    def plan_json(self, key: str) -> str:
+        """Returns the plan of a run in canonical form."""
+        return self._plans[key]
 
     def table(self, key: str, name: str) -> pa.Table | None:
         """Returns a table of a run; `None` if the run has no such table."""
@@ -131,9 +136,8 @@ class Scratch:
         rows = PlainRows.stacked([self._summaries[key] for *_, key in runs])
         if metrics:
             rows = rows.only(metrics)
-        kept = Kept.from_dict(of.kept)
-        if not kept.everything:
-            rows = rows.only(kept.columns(rows.columns))
+        if not of.kept.everything:
+            rows = rows.only(of.kept.columns(rows.columns))
         factors = {name: [run[0][name] for run in runs] for name in runs[0][0]}
         seeds, keys = [run[1] for run in runs], [run[2] for run in runs]
         return rows.with_front({**factors, "seed": seeds, "key": keys})
@@ -142,5 +146,5 @@ class Scratch:
         """Returns descriptions of missing or changed files."""
         found: list[str] = []
         for key in sorted(self.keys):
-            found += attached.damage(self.files(key), self.about(key)["files"])
+            found += attached.damage(self.files(key), self.about(key).files)
         return found

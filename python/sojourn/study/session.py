@@ -12,7 +12,6 @@ from sojourn import extras, temporary
 from sojourn.plan import Plan
 from sojourn.scenario.engine import Engine, check, named
 from sojourn.study.errors import PolicyFault, ResultsError, StudyError, StudyInterrupted
-from sojourn.study.kept import Kept
 from sojourn.study.machine import cores
 from sojourn.study.manifest import Manifest
 from sojourn.study.progress import Progress, Report, together
@@ -125,14 +124,13 @@ class Session:
         self._manifest = self.storage.open(wanted)
         if self._results is not None:
             self._results.manifest = self._manifest
-        kept = Kept.from_dict(wanted.kept)
         runners = [
             Runner(
                 self.storage,
                 engine,
                 [t for t in tasks if t.engine == name],
                 self.workers[name],
-                kept,
+                wanted.kept,
             )
             for name, engine in self.engines.items()
         ]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from sojourn import stats
 from sojourn.plan import Plan
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import ASKED, ENGINE, TABLES, core
 from sojourn.study import manifest
+from sojourn.study.about import About
+from sojourn.study.cells import Level
 from sojourn.study.errors import NotKept, ResultsError, StudyError
 from sojourn.study.kept import Kept
-from sojourn.study.key import canonical, plan_hash, run_key
+from sojourn.study.key import plan_hash, run_key
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,8 +35,8 @@ class StoredRun:
         self.key = key
 
     @cached_property
-    def about(self) -> dict[str, Any]:
-        """Returns attributes of the run: plan, seed, factors, trace hash, engine and others."""
+    def about(self) -> About:
+        """Returns the attributes of the run: seed, factors, trace hash, engine and others."""
         return self._storage.about(self.key)
 
     @property
@@ -44,22 +47,22 @@ class StoredRun:
     @property
     def files(self) -> dict[str, Path]:
         """Returns the paths of the run's captures and other files, by name."""
-        return {name: self._storage.files(self.key) / name for name in self.about.get("files", {})}
+        return {name: self._storage.files(self.key) / name for name in self.about.files}
 
     @property
     def seed(self) -> int:
         """Returns the seed of the run."""
-        return int(self.about["seed"])
+        return self.about.seed
 
     @property
-    def factors(self) -> dict[str, Any]:
+    def factors(self) -> dict[str, Level]:
         """Returns the levels of the factors, by factor."""
-        return dict(self.about["factors"])
+        return dict(self.about.factors)
 
     @property
     def plan_json(self) -> str:
         """Returns the plan of the run as canonical JSON."""
-        return canonical(self.about["plan"])
+        return self._storage.plan_json(self.key)
 
     def table(self, name: str) -> pd.DataFrame:
         """Returns a table of the run as a data frame, with the units in `attrs`.
@@ -69,7 +72,7 @@ class StoredRun:
         """
         if name not in (*TABLES, *ASKED):
             raise StudyError(f"no table `{name}`; existing: {', '.join((*TABLES, *ASKED))}")
-        if not Kept.from_dict(self.about.get("kept", {})).has_table(name):
+        if not Kept.from_dict(self.about.kept).has_table(name):
             raise NotKept(
                 f"{self.place}: its study does not record the table `{name}`: add it to "
                 "[study.keep] (tables), or replay the run"
@@ -95,24 +98,24 @@ class StoredRun:
         because its results may differ. With `any_engine` such an engine is accepted, and its hash
         is not compared.
         """
-        if self.key != run_key(plan_hash(self.plan_json), self.seed, self.about["engine"]):
+        if self.key != run_key(plan_hash(self.plan_json), self.seed, self.about.engine):
             raise StudyError(
                 f"{self.place}: plan, seed and key do not match, because the folder was changed: "
                 "repeat the study"
             )
         engine = engine or core()
-        same = engine.fingerprint() == self.about["engine"]
+        same = engine.fingerprint() == self.about.engine
         if not same and not any_engine:
             raise StudyError(
-                f"{self.place}: made by engine {self.about['engine'][:12]} (version "
-                f"{self.about.get('version', '?')}), but this is {engine.fingerprint()[:12]}: "
+                f"{self.place}: made by engine {self.about.engine[:12]} (version "
+                f"{self.about.version}), but this is {engine.fingerprint()[:12]}: "
                 "install that version, or replay with any_engine=True",
             )
         record = engine.simulate(Plan.of(self.plan_json), self.seed, None)
-        if same and record.trace_hash != self.about["trace_hash"]:
+        if same and record.trace_hash != self.about.trace_hash:
             raise StudyError(
                 f"{self.place}: the replay gives trace {record.trace_hash}, but "
-                f"{self.about['trace_hash']} was recorded"
+                f"{self.about.trace_hash} was recorded"
             )
         return record
 
@@ -187,12 +190,12 @@ class StoredRuns:
         """Returns the scenario without the changes of factors."""
         return Scenario.from_dict(self.manifest.scenario)
 
-    def scenario_of(self, **levels: Any) -> Scenario:
+    def scenario_of(self, **levels: Level) -> Scenario:
         """Returns the scenario of the first cell with these levels, or raises `StudyError`."""
         levels.pop(ENGINE, None)
         for cell in self.manifest.cells:
-            if all(cell["factors"].get(k) == v for k, v in levels.items()):
-                return Scenario.from_dict(cell["scenario"])
+            if all(cell.factors.get(k) == v for k, v in levels.items()):
+                return Scenario.from_dict(cell.scenario)
         raise StudyError(f"no cell has the levels {levels}")
 
     @cached_property
@@ -203,11 +206,12 @@ class StoredRuns:
         """
         for *_, key in self.manifest.runs():
             if self.storage.has(key):
-                subject = self.storage.about(key)["plan"].get("observe", {}).get("bottleneck")
+                plan = json.loads(self.storage.plan_json(key))
+                subject = plan.get("observe", {}).get("bottleneck")
                 return str(subject["name"]) if isinstance(subject, dict) else None
         return None
 
-    def runs(self, **levels: Any) -> list[StoredRun]:
+    def runs(self, **levels: Level) -> list[StoredRun]:
         """Returns the finished runs of all cells with these levels."""
         wanted = [
             key
@@ -216,7 +220,7 @@ class StoredRuns:
         ]
         return [StoredRun(self.storage, key) for key in dict.fromkeys(wanted)]
 
-    def run(self, seed: int | None = None, **levels: Any) -> StoredRun:
+    def run(self, seed: int | None = None, **levels: Level) -> StoredRun:
         """Returns a finished run with these levels and this seed; by default, the first run.
 
         Raises `StudyError` if there is no such run.

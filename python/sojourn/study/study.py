@@ -8,13 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from sojourn.encode import Json
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import SEEDS, Engine
 from sojourn.study.cells import Cell, Factor, Level, Runnable, check, combine
 from sojourn.study.errors import PolicyFault, StudyError
 from sojourn.study.kept import WITHOUT_SERIES, Kept
 from sojourn.study.key import run_key
-from sojourn.study.manifest import Manifest, cell_entry, engine_entry
+from sojourn.study.manifest import CellEntry, EngineEntry, Manifest
 from sojourn.study.progress import Report
 from sojourn.study.runner import Task
 from sojourn.study.session import Session
@@ -76,7 +77,7 @@ class Study:
         self._cells: tuple[Cell, ...] = ()
         self._seeds: tuple[int, ...] = seed_list(10)
         self._kind = KIND
-        self._question: Mapping[str, Any] = {}
+        self._question: Mapping[str, Json] = {}
         self._kept = Kept()
 
     @classmethod
@@ -86,7 +87,7 @@ class Study:
         cells: Iterable[tuple[Mapping[str, Level], Runnable]],
         *,
         kind: str = KIND,
-        question: Mapping[str, Any] | None = None,
+        question: Mapping[str, Json] | None = None,
     ) -> Study:
         """Returns a study of these cells instead of all combinations of levels.
 
@@ -143,7 +144,7 @@ class Study:
         """
         return self._copy(kept=Kept.of(metrics, tables))
 
-    def asking(self, kind: str, question: Mapping[str, Any]) -> Study:
+    def asking(self, kind: str, question: Mapping[str, Json]) -> Study:
         """Returns the study with a kind and a question, which are stored in the manifest."""
         return self._copy(kind=kind, question=dict(question))
 
@@ -250,33 +251,31 @@ class Study:
 
     def _make(self, session: Session, progress: Report | None) -> Manifest:
         cells = self.cells
-        engines = [engine_entry(name, engine) for name, engine in session.engines.items()]
+        engines = [EngineEntry.of(name, engine) for name, engine in session.engines.items()]
         wanted = Manifest(
             kind=self._kind,
             name=self.name,
             scenario=self.scenario.as_dict(),
             factors=list(cells[0].factors),
-            cells=[cell_entry(cell) for cell in cells],
+            cells=[CellEntry(c.factors, c.plan_hash, c.scenario) for c in cells],
             seeds=list(self._seeds),
-            engine=engines[0]["fingerprint"],
-            version=engines[0]["version"],
             engines=engines,
             question=self._question,
-            kept=self._to_keep(cells).as_dict(),
+            kept=self._to_keep(cells),
         )
         tasks = [
             Task(
-                run_key(cell.plan_hash, seed, engine["fingerprint"]),
+                run_key(cell.plan_hash, seed, engine.fingerprint),
                 cell.plan_json,
                 seed,
                 cell.factors,
-                engine["name"],
+                engine.name,
             )
             for engine in engines
             for seed in self._seeds
             for cell in cells
         ]
-        session.make(replace(wanted), tasks, progress)
+        session.make(wanted, tasks, progress)
         return wanted
 
     def _to_keep(self, cells: Sequence[Cell]) -> Kept:
@@ -286,7 +285,8 @@ class Study:
         """
         if self._kept.tables is not None or self._kind != KIND or not self._factors:
             return self._kept
-        if any("series" in cell.scenario.get("observe", {}) for cell in cells):
+        observed = [cell.scenario.get("observe") for cell in cells]
+        if any(isinstance(keys, dict) and "series" in keys for keys in observed):
             return self._kept
         return replace(self._kept, tables=WITHOUT_SERIES)
 

@@ -188,7 +188,7 @@ class Table:
         The first is the deciding metric of the study, if the study has one. If an engine does not
         measure all of these metrics, the backlog comes before them.
         """
-        asked = None if self.results is None else self.results.manifest.question.get("by")
+        asked = None if self.results is None else self.results.manifest.by
         usual = list(dict.fromkeys([*filter(None, [asked]), *headline(self.metrics)]))
         there = [m for m in usual if self._measured(m)]
         engines = [self.of_engine(e) for e in self.levels(ENGINE)] if ENGINE in self.factors else []
@@ -200,7 +200,7 @@ class Table:
     def interesting(self) -> list[str]:
         """Returns at most 12 metrics to show: the deciding one and measured default metrics."""
         there = [m for m in self.metrics if self.measured(m)]
-        asked = None if self.results is None else self.results.manifest.question.get("by")
+        asked = None if self.results is None else self.results.manifest.by
         first = [] if asked is None else [self.metric(asked)]
         chosen = [m for m in there if m.count(".") == 1 and base(m) in view("study.store")]
         chosen += [m for m in view("study") if m in there]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from sojourn.plan.plan import Plan
 from sojourn.scenario.engine import Engine, Record, Records, RunProgress, Stack, Stopped, rows_of
+from sojourn.study.about import About
 
 SECONDS = 0.2
 """Intended duration of a call in seconds, unless the engine states another (`call_seconds`)."""
@@ -29,8 +29,7 @@ class Made:
 
     key: str
     """Key of the run."""
-    about: dict[str, Any]
-    """Attributes of the run, such as seed, factors and trace hash."""
+    about: About
     plan_json: str
     """Plan of the run in canonical form."""
 

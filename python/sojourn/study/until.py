@@ -17,7 +17,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -77,10 +76,12 @@ class Until:
         return {"until": [str(one) for one in self.precisions], "max_seeds": self.most}
 
 
-def of_question(question: Mapping[str, Any]) -> Until | None:
+def of_question(question: Mapping[str, Json]) -> Until | None:
     """Returns the rule in a manifest's question; `None` if it has none."""
-    texts = question.get("until")
-    return None if texts is None else parse(texts, question["max_seeds"])
+    texts, most = question.get("until"), question.get("max_seeds")
+    if not isinstance(texts, list) or not isinstance(most, int):
+        return None
+    return parse(map(str, texts), most)
 
 
 def parse(texts: str | Iterable[str], most: int | None = None) -> Until:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sojourn import _core, study
 from sojourn.scenario import Scenario
@@ -71,15 +71,8 @@ _BASE = {
     "name": "coexistence",
     "warmup": f"{WARMUP}s",
     "duration": f"{WARMUP + MEASURED}s",
-    "links": {
-        "bottleneck": {
-            "from": "west",
-            "to": "east",
-            "rate": f"{RATE}bit",
-            "queue": QUEUES["pfifo"],
-        },
-    },
 }
+_BOTTLENECK = {"from": "west", "to": "east", "rate": f"{RATE}bit"}
 
 
 def scenario(
@@ -89,7 +82,7 @@ def scenario(
 
     `incumbent` and `rival` are texts as for `tcp`.
     """
-    links: dict[str, Any] = {"bottleneck": {**_BASE["links"]["bottleneck"], "queue": queue}}  # type: ignore[index]
+    links = {"bottleneck": {**_BOTTLENECK, "queue": queue}}
     flows = []
     for name, tcp, rtt in (
         ("rival", rival, round_trips[0]),

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sojourn import _core, study
+from sojourn import _core, encode, study
+from sojourn.encode import Json
 from sojourn.metrics import view
 from sojourn.scenario import Scenario
-from sojourn.scenario.measured import plain
 from sojourn.suites import disciplines
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Entry:
     """Requirement level in the source: `must`, `recommended` or `may`."""
     limit: int
     """Limit of every queue in packets."""
-    variants: Mapping[str, Mapping[str, Any]]
+    variants: Mapping[str, Mapping[str, Json]]
     """Changed keys by the name of the variant. A scenario without variants has one empty name."""
     both_ways: bool
     """Whether the queue under test is at both ends of the bottleneck."""
@@ -167,31 +167,17 @@ class Outcome:
         """Names of the queues in the order of the runs."""
         return list(dict.fromkeys(self.table.frame["queue"]))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Json]:
         """Returns the results as data for JSON."""
-        return {
-            "suite": self.suite.name,
-            "title": self.suite.title,
-            "source": self.suite.source,
-            "seeds": len(self.table.seeds),
-            "rows": [
-                {str(k): plain(v) for k, v in row.items()}
-                for row in self.frame.to_dict(orient="records")
-            ],
-        }
-
-
-def _entry(data: Mapping[str, Any]) -> Entry:
-    return Entry(
-        file=data["file"],
-        short=data["short"],
-        title=data["title"],
-        section=data["section"],
-        weight=data["weight"],
-        limit=int(_core.parse_quantity("packets", data["limit"])),
-        variants=data.get("variants") or {"": {}},
-        both_ways=data.get("both_ways", False),
-    )
+        return encode.fields(
+            {
+                "suite": self.suite.name,
+                "title": self.suite.title,
+                "source": self.suite.source,
+                "seeds": len(self.table.seeds),
+                "rows": self.frame.to_dict(orient="records"),
+            }
+        )
 
 
 def load(name: str) -> Suite:
@@ -202,5 +188,17 @@ def load(name: str) -> Suite:
         raise SuiteError(f"unknown suite `{name}`{hint}")
     folder = resources.files(__package__) / name
     data = tomllib.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    entries = tuple(_entry(entry) for entry in data["scenario"])
+    entries = tuple(
+        Entry(
+            file=entry["file"],
+            short=entry["short"],
+            title=entry["title"],
+            section=entry["section"],
+            weight=entry["weight"],
+            limit=int(_core.parse_quantity("packets", entry["limit"])),
+            variants=entry.get("variants") or {"": {}},
+            both_ways=entry.get("both_ways", False),
+        )
+        for entry in data["scenario"]
+    )
     return Suite(name, data["title"], data["source"], entries, folder)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sojourn.scenario.engine import ENGINE
 from sojourn.show import charts, colours, labels
 from sojourn.show.html import common, plots
@@ -13,6 +11,7 @@ from sojourn.stats import Interval
 from sojourn.study import quantities
 from sojourn.study.across import AcrossEngines
 from sojourn.study.answer import interest_text
+from sojourn.study.cells import Level
 from sojourn.study.errors import StudyError
 
 
@@ -101,7 +100,7 @@ def _figures(a: AcrossEngines) -> list[Block]:
     names = labels.names(a.first.choices)
     blocks: list[Block] = []
     for at, metric in enumerate(a.shown_metrics[:10]):
-        lines: dict[str, list[tuple[Any, Interval]]] = {}
+        lines: dict[str, list[tuple[Level, Interval]]] = {}
         for row in a.rows:
             value = row.value(metric, a.by)
             if value.n:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from sojourn import _core
+from sojourn.encode import Json
 from sojourn.metrics import find
 from sojourn.scenario import NoKernelEquivalent
 from sojourn.scenario.engine import limit_sentences
@@ -65,7 +65,7 @@ def scenario_section(results: StoredRuns, extra: Sequence[Block] = ()) -> Sectio
     blocks += extra
     runs = results.runs()
     if runs:
-        plan = json.dumps(runs[0].about["plan"], indent=1, ensure_ascii=False)
+        plan = json.dumps(json.loads(runs[0].plan_json), indent=1, ensure_ascii=False)
         title = "the resolved plan, in nanoseconds, bytes and bits per second"
         blocks.append(Code(plan, f"The first run's plan: {title}", folded=True))
     return Section("scenario", "The scenario", blocks)
@@ -82,7 +82,7 @@ def resolved_queues(results: StoredRuns) -> list[Block]:
         if key in seen or not results.storage.has(key):
             continue
         seen.add(key)
-        plan = results.storage.about(key)["plan"]
+        plan = json.loads(results.storage.plan_json(key))
         try:
             params = plan["links"][plan["observe"]["bottleneck"]["links"][0]]["params"]["queue"]
         except (KeyError, IndexError, TypeError):
@@ -98,7 +98,7 @@ def resolved_queues(results: StoredRuns) -> list[Block]:
     return [Table(heads, cells, "The bottleneck's queue in each cell, with defaults")]
 
 
-def _described(params: Mapping[str, Any]) -> str:
+def _described(params: Mapping[str, Json]) -> str:
     """Returns a queue of a plan in `tc`'s words, or as a list of parameters if Linux lacks it."""
     text = json.dumps(params)
     try:
@@ -109,7 +109,7 @@ def _described(params: Mapping[str, Any]) -> str:
         return f"{params.get('name', '')}: {', '.join(rest)}"
 
 
-def _said(value: Any) -> str:
+def _said(value: Json) -> str:
     """Returns the value of a queue's parameter as text."""
     if isinstance(value, Mapping):
         return " ".join(f"{k} {_said(v)}" for k, v in value.items())
@@ -148,12 +148,12 @@ def repeat_section(results: StoredRuns, commands: Sequence[str]) -> Section:
     m = results.manifest
     machine = m.machine
     runs = results.runs()
-    seconds = sum(float(r.about.get("seconds", 0)) for r in runs)
+    seconds = sum(r.about.seconds for r in runs)
     hashed = "hash of the sources that determine results"
     engines = [("engine", f"{m.engine} ({hashed})")]
     if len(m.engines) > 1:
         engines = [
-            (f"engine {e['name']}", f"{e['fingerprint']} ({hashed}), version {e['version']}")
+            (f"engine {e.name}", f"{e.fingerprint} ({hashed}), version {e.version}")
             for e in m.engines
         ]
     facts = [
@@ -172,7 +172,7 @@ def repeat_section(results: StoredRuns, commands: Sequence[str]) -> Section:
             Cell(", ".join(map(str, r.factors.values())) or results.name),
             Cell(str(r.seed), numeric=True),
             Cell(r.key),
-            Cell(str(r.about.get("trace_hash", ""))),
+            Cell(r.about.trace_hash),
         ]
         for r in runs[:LISTED]
     ]

@@ -256,7 +256,7 @@ def _serve(c: Comparison, results: Results, balancer: str) -> list[Block]:
 
 def _other(results: Results) -> list[str]:
     """Returns the names of the engines other than the simulator."""
-    return [e["name"] for e in results.manifest.engines if e["name"] != SIM]
+    return [e.name for e in results.manifest.engines if e.name != SIM]
 
 
 def command(c: Comparison, engines: Sequence[str] = ()) -> str:

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from sojourn.show import style
 from sojourn.show.html import common
 from sojourn.show.html.blocks import Block, Cell, Drawing, Page, Section, Table, Text
-from sojourn.show.terminal import Asides, confidence, here, no_asides, parts
-from sojourn.show.terminal import region as text
+from sojourn.show.terminal import Asides, confidence, here, no_asides, parts, region
 from sojourn.stats import Judgement
 from sojourn.study import quantities
 from sojourn.study.results import Results
@@ -140,7 +139,7 @@ def _details(judgements: Sequence[Judgement], units: Mapping[str, str]) -> Table
                     Cell(j.claim.id),
                     Cell(f.label),
                     Cell(quantities.interval(f.interval, unit, metric)),
-                    Cell(str(f.region) if not plain else _region(f.region, unit, metric)),
+                    Cell(str(f.region) if not plain else region(f.region, unit, metric)),
                     Cell(f.where, badge=kind),
                     Cell(effect, numeric=True),
                     Cell(str(f.interval.n), numeric=True),
@@ -156,10 +155,6 @@ def _details(judgements: Sequence[Judgement], units: Mapping[str, str]) -> Table
         ("seeds", ""),
     )
     return Table(heads, rows, "Intervals with the correction that is used for the verdict")
-
-
-def _region(region: object, unit: str, metric: str) -> str:
-    return text(region, unit, metric)
 
 
 def _frame(name: str, frame: pd.DataFrame) -> Table:

@@ -9,7 +9,6 @@ import math
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
@@ -34,14 +33,14 @@ def packed(text: str) -> str:
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
-def data(value: Any) -> str:
+def data(value: object) -> str:
     """Returns a value as JSON, with null for NaN and infinity."""
     return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
+    """Returns a value for JSON, with six digits: more than the resolution of a screen."""
     if isinstance(value, float):
-        # Six digits are more than the resolution of a screen.
         return float(f"{value:.6g}") if math.isfinite(value) else None
     if isinstance(value, dict):
         return {str(k): _finite(v) for k, v in value.items()}
@@ -52,7 +51,7 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def _ticked(text: str) -> Any:
+def _ticked(text: str) -> Markup:
     """Returns a text as HTML: escaped, and with text in backquotes as code."""
     parts = text.split("`")
     if len(parts) % 2 == 0:  # with an unpaired backquote, no text is code

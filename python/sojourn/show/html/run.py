@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pandas as pd
 
@@ -62,7 +61,7 @@ def page(results: Results) -> Page:
         common.metrics_section([*links, *of_flows, *shown]),
         common.repeat_section(results, [f"sojourn run scenario.toml --seed {run.seed}"]),
     ]
-    parts = [f"seed {run.seed}", common.simulated(results), f"trace {run.about['trace_hash']}"]
+    parts = [f"seed {run.seed}", common.simulated(results), f"trace {run.about.trace_hash}"]
     return Page(
         title=m.name,
         subtitle="One run: " + ", ".join(p for p in parts if p),
@@ -109,7 +108,7 @@ def _table(frame: pd.DataFrame, wanted: tuple[str, ...], caption: str) -> Table:
         metric = find(name)
         if metric is not None and metric.rare and not frame[name].any():
             continue
-        values: list[Any] = frame[name].tolist()
+        values = frame[name].tolist()
         if all(isinstance(v, str) for v in values):
             heads.append((name, ""))
             columns.append([Cell(v) for v in values])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sojourn.scenario.engine import ENGINE
 from sojourn.show import charts, labels
 from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Facts, Page, Plot, Section, Table, Text
 from sojourn.stats import Interval, mean_interval
+from sojourn.study.cells import Level
 from sojourn.study.results import Results
 from sojourn.study.table import Table as StudyTable
 
@@ -130,7 +129,7 @@ def _figures(table: StudyTable, results: Results, metrics: list[str]) -> list[Bl
             names = labels.names(list(found))
             blocks.append(plots.means(f"m{at}", charts.means(metric, unit, found, names)))
             continue
-        lines: dict[str, list[tuple[Any, Interval]]] = {}
+        lines: dict[str, list[tuple[Level, Interval]]] = {}
         for key, i in table.intervals(metric, [*rest, across]).items():
             lines.setdefault(", ".join(map(str, key[:-1])) or metric, []).append((key[-1], i))
         if len(lines) <= _MANY:
@@ -146,7 +145,7 @@ def _by_first(table: StudyTable, results: Results, factor: str | None) -> list[P
     """Returns distributions by level if `factor` is the only factor and has at most 8 levels."""
     if factor is None or len(table.factors) > 1 or len(table.levels(factor)) > 8:
         return []
-    groups: dict[str, Any] = {str(x): results.runs(**{factor: x}) for x in table.levels(factor)}
+    groups = {str(x): results.runs(**{factor: x}) for x in table.levels(factor)}
     names = labels.names(list(groups))
     spread = charts.cdf(groups, names, "sojourn", results.bottleneck, "s")
     return [] if spread is None else [plots.lines("cdf", spread)]

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TypeGuard
+
+from sojourn.encode import Json
 
 
 def _key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
 
 
-def _value(value: Any) -> str:
+def _value(value: Json) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
@@ -23,19 +25,19 @@ def _value(value: Any) -> str:
     if isinstance(value, Mapping):
         inside = ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items())
         return f"{{ {inside} }}" if inside else "{}"
-    return "[" + ", ".join(_value(v) for v in value) + "]"
+    return "[" + ", ".join(_value(v) for v in value or []) + "]"
 
 
-def _tables(value: Any) -> bool:
+def _tables(value: Json) -> TypeGuard[list[dict[str, Json]]]:
     return isinstance(value, list) and bool(value) and all(isinstance(v, Mapping) for v in value)
 
 
-def dump(data: Mapping[str, Any]) -> str:
+def dump(data: Mapping[str, Json]) -> str:
     """Returns the data as TOML: plain keys first, then tables, then lists of tables."""
     return "\n".join(_lines(data, ())).strip() + "\n"
 
 
-def _lines(data: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
+def _lines(data: Mapping[str, Json], path: tuple[str, ...]) -> list[str]:
     lines = [
         f"{_key(k)} = {_value(v)}"
         for k, v in data.items()
