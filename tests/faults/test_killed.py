@@ -157,13 +157,13 @@ def test_half_a_jar_goes_with_the_next_fetch(
 
 def test_half_a_page_goes_with_the_next_report(tmp_path: Path) -> None:
     from sojourn.show.html.blocks import Page
-    from sojourn.show.publish import FIGURES, paper_report
+    from sojourn.show.publish import FIGURES, write_report
 
     (tmp_path / FIGURES).mkdir()
     for place in (tmp_path, tmp_path / FIGURES):
         (place / ".report.html.0123.tmp").write_text("half")
     page = Page(title="t", subtitle="s", lead=[], sections=[], version="0")
-    assert [p.name for p in paper_report(tmp_path, page, {})] == ["report.html"]
+    assert [p.name for p in write_report(tmp_path, page, {})] == ["report.html"]
     assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["report.html"]
 
 

@@ -27,10 +27,10 @@ import sys, typer
 from matplotlib.figure import Figure
 from sojourn.cli import exits
 from sojourn.show.html.blocks import Page
-from sojourn.show.publish import paper_report
+from sojourn.show.publish import write_report
 page = Page(title="t", subtitle="s", lead=[], sections=[], version="0")
 try:
-    exits.command(lambda: paper_report("kept", page, {"one": Figure()}, ("png",)))()
+    exits.command(lambda: write_report("kept", page, {"one": Figure()}, ("png",)))()
 except typer.Exit as stop:
     sys.exit(stop.exit_code)
 """

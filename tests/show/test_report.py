@@ -15,15 +15,17 @@ import pytest
 
 from sojourn import Scenario
 from sojourn.encode import Json
-from sojourn.show import page_of, paper_report, report
+from sojourn.show import page_of, report, write_report
 from sojourn.show.figures import over
 from sojourn.show.html import toml
 from sojourn.show.html.blocks import Plot, Table
 from sojourn.show.html.comparison import page as comparison_page
+from sojourn.show.html.paper import Account
 from sojourn.show.html.paper import page as paper_page
 from sojourn.show.html.render import data, packed, render
 from sojourn.stats import MeanIn, Region, judge
 from sojourn.study import Comparison, ResultsError, compare
+from sojourn.study.question import Asked
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -100,14 +102,16 @@ def paper(swept: Results) -> Any:
                cell={"queue": "codel", "rate": 5}, region=Region(high=0.02)),
     ]  # fmt: skip
     return paper_page(
-        title="Tail drop & RED",
-        reference="Somebody 2001",
-        judgements=judge(claims, table.frame),
-        results={"bulk": swept},
-        figures=[(over(table, "sojourn_p95", "rate", "queue"), "Delay", "As in figure 3.")],
-        tables=[("Settings", pd.DataFrame({"load": [1, 2], "max_p": [0.1, 0.25]}))],
-        remarks=["What does not hold was <looked into>."],
-        commands=["sojourn paper taildrop"],
+        Account(
+            title="Tail drop & RED",
+            reference="Somebody 2001",
+            judgements=judge(claims, table.frame),
+            results={"bulk": swept},
+            figures=[(over(table, "sojourn_p95", "rate", "queue"), "Delay", "As in figure 3.")],
+            tables=[("Settings", pd.DataFrame({"load": [1, 2], "max_p": [0.1, 0.25]}))],
+            remarks=["What does not hold was <looked into>."],
+            commands=["sojourn paper taildrop"],
+        )
     )
 
 
@@ -178,7 +182,7 @@ def test_report_writes_page_and_figures(swept: Results, tmp_path: Path) -> None:
     assert written[0] == tmp_path / "report.html"
     assert all(p.exists() and p.stat().st_size > 1000 for p in written)
     assert (tmp_path / "figures" / "sojourn-p95.svg") in written
-    again = paper_report(tmp_path / "paper", paper(swept), {}, ("svg",))
+    again = write_report(tmp_path / "paper", paper(swept), {}, ("svg",))
     assert again == [tmp_path / "paper" / "report.html"]
     with pytest.raises(ResultsError, match="no such folder"):
         report(tmp_path / "nothing")
@@ -253,7 +257,7 @@ def test_series_are_drawn_below_each_other(comparison: Comparison) -> None:
 def test_the_metric_asked_for_is_drawn_first(comparison: Comparison) -> None:
     assert comparison.results is not None
     table = comparison.results.table()
-    page = comparison_page(Comparison(table, by="goodput"))
+    page = comparison_page(Comparison(table, Asked("goodput")))
     plots = [b for s in page.sections for b in s.blocks if isinstance(b, Plot)]
     assert plots[0].title == "Goodput"
     assert not plots[0].half

@@ -9,7 +9,8 @@ import pandas as pd
 from sojourn.papers.outcome import Outcome
 from sojourn.papers.paper import Drawn, Titled
 from sojourn.papers.side_by_side import rows, verdicts
-from sojourn.show import paper_report, plots
+from sojourn.show import plots, write_report
+from sojourn.show.html.paper import Account
 from sojourn.show.html.paper import page as paper_page
 from sojourn.study import Table, quantities
 from sojourn.study.results import results_of
@@ -25,7 +26,7 @@ def show(outcome: Outcome) -> list[Path]:
         if (found := results_of(table)) is not None
         and (outcome.paper.shown is None or part in outcome.paper.shown)
     }
-    page = paper_page(
+    account = Account(
         title=outcome.title,
         reference=outcome.paper.reference,
         judgements=outcome.judgements,
@@ -37,7 +38,8 @@ def show(outcome: Outcome) -> list[Path]:
         commands=[outcome.command],
         units=outcome.units,
     )
-    return paper_report(outcome.folder, page, {name: one[0] for name, one in figures.items()})
+    page = paper_page(account)
+    return write_report(outcome.folder, page, {name: one[0] for name, one in figures.items()})
 
 
 def _simulated(outcome: Outcome) -> tuple[Drawn, Titled, list[str]]:

@@ -4,8 +4,8 @@ from sojourn.show.multipanel import Over as Over
 from sojourn.show.multipanel import panels as panels
 from sojourn.show.publish import figures_of as figures_of
 from sojourn.show.publish import page_of as page_of
-from sojourn.show.publish import paper_report as paper_report
 from sojourn.show.publish import report as report
+from sojourn.show.publish import write_report as write_report
 from sojourn.show.style import save as save
 from sojourn.show.terminal import print_across as print_across
 from sojourn.show.terminal import print_claims as print_claims

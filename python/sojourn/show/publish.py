@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice, product
@@ -40,8 +40,8 @@ def page_of(results: Results) -> Page:
     if results.kind == "comparison":
         question = Asked.of(results.manifest.question)
         if len(results.manifest.engines) > 1:
-            return across.page(AcrossEngines.of(results.table(), question))
-        return comparison.page(Comparison.of(results.table(), question))
+            return across.page(AcrossEngines(results.table(), question))
+        return comparison.page(Comparison(results.table(), question))
     if results.kind == KIND:
         return coexistence.page(Coexistence(results.table()))
     if not results.factors and len(results.runs()) == 1:
@@ -122,35 +122,27 @@ def report(
             "the study has no finished run yet: repeat the command that started it",
         )
     target = Path(out) if out is not None else results.folder
-    with _alone(target):
-        written = [write(page_of(results), target / REPORT)]
-        drawn = figures_of(results)
-        for done, (name, figure) in enumerate(drawn.items(), 1):
-            written += style.save(figure, target / FIGURES / name, tuple(formats))
-            progress(done, len(drawn))
-    return written
+    return write_report(target, page_of(results), figures_of(results), formats, progress)
 
 
-@contextlib.contextmanager
-def _alone(target: Path) -> Iterator[None]:
-    """Locks `target` for one report at a time, and removes incomplete files of killed processes."""
+def write_report(
+    folder: str | Path,
+    page: Page,
+    figures: Mapping[str, Figure],
+    formats: Sequence[str] = style.FORMATS,
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> list[Path]:
+    """Writes a page and its figures, one report at a time; returns the written files, page first.
+
+    Incomplete files of killed processes are removed. `progress` is that of `report`.
+    """
+    target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     with disk.locked(target):
         for place in (target, target / FIGURES):
             disk.remove_leftover_files(place)
-        yield
-
-
-def paper_report(
-    folder: str | Path,
-    page: Page,
-    figures: Mapping[str, Figure],
-    formats: Sequence[str] = ("png", "svg", "pdf"),
-) -> list[Path]:
-    """Writes the page and figures of a paper's study; returns the written files, page first."""
-    target = Path(folder)
-    with _alone(target):
         written = [write(page, target / REPORT)]
-        for name, figure in figures.items():
+        for done, (name, figure) in enumerate(figures.items(), 1):
             written += style.save(figure, target / FIGURES / name, tuple(formats))
+            progress(done, len(figures))
     return written

@@ -11,11 +11,11 @@ from sojourn.encode import Json
 from sojourn.scenario.engine import ENGINE
 from sojourn.stats import Interval
 from sojourn.study import comparison_data, quantities
-from sojourn.study.answer import listed, table_metrics, words
+from sojourn.study.answer import listed, table_metrics, text_column, text_table, words
 from sojourn.study.compared import Entry
 from sojourn.study.comparison import Comparison, judged
 from sojourn.study.errors import PolicyFault, ResultsError, StudyError
-from sojourn.study.question import BY, SUBJECT_TO, Asked
+from sojourn.study.question import USUAL, Asked
 from sojourn.study.results import Results, results_of
 from sojourn.study.table import Table
 
@@ -48,13 +48,7 @@ class AcrossEngines:
     """
 
     def __init__(
-        self,
-        table: Table,
-        by: str = BY,
-        subject_to: str = SUBJECT_TO,
-        smallest: str | None = None,
-        alpha: float = 0.05,
-        fault: PolicyFault | None = None,
+        self, table: Table, asked: Asked = USUAL, fault: PolicyFault | None = None
     ) -> None:
         if ENGINE not in table.factors:
             raise StudyError(
@@ -62,18 +56,11 @@ class AcrossEngines:
             )
         self.table = table
         self.engines: dict[str, Comparison] = {
-            str(name): judged(
-                Comparison(table.of_engine(name), by, subject_to, smallest, alpha, fault)
-            )
+            str(name): judged(Comparison(table.of_engine(name), asked, fault))
             for name in table.levels(ENGINE)
         }
         """Comparisons by the name of the engine."""
         self.fault = fault
-
-    @classmethod
-    def of(cls, table: Table, asked: Asked, fault: PolicyFault | None = None) -> AcrossEngines:
-        """Returns the comparison of a table by a question."""
-        return cls(table, asked.by, asked.subject_to, asked.smallest, fault=fault)
 
     @classmethod
     def open(cls, folder: str | Path) -> AcrossEngines:
@@ -81,7 +68,7 @@ class AcrossEngines:
         results = Results.open(folder)
         if results.kind != "comparison":
             raise ResultsError(results.folder, f"holds a {results.kind}, not a comparison")
-        return cls.of(results.table(), Asked.of(results.manifest.question))
+        return cls(results.table(), Asked.of(results.manifest.question))
 
     @property
     def first(self) -> Comparison:
@@ -160,38 +147,16 @@ class AcrossEngines:
 
     def summary(self) -> str:
         """Returns the answers and the table as plain text."""
-        metrics = self.table_metrics()
         rows = self.rows
-        texts = [
-            [
-                "",
-                "group",
-                *(r.entry.letters or quantities.NOTHING for r in rows),
-            ],
+        columns = [
+            ["", "group", *(r.entry.letters or quantities.NOTHING for r in rows)],
             ["", self.first.noun, *(r.choice for r in rows)],
             ["", ENGINE, *(r.engine for r in rows)],
         ]
-        for metric in metrics:
+        for metric in self.table_metrics():
             found = [r.value(metric, self.by) for r in rows]
-            scale = quantities.scale(self.unit(metric), [i.estimate for i in found], metric)
-            means = [scale.apply(i.estimate) for i in found]
-            halves = [scale.apply(i.half_width) for i in found]
-            places = quantities.decimals(means, halves)
-            cells = [
-                quantities.number(m, places)
-                + (f" ± {quantities.number(h, places)}" if math.isfinite(h) else "")
-                for m, h in zip(means, halves, strict=True)
-            ]
-            texts.append([metric, scale.unit, *cells])
-        widths = [max(map(len, column)) for column in texts]
-        lines = [
-            "  ".join(
-                t.ljust(w) if i <= 2 else t.rjust(w)
-                for i, (t, w) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in zip(*texts, strict=True)
-        ]
-        return "\n".join([self.answer(), "", *lines])
+            columns.append(text_column(metric, self.unit(metric), found))
+        return f"{self.answer()}\n\n{text_table(columns, 3)}"
 
     def unit(self, metric: str) -> str:
         """Returns the unit of a metric; empty if it has none."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from sojourn.metrics import Interest, base, find, label, views
 from sojourn.scenario.serve import COUNTED, looks_at, looks_at_queues
+from sojourn.stats import Interval
 from sojourn.study import quantities
 from sojourn.study.compared import Compared, Entry
 from sojourn.study.metrics import store_of
@@ -242,25 +244,30 @@ def table_metrics(c: Compared, most: int = 7) -> list[str]:
 
 def plain_table(c: Compared) -> str:
     """Returns the ranking as plain text in aligned columns: letters, choice, and metrics."""
-    metrics = table_metrics(c)
-    columns = [_column(c, m) for m in metrics]
-    group = ["", "group", *(e.letters or quantities.NOTHING for e in c.entries)]
-    name = ["", c.noun, *(e.choice for e in c.entries)]
-    texts = [group, name, *columns]
-    widths = [max(map(len, t)) for t in texts]
-    lines = []
-    for row in zip(*texts, strict=True):
-        cells = [
-            text.ljust(w) if i < 2 else text.rjust(w)
-            for i, (text, w) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
+    columns = [
+        ["", "group", *(e.letters or quantities.NOTHING for e in c.entries)],
+        ["", c.noun, *(e.choice for e in c.entries)],
+    ]
+    for metric in table_metrics(c):
+        found = [e.value if metric == c.by else e.metrics[metric] for e in c.entries]
+        columns.append(text_column(metric, c.unit(metric), found))
+    return text_table(columns, 2)
 
 
-def _column(c: Compared, metric: str) -> list[str]:
-    intervals = [e.value if metric == c.by else e.metrics[metric] for e in c.entries]
-    unit = c.unit(metric)
+def text_table(columns: Sequence[Sequence[str]], left: int) -> str:
+    """Returns columns as plain text; the first `left` columns are aligned left."""
+    widths = [max(map(len, column)) for column in columns]
+    return "\n".join(
+        "  ".join(
+            text.ljust(width) if at < left else text.rjust(width)
+            for at, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in zip(*columns, strict=True)
+    )
+
+
+def text_column(metric: str, unit: str, intervals: Sequence[Interval]) -> list[str]:
+    """Returns the texts of a metric's column: its name, unit, and means with half widths."""
     scale = quantities.scale(unit, [i.estimate for i in intervals], metric)
     means = [scale.apply(i.estimate) for i in intervals]
     halves = [scale.apply(i.half_width) for i in intervals]

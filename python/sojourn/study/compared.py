@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from sojourn.study.errors import PolicyFault, StudyError
 from sojourn.study.metrics import store_of
 from sojourn.study.names import short_names
 from sojourn.study.placed import Placed
-from sojourn.study.question import BY, SUBJECT_TO, Asked, conditions, interest
+from sojourn.study.question import USUAL, Asked, conditions, interest
 from sojourn.study.ranking import Ranking, Verdict, rank
 from sojourn.study.results import Results, results_of
 from sojourn.study.table import Table
@@ -78,19 +78,16 @@ class Otherwise:
 class Compared:
     """Queues, or levels of any factors, ranked by one metric under conditions.
 
-    `by` is the deciding metric, `subject_to` the conditions, `smallest` the smallest difference of
-    interest (by default, the metric's own), and `rule` the precision that ended the runs.
+    `asked` is the question, and `rule` the precision that ended the runs.
     """
 
     def __init__(
         self,
         table: Table,
-        by: str = BY,
-        subject_to: str = SUBJECT_TO,
-        smallest: str | None = None,
-        alpha: float = 0.05,
+        asked: Asked = USUAL,
         fault: PolicyFault | None = None,
         rule: Until | None = None,
+        alpha: float = 0.05,
     ) -> None:
         if not table.factors:
             raise StudyError("a comparison needs a factor, such as queue")
@@ -108,30 +105,19 @@ class Compared:
 
         Intervals allow for the repeated looks at the results.
         """
-        self.by = table.metric(spelled(by))
-        self.subject_to = subject_to
-        self.conditions = conditions(subject_to)
+        self.by = table.metric(spelled(asked.by))
+        self.subject_to = asked.subject_to
+        self.conditions = conditions(asked.subject_to)
         better = direction(self.by)
         if better is None:
             raise StudyError(
-                f"{by}: neither more nor less of this metric is better, so it cannot rank; choose "
-                "another metric"
+                f"{asked.by}: neither more nor less of this metric is better, so it cannot rank; "
+                "choose another metric"
             )
         self.better: Direction = better
-        self.smallest = smallest
-        self.interest: Interest = interest(self.by, smallest)
+        self.smallest = asked.smallest
+        self.interest: Interest = interest(self.by, asked.smallest)
         """Smallest difference of interest of the deciding metric."""
-
-    @classmethod
-    def of(
-        cls,
-        table: Table,
-        asked: Asked,
-        fault: PolicyFault | None = None,
-        rule: Until | None = None,
-    ) -> Self:
-        """Returns the comparison of a table by a question."""
-        return cls(table, asked.by, asked.subject_to, asked.smallest, fault=fault, rule=rule)
 
     @property
     def results(self) -> Results | None:

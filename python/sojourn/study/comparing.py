@@ -68,7 +68,7 @@ class Comparing:
 def comparison_of(scenario: Scenario, settings: Comparing) -> Comparison:
     """Compares as `compare` does, with the settings as one object."""
     table, question, fault = _made(scenario, settings)
-    return judged(Comparison.of(table, question, fault, settings.rule))
+    return judged(Comparison(table, question, fault, settings.rule))
 
 
 def _with_keywords(
@@ -111,7 +111,7 @@ def compare_engines(
     if len(engines) < 2:
         raise StudyError("a comparison of engines needs at least two engines")
     table, question, fault = _made(scenario, replace(settings, engine=engines))
-    return AcrossEngines.of(table, question, fault)
+    return AcrossEngines(table, question, fault)
 
 
 def _made(scenario: Scenario, settings: Comparing) -> tuple[Table, Asked, PolicyFault | None]:

@@ -19,8 +19,7 @@ from sojourn.study.until import of_question
 class Comparison(Compared):
     """A comparison of queues, or of levels of any factors, by one metric under conditions.
 
-    `by` is the deciding metric, `subject_to` the conditions, `smallest` the smallest difference of
-    interest (by default, the metric's own), and `rule` the precision that ended the runs.
+    `asked` is the question, and `rule` the precision that ended the runs.
     """
 
     @classmethod
@@ -35,7 +34,7 @@ class Comparison(Compared):
                 "holds a comparison with several engines: open it with AcrossEngines",
             )
         question = results.manifest.question
-        return cls.of(results.table(), Asked.of(question), rule=of_question(question))
+        return cls(results.table(), Asked.of(question), rule=of_question(question))
 
     def answer(self) -> str:
         """Returns the answer in sentences."""

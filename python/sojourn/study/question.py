@@ -26,9 +26,9 @@ BY_OTHERWISE = BACKLOG
 class Asked:
     """A checked question."""
 
-    by: str
+    by: str = BY
     """The deciding metric."""
-    subject_to: str = ""
+    subject_to: str = SUBJECT_TO
     """Conditions; empty without conditions."""
     smallest: str | None = None
     """Smallest difference of interest of `by` as text; `None` for the difference in the registry.
@@ -55,6 +55,10 @@ class Asked:
         """Returns the question as data for a manifest."""
         own: dict[str, Json] = {} if self.smallest is None else {"smallest": self.smallest}
         return {"by": self.by, "subject_to": self.subject_to, **own}
+
+
+USUAL = Asked()
+"""The question without any statement by the user."""
 
 
 def interest(by: str, text: str | None) -> Interest:

@@ -22,14 +22,19 @@ class Results(StoredRuns):
         `metrics` are the metrics to read; by default, all. Raises `ResultsError` if no run is
         finished.
         """
-        table = self.storage.summary(part or self.manifest, metrics)
-        if table is None:
+        rows = self.storage.summary(part or self.manifest, metrics)
+        if rows is None:
             raise ResultsError(
                 self.folder,
                 "no run of this study is finished yet: repeat the command that started it",
             )
-        made = Table.from_rows if isinstance(table, PlainRows) else Table.from_arrow
-        return made(table, (part or self.manifest).columns, self.bottleneck, self)
+        factors = (part or self.manifest).columns
+        if isinstance(rows, PlainRows):  # the data frame is made only if it is requested
+            return Table(rows, factors, rows.units, self.bottleneck, self)
+        from sojourn.study import columns
+
+        units = columns.units(rows)
+        return Table(columns.frame(rows), factors, units, self.bottleneck, self)
 
 
 def results_of(table: Table) -> Results | None:

@@ -18,7 +18,6 @@ from sojourn.study.stored import StoredRuns
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
 
 BACKLOG = "backlog_mean"
@@ -44,30 +43,6 @@ class Table:
         self.bottleneck = bottleneck
         self.results = results
         """Folder of results from which the table was read; `None` if there is no folder."""
-
-    @classmethod
-    def from_arrow(
-        cls,
-        table: pa.Table,
-        factors: Sequence[str],
-        bottleneck: str | None = None,
-        results: StoredRuns | None = None,
-    ) -> Table:
-        """Returns the table with the rows, and the columns' units, of an Arrow table."""
-        from sojourn.study import columns
-
-        return cls(columns.frame(table), factors, columns.units(table), bottleneck, results)
-
-    @classmethod
-    def from_rows(
-        cls,
-        rows: PlainRows,
-        factors: Sequence[str],
-        bottleneck: str | None = None,
-        results: StoredRuns | None = None,
-    ) -> Table:
-        """Returns the table of runs in memory; the data frame is made only if it is requested."""
-        return cls(rows, factors, rows.units, bottleneck, results)
 
     @property
     def frame(self) -> pd.DataFrame:

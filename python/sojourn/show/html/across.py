@@ -12,47 +12,30 @@ from sojourn.study import quantities
 from sojourn.study.across import AcrossEngines
 from sojourn.study.answer import interest_text
 from sojourn.study.cells import Level
-from sojourn.study.errors import StudyError
 
 
 def page(a: AcrossEngines) -> Page:
     """Returns the page of the report."""
-    results = a.results
-    if results is None:
-        raise StudyError("a report requires a results folder: make the comparison with out=")
-    m, first = results.manifest, a.first
-    lead: list[Block] = [
-        Text(f"Which {first.noun} has {a.question()}, by each engine?", "question"),
-        Text(a.agreement, "answer"),
-        *(Text(f"{name}: {c.answer()}") for name, c in a.engines.items()),
-        *common.limits(results),
-    ]
-    if results.missing:
-        lead.append(Text(f"{len(results.missing)} runs are still missing.", "warning"))
-    parts = [
-        f"{len(first.choices)} {first.noun}s",
-        f"{len(a.engines)} engines",
-        f"{len(first.seeds)} seeds",
-        common.simulated(results),
-    ]
-    repeat = [
-        command(first, list(a.engines)),
-        f"sojourn report {common.quoted(str(results.folder))}",
-    ]
-    sections = [
-        Section("ranking", "Ranking by engine", _ranking(a)),
-        Section("figures", "Figures", _figures(a)),
-        common.scenario_section(results, common.resolved_queues(results)),
-        common.metrics_section(a.shown_metrics),
-        common.repeat_section(results, repeat),
-    ]
-    return Page(
-        title=m.name,
-        subtitle="Comparison of " + ", ".join(p for p in parts if p),
-        lead=lead,
-        sections=sections,
-        made=m.updated,
-        version=m.version,
+    results, first = common.needed(a.results), a.first
+    return common.page(
+        results,
+        [
+            f"Comparison of {len(first.choices)} {first.noun}s",
+            f"{len(a.engines)} engines",
+            f"{len(first.seeds)} seeds",
+            common.simulated(results),
+        ],
+        [
+            Text(f"Which {first.noun} has {a.question()}, by each engine?", "question"),
+            Text(a.agreement, "answer"),
+            *(Text(f"{name}: {c.answer()}") for name, c in a.engines.items()),
+        ],
+        [
+            Section("ranking", "Ranking by engine", _ranking(a)),
+            Section("figures", "Figures", _figures(a)),
+        ],
+        a.shown_metrics,
+        [command(first, list(a.engines))],
     )
 
 

@@ -8,44 +8,30 @@ from sojourn.show.html.blocks import Block, Cell, Drawing, Page, Section, Table,
 from sojourn.stats import Interval
 from sojourn.study import quantities
 from sojourn.study.coexistence import QUANTITIES, Coexistence, Encounter
-from sojourn.study.errors import StudyError
 
 BADGES = {"harms more": "bad", "as itself": "good", "harms less": "good", "not decided": "open"}
 
 
 def page(matrix: Coexistence) -> Page:
     """Returns the page of the report."""
-    results = matrix.results
-    if results is None:
-        raise StudyError("a report requires a results folder: make the matrix with out=")
-    m = results.manifest
-    lead: list[Block] = [
-        Text(f"Who shares a link with {' and '.join(matrix.incumbents)}?", "question"),
-        *(Text(line, "answer") for line in matrix.answer().splitlines()),
-    ]
-    if results.missing:
-        lead.append(Text(f"{len(results.missing)} runs are still missing.", "warning"))
-    parts = [
-        f"{len(matrix.encounters)} encounters",
-        f"{matrix.seeds} seeds",
-        common.simulated(results),
-    ]
-    command = "sojourn study coexistence" + " --full" * (len(matrix.incumbents) > 1)
-    sections = [
-        Section("matrix", "The matrix", [_drawing(matrix, x) for x in matrix.incumbents]),
-        Section("cells", "Every cell", [*_tables(matrix), _explained(matrix)]),
-        common.scenario_section(results),
-        common.repeat_section(
-            results, [command, f"sojourn report {common.quoted(str(results.folder))}"]
-        ),
-    ]
-    return Page(
-        title="Coexistence of congestion controls",
-        subtitle=", ".join(p for p in parts if p),
-        lead=lead,
-        sections=sections,
-        made=m.updated,
-        version=m.version,
+    results = common.needed(matrix.results)
+    return common.page(
+        results,
+        [
+            f"{len(matrix.encounters)} encounters",
+            f"{matrix.seeds} seeds",
+            common.simulated(results),
+        ],
+        [
+            Text(f"Who shares a link with {' and '.join(matrix.incumbents)}?", "question"),
+            *(Text(line, "answer") for line in matrix.answer().splitlines()),
+        ],
+        [
+            Section("matrix", "The matrix", [_drawing(matrix, x) for x in matrix.incumbents]),
+            Section("cells", "Every cell", [*_tables(matrix), _explained(matrix)]),
+        ],
+        (),
+        ["sojourn study coexistence" + " --full" * (len(matrix.incumbents) > 1)],
     )
 
 

@@ -13,9 +13,11 @@ from sojourn.scenario import NoKernelEquivalent
 from sojourn.scenario.engine import limit_sentences
 from sojourn.show import labels
 from sojourn.show.html import toml
-from sojourn.show.html.blocks import Block, Cell, Code, Facts, Section, Table, Text
+from sojourn.show.html.blocks import Block, Cell, Code, Facts, Page, Section, Table, Text
 from sojourn.show.terminal import aligned
 from sojourn.stats import Interval
+from sojourn.study.errors import StudyError
+from sojourn.study.results import Results
 from sojourn.study.stored import StoredRuns
 
 LISTED = 2000
@@ -191,6 +193,40 @@ def repeat_section(results: StoredRuns, commands: Sequence[str]) -> Section:
             Code(listing, f"{which} {len(runs)} runs: cell, seed, key, trace hash", folded=True),
         ],
     )
+
+
+def page(
+    results: Results,
+    subtitle: Sequence[str],
+    lead: Sequence[Block],
+    sections: Sequence[Section],
+    metrics: Sequence[str],
+    commands: Sequence[str],
+) -> Page:
+    """Returns the page of a report: its own sections, and those that all reports have."""
+    missing = len(results.missing)
+    text = f"{missing} of {len(results.keys)} runs are still missing; the same command makes them."
+    again = [*commands, f"sojourn report {quoted(str(results.folder))}"]
+    return Page(
+        title=results.name,
+        subtitle=", ".join(filter(None, subtitle)),
+        lead=[*lead, *limits(results), *([Text(text, "warning")] if missing else [])],
+        sections=[
+            *(section for section in sections if section.blocks),
+            scenario_section(results, resolved_queues(results)),
+            *([metrics_section(metrics)] if metrics else []),
+            repeat_section(results, again),
+        ],
+        made=results.manifest.updated,
+        version=results.manifest.version,
+    )
+
+
+def needed(results: Results | None) -> Results:
+    """Returns the results; raises `StudyError` without a folder of results."""
+    if results is None:
+        raise StudyError("a report requires a results folder: make the runs with out=")
+    return results
 
 
 def statistics_text(seeds: int, what: str) -> Text:

@@ -17,53 +17,37 @@ from sojourn.study import quantities
 from sojourn.study.answer import blind, interest_text, kept, table_metrics, undecided, words
 from sojourn.study.comparison import Comparison
 from sojourn.study.durability import caution
-from sojourn.study.errors import StudyError
 from sojourn.study.metrics import store_of
 from sojourn.study.results import Results
 
 
 def page(c: Comparison) -> Page:
     """Returns the page of the report."""
-    results = c.results
-    if results is None:
-        raise StudyError("a report requires a results folder: make the comparison with out=")
-    m = results.manifest
+    results = common.needed(c.results)
     factors = " and ".join(f"`{factor}`" for factor in c.table.factors)
     subject = f"queue at `{results.bottleneck}`" if c.noun == "queue" else f"choice of {factors}"
     extreme = "lowest" if c.better == "lower" else "highest"
     condition = f", subject to `{c.subject_to}`" if c.subject_to.strip() else ""
-    lead: list[Block] = [
-        Text(f"Which {subject} has the {extreme} {words(c.by)}{condition}?", "question"),
-        Text(c.answer(), "answer"),
-        *common.limits(results),
-    ]
-    if text := caution(c, lambda levels: results.scenario_of(**levels)):
-        lead.append(Text(text, "warning"))
-    if results.missing:
-        lead.append(Text(f"{len(results.missing)} runs are still missing.", "warning"))
-    parts = [f"{len(c.choices)} {c.noun}s", f"{len(c.seeds)} seeds", common.simulated(results)]
-    sections = [
-        Section("ranking", "Ranking", _ranking(c)),
-        Section("figures", "Figures", _figures(c, results)),
-    ]
-    deploy = _deploy(c, results)
-    if deploy:
-        sections.append(Section("deploy", "Deployment", deploy))
-    sections += [
-        common.scenario_section(results, common.resolved_queues(results)),
-        common.metrics_section(c.shown_metrics),
-        common.repeat_section(
-            results,
-            [command(c, _other(results)), f"sojourn report {common.quoted(str(results.folder))}"],
-        ),
-    ]
-    return Page(
-        title=m.name,
-        subtitle="Comparison of " + ", ".join(p for p in parts if p),
-        lead=lead,
-        sections=sections,
-        made=m.updated,
-        version=m.version,
+    warning = caution(c, lambda levels: results.scenario_of(**levels))
+    return common.page(
+        results,
+        [
+            f"Comparison of {len(c.choices)} {c.noun}s",
+            f"{len(c.seeds)} seeds",
+            common.simulated(results),
+        ],
+        [
+            Text(f"Which {subject} has the {extreme} {words(c.by)}{condition}?", "question"),
+            Text(c.answer(), "answer"),
+            *([Text(warning, "warning")] if warning else []),
+        ],
+        [
+            Section("ranking", "Ranking", _ranking(c)),
+            Section("figures", "Figures", _figures(c, results)),
+            Section("deploy", "Deployment", _deploy(c, results)),
+        ],
+        c.shown_metrics,
+        [command(c, _other(results))],
     )
 
 

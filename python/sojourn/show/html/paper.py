@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -19,62 +20,65 @@ from sojourn.study.results import Results
 KINDS = {"holds": "good", "does not hold": "bad", "cannot be told": "open"}
 
 
-def page(
-    *,
-    title: str,
-    reference: str,
-    judgements: Sequence[Judgement],
-    results: Mapping[str, Results],
-    figures: Sequence[tuple[Figure, str, str]] = (),
-    tables: Sequence[tuple[str, pd.DataFrame]] = (),
-    remarks: Sequence[str] = (),
-    commands: Sequence[str] = (),
-    units: Mapping[str, str] | None = None,
-    asides: Asides = no_asides,
-) -> Page:
-    """Returns the page of the report.
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """The content of the report on a published study."""
 
-    `results` are the results folders of the study, by name; `figures` are matplotlib figures with
-    title and caption; `remarks` are paragraphs on the findings and their reasons.
-    """
-    known = dict(units or {})
-    for r in results.values():
+    title: str
+    reference: str
+    judgements: Sequence[Judgement]
+    results: Mapping[str, Results]
+    """Results folders of the study, by name."""
+    figures: Sequence[tuple[Figure, str, str]] = ()
+    """Figures, each with title and caption."""
+    tables: Sequence[tuple[str, pd.DataFrame]] = ()
+    remarks: Sequence[str] = ()
+    """Paragraphs on the findings and their reasons."""
+    commands: Sequence[str] = ()
+    units: Mapping[str, str] = field(default_factory=dict)
+    asides: Asides = no_asides
+
+
+def page(a: Account) -> Page:
+    """Returns the page of the report."""
+    known = dict(a.units)
+    for r in a.results.values():
         known |= r.table().units
-    counts = {v: sum(j.verdict == v for j in judgements) for v in KINDS}
+    counts = {v: sum(j.verdict == v for j in a.judgements) for v in KINDS}
     lead: list[Block] = [
-        Text(reference, "note"),
+        Text(a.reference, "note"),
         Text(
-            f"Of {len(judgements)} finding{'' if len(judgements) == 1 else 's'}, "
+            f"Of {len(a.judgements)} finding{'' if len(a.judgements) == 1 else 's'}, "
             f"{counts['holds']} hold here, {counts['does not hold']} do not, and these runs "
             f"cannot decide {counts['cannot be told']}.",
             "answer",
         ),
-        *(Text(r) for r in remarks),
+        *(Text(r) for r in a.remarks),
     ]
-    sections = [Section("findings", "The findings", _findings(judgements, known, asides))]
-    if figures:
+    sections = [Section("findings", "The findings", _findings(a.judgements, known, a.asides))]
+    if a.figures:
         drawings = [
             Drawing(style.svg(f), name, alt=f"{name}. {caption}", caption=caption)
-            for f, name, caption in figures
+            for f, name, caption in a.figures
         ]
         sections.append(Section("figures", "Figures", drawings))
-    if tables:
-        sections.append(Section("tables", "Tables", [_frame(n, f) for n, f in tables]))
-    sections.append(Section("details", "Every quantity", [_details(judgements, known)]))
+    if a.tables:
+        sections.append(Section("tables", "Tables", [_frame(n, f) for n, f in a.tables]))
+    sections.append(Section("details", "Every quantity", [_details(a.judgements, known)]))
     first = True
-    for name, r in results.items():
+    for name, r in a.results.items():
         part = common.scenario_section(r)
         sections.append(Section(f"scenario-{name}", f"Scenario: {name}", part.blocks))
         again = common.repeat_section(
-            r, commands if first else [f"# part of the same study: {name}"]
+            r, a.commands if first else [f"# part of the same study: {name}"]
         )
         sections.append(Section(f"repeat-{name}", f"{again.title}: {name}", again.blocks))
         first = False
-    names = [j.claim.metric for j in judgements if j.claim.metric]
+    names = [j.claim.metric for j in a.judgements if j.claim.metric]
     sections.append(common.metrics_section(names))
-    any_ = next(iter(results.values()), None)
+    any_ = next(iter(a.results.values()), None)
     return Page(
-        title=title,
+        title=a.title,
         subtitle="A published study, repeated",
         lead=lead,
         sections=sections,

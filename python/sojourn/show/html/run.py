@@ -24,7 +24,6 @@ _MOST_WINDOWS = 8
 def page(results: Results) -> Page:
     """Returns the page of the report."""
     run = results.runs()[0]
-    m = results.manifest
     summary = run.table("summary")
     units = summary.attrs["units"]
     place = results.bottleneck
@@ -32,7 +31,6 @@ def page(results: Results) -> Page:
         Text(_sentence(summary, place or "the bottleneck"), "answer"),
         *_responsiveness(run, summary),
         common.statistics_text(1, ""),
-        *common.limits(results),
     ]
     flows = run.table("flows")
     many = f", the first {_MOST_FLOWS} of {len(flows)}" if len(flows) > _MOST_FLOWS else ""
@@ -51,24 +49,21 @@ def page(results: Results) -> Page:
         if c in units and math.isfinite(float(summary[c].iloc[0]))
     ]
     heads = (("metric", ""), ("value", ""))
-    sections = [Section("tables", "Links and flows", tables)]
-    drawn = _figures(run, place)
-    if drawn:
-        sections.append(Section("figures", "Figures", drawn))
-    sections += [
-        Section("all", "All metrics of the run", [Table(heads, everything)]),
-        common.scenario_section(results, common.resolved_queues(results)),
-        common.metrics_section([*links, *of_flows, *shown]),
-        common.repeat_section(results, [f"sojourn run scenario.toml --seed {run.seed}"]),
-    ]
-    parts = [f"seed {run.seed}", common.simulated(results), f"trace {run.about.trace_hash}"]
-    return Page(
-        title=m.name,
-        subtitle="One run: " + ", ".join(p for p in parts if p),
-        lead=lead,
-        sections=sections,
-        made=m.updated,
-        version=m.version,
+    return common.page(
+        results,
+        [
+            f"One run: seed {run.seed}",
+            common.simulated(results),
+            f"trace {run.about.trace_hash}",
+        ],
+        lead,
+        [
+            Section("tables", "Links and flows", tables),
+            Section("figures", "Figures", _figures(run, place)),
+            Section("all", "All metrics of the run", [Table(heads, everything)]),
+        ],
+        [*links, *of_flows, *shown],
+        [f"sojourn run scenario.toml --seed {run.seed}"],
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sojourn.scenario.engine import ENGINE
 from sojourn.show import charts, labels
 from sojourn.show.html import common, plots
-from sojourn.show.html.blocks import Block, Cell, Facts, Page, Plot, Section, Table, Text
+from sojourn.show.html.blocks import Block, Cell, Facts, Page, Plot, Section, Table
 from sojourn.stats import Interval, mean_interval
 from sojourn.study.cells import Level
 from sojourn.study.results import Results
@@ -20,46 +20,19 @@ _COLUMNS = 6
 def page(results: Results) -> Page:
     """Returns the page of the report."""
     table = results.table()
-    m = results.manifest
     metrics = table.interesting()
-    lead: list[Block] = []
-    if results.missing:
-        lead.append(
-            Text(
-                f"{len(results.missing)} of {len(results.keys)} runs are still missing; the same "
-                "command continues from here.",
-                "warning",
-            )
-        )
     factors = [(labels.factor(f), ", ".join(map(str, table.levels(f)))) for f in table.factors]
-    lead.append(Facts(factors or [("Factors", "none")]))
-    lead += common.limits(results)
-    runs = f"{len(table)} runs"
-    parts = [runs, f"{len(table.seeds)} seeds", common.simulated(results)]
-    sections = [Section("results", "Results", _results(table, metrics))]
-    drawn = _figures(table, results, metrics)
-    if drawn:
-        sections.append(Section("figures", "Figures", drawn))
-    sections += [
-        common.scenario_section(results, common.resolved_queues(results)),
-        common.metrics_section(metrics),
-        common.repeat_section(
-            results, [f"sojourn report {common.quoted(str(results.folder))}", *_study_file(results)]
-        ),
-    ]
-    return Page(
-        title=m.name,
-        subtitle="Study: " + ", ".join(p for p in parts if p),
-        lead=lead,
-        sections=sections,
-        made=m.updated,
-        version=m.version,
-    )
-
-
-def _study_file(results: Results) -> list[str]:
-    return ["# the study's file: the scenario below, its factors in [study.vary]"] * bool(
-        results.factors and results.kind == "study"
+    of_file = bool(results.factors) and results.kind == "study"
+    return common.page(
+        results,
+        [f"Study: {len(table)} runs", f"{len(table.seeds)} seeds", common.simulated(results)],
+        [Facts(factors or [("Factors", "none")])],
+        [
+            Section("results", "Results", _results(table, metrics)),
+            Section("figures", "Figures", _figures(table, results, metrics)),
+        ],
+        metrics,
+        ["# the study's file: the scenario below, its factors in [study.vary]"] * of_file,
     )
 
 
