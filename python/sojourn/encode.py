@@ -7,10 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import TypeAlias
 
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
-"""A value of JSON."""
+from sojourn.data import Json
 
 
 def plain(value: object) -> Json:

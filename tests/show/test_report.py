@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from sojourn import Scenario
-from sojourn.encode import Json
+from sojourn.data import Json
 from sojourn.show import page_of, report, write_report
 from sojourn.show.figures import over
 from sojourn.show.html import toml

@@ -12,7 +12,7 @@ import typer
 
 from sojourn import _core, study
 from sojourn.cli import bars, completion, deploy, exits, options, output
-from sojourn.encode import Json
+from sojourn.data import Json
 from sojourn.plans import the_store
 from sojourn.settings import Option, settings
 from sojourn.study import StudyError

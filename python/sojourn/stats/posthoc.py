@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import combinations
 
 import numpy as np
@@ -82,19 +82,7 @@ class PostHoc:
 
     def frame(self) -> pd.DataFrame:
         """Returns the comparisons as a data frame with a row for each pair."""
-        return pd.DataFrame(
-            {
-                "a": p.a,
-                "b": p.b,
-                "difference": p.difference,
-                "low": p.low,
-                "high": p.high,
-                "statistic": p.statistic,
-                "p": p.p,
-                "differs": p.differs,
-            }
-            for p in self.pairs
-        )
+        return pd.DataFrame(list(self.pairs), columns=[field.name for field in fields(Pair)])
 
     def summary(self) -> str:
         """Returns the comparisons as a table in text, followed by the letters of the groups."""
@@ -189,9 +177,7 @@ def tukey(
         error = math.sqrt(table.ms_within / 2 * (1 / named[a].size + 1 / named[b].size))
         d = float(named[b].mean() - named[a].mean())
         q = abs(d) / error if error > 0 else (math.inf if d else 0.0)
-        p = float(_st.studentized_range.sf(q, k, df)) if math.isfinite(q) else 0.0
-        p = min(max(p, 0.0), 1.0)
-        half = critical * error
+        p, half = _studentized(q, k, df), critical * error
         found.append(Pair(a, b, d, d - half, d + half, p, p <= alpha, q))
     least = None
     if len(set(table.sizes)) == 1:
@@ -199,6 +185,11 @@ def tukey(
     return PostHoc(
         "Tukey's HSD", table.names, table.means, tuple(found), alpha, table, critical, least
     )
+
+
+def _studentized(q: float, k: int, df: float) -> float:
+    """Returns the p value of a studentised range of k groups."""
+    return min(max(float(_st.studentized_range.sf(q, k, df)), 0.0), 1.0) if q < math.inf else 0.0
 
 
 def games_howell(
@@ -221,7 +212,7 @@ def games_howell(
         df = (vx + vy) ** 2 / (vx**2 / (x.size - 1) + vy**2 / (y.size - 1))
         d = float(y.mean() - x.mean())
         q = abs(d) / error
-        p = min(max(float(_st.studentized_range.sf(q, k, df)), 0.0), 1.0)
+        p = _studentized(q, k, df)
         half = float(_st.studentized_range.ppf(1 - alpha, k, df)) * error
         found.append(Pair(a, b, d, d - half, d + half, p, p <= alpha, q))
     return PostHoc("Games-Howell", table.names, table.means, tuple(found), alpha, table, math.nan)

@@ -11,7 +11,7 @@ from typing import Literal
 import pandas as pd
 
 from sojourn import encode
-from sojourn.encode import Json
+from sojourn.data import Json
 from sojourn.stats._arrays import check_level
 from sojourn.stats.claim_data import claim_to_dict
 from sojourn.stats.claims import Claim

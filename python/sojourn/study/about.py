@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 from sojourn import encode
-from sojourn.encode import Json
+from sojourn.data import Json
 from sojourn.study.cells import Level
 
 

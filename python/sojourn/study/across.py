@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sojourn.encode import Json
+from sojourn.data import Json
 from sojourn.scenario.engine import ENGINE
 from sojourn.stats import Interval
 from sojourn.study import comparison_data, quantities

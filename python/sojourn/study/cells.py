@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Protocol
 
-from sojourn.encode import Json
+from sojourn.data import Json
 from sojourn.metrics import nearest
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import ENGINE

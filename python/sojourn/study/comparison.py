@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sojourn.encode import Json
+from sojourn.data import Json
 from sojourn.frames import Library, frame
 from sojourn.study import answer, comparison_data
 from sojourn.study.compared import Compared

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sojourn import encode, stats
-from sojourn.encode import Json
+from sojourn.data import Json
 from sojourn.study import answer
 from sojourn.study.compared import Compared
 

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from sojourn.encode import Json
+from sojourn.data import Json
 
 
 def cores() -> int:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sojourn import encode
-from sojourn.encode import Json
+from sojourn.data import Json
 from sojourn.engines import SIM
 from sojourn.scenario.engine import ENGINE, Engine, limits_of
 from sojourn.study.cells import Level

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sojourn._core import PlanError
-from sojourn.encode import Json
+from sojourn.data import Json
 from sojourn.metrics import Interest, direction, spelled
 from sojourn.scenario import Scenario, ScenarioError
 from sojourn.scenario import question as rules

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from sojourn.encode import Json
+from sojourn.data import Json
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import SEEDS, Engine
 from sojourn.study.cells import Cell, Factor, Level, Runnable, check, combine

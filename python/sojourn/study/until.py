@@ -21,7 +21,7 @@ from itertools import combinations
 import numpy as np
 
 from sojourn import encode
-from sojourn.encode import Json
+from sojourn.data import Json
 from sojourn.metrics import STATISTIC, Interest, base, find, nearest, registry, spelled
 from sojourn.scenario import Scenario
 from sojourn.scenario import question as rules

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sojourn import _core, encode, study
-from sojourn.encode import Json
+from sojourn.data import Json
 from sojourn.metrics import view
 from sojourn.scenario import Scenario
 from sojourn.suites import disciplines

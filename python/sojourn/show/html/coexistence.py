@@ -32,6 +32,7 @@ def page(matrix: Coexistence) -> Page:
         ],
         (),
         ["sojourn study coexistence" + " --full" * (len(matrix.incumbents) > 1)],
+        "Coexistence of congestion controls",
     )
 
 

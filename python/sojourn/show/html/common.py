@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from sojourn import _core
-from sojourn.encode import Json
+from sojourn.data import Json
 from sojourn.metrics import find
 from sojourn.scenario import NoKernelEquivalent
 from sojourn.scenario.engine import limit_sentences
@@ -202,13 +202,17 @@ def page(
     sections: Sequence[Section],
     metrics: Sequence[str],
     commands: Sequence[str],
+    title: str = "",
 ) -> Page:
-    """Returns the page of a report: its own sections, and those that all reports have."""
+    """Returns the page of a report: its own sections, and those that all reports have.
+
+    `title` is by default the name of the study.
+    """
     missing = len(results.missing)
     text = f"{missing} of {len(results.keys)} runs are still missing; the same command makes them."
     again = [*commands, f"sojourn report {quoted(str(results.folder))}"]
     return Page(
-        title=results.name,
+        title=title or results.name,
         subtitle=", ".join(filter(None, subtitle)),
         lead=[*lead, *limits(results), *([Text(text, "warning")] if missing else [])],
         sections=[

@@ -126,7 +126,7 @@ def means(id_: str, chart: Means, *, half: bool = True) -> Plot:
         )
     axis = _axis(chart.axis, chart.axis.unit)
     if "rangemode" in axis:
-        # Means that are all far from zero would be hard to tell apart on an axis from zero.
+        # Means that are all far from zero would be hard to distinguish on an axis from zero.
         least, most = min(row.mean for row in there), max(row.mean for row in there)
         axis["rangemode"] = "tozero" if least < 0.7 * most else "normal"
     lines = 1 + max(row.count("<br>") for row in rows)

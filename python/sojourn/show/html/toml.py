@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import TypeGuard
 
-from sojourn.encode import Json
+from sojourn.data import Json
 
 
 def _key(name: str) -> str:
