@@ -12,7 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from sojourn.lab.cassandra import client
 
@@ -70,33 +70,28 @@ class Future:
 class Client(client.Client):
     """A client whose requests are echoed by the first node."""
 
-    def __init__(self, given: Any, log: Any) -> None:
+    def __init__(self, given: client.Session, log: IO[str]) -> None:
         self.given, self.log = given, log
-        self.keyspace = given["keyspace"]
+        self.keyspace = given.keyspace
         self.acknowledged = set()
         self.coordinated = Counter()
         self._run = None
 
-    def hosts(self, _: Any) -> dict[str, Any]:
-        return {"hosts": [{"address": at, "up": True} for at in self.given["contact_points"]]}
+    def hosts(self) -> list[client.Peer]:
+        return [client.Peer(at, up=True) for at in self.given.contact_points]
 
-    def peers(self, _: Any) -> dict[str, Any]:
-        return {"peers": dict.fromkeys(self.given["contact_points"], 2)}
+    def peers(self) -> dict[str, int]:
+        return dict.fromkeys(self.given.contact_points, 2)
 
-    def nothing(self, order: Any) -> dict[str, Any]:
-        return {}
+    def schema(self, *_: object, **__: object) -> None: ...
 
-    def prepare(self, _: Any) -> dict[str, Any]:
-        return {}
+    ready = prepare = load = schema
 
-    schema = ready = load = nothing
+    def ask(self, request: client.Request) -> Future:
+        return Future(self.given.contact_points[0], self.given.port)
 
-    def ask(self, request: Any) -> Future:
-        return Future(self.given["contact_points"][0], self.given["port"])
-
-    def verify(self, order: Any) -> dict[str, Any]:
-        counts = dict.fromkeys(("lost", "violations", "unconverged", "unread"), 0)
-        return {"keys": len(self.acknowledged), **counts, "some": {}}
+    def verify(self, *_: object, **__: object) -> client.Check:
+        return client.Check(len(self.acknowledged), 0, 0, 0, 0)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sojourn.plan import Plan
 from sojourn.scenario import Scenario
 
 SECOND = 1_000_000_000
@@ -27,7 +28,7 @@ def flow(app: str, **keys: Any) -> str:
     return "\n".join(["[[flows]]", *lines])
 
 
-def plan(*flows: str, duration: str = "2s", head: str = HEAD) -> str:
+def plan(*flows: str, duration: str = "2s", head: str = HEAD) -> Plan:
     """The plan of two hosts with these flows."""
     text = "\n".join([head.format(duration=duration), *flows])
-    return Scenario.from_toml(text).plan_json
+    return Scenario.from_toml(text).plan

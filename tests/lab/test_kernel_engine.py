@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import struct
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from sojourn.lab.kernel.engine import KernelEngine
 from sojourn.lab.kernel.qdiscs import Link, Sample
 from sojourn.lab.programs import NotPossible
 from sojourn.lab.record import LabRecord
+from sojourn.plan import Plan
 from sojourn.scenario import Scenario
 from tests.lab.conftest import possible
 
@@ -130,28 +132,31 @@ def test_words_that_tc_refuses_are_told(sandbox: Sandbox) -> None:
 
 
 def test_what_only_the_wire_has_is_said_at_once() -> None:
-    plan = json.loads(scenario('netem = "delay 10ms 2ms loss 1%"').plan_json)
+    plan = scenario('netem = "delay 10ms 2ms loss 1%"').plan
     with pytest.raises(NotPossible) as told:
         qdiscs.links(plan)
     text = str(told.value)
     assert re.search(r"wire: `jitter`: .*--engine wire", text)
     assert "`loss`" in text
     with pytest.raises(NotPossible, match="wire: `cells`"):
-        qdiscs.links(json.loads(scenario('netem = "delay 10ms"\ncells = "atm"').plan_json))
+        qdiscs.links(scenario('netem = "delay 10ms"\ncells = "atm"').plan)
     with pytest.raises(NotPossible, match="wire: `blue`"):
-        qdiscs.links(json.loads(scenario().with_queue("blue").plan_json))
+        qdiscs.links(scenario().with_queue("blue").plan)
 
 
 def test_the_kernel_has_no_filters_by_keys_of_flows() -> None:
     tree = "htb; class 1:1 rate 1mbit; qdisc parent 1:1 handle 2: prio; filter parent 2: {} to 2:1"
-    plan = json.loads(scenario().with_queue(tree.format("dport 20000")).plan_json)
+    plan = scenario().with_queue(tree.format("dport 20000")).plan
     assert qdiscs.links(plan)[0].queue
-    plan["groups"][0]["destination_port"] = 22
     with pytest.raises(NotPossible, match=r"wire: `filters by port or mark`: .*--engine wire"):
-        qdiscs.links(plan)
-    other = json.loads(scenario().with_queue(tree.format("dscp EF")).plan_json)
-    other["groups"][0]["mark"] = 1
-    assert qdiscs.links(other)[0].queue
+        qdiscs.links(with_group(plan, destination_port=22))
+    other = scenario().with_queue(tree.format("dscp EF")).plan
+    assert qdiscs.links(with_group(other, mark=1))[0].queue
+
+
+def with_group(plan: Plan, **changes: Any) -> Plan:
+    first, *others = plan.groups
+    return replace(plan, groups=(replace(first, **changes), *others))
 
 
 def test_routes_take_the_shortest_path_and_the_lowest_link() -> None:

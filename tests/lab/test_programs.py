@@ -24,6 +24,7 @@ from sojourn.lab.programs import (
     prepare,
 )
 from sojourn.lab.programs.run_setup import Collected, RunSetup
+from sojourn.plan import Plan
 from tests.lab.plans import SECOND, flow, plan
 
 pytestmark = pytest.mark.alone
@@ -41,11 +42,11 @@ def played(setup: RunSetup, pair: Pair, folder: Path) -> Collected:
 
 @pytest.mark.needs("iperf3", "ping")
 def test_bulk_and_ping(pair: Pair, tmp_path: Path) -> None:
-    text = plan(
+    wanted = plan(
         flow("bulk", tcp="reno iw 3 min_rto 300ms ecn classic", count=2, start="uniform 0s 1s"),
         duration="2s",
     )
-    setup = prepare(text, 3, Options(interval=0.2, pings=(Ping(0, 1, interval=0.05),)))
+    setup = prepare(wanted, 3, Options(interval=0.2, pings=(Ping(0, 1, interval=0.05),)))
     found = played(setup, pair, tmp_path)
     assert found.errors == ()
     assert len(found.flows) == 2
@@ -79,10 +80,10 @@ def test_bulk_and_ping(pair: Pair, tmp_path: Path) -> None:
 
 
 def test_delay_under_load_by_probes(pair: Pair, tmp_path: Path) -> None:
-    text = plan(flow("voip", name="probe-0"), flow("cbr rate 1mbit size 500"))
+    wanted = plan(flow("voip", name="probe-0"), flow("cbr rate 1mbit size 500"))
     options = Options(probes=(Probe(1, 0, interval=0.005), Probe(0, 1, payload=8)))
-    setup = prepare(text, 1, options)
-    assert setup.run.plan_json == text
+    setup = prepare(wanted, 1, options)
+    assert setup.run.plan == wanted
     assert len(setup.run.flows) == 2
     found = played(setup, pair, tmp_path)
     assert found.errors == ()
@@ -98,12 +99,12 @@ def test_delay_under_load_by_probes(pair: Pair, tmp_path: Path) -> None:
 
 
 def test_flows_that_never_start(pair: Pair, tmp_path: Path) -> None:
-    text = plan(
+    wanted = plan(
         flow("voip", count=2, start="every 5s"),
         flow("bulk", count=2, start="every 5s"),
         flow("web", count=2, start="every 5s"),
     )
-    setup = prepare(text, 1)
+    setup = prepare(wanted, 1)
     assert [flow.start is None for flow in setup.run.flows] == [False, True] * 3
     found = played(setup, pair, tmp_path)
     assert found.errors == ()
@@ -112,8 +113,10 @@ def test_flows_that_never_start(pair: Pair, tmp_path: Path) -> None:
 
 @pytest.mark.needs("iperf3")
 def test_a_run_that_is_cut_short(pair: Pair, tmp_path: Path) -> None:
-    text = plan(flow("bulk"), flow("bulk", start="50s"), flow("voip"), flow("web"), duration="60s")
-    setup = prepare(text, 1)
+    wanted = plan(
+        flow("bulk"), flow("bulk", start="50s"), flow("voip"), flow("web"), duration="60s"
+    )
+    setup = prepare(wanted, 1)
     with Execution(setup, dict(enumerate(pair)), tmp_path) as execution:
         execution.ready()
         assert not execution.play(tick=lambda now: now < SECOND, every=0.1)
@@ -146,18 +149,18 @@ def test_a_server_that_cannot_listen(pair: Pair, tmp_path: Path) -> None:
 
 def test_packets_are_sent_as_the_simulator_sends_them(pair: Pair, tmp_path: Path) -> None:
     back = {"from": "b", "to": "a"}
-    text = plan(
+    wanted = plan(
         flow("voip talk exp(300ms) silence exp(100ms)", count=3, start="uniform 0s 1s", dscp=46),
         flow("packets interval exp(5ms) payload uniform(1,30)", name="short", **back),
         flow("cbr rate 1mbit payload 1000 jitter 10%", name="stream", tcp="reno"),
         flow("voip", name="call", tcp="cubic mss 600", **back),
         duration="2.5s",
     )
-    setup = prepare(text, 4)
+    setup = prepare(wanted, 4)
     assert [program.name for program in setup.programs] == ["endpoint-a", "endpoint-b"]
     found = played(setup, pair, tmp_path)
     assert found.errors == ()
-    record = _core.simulate(text, 4)
+    record = _core.simulate(wanted.text, 4)
     simulated = {name: data for name, _, _, data in record.table("flows")}
     sent = np.frombuffer(simulated["bytes"], dtype="i8")  # type: ignore[arg-type]
     for result, expected in zip(found.flows, sent, strict=True):
@@ -180,12 +183,12 @@ def test_packets_are_sent_as_the_simulator_sends_them(pair: Pair, tmp_path: Path
 
 
 def test_transfers_take_as_long_as_their_bytes(pair: Pair, tmp_path: Path) -> None:
-    text = plan(
+    wanted = plan(
         flow("transfer size 30kb repeat 5 think 50ms", count=2),
         flow("transfer size pareto2(30kb,1.5) forever think exp(20ms)", name="more", tcp="reno"),
         flow("cbr rate 80kbit payload 100", name="ends", tcp="reno", stop="1s"),
     )
-    found = played(prepare(text, 1), pair, tmp_path)
+    found = played(prepare(wanted, 1), pair, tmp_path)
     assert found.errors == ()
     first, second, more, ends = found.flows
     assert isinstance(first, EndpointResult)
@@ -219,12 +222,12 @@ def test_transfers_take_as_long_as_their_bytes(pair: Pair, tmp_path: Path) -> No
 
 
 def test_a_receiver_that_is_not_there(pair: Pair, tmp_path: Path) -> None:
-    text = plan(
+    wanted = plan(
         flow("transfer size 1kb repeat 3 think 100ms", tcp="reno"),
         flow("cbr rate 1mbit payload 100", name="lost"),
         flow("cbr rate 1mbit payload 100", name="writes", tcp="reno"),
     )
-    setup = prepare(text, 1)
+    setup = prepare(wanted, 1)
     sender, receiver = setup.programs
     alone = dataclasses.replace(receiver, argv=(*receiver.argv[:-1], "7"))
     deaf = dataclasses.replace(setup, programs=(sender, alone))
@@ -243,15 +246,15 @@ def test_a_receiver_that_is_not_there(pair: Pair, tmp_path: Path) -> None:
 
 
 def test_a_capture_is_sent_again(pair: Pair, tmp_path: Path) -> None:
-    text = plan(
+    wanted = plan(
         flow("cbr rate 1mbit", name="datagrams"),
         flow("cbr rate 1mbit", name="writes", tcp="reno"),
     )
-    changed = json.loads(text)
+    changed = json.loads(wanted.text)
     for group in changed["groups"]:
         gaps = " ".join(f"{gap}:{payload}" for gap, payload in CAPTURED)
         group["app"] = {"name": "replay", "speed": 1.0, "repeat": 2, "packets": gaps}
-    found = played(prepare(json.dumps(changed), 1), pair, tmp_path)
+    found = played(prepare(Plan.of(json.dumps(changed)), 1), pair, tmp_path)
     assert found.errors == ()
     datagrams, writes = found.flows
     assert isinstance(datagrams, EndpointResult)

@@ -7,8 +7,8 @@ import math
 import struct
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,6 +18,8 @@ from sojourn.lab.findings import blanked, indistinct
 from sojourn.lab.kernel.engine import KernelEngine
 from sojourn.lab.programs import NotPossible
 from sojourn.lab.record import LabRecord
+from sojourn.plan import Group, Plan, Udp
+from sojourn.plan.traffic.command import Command
 from sojourn.scenario import Scenario
 from tests.lab.conftest import possible
 from tests.lab.plans import flow
@@ -111,18 +113,16 @@ def test_programs_that_fail_and_do_not_listen(tmp_path: Path) -> None:
         run(WireEngine(), wanted)
 
 
-def groups(*lines: tuple[str, int, tuple[int, int]]) -> dict[str, Any]:
-    return {
-        "groups": [
-            {
-                "name": f"g{number}",
-                "count": count,
-                "pairs": [list(pair)],
-                "app": {"name": "command", "client": [word], "server": []},
-            }
-            for number, (word, count, pair) in enumerate(lines)
-        ]
-    }
+def groups(*lines: tuple[str, int, tuple[int, int]]) -> Plan:
+    made = (
+        Group(
+            name=f"g{number}", pairs=(pair,), count=count, start=0, start_spread=0, dscp=0,
+            transport=Udp(), app=Command(client=(word,), server=(), folder="", files={}),
+        )
+        for number, (word, count, pair) in enumerate(lines)
+    )  # fmt: skip
+    plan = Scenario.from_toml(HEAD + flow("bulk")).plan
+    return replace(plan, groups=tuple(made))
 
 
 def test_flows_that_nothing_tells_apart_have_no_figures_of_their_own() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -18,8 +17,8 @@ from sojourn.lab.programs import (
     installed,
     prepare,
 )
-from sojourn.lab.programs import plan as plans
-from sojourn.lab.programs.stack import Route, sysctls
+from sojourn.lab.programs.plan import drawn
+from sojourn.lab.programs.stack import Route, default, sysctls
 from sojourn.scenario import Scenario
 from tests.lab.plans import SECOND, flow, plan
 
@@ -145,8 +144,7 @@ def test_two_flows_that_want_different_hosts() -> None:
 
 
 def test_every_sysctl_exists_here() -> None:
-    tcp = json.loads(_core.parse_tcp("cubic"))
-    assert set(sysctls(tcp)) <= Kernel.here().sysctls
+    assert set(sysctls(default())) <= Kernel.here().sysctls
     assert {"cubic", "reno"} & set(Kernel.here().controls)
 
 
@@ -198,16 +196,16 @@ def test_probes_without_sense(probe: Probe, problem: str) -> None:
 
 
 def test_starts_are_the_simulators() -> None:
-    text = plan(flow("bulk", count=3, start="uniform 0s 1s"))
-    run = plans.read(text, 5)
+    wanted = plan(flow("bulk", count=3, start="uniform 0s 1s"))
+    run = drawn(wanted, 5)
     starts = [flow.start for flow in run.flows]
-    table = {name: data for name, _, _, data in _core.simulate(text, 5).table("flows")}
+    table = {name: data for name, _, _, data in _core.simulate(wanted.text, 5).table("flows")}
     import numpy as np
 
     simulated = np.frombuffer(table["start"])  # type: ignore[arg-type]
     assert starts == [round(at * 1e9) for at in simulated]
     assert len(set(starts)) == 3
-    assert starts != [flow.start for flow in plans.read(text, 6).flows]
+    assert starts != [flow.start for flow in drawn(wanted, 6).flows]
 
 
 @pytest.mark.parametrize(
@@ -224,10 +222,10 @@ def test_no_packet_is_cut_in_pieces(flows: list[str], mtu: int) -> None:
 
 
 def test_flows_have_ports_of_their_own() -> None:
-    run = plans.read(plan(flow("bulk", count=2), flow("bulk", tcp="reno")), 1)
+    run = drawn(plan(flow("bulk", count=2), flow("bulk", tcp="reno")), 1)
     assert [flow.port for flow in run.flows] == [20_000, 20_001, 20_002]
     with pytest.raises(NotPossible, match="at most 12768, because each flow needs a port"):
-        plans.read(plan(flow("bulk", count=20_000)), 1)
+        drawn(plan(flow("bulk", count=20_000)), 1)
 
 
 def test_a_stores_hosts_have_its_tcp() -> None:
@@ -243,9 +241,9 @@ replication = 1
 tcp = "reno min_rto 20ms ecn classic frto off"
 """
     wanted = Scenario.from_toml(text)
-    setup = prepare(wanted.plan_json, 1, kernel=KERNEL)
+    setup = prepare(wanted.plan, 1, kernel=KERNEL)
     assert setup.programs == ()
-    names = [node["name"] for node in setup.run.plan["nodes"]]
+    names = [node.name for node in setup.run.plan.nodes]
     a, b, c = (names.index(name) for name in "abc")
     opened = Route(rto_min=20_000_000, ecn=True, congestion="reno")
     assert setup.settings[a].routes[b] == setup.settings[b].routes[a] == opened
@@ -258,7 +256,7 @@ tcp = "reno min_rto 20ms ecn classic frto off"
 
     def asks(**more: Any) -> list[str]:
         with pytest.raises(NotPossible) as error:
-            prepare(wanted.replace(more).plan_json, 1, kernel=KERNEL)
+            prepare(wanted.replace(more).plan, 1, kernel=KERNEL)
         return [str(problem) for problem in error.value.problems]
 
     assert asks(**{"store.tcp": "reno mss 500"}) == [

@@ -36,12 +36,12 @@ def test_answers_have_their_length() -> None:
 
 
 def test_users_ask_as_in_the_simulator(pair: Pair, tmp_path: Path) -> None:
-    text = plan(flow(WEB, name="web", count=4, tcp="reno mss 1000", dscp=10), duration="3s")
-    setup = prepare(text, 2)
+    wanted = plan(flow(WEB, name="web", count=4, tcp="reno mss 1000", dscp=10), duration="3s")
+    setup = prepare(wanted, 2)
     assert [program.name for program in setup.programs] == ["nginx-a", "browser-b"]
     found = played(setup, pair, tmp_path)
     assert found.errors == ()
-    sessions = {session.flow: session for session in _core.web_sessions(text, 2, 1)}
+    sessions = {session.flow: session for session in _core.web_sessions(wanted.text, 2, 1)}
     assert len(sessions) == 4
     for result in found.flows:
         assert isinstance(result, WebResult)
@@ -87,7 +87,7 @@ def test_users_ask_as_in_the_simulator(pair: Pair, tmp_path: Path) -> None:
 def test_servers_are_told_what_their_flows_ask_for(pair: Pair, tmp_path: Path) -> None:
     # Objects that never come whole, so that there is something to look at.
     endless = "web objects 1 size 100000000"
-    text = plan(
+    wanted = plan(
         flow(endless, name="one", tcp="reno mss 1000"),
         flow(endless, name="two", tcp="cubic", dscp=10),
         duration="20s",
@@ -101,7 +101,7 @@ def test_servers_are_told_what_their_flows_ask_for(pair: Pair, tmp_path: Path) -
             said[:] = ss.output().decode().splitlines()
         return sum(":20000" in line or ":20001" in line for line in said) < 2
 
-    with Execution(prepare(text, 1), dict(enumerate(pair)), tmp_path) as execution:
+    with Execution(prepare(wanted, 1), dict(enumerate(pair)), tmp_path) as execution:
         execution.configure()
         execution.ready()
         assert not execution.play(look, every=0.1)
@@ -115,8 +115,8 @@ def test_servers_are_told_what_their_flows_ask_for(pair: Pair, tmp_path: Path) -
 
 
 def test_a_server_that_is_not_there(pair: Pair, tmp_path: Path) -> None:
-    text = plan(flow(WEB, name="web"), duration="1s")
-    setup = prepare(text, 1)
+    wanted = plan(flow(WEB, name="web"), duration="1s")
+    setup = prepare(wanted, 1)
     (browser,) = (program for program in setup.programs if program.log)
     found = played(dataclasses.replace(setup, programs=(browser,)), pair, tmp_path)
     (result,) = found.flows
@@ -146,8 +146,8 @@ def test_logs_that_nobody_writes(tmp_path: Path) -> None:
 
 
 def test_sessions_know_what_was_asked_for() -> None:
-    text = plan(flow(WEB, name="web", start="100ms", stop="500ms"))
-    (session,) = _core.web_sessions(text, 1, 1)
+    wanted = plan(flow(WEB, name="web", start="100ms", stop="500ms"))
+    (session,) = _core.web_sessions(wanted.text, 1, 1)
     assert (session.flow, session.port, session.servers) == (0, 20_000, [0])
     assert session.stop == SECOND // 2
     assert session.next_event() == SECOND // 10
@@ -164,7 +164,7 @@ def test_sessions_know_what_was_asked_for() -> None:
         session.complete(SECOND // 5, page, number)
     assert session.poll(SECOND // 2) is None
     assert not session.finished
-    assert _core.web_sessions(text, 1, 0) == []
+    assert _core.web_sessions(wanted.text, 1, 0) == []
 
 
 def test_nginx_of_a_run() -> None:

@@ -25,7 +25,6 @@ from sojourn.lab.kernel.engine import KernelEngine
 from sojourn.lab.programs.errors import NotPossible
 from sojourn.lab.record import LabRecord
 from sojourn.lab.store.findings import table_options
-from sojourn.plans import the_store
 from sojourn.scenario import Scenario
 from tests.lab.conftest import started
 
@@ -216,7 +215,7 @@ def test_a_client_asks_its_own_data_centre_only_and_all_nodes_are_looked_at() ->
 
 def test_a_tables_options_are_the_plans_not_cassandras() -> None:
     def options(**store: Any) -> dict[str, str]:
-        return table_options(the_store(json.loads(scenario(**store).plan_json)))
+        return table_options(scenario(**store).plan.apps[0])
 
     assert options() == {"speculative_retry": "NONE"}
     given = options(speculative="2500us", read_repair=False)

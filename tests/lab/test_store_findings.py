@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from typing import Any
 
 import pytest
 
 from sojourn import _core
-from sojourn.lab.store.findings import values, with_store
+from sojourn.lab.cassandra.client import Check
+from sojourn.lab.store.findings import Answers, Row, values, with_store
 from tests.lab.test_store import scenario
 
 MS = 1_000_000
 
 
-def row(number: int, kind: str, begun: int, took: int, outcome: str = "acknowledged") -> list[Any]:
+def row(number: int, kind: str, begun: int, took: int, outcome: str = "acknowledged") -> Row:
     """A line of a client's log, in milliseconds."""
-    times = [begun * MS, begun * MS, (begun + took) * MS]
-    return [number, kind, 7, *times, outcome, "10.0.0.1", ""]
+    return Row(
+        number, kind, 7, begun * MS, begun * MS, (begun + took) * MS, outcome, "10.0.0.1", ""
+    )
 
 
 def test_latencies_have_the_names_and_bins_of_simulated_ones() -> None:
     wanted = scenario(requests=5, warmup=1)
-    plan = json.loads(wanted.plan_json)
+    plan = wanted.plan
     record = _core.simulate(wanted.plan_json, 1)
     tables = {name: record.table(name) for name in ("summary", "distributions")}
     rows = [
@@ -33,11 +34,8 @@ def test_latencies_have_the_names_and_bins_of_simulated_ones() -> None:
         row(4, "reads", 1040, 20),
         row(5, "writes", 1060, 5000, "timed_out"),
     ]
-    about = {
-        "checked": [{"unconverged": 2}],
-        "coordinated": {"10.0.0.1": 5},
-        "nodes": {"n1": "10.0.0.1", "n2": "10.0.0.2"},
-    }
+    checked = Check(keys=3, lost=0, violations=0, unconverged=2, unread=0)
+    about = Answers({"n1": "10.0.0.1", "n2": "10.0.0.2"}, {"10.0.0.1": 5}, [checked])
     empty = {
         "summary": [],
         "distributions": [(*c[:3], type(c[3])()) for c in tables["distributions"]],

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,22 +20,26 @@ from sojourn.lab.programs.run_setup import Collected
 from sojourn.lab.record import LabRecord
 from sojourn.lab.validity import violations
 from sojourn.lab.violation import Violation
+from sojourn.lab.wire.health import Health
 from sojourn.plan import Plan
+from sojourn.scenario import Scenario
 from sojourn.scenario.engine import core
 from tests.scenario.texts import HOME
 
 if TYPE_CHECKING:
     import pytest
 
-GOOD = {
-    "lateness_p99": 0.0005, "cpu_share": 0.3, "overflowed": 0, "refused": 0, "malformed": 0,
-}  # fmt: skip
+GOOD = Health(lateness_p99=0.0005, cpu_share=0.3)
 
 
-def plan(delay: int = 10_000_000) -> dict[str, Any]:
+def plan(delay: int = 10_000_000) -> Plan:
     """A link of so many ns, calls by UDP and writes by TCP."""
-    groups = [{"name": name, "transport": {"protocol": name}} for name in ("udp", "tcp")]
-    return {"links": [{"params": {"delay": delay}}], "groups": groups}
+    flows = [
+        {"name": "udp", "from": "a", "to": "b", "app": "cbr rate 1mbit"},
+        {"name": "tcp", "from": "a", "to": "b", "app": "cbr rate 1mbit", "tcp": "reno"},
+    ]
+    link = {"from": "a", "to": "b", "rate": "1gbit", "netem": f"delay {delay}ns"}
+    return Scenario.from_dict({"duration": "1s", "links": {"x": link}, "flows": flows}).plan
 
 
 def source(name: str, late: float | None, **counts: int) -> EndpointResult:
@@ -52,11 +56,13 @@ def source(name: str, late: float | None, **counts: int) -> EndpointResult:
     )  # fmt: skip
 
 
-def found(*flows: EndpointResult, delay: int = 10_000_000, **health: float) -> list[str]:
+def found(*flows: EndpointResult, delay: int = 10_000_000, **health: Any) -> list[str]:
     collected = Collected(flows, {}, (), (), ())
     return [
         violation.what
-        for violation in violations(plan(delay), {**GOOD, **health}, {}, collected, preferred=True)
+        for violation in violations(
+            plan(delay), replace(GOOD, **health), {}, collected, preferred=True
+        )
     ]
 
 
@@ -73,11 +79,12 @@ def test_late_packets_are_measured_against_the_round_trip() -> None:
 
 def test_time_that_was_stolen_is_told_as_a_reason() -> None:
     collected = Collected((source("udp", 0.002),), {}, (), (), ())
-    health = {**GOOD, "lateness_p99": 0.002, "stolen_share": 0.31}
-    for violation in violations(plan(), health, {}, collected, preferred=True):
+    health = replace(GOOD, lateness_p99=0.002)
+    for violation in violations(plan(), health, {}, collected, 0.31, preferred=True):
         assert violation.advice.startswith("the host of this virtual machine took 31% of")
     # It is no violation of its own.
-    assert found(stolen_share=0.31) == []
+    nothing = Collected((), {}, (), (), ())
+    assert violations(plan(), GOOD, {}, nothing, 0.31, preferred=True) == []
 
 
 def test_stolen_time_is_read_from_the_kernel(tmp_path: Path) -> None:
@@ -121,7 +128,7 @@ def test_advice_fits_the_user() -> None:
     """Root has the priority already that others are advised to get."""
     for preferred in (True, False):
         collected = Collected((source("udp", 0.5),), {}, (), (), (), {"iperf3": 0.5})
-        late = {**GOOD, "lateness_p99": 0.5}
+        late = replace(GOOD, lateness_p99=0.5)
         found = violations(plan(), late, {}, collected, preferred=preferred)
         assert len(found) == 3
         assert all(("run as root" in violation.advice) == (not preferred) for violation in found)
@@ -228,8 +235,8 @@ def test_an_invalid_run_says_so_first_and_ends_with_status_1(
 
     told: list[Violation] = []
 
-    def simulate(_: object, plan: str, seed: int, progress: object = None) -> Judged:
-        return Judged(core().simulate(Plan.of(plan), seed), real(told))
+    def simulate(_: object, plan: Plan, seed: int, progress: object = None) -> Judged:
+        return Judged(core().simulate(plan, seed), real(told))
 
     monkeypatch.setattr("sojourn.lab.engine.WireEngine.simulate", simulate)
     for wanted in (0, 1):

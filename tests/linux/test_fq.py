@@ -50,11 +50,11 @@ def test_a_queue_that_paces_lies_at_its_host(kernel: Kernel) -> None:
     """The one at the switch is a router's, although it is `fq` too."""
     plan = scenario("cubic", queue="fq").plan_json
     job = LinuxEngine(kernel).prepared(Plan.of(plan), 1).job()
-    devices = [queue["device"] for queue in job["queues"]]
+    devices = [queue.device for queue in job.queues]
     assert devices == ["l0", "o1.0", "o2.0", "o3.0"]
-    assert job["queues"][0]["arrivals"] is None
-    at = job["queues"][0]["host"]
-    told = [c["input"] for c in job["commands"] if c["host"] == at and "/tc" in c["words"][0]]
+    assert job.queues[0].arrivals is None
+    at = job.queues[0].host
+    told = [c.input for c in job.commands if c.host == at and "/tc" in c.words[0]]
     assert "parent 1:10 handle 10: fq" in told[0]
 
 

@@ -304,4 +304,4 @@ def test_missing_is_an_error_of_its_own_in_real_time(tmp_path: Path) -> None:
     with pytest.raises(
         MissingProgram, match=r"a path from the scenario's folder such as \./server"
     ):
-        prepare(made.plan_json, 1)
+        prepare(made.plan, 1)

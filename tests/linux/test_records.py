@@ -1,13 +1,13 @@
 """What a run on Linux's network code records, beside what a simulated run records."""
 
 import itertools
-import json
 import math
 import shutil
 import struct
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -211,8 +211,10 @@ def test_packets_of_a_queue_are_captured(engine: LinuxEngine, tmp_path: Path) ->
 
 
 def test_a_link_without_a_queue_is_captured_by_the_wire() -> None:
-    plan = json.loads(scenario(**{"observe.capture": ["line"]}).plan_json)
+    plan = scenario(**{"observe.capture": ["line"]}).plan
     assert len(qdiscs.links(plan, captures=True)) == 2
-    plan["links"][0]["params"]["rate"] = None
+    first, *others = plan.links
+    first = replace(first, params=replace(first.params, rate=None))
+    plan = replace(plan, links=(first, *others))
     with pytest.raises(NotPossible, match=r"line: `observe\.capture`"):
         qdiscs.links(plan, captures=True)

@@ -10,7 +10,7 @@ import pytest
 
 from sojourn.lab.kernel import qdiscs
 from sojourn.lab.programs.errors import NotPossible
-from sojourn.lab.programs.plan import read
+from sojourn.lab.programs.plan import drawn
 from sojourn.scenario import Scenario, ScenarioError
 from tests.conftest import ROOT
 
@@ -121,7 +121,7 @@ def test_a_burst_must_hold_what_a_late_host_misses() -> None:
 
 
 def test_the_kernel_s_links_are_punctual() -> None:
-    plan = read(changed(host="grain 1ms").plan_json, 1).plan
+    plan = drawn(changed(host="grain 1ms").plan, 1).plan
     with pytest.raises(NotPossible) as caught:
         qdiscs.links(plan, captures=True)
     assert "a late host" in [problem.asked for problem in caught.value.problems]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -111,10 +112,10 @@ def measure(
     # SIGTERM raises KeyboardInterrupt, as Ctrl-C does, so that the keyspace is dropped.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with bars.waiting("measuring the store", scenario.plan.duration / 1e9):
-        columns, about = ask(scenario.plan_json, asked.seed, running, output.note)
+        columns, about = ask(scenario.plan, asked.seed, running, output.note)
     found = values(columns)
     if as_json:
-        output.print_data({"metrics": found, "store": about})
+        output.print_data({"metrics": found, "store": asdict(about)})
         return
     from sojourn.scenario.summary import format_value
 

@@ -8,7 +8,6 @@ simultaneous runs would disturb each other. The engines differ by their links.
 from __future__ import annotations
 
 import hashlib
-import json
 import platform
 from abc import ABC, abstractmethod
 from contextlib import ExitStack
@@ -25,7 +24,6 @@ from sojourn.lab.store.part import Store, require
 from sojourn.lab.switched import Switch
 from sojourn.lab.wire.links import WireLinks
 from sojourn.plan import Plan
-from sojourn.plans import store_in
 from sojourn.scenario.engine import RunProgress
 
 
@@ -68,10 +66,9 @@ class RealEngine(Counted, ABC):
 
     def check(self, plan: Plan, seed: int) -> RunSetup:
         """Raises an error if this machine cannot run a plan; returns the prepared run otherwise."""
-        data = json.loads(plan.text)
-        if store_in(data):
-            require(data, self.name)
-        return prepare(plan.text, seed, self.options)
+        if plan.apps:
+            require(plan, self.name)
+        return prepare(plan, seed, self.options)
 
     @abstractmethod
     def run(self, setup: RunSetup) -> Run:
@@ -131,6 +128,6 @@ class WireEngine(RealEngine):
         parts: list[Part] = []
         if setup.balanced is not None:
             parts.append(Switch(links, setup, setup.balanced, self.datapath))
-        if store_in(setup.run.plan):
+        if setup.run.plan.apps:
             parts.append(Store(links, setup))
         return Run(self.name, setup, links, *parts)

@@ -12,7 +12,6 @@ import struct
 import types
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from sojourn.lab.programs.results import (
     BulkResult,
@@ -23,6 +22,12 @@ from sojourn.lab.programs.results import (
     WebResult,
 )
 from sojourn.metrics import registry
+from sojourn.plan import Group, Plan
+from sojourn.plan.tcp import Tcp
+from sojourn.plan.traffic.bulk import Bulk
+from sojourn.plan.traffic.command import Command
+from sojourn.plan.traffic.transfer import Transfer
+from sojourn.plan.traffic.web import Web
 from sojourn.scenario.engine import Column
 
 Figures = dict[str, float]
@@ -92,7 +97,7 @@ _CODES = {"f8": "d", "i8": "q", "?": "?"}
 
 def with_findings(
     tables: Mapping[str, Sequence[Column]],
-    plan: Mapping[str, Any],
+    plan: Plan,
     results: Sequence[FlowResult],
     groups: Mapping[int, GroupStats],
     unseen: Mapping[str, float] = types.MappingProxyType({}),
@@ -103,33 +108,33 @@ def with_findings(
     number of the group. `unseen` has values for metrics of TCP flows that neither the wire nor the
     programs measure.
     """
-    groups_of = [group for group in plan["groups"] for _ in range(group["count"])]
+    groups_of = [group for group in plan.groups for _ in range(group.count)]
     found = [
-        figures(result, plan["warmup"], plan["duration"], writes=_writes(group))
+        figures(result, plan.warmup, plan.duration, writes=_writes(group))
         for result, group in zip(results, groups_of, strict=True)
     ]
     flows = tables["flows"]
     for number, group in enumerate(groups_of):
         if _writes(group):
             found[number] |= _of_packets(flows, number)
-        if group["transport"]["protocol"] == "tcp":
+        if isinstance(group.transport, Tcp):
             found[number] = {**unseen, **found[number]}
     flows = filled(flows, found) if flows else flows
     summary = tables["summary"]
     first = 0
-    for number, group in enumerate(plan["groups"]):
-        own = found[first : first + group["count"]]
-        first += group["count"]
+    for number, group in enumerate(plan.groups):
+        own = found[first : first + group.count]
+        first += group.count
         known = dict.fromkeys(name for flow in own for name in flow)
         row = {name: _together(name, [f[name] for f in own if name in f]) for name in known}
         row |= _smoothed(plan, results[first - len(own) : first])
         if "mos" in row:
             row["mos_min"] = min(f["mos"] for f in own if "mos" in f)
         if _writes(group):
-            row |= _of_packets(summary, 0, f"{group['name']}.")
+            row |= _of_packets(summary, 0, f"{group.name}.")
         if number in groups:
             row |= _times(group, groups[number])
-        summary = filled(summary, [row], prefix=f"{group['name']}.")
+        summary = filled(summary, [row], prefix=f"{group.name}.")
     summary = filled(summary, [_of_all(found, groups_of)])
     apart, mixed = indistinct(plan)
     flows = blanked(flows, apart) if flows else flows
@@ -139,7 +144,7 @@ def with_findings(
     return {**tables, "flows": flows, "summary": summary, "series": series}
 
 
-def indistinct(plan: Mapping[str, Any]) -> tuple[set[int], list[str]]:
+def indistinct(plan: Plan) -> tuple[set[int], list[str]]:
     """Returns the flows whose packets cannot be distinguished, and the groups of such flows.
 
     The packets of several flows cannot be distinguished if the user's programs send them between
@@ -148,13 +153,13 @@ def indistinct(plan: Mapping[str, Any]) -> tuple[set[int], list[str]]:
     """
     pairs: dict[frozenset[int], list[tuple[int, str]]] = {}
     number = 0
-    for group in plan["groups"]:
-        app = group["app"]
-        for i in range(group["count"]):
-            lines = [*app.get("client", ()), *app.get("server", ())]
-            if app["name"] == "command" and not any("{port}" in word for word in lines):
-                pair = frozenset(group["pairs"][i % len(group["pairs"])])
-                pairs.setdefault(pair, []).append((number, group["name"]))
+    for group in plan.groups:
+        app = group.app
+        words = (*app.client, *app.server) if isinstance(app, Command) else ("{port}",)
+        for i in range(group.count):
+            if not any("{port}" in word for word in words):
+                pair = frozenset(group.pairs[i % len(group.pairs)])
+                pairs.setdefault(pair, []).append((number, group.name))
             number += 1
     several = [flows for flows in pairs.values() if len(flows) > 1]
     mixed = {name for flows in several if len({n for _, n in flows}) > 1 for _, name in flows}
@@ -190,16 +195,14 @@ simulation.
 """
 
 
-def _of_all(flows: Sequence[Figures], groups: Sequence[Mapping[str, Any]]) -> Figures:
+def _of_all(flows: Sequence[Figures], groups: Sequence[Group]) -> Figures:
     """Returns the metrics over all flows; `groups` has the group of each flow."""
     found: Figures = {}
     windows = [flow["cwnd_mean"] for flow in flows if "cwnd_mean" in flow]
     if windows:
         found["cwnd_mean"] = sum(windows) / len(windows)
     tcp = [
-        flow
-        for flow, group in zip(flows, groups, strict=True)
-        if group["transport"]["protocol"] == "tcp"
+        flow for flow, group in zip(flows, groups, strict=True) if isinstance(group.transport, Tcp)
     ]
     for name in UNSEEN:
         if tcp and all(name in flow for flow in tcp):
@@ -207,14 +210,14 @@ def _of_all(flows: Sequence[Figures], groups: Sequence[Mapping[str, Any]]) -> Fi
     return found
 
 
-def _smoothed(plan: Mapping[str, Any], results: Sequence[FlowResult]) -> Figures:
+def _smoothed(plan: Plan, results: Sequence[FlowResult]) -> Figures:
     """Returns the mean and quantiles of bulk transfers' smoothed RTTs, weighted by time."""
     times = sorted(
-        (s.rtt / 1e9, min(s.end, plan["duration"]) - max(s.start, plan["warmup"]))
+        (s.rtt / 1e9, min(s.end, plan.duration) - max(s.start, plan.warmup))
         for result in results
         if isinstance(result, BulkResult)
         for s in result.sent
-        if s.rtt and s.end > plan["warmup"] and s.start < plan["duration"]
+        if s.rtt and s.end > plan.warmup and s.start < plan.duration
     )
     whole = sum(span for _, span in times)
     if whole <= 0:
@@ -231,10 +234,10 @@ def _smoothed(plan: Mapping[str, Any], results: Sequence[FlowResult]) -> Figures
 
 
 def _with_samples(
-    series: Sequence[Column], plan: Mapping[str, Any], results: Sequence[FlowResult]
+    series: Sequence[Column], plan: Plan, results: Sequence[FlowResult]
 ) -> Sequence[Column]:
     """Returns time series with the windows and smoothed round-trip times of bulk transfers."""
-    step = plan["observe"]["series_interval"]
+    step = plan.observe.series_interval
     rows = next((len(data) // 8 for name, _, _, data in series if name == "time"), 0)
     if not step or not rows:
         return series
@@ -257,10 +260,9 @@ def _with_samples(
     return [*kept, *made.values()]
 
 
-def _writes(group: Mapping[str, Any]) -> bool:
+def _writes(group: Group) -> bool:
     """Returns whether the flows of a group use TCP, and are neither transfers nor Web traffic."""
-    tcp = group["transport"]["protocol"] == "tcp"
-    return tcp and group["app"]["name"] not in ("bulk", "transfer", "web")
+    return isinstance(group.transport, Tcp) and not isinstance(group.app, Bulk | Transfer | Web)
 
 
 def _of_packets(table: Sequence[Column], row: int, prefix: str = "") -> Figures:
@@ -278,11 +280,11 @@ def _together(name: str, values: Sequence[float]) -> float:
     return sum(values) if registry()[name].sum else sum(values) / len(values)
 
 
-def _times(group: Mapping[str, Any], stats: GroupStats) -> Figures:
+def _times(group: Group, stats: GroupStats) -> Figures:
     """Returns a group's completion times and, for packet sources over TCP, the delays of writes."""
     found = _named("fct", stats.fct.stats) | _named("page", stats.page.stats)
     found["unfinished"] = stats.unfinished
-    if group["app"]["name"] == "web":
+    if isinstance(group.app, Web):
         found["objects"] = stats.fct.stats.count
     if _writes(group):
         found |= _named("delay", stats.delay.stats)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from sojourn.lab.findings import with_findings
 from sojourn.lab.programs import Collected, command
 from sojourn.lab.violation import Violation, violations_in, with_former_key
 from sojourn.lab.wire.wiring import Outcome
+from sojourn.plan import Plan
 from sojourn.scenario.engine import Column
+
+Description: TypeAlias = dict[str, Any]
+"""Description of how a run was made, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +22,7 @@ class LabRecord:
     """Record of a real run: tables as of a simulated run, and a description of how it was made."""
 
     outcome: Outcome = field(repr=False)
-    real: dict[str, Any]
+    real: Description
     """Description of how the run was made, with its violations; saved with the run."""
     tables: dict[str, Sequence[Column]]
     files: dict[str, bytes] = field(default_factory=dict, repr=False)
@@ -76,7 +80,7 @@ class Measured:
     outcome: Outcome
     violations: Sequence[Violation]
     """Violations of the run's validity."""
-    about: Mapping[str, Any]
+    about: Description
     """The links' entries in the description of the run."""
     captures: Sequence[bytes] = ()
     """Files of captured packets, in the order of the plan's `capture`."""
@@ -86,16 +90,16 @@ class Measured:
 
 def record(
     engine: str,
-    plan: Mapping[str, Any],
+    plan: Plan,
     collected: Collected,
     measured: Measured,
-    about: Mapping[str, Any],
+    about: Description,
     files: dict[str, bytes],
     trace_hash: str = "",
 ) -> LabRecord:
     """Returns the record of a run by an engine; `about` has more entries of the description."""
     outcome, against = measured.outcome, measured.violations
-    real = {
+    real: Description = {
         "engine": engine,
         "valid": not against,
         **with_former_key({"violations": [violation.as_dict() for violation in against]}),

@@ -14,15 +14,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from sojourn.lab.machine.stolen import ProcessorTime
 from sojourn.lab.programs import Collected, Execution, RunSetup
 from sojourn.lab.programs.execution import LEAD
-from sojourn.lab.record import LabRecord, Measured, record
+from sojourn.lab.record import Description, LabRecord, Measured, record
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.sandbox import DEFAULT_MEMORY, Ability, Privilege, Sandbox
 from sojourn.lab.violation import Violation
+from sojourn.plan import Plan
 from sojourn.scenario.engine import Column, RunProgress
 
 
@@ -43,7 +43,7 @@ class RunContext:
     progress: RunProgress | None
 
     @property
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> Plan:
         """The plan of the run."""
         return self.setup.run.plan
 
@@ -100,7 +100,7 @@ class Part:
         """Returns the violations that the part has found."""
         return []
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> Description:
         """Returns the part's entries in the description of the run."""
         return {}
 
@@ -180,9 +180,9 @@ class Run:
         """Creates the sandbox and the hosts."""
         memory = max(part.memory for part in self.parts)
         sandbox = stack.enter_context(Sandbox(privilege, needs=self.links.needs, memory=memory))
-        names = self.setup.run.plan["nodes"]
+        nodes = self.setup.run.plan.nodes
         ends = ends_of(self.setup).union(*(part.nodes() for part in self.parts))
-        hosts = {node: sandbox.host(names[node]["name"]) for node in sorted(ends)}
+        hosts = {node: sandbox.host(nodes[node].name) for node in sorted(ends)}
         execution = stack.enter_context(Execution(self.setup, hosts, raw))
         return RunContext(self.setup, raw, stack, sandbox, hosts, execution, progress)
 
@@ -190,10 +190,9 @@ class Run:
         self, context: RunContext, collected: Collected, measured: Measured, *, complete: bool
     ) -> LabRecord:
         setup, sandbox, hosts = self.setup, context.sandbox, context.hosts
-        nodes = setup.run.plan["nodes"]
         found = list(measured.violations)
-        names = {number: str(node["name"]) for number, node in enumerate(nodes)}
-        about: dict[str, Any] = {
+        names = {number: node.name for number, node in enumerate(context.plan.nodes)}
+        about: Description = {
             "load": busy(),
             "privilege": sandbox.privilege,
             "privilege_reason": sandbox.reason,

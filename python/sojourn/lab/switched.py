@@ -14,23 +14,28 @@ import socket
 import struct
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import IO, Any
 
 from sojourn._core import PolicyError
+from sojourn.data import Object
 from sojourn.lab.errors import LabError
 from sojourn.lab.openvswitch import Datapath, OpenVSwitch, require, switch_off_offloads, version
 from sojourn.lab.programs import RunSetup
 from sojourn.lab.programs.balanced import Balanced
 from sojourn.lab.programs.execution import NICE
 from sojourn.lab.programs.plan import FIRST_PORT, SECOND, address
+from sojourn.lab.record import Description
 from sojourn.lab.run import Part, RunContext
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.modules import environment, python
 from sojourn.lab.sandbox.process import Process
+from sojourn.lab.typed import typed
 from sojourn.lab.violation import Violation
 from sojourn.lab.wire.links import DEVICE, QUEUE, WireLinks
-from sojourn.lab.wire.wiring import FAULT
+from sojourn.lab.wire.wiring import FAULT, Device
 from sojourn.own.text import balancer_text
+from sojourn.plan import decoding
 from sojourn.scenario.engine import Column
 from sojourn.temporary import folder, nameless
 
@@ -59,6 +64,63 @@ def mac(node: int) -> str:
     return f"02:00:00:00:{node >> 8:02x}:{node & 255:02x}"
 
 
+@dataclass(frozen=True)
+class Server:
+    """A server, as the controller sees it."""
+
+    name: str
+    up: bool
+    why: str
+    """Reason why the server is not up."""
+    chosen: int
+    """Number of flows for which the controller selected the server."""
+    port_dropped: int | None
+    """Packets that the switch dropped at the server's port; `None` if unknown."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The selection of a server for a flow."""
+
+    to: int
+    """Destination port of the flow."""
+    server: str
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Numbers of decisions of the controller."""
+
+    by_turns: int
+    """Servers that were selected by round robin because a backlog was too old."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Numbers of events at the switch and the controller."""
+
+    limited: int
+    """Packets beyond the controller's rate limit."""
+    refused: int
+    """Packets for which no server was available."""
+    full: int
+    """Rules that the switch refused because its table was full."""
+    errors: int
+    """Other messages that the switch refused."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """The controller's status (`sojourn.lb.status`), as far as a run needs it."""
+
+    ready: bool
+    servers: Sequence[Server]
+    choices: Sequence[Choice]
+    """The latest selections."""
+    decisions: Decisions
+    counts: Counts
+
+
 class Switch(Part):
     """The switch, its controller, and a cable from every host."""
 
@@ -77,7 +139,7 @@ class Switch(Part):
         self.switch: OpenVSwitch
         self.controller: Process
         self.version = ""
-        self.look: dict[str, Any] = {}
+        self.status: Status
         self.went: dict[int, str] = {}
         """Name of the server that was last selected for each flow, by the flow's number."""
         self._control = ""
@@ -90,7 +152,7 @@ class Switch(Part):
 
     def prepare(self, context: RunContext) -> None:
         """Requires two devices of the wire for each host, and the wire's control channel."""
-        self.bench = context.sandbox.host(context.plan["nodes"][self.balanced.switch]["name"])
+        self.bench = context.sandbox.host(context.plan.nodes[self.balanced.switch].name)
         self.links.devices = self._devices(context)
         if self.links.control is None:
             place = context.stack.enter_context(folder())
@@ -101,22 +163,14 @@ class Switch(Part):
         with socket.socket(fileno=os.dup(self.links.control)) as listener:
             self._control = listener.getsockname()
 
-    def _devices(self, context: RunContext) -> list[dict[str, Any]]:
+    def _devices(self, context: RunContext) -> list[Device]:
         """Returns two devices for each host: one in the host, and its peer in the switch."""
         made = []
+        switch, bench = self.balanced.switch, self.bench.path
         for number, (node, host) in enumerate(context.hosts.items()):
-            common = {"kind": "tap", "addresses": []}
-            at_host = {"node": node, "network": host.path, "name": DEVICE, "passing": False}
-            at_switch = {
-                "node": self.balanced.switch,
-                "network": self.bench.path,
-                "name": f"p{node}",
-                "passing": True,
-            }
-            made += [
-                common | at_host | {"peer": 2 * number + 1},
-                common | at_switch | {"peer": 2 * number},
-            ]
+            at_host = Device(node, DEVICE, "tap", host.path, peer=2 * number + 1)
+            at_switch = Device(switch, f"p{node}", "tap", bench, peer=2 * number, passing=True)
+            made += [at_host, at_switch]
         return made
 
     def start(self, context: RunContext) -> None:
@@ -162,31 +216,31 @@ class Switch(Part):
         for host, other in sorted(known):
             context.hosts[host].add_neighbour(DEVICE, address(other), mac(other))
 
-    def _service(self) -> dict[str, Any]:
+    def _service(self) -> Object:
         """Returns the controller's settings."""
         plan, balancer = self.setup.run.plan, self.balanced.balancer
+        policy: Any = decoding.encoded(balancer.policy, "balance.family.Policy")
         servers = []
-        for server in balancer["servers"]:
-            link = plan["links"][server["port"]]
-            queue = link["params"]["queue"]
-            given = {
-                "name": plan["nodes"][server["node"]]["name"],
-                "address": address(server["node"]),
-                "port": f"p{server['node']}",
-                "mac": mac(server["node"]),
-                "weight": server["weight"],
+        for server in balancer.servers:
+            link = plan.links[server.port]
+            given: Object = {
+                "name": plan.nodes[server.node].name,
+                "address": address(server.node),
+                "port": f"p{server.node}",
+                "mac": mac(server.node),
+                "weight": server.weight,
             }
-            if link["params"]["rate"] is not None:
-                given["rate"] = link["params"]["rate"]
-                given["backlog"] = f"wire:{self._control}:{link['name']}"
-            if queue.get("limit"):
-                unit = "bytes" if queue.get("unit") == "bytes" else "packets"
-                given[f"limit_{unit}"] = queue["limit"]
+            if link.params.rate is not None:
+                given["rate"] = link.params.rate
+                given["backlog"] = f"wire:{self._control}:{link.name}"
+            if limit := getattr(link.params.queue, "limit", None):
+                unit = getattr(link.params.queue, "unit", "packets")
+                given[f"limit_{'bytes' if unit == 'bytes' else 'packets'}"] = limit
             servers.append(given)
         return {
             "address": address(self.balanced.virtual),
             "servers": servers,
-            "policy": balancer_text(balancer["policy"], plan.get("sources", {})),
+            "policy": balancer_text(policy, plan.sources),
             "seed": self.setup.run.seed,
             "affinity": self.balanced.affinity,
             "affinity_seconds": AFFINITY_SECONDS,
@@ -196,16 +250,16 @@ class Switch(Part):
             "listen": {"host": "127.0.0.1", "port": PORT},
         }
 
-    def _health(self) -> dict[str, Any]:
+    def _health(self) -> Object:
         """Returns the settings of probes, which are off unless servers fail during the run.
 
         Real probes wait in the measured queues and change the results.
         """
-        probes = self.balanced.balancer.get("probes")
-        if not self.balanced.balancer.get("faults") or probes is None:
+        balancer = self.balanced.balancer
+        if not balancer.faults:
             return {"health": "none"}
-        every = max(probes["every"] / SECOND, LEAST_PROBES)
-        return {"health": "arp", "health_seconds": every, "misses": probes["misses"]}
+        every = max(balancer.probes.every / SECOND, LEAST_PROBES)
+        return {"health": "arp", "health_seconds": every, "misses": balancer.probes.misses}
 
     def begin(self, context: RunContext) -> None:
         """Sends the start time to the controller; waits until all servers are up."""
@@ -214,25 +268,24 @@ class Switch(Part):
         self.controller.wait_output('"listening"', LEAD / SECOND)
         self.switch.control(f"tcp:127.0.0.1:{PORT}")
         while True:
-            look = self._look()
-            if look and look["ready"] and all(server["up"] for server in look["servers"]):
+            status = self._statuses()[-1:]
+            lacks = [server for one in status for server in one.servers if not server.up]
+            if status and status[0].ready and not lacks:
                 return
             self.check()
             if time.monotonic_ns() > start:
                 errors = self.controller.errors()[-1000:].decode(errors="replace")
-                lacks = [s for s in (look or {}).get("servers", ()) if not s["up"]]
-                why = "; ".join(f"{s['name']}: {s['why']}" for s in lacks) or errors
+                why = "; ".join(f"{server.name}: {server.why}" for server in lacks) or errors
                 raise LabError(f"the controller was not ready after {LEAD / SECOND:g} s: {why}")
             time.sleep(0.02)
 
-    def _looks(self) -> list[bytes]:
+    def _lines(self) -> list[bytes]:
+        """Returns the lines in which the controller printed its status."""
         lines = self.controller.output().splitlines()
         return [line for line in lines if line.startswith(b'{"address"')]
 
-    def _look(self) -> dict[str, Any]:
-        """Returns the latest status that the controller printed; empty if it printed none."""
-        looks = self._looks()
-        return json.loads(looks[-1]) if looks else {}
+    def _statuses(self) -> list[Status]:
+        return [typed(Status, line) for line in self._lines()]
 
     def check(self) -> None:
         """Raises an error if the controller has ended: `PolicyError` if a user's policy failed."""
@@ -247,10 +300,11 @@ class Switch(Part):
         """Ends the controller and the switch, and saves their output and rules."""
         self.check()
         self.controller.stop()
-        self.look = self._look()
-        for look in map(json.loads, self._looks()):
-            for choice in look["choices"]:
-                self.went[choice["to"] - FIRST_PORT] = choice["server"]
+        statuses = self._statuses()
+        self.status = statuses[-1]
+        for status in statuses:
+            for choice in status.choices:
+                self.went[choice.to - FIRST_PORT] = choice.server
         (context.raw / "controller.out").write_bytes(self.controller.output())
         (context.raw / "controller.err").write_bytes(self.controller.errors())
         rules = self.switch.flows("dump-flows")
@@ -260,34 +314,37 @@ class Switch(Part):
 
     def violations(self) -> list[Violation]:
         """Returns violations: events at the switch or controller that no scenario requires."""
-        counts, made = self.look["counts"], self.look["decisions"]
+        counts, made = self.status.counts, self.status.decisions
         advice = "stop other programs on this machine, or lower the rates"
-        lost = sum(server["port_dropped"] or 0 for server in self.look["servers"])
+        lost = sum(server.port_dropped or 0 for server in self.status.servers)
         return [
             Violation(what, str(number), "none allowed", advice)
             for what, number in (
-                ("servers selected by round robin because a backlog was too old", made["by_turns"]),
-                ("packets beyond the controller's rate limit", counts["limited"]),
-                ("rules that the switch refused", counts["full"] + counts["errors"]),
+                (
+                    "servers selected by round robin because a backlog was too old",
+                    made.by_turns or 0,
+                ),
+                ("packets beyond the controller's rate limit", counts.limited),
+                ("rules that the switch refused", counts.full + counts.errors),
                 ("packets that the switch dropped at the servers' ports", lost),
             )
             if number > 0
         ]
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> Description:
         """Returns a description of the switch, and the controller's last status."""
         about = {"name": "openvswitch", "version": self.version, "datapath": self.switch.datapath}
-        return {"switch": about | self.look}
+        return {"switch": about | json.loads(self._lines()[-1])}
 
     def tables(self, tables: Mapping[str, Sequence[Column]]) -> dict[str, Sequence[Column]]:
         """Returns a record's tables with the selected servers, in the columns of simulated runs."""
-        name, look = self.balanced.name, self.look
-        counts = [server["chosen"] for server in look["servers"]]
+        name, status = self.balanced.name, self.status
+        counts = [server.chosen for server in status.servers]
         squares = len(counts) * sum(n * n for n in counts)
         jain = sum(counts) ** 2 / squares if squares else float("nan")
         more: list[Column] = [
             (f"{name}.choices", "1", "i8", struct.pack("<q", sum(counts))),
-            (f"{name}.choices_refused", "1", "i8", struct.pack("<q", look["counts"]["refused"])),
+            (f"{name}.choices_refused", "1", "i8", struct.pack("<q", status.counts.refused)),
             (f"{name}.choices_jain", "1", "f8", struct.pack("<d", jain)),
         ]
         # The server is the sender of a flow of Web pages, and the receiver of any other flow.

@@ -8,11 +8,12 @@ reason and advice.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from sojourn.lab.programs.results import EndpointResult
 from sojourn.lab.programs.run_setup import Collected
 from sojourn.lab.violation import Violation
+from sojourn.lab.wire.health import Health
+from sojourn.plan import Plan, Udp
 
 LATENESS = 1e-3
 """Limit in seconds of the 99th percentile of packets' lateness, for paths with short round trips.
@@ -34,38 +35,36 @@ PROCESSOR = 0.8
 
 
 def violations(
-    plan: Mapping[str, Any],
-    health: Mapping[str, Any],
+    plan: Plan,
+    health: Health,
     lost_at_hosts: Mapping[str, int],
     collected: Collected,
+    stolen: float = 0.0,
     *,
     preferred: bool,
 ) -> list[Violation]:
     """Returns all violations of a run; empty if the run is valid.
 
-    `health` is the wire's report on lateness, losses and processor time. Its `stolen_share`, if
-    known, is the share of the processors' time that the hypervisor took. `lost_at_hosts`
-    counts, by host, the packets that the host's device dropped before the wire received them.
-    `collected` contains the programs' results. `preferred` states whether the wire and the programs
-    had real-time priority, which root can give; if not, the advice recommends root.
+    `health` is the wire's report. `lost_at_hosts` counts, by host, the packets that the host's
+    device dropped before the wire received them. `collected` contains the programs' results.
+    `stolen` is the share of the processors' time that the hypervisor took. `preferred` states
+    whether the wire and the programs had real-time priority, which root can give; if not, the
+    advice recommends root.
     """
-    advice = _leave(health.get("stolen_share", 0.0), preferred=preferred)
+    advice = _leave(stolen, preferred=preferred)
     what = "lateness of the wire's packets (99th percentile)"
-    found = [*_too_late(plan, health["lateness_p99"], what, advice), *_lost(health, lost_at_hosts)]
-    stolen = health.get("stolen_share", 0.0)
+    found = [*_too_late(plan, health.lateness_p99, what, advice), *_lost(health, lost_at_hosts)]
     found += programs_violations(plan, collected, stolen, preferred=preferred)
-    if health["cpu_share"] > PROCESSOR:
-        share, limit = (
-            f"{100 * health['cpu_share']:.0f} %",
-            f"at most {100 * PROCESSOR:.0f} % allowed",
-        )
+    if health.cpu_share > PROCESSOR:
+        share = f"{100 * health.cpu_share:.0f} %"
+        limit = f"at most {100 * PROCESSOR:.0f} % allowed"
         advice = "lower the rates, or run fewer other programs at the same time"
         found.append(Violation("the wire's share of a processor", share, limit, advice))
     return found
 
 
 def programs_violations(
-    plan: Mapping[str, Any], collected: Collected, stolen: float = 0.0, *, preferred: bool
+    plan: Plan, collected: Collected, stolen: float = 0.0, *, preferred: bool
 ) -> list[Violation]:
     """Returns the violations of a run at its end hosts.
 
@@ -91,11 +90,11 @@ def programs_violations(
     return found
 
 
-def _datagrams(plan: Mapping[str, Any], collected: Collected) -> Iterator[EndpointResult]:
+def _datagrams(plan: Plan, collected: Collected) -> Iterator[EndpointResult]:
     """Yields the results of UDP flows, whose senders follow a schedule."""
-    transports = {group["name"]: group["transport"]["protocol"] for group in plan["groups"]}
+    udp = {group.name for group in plan.groups if isinstance(group.transport, Udp)}
     for flow in collected.flows:
-        if isinstance(flow, EndpointResult) and transports.get(flow.name) == "udp":
+        if isinstance(flow, EndpointResult) and flow.name in udp:
             yield flow
 
 
@@ -122,9 +121,7 @@ def _leave(stolen: float, *, preferred: bool) -> str:
     return advice
 
 
-def _too_late(
-    plan: Mapping[str, Any], late: float | None, what: str, advice: str
-) -> list[Violation]:
+def _too_late(plan: Plan, late: float | None, what: str, advice: str) -> list[Violation]:
     limit = max(LATENESS, LATENESS_SHARE * shortest_round_trip(plan))
     if late is None or not late > limit:  # None if no packet was sent
         return []
@@ -132,11 +129,11 @@ def _too_late(
     return [Violation(what, f"{late * 1e3:.2f} ms", allowed, advice)]
 
 
-def _lost(health: Mapping[str, Any], lost_at_hosts: Mapping[str, int]) -> list[Violation]:
+def _lost(health: Health, lost_at_hosts: Mapping[str, int]) -> list[Violation]:
     counts = {
-        "packets dropped because the wire's memory was full": health["overflowed"],
-        "packets that a host refused": health["refused"],
-        "packets that could not be split into segments": health["malformed"],
+        "packets dropped because the wire's memory was full": health.overflowed,
+        "packets that a host refused": health.refused,
+        "packets that could not be split into segments": health.malformed,
         **{f"packets lost before the wire at {name}": n for name, n in lost_at_hosts.items()},
     }
     return [
@@ -146,7 +143,7 @@ def _lost(health: Mapping[str, Any], lost_at_hosts: Mapping[str, int]) -> list[V
     ]
 
 
-def shortest_round_trip(plan: Mapping[str, Any]) -> float:
+def shortest_round_trip(plan: Plan) -> float:
     """Returns twice the shortest positive delay of a link, in seconds; 0 if no link has a delay."""
-    delays = [link["params"].get("delay", 0) for link in plan["links"]]
-    return float(2 * min((delay for delay in delays if delay > 0), default=0) / 1e9)
+    delays = (link.params.delay for link in plan.links)
+    return 2 * min((delay for delay in delays if delay > 0), default=0) / 1e9

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from sojourn import _core
 from sojourn.lab.errors import LabError
@@ -20,14 +20,14 @@ from sojourn.lab.kernel import qdiscs
 from sojourn.lab.kernel.links import SYSCTLS
 from sojourn.lab.programs import command, endpoint, stack
 from sojourn.lab.programs.errors import NotPossible, Problem
-from sojourn.lab.programs.plan import Run, mtu, read
+from sojourn.lab.programs.plan import Run, drawn, mtu
 from sojourn.lab.programs.results import FlowResult
 from sojourn.lab.programs.run_setup import Collected
-from sojourn.lab.record import Counted, LabRecord, record
+from sojourn.lab.record import Counted, Description, LabRecord, record
 from sojourn.linux import kernels, layout, observed, programs, wired
 from sojourn.linux.guest import MEMORY, Guest, Output, init
+from sojourn.linux.job import Job
 from sojourn.plan import Plan
-from sojourn.plans import store_in
 from sojourn.scenario.engine import RunProgress
 from sojourn.study.machine import cores, free_memory
 
@@ -55,16 +55,15 @@ class Prepared:
     why: list[str] = field(default_factory=list)
     """Features of the plan that the kernel's links lack; empty if the wire was requested."""
 
-    def job(self) -> dict[str, Any]:
-        """Returns the job of the guest, for the file `job.json`."""
+    def job(self) -> Job:
+        """Returns the job of the guest."""
         length = mtu([*self.run.flows, *self.run.probes])
         if self.links is None:
             made = wired.job(self.run, self.settings.hosts, SYSCTLS, length)
         else:
             hosts = self.settings.hosts
             made = layout.job(self.run, self.links, hosts, SYSCTLS, length, INTERVAL)
-        programs.add(self.run, made)
-        return made
+        return programs.with_programs(self.run, made)
 
 
 class LinuxEngine(Counted):
@@ -105,14 +104,14 @@ class LinuxEngine(Counted):
 
     def prepared(self, plan: Plan, seed: int) -> Prepared:
         """Returns the checked run; raises `NotPossible` with all features that the engine lacks."""
-        run = read(plan.text, seed)
+        run = drawn(plan, seed)
         problems: list[Problem] = []
         links: Sequence[qdiscs.Link] | None = None
         why: list[str] = []
         if self.name == "linux":
             try:
                 links = layout.placed(run, qdiscs.links(run.plan, captures=True, marks=True))
-                why = layout.beyond(links, run.plan["observe"]["capture"])
+                why = layout.beyond(links, run.plan.observe.capture)
             except NotPossible as error:
                 why = [": ".join(filter(None, (p.place, p.asked))) for p in error.problems]
             if why:
@@ -137,10 +136,10 @@ class LinuxEngine(Counted):
         prepared = self.prepared(plan, seed)
         duration = prepared.run.duration
         job = prepared.job()
-        memory = programs.MEMORY if job.get("programs") else MEMORY
+        memory = programs.MEMORY if job.programs else MEMORY
         with Guest(self.kernel, seed, memory) as guest:
             read = programs.folders(prepared.run)
-            guest.start({"job.json": json.dumps(job).encode()}, read)
+            guest.start(job.files(), read)
             output = guest.wait(
                 None
                 if progress is None
@@ -150,15 +149,13 @@ class LinuxEngine(Counted):
 
     def _settings(self, run: Run) -> stack.Settings:
         problems = []
-        if store_in(run.plan):
+        if run.plan.apps:
             problems.append(Problem("", "a store", REAL))
-        if run.plan.get("balancers"):
+        if run.plan.balancers:
             problems.append(
                 Problem("", "a balancer", "its switch needs a real clock: use `--engine wire`")
             )
-        settings = stack.Settings(
-            [node["name"] for node in run.plan["nodes"]], self.kernel.abilities()
-        )
+        settings = stack.Settings([node.name for node in run.plan.nodes], self.kernel.abilities())
         for flow in run.flows:
             if flow.app not in APPS:
                 has = f"this engine supports {', '.join(APPS)}"
@@ -172,13 +169,13 @@ class LinuxEngine(Counted):
             raise NotPossible(problems)
         return settings
 
-    def _record(self, prepared: Prepared, job: Mapping[str, Any], output: Output) -> LabRecord:
+    def _record(self, prepared: Prepared, job: Job, output: Output) -> LabRecord:
         run, files = prepared.run, output.files
         done = json.loads(files.get("done.json", b"{}"))
         if done.get("error") or "start" not in done:
             raise LabError(f"the guest failed: {done.get('error', 'without a reason')}")
         logs = [content for name, content in sorted(files.items()) if name.startswith("host-")]
-        report = json.loads(_core.endpoint_report(run.probed_json, run.seed, logs, run.duration))
+        report = json.loads(_core.endpoint_report(run.probed.text, run.seed, logs, run.duration))
         played, groups = endpoint.read_report(run, report)
         played |= programs.collect(run, files)
         flows = tuple(
@@ -191,7 +188,7 @@ class LinuxEngine(Counted):
             measured = wired.measured(run, job, files, collected)
         else:
             measured = observed.observed(run, prepared.links, files, collected)
-        about = {
+        about: Description = {
             "kernel": self.kernel.release,
             "linux": self.kernel.as_dict(),
             "limits": LIMITS,
@@ -202,9 +199,9 @@ class LinuxEngine(Counted):
             "links_why": prepared.why,
             "health": {**measured.outcome.health, "processor_seconds": round(output.seconds, 2)},
             "commands": [
-                f"{command['words'][0].rpartition('/')[2]} {line}"
-                for command in job["commands"]
-                for line in command["input"].splitlines()
+                f"{command.words[0].rpartition('/')[2]} {line}"
+                for command in job.commands
+                for line in command.input.splitlines()
             ],
         }
         # The trace hash is computed from the journal of packets (time, place, event, packet). Runs

@@ -13,16 +13,13 @@ packet one transmission time early.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from sojourn import _core
-from sojourn.lab.kernel.qdiscs import CHILD, IN_FLIGHT, Link, next_links
+from sojourn.lab.kernel.qdiscs import IN_FLIGHT, Link, next_links, queue_commands
 from sojourn.lab.programs.plan import Run, address
 from sojourn.lab.programs.stack import HostSettings
-from sojourn.scenario.tc import LEAF
+from sojourn.linux.job import Host, Job, Queue, batch, sysctls
 
 QUEUE = 0x10_0000
 """Handle `10:` of the discipline below `cbs`."""
@@ -46,19 +43,12 @@ def placed(run: Run, links: Sequence[Link]) -> list[Link]:
     """Returns the links; hosts' own queues (`host_queue`) are moved to the devices of the hosts."""
 
     def put(link: Link) -> Link:
-        described = run.plan["links"][link.number]
-        if not link.queued or not described.get("host_queue"):
+        described = run.plan.links[link.number]
+        if not link.queued or not described.host_queue:
             return link
-        queue = json.dumps(described["params"]["queue"])
-        commands = _core.queue_commands(queue, link.device, LEAF, CHILD)
-        return replace(link, own=True, queue=tuple(commands))
+        return replace(link, own=True, queue=queue_commands(described.params.queue, link.device))
 
     return [put(link) for link in links]
-
-
-def sysctl(name: str) -> str:
-    """Returns the path of a sysctl below /proc/sys."""
-    return name.replace(".", "/")
 
 
 def job(
@@ -68,7 +58,7 @@ def job(
     quiet: Mapping[str, int],
     mtu: int,
     interval: int,
-) -> dict[str, Any]:
+) -> Job:
     """Returns the job of a run over the kernel's links.
 
     `quiet` are sysctls of every host, `mtu` is in bytes, and `interval` is the time between samples
@@ -81,25 +71,23 @@ def job(
     commands = [batch(None, "ip", made.veths, early=True)]
     for host, described in enumerate(made.hosts):
         commands += [batch(host, "ip", described.ip), batch(host, "tc", described.tc)]
-    return {
-        "seed": run.seed,
-        "plan": json.loads(run.probed_json),
-        "hosts": [
-            {
-                "node": host.node,
-                "plays": host.plays,
-                "sysctls": sysctls(quiet, None if host.node is None else settings.get(host.node)),
-                "devices": host.devices,
-            }
+    return Job(
+        seed=run.seed,
+        plan=run.probed,
+        hosts=[
+            Host(
+                host.node,
+                host.plays,
+                sysctls(quiet, None if host.node is None else settings.get(host.node)),
+                host.devices,
+            )
             for host in made.hosts
         ],
-        "commands": [command for command in commands if command["input"]],
-        "wire": None,
-        "taps": [number for number, host in enumerate(made.hosts) if host.plays],
-        "queues": made.queues,
-        "interval": interval,
-        "folders": [],
-    }
+        commands=[command for command in commands if command.input],
+        taps=[number for number, host in enumerate(made.hosts) if host.plays],
+        queues=made.queues,
+        interval=interval,
+    )
 
 
 @dataclass
@@ -123,8 +111,8 @@ class _Layout:
     def __init__(self, run: Run, links: Sequence[Link], mtu: int) -> None:
         self.links = list(links)
         self.mtu = mtu
-        self.captured = set(run.plan["observe"]["capture"])
-        self.flows, self.groups = run.flows, run.plan["groups"]
+        self.captured = set(run.plan.observe.capture)
+        self.flows, self.groups = run.flows, run.plan.groups
         spoken = [*run.flows, *run.probes]
         self.ends = {f.sender for f in spoken} | {f.receiver for f in spoken}
         nodes = sorted({n for link in links for n in (link.sender, link.receiver)})
@@ -133,7 +121,7 @@ class _Layout:
         for node in nodes:
             self.hosts[self.number[node]].ip.append(f"address add {address(node)}/32 dev lo")
         self.veths: list[str] = []
-        self.queues: list[dict[str, Any]] = []
+        self.queues: list[Queue] = []
         self.lines: dict[int, int] = {}
         """Number of the namespace with a link's queue and delay line, by the number of the link."""
 
@@ -194,7 +182,7 @@ class _Layout:
         """
         if not link.marked:
             return []
-        device, marks = link.queue_device, [group.get("mark", 0) for group in self.groups]
+        device, marks = link.queue_device, [group.mark for group in self.groups]
         return [
             f"qdisc add dev {device} clsact",
             *(
@@ -224,18 +212,8 @@ class _Layout:
                     line.ip.append(_neighbour(goal, link.mac(1), link.far(0)))
 
 
-def _queue(host: int, link: Link, arrivals: str | None, *, captured: bool) -> dict[str, Any]:
-    """Returns the description of a queue in the guest's job.
-
-    `arrivals` is the device at which arrivals are observed; `None` for a host's own queue.
-    """
-    return {
-        "host": host,
-        "device": link.queue_device,
-        "handle": QUEUE,
-        "arrivals": arrivals,
-        "capture": link.number if captured else None,
-    }
+def _queue(host: int, link: Link, arrivals: str | None, *, captured: bool) -> Queue:
+    return Queue(host, link.queue_device, QUEUE, arrivals, link.number if captured else None)
 
 
 def _neighbour(goal: int, mac: str, device: str) -> str:
@@ -281,27 +259,3 @@ def queue_of(link: Link) -> list[str]:
         f"tc qdisc replace dev {device} root handle 1: cbs {slopes} {allowed}",
         *(link.queue or ()),
     ]
-
-
-def batch(
-    host: int | None, program: str, lines: Sequence[str], *, early: bool = False
-) -> dict[str, Any]:
-    """Returns a command of a job: `ip` or `tc`, which reads its commands from standard input.
-
-    `host` is the number of the namespace; `None` is the guest's first namespace. `early` commands
-    run before all others.
-    """
-    return {
-        "host": host,
-        "words": [f"/programs/{program}", "-batch", "-"],
-        "input": "".join(f"{line}\n" for line in lines),
-        "early": early,
-    }
-
-
-def sysctls(quiet: Mapping[str, int], settings: HostSettings | None) -> list[tuple[str, str]]:
-    """Returns paths and values of a host's sysctls: those of all hosts, and the host's own."""
-    wanted = {name: str(value) for name, value in quiet.items()}
-    if settings is not None:
-        wanted |= settings.sysctls
-    return [(sysctl(name), value) for name, value in wanted.items()]

@@ -41,9 +41,9 @@ def observed(
     counted = {link.number: _counted(link, files) for link in queued}
     ended = [samples[number][-1].length for number in numbers]
     seen, distributions, series = _core.observe_queues(
-        run.plan_json, files["packets"], numbers, ended, run.duration
+        run.plan.text, files["packets"], numbers, ended, run.duration
     )
-    ends = _core.observe_flows(run.plan_json, files["ends"], run.duration)
+    ends = _core.observe_flows(run.plan.text, files["ends"], run.duration)
     rows = zip(queued, _rows(seen, (*_SAMPLED, "drops_")), strict=True)
     # A host's own queue has only counters, because packets cannot be observed before this queue.
     queues = {
@@ -58,7 +58,7 @@ def observed(
     made["distributions"] = _joined(distributions, ends[3])
     sent = sum(s[-1].packets for s in samples.values() if s)
     captured = json.loads(files.get("captures.json", b"[]"))
-    captures = [files[f"capture-{number}"] for number in run.plan["observe"]["capture"]]
+    captures = [files[f"capture-{number}"] for number in run.plan.observe.capture]
     against = programs_violations(run.plan, collected, preferred=True)
     outcome = Outcome(sent, True, run.duration, {}, [], captured, made)
     return Measured(outcome, against, {}, captures, UNSEEN)

@@ -6,20 +6,21 @@ A guest can read some folders of this machine (`SHOWN`) and the folders of scena
 from __future__ import annotations
 
 import io
-import json
 import os
 import shutil
 import zipfile
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from sojourn.lab.programs import command
 from sojourn.lab.programs.command import Command
 from sojourn.lab.programs.errors import Problem
 from sojourn.lab.programs.plan import Run
 from sojourn.lab.programs.results import CommandResult
+from sojourn.lab.typed import typed
 from sojourn.linux.guest import SHOWN
+from sojourn.linux.job import Job, Program
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Folders in which programs are searched."""
@@ -72,27 +73,38 @@ def folders(run: Run) -> tuple[str, ...]:
     return (*SHOWN, *sorted(own)) if own else ()
 
 
-def add(run: Run, job: dict[str, Any]) -> None:
-    """Adds the programs of a run to the job of its guest."""
+def with_programs(run: Run, job: Job) -> Job:
+    """Returns the job of a guest with the programs of a run."""
     listed = command.commands(run)
     if not listed:
-        return
-    hosts = {host["node"]: i for i, host in enumerate(job["hosts"]) if host["node"] is not None}
-    job["programs"] = [_described(one, hosts[one.node]) for one in listed]
-    job["folders"] = list(SHOWN)
+        return job
+    hosts = {host.node: i for i, host in enumerate(job.hosts) if host.node is not None}
+    programs = [_described(one, hosts[one.node]) for one in listed]
+    return replace(job, programs=programs, folders=SHOWN)
 
 
-def _described(one: Command, host: int) -> dict[str, Any]:
-    return {
-        "name": one.label,
-        "host": host,
-        "words": [seen(one.words[0], one.folder) or one.words[0], *one.words[1:]],
-        "folder": str(one.folder),
-        "environment": list({**ENVIRONMENT, "PWD": str(one.folder)}.items()),
-        "start": one.start,
-        "stop": one.flow.stop,
-        "port": one.flow.port if one.listens else None,
-    }
+def _described(one: Command, host: int) -> Program:
+    return Program(
+        name=one.label,
+        host=host,
+        words=(seen(one.words[0], one.folder) or one.words[0], *one.words[1:]),
+        folder=str(one.folder),
+        environment=list({**ENVIRONMENT, "PWD": str(one.folder)}.items()),
+        start=one.start,
+        stop=one.flow.stop,
+        port=one.flow.port if one.listens else None,
+    )
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of a program in a guest. Times are in nanoseconds after the start of the run."""
+
+    status: int | None
+    started: int | None
+    ended: int | None
+    stopped: int | None
+    killed: bool
 
 
 def collect(run: Run, files: Mapping[str, bytes]) -> dict[int, CommandResult]:
@@ -101,16 +113,12 @@ def collect(run: Run, files: Mapping[str, bytes]) -> dict[int, CommandResult]:
     if not listed:
         return {}
     ends = []
-    for number, (one, end) in enumerate(
-        zip(listed, json.loads(files["programs.json"]), strict=True)
-    ):
+    found = typed(list[End], files["programs.json"])
+    for number, (one, end) in enumerate(zip(listed, found, strict=True)):
         streams = [files.get(f"program-{number}.{suffix}", b"") for suffix in ("out", "err")]
-        ends.append((one, command.end_of(one, *_times(end), *streams, killed=end["killed"])))
+        times = end.status, end.started, end.ended, end.stopped
+        ends.append((one, command.end_of(one, *times, *streams, killed=end.killed)))
     return command.results(run, ends)
-
-
-def _times(end: Mapping[str, Any]) -> tuple[int | None, int | None, int | None, int | None]:
-    return end["status"], end["started"], end["ended"], end["stopped"]
 
 
 def outputs(run: Run, files: Mapping[str, bytes]) -> dict[str, bytes]:

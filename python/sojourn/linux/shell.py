@@ -13,10 +13,12 @@ import termios
 import tty
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from sojourn.lab.errors import LabError
 from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.guest import SHOWN, Console, Guest
+from sojourn.linux.job import Shell
 from sojourn.plan import Plan
 
 CHUNK = 1 << 16
@@ -37,16 +39,19 @@ def shell(engine: LinuxEngine, plan: Plan, seed: int, name: str | None = None) -
     prepared = engine.prepared(plan, seed)
     job = prepared.job()
     nodes = [
-        None if host["node"] is None else prepared.run.plan["nodes"][host["node"]]["name"]
-        for host in job["hosts"]
+        None if host.node is None else prepared.run.plan.nodes[host.node].name for host in job.hosts
     ]
     names = [node for node in nodes if node is not None]
     if (name or names[0]) not in names:
         raise ValueError(f"no host `{name}`; existing hosts: {', '.join(names)}")
     columns, rows = shutil.get_terminal_size()
-    job["shell"] = {"host": nodes.index(name or names[0]), "rows": rows, "columns": columns}
-    job["folders"], job["programs"] = list(SHOWN), []
-    job["plan"]["observe"] |= {"series_interval": 0}
+    job = replace(
+        job,
+        shell=Shell(nodes.index(name or names[0]), rows, columns),
+        folders=SHOWN,
+        programs=(),
+        plan=replace(job.plan, observe=replace(job.plan.observe, series_interval=0)),
+    )
     keys, typed = socket.socketpair()
     printed, output = os.pipe()
     with typed, os.fdopen(printed, "rb", 0), Guest(engine.kernel, seed) as guest:
@@ -54,7 +59,7 @@ def shell(engine: LinuxEngine, plan: Plan, seed: int, name: str | None = None) -
             with suppress(PermissionError):  # the user's pipes may be at their limit
                 fcntl.fcntl(output, fcntl.F_SETPIPE_SZ, PIPE)
             console = Console(keys.fileno(), output)
-            guest.start({"job.json": json.dumps(job).encode()}, SHOWN, console)
+            guest.start(job.files(), SHOWN, console)
         _relay(typed, printed)
         if error := json.loads(guest.end())["error"]:
             raise LabError(error)

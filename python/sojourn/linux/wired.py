@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from sojourn.lab.findings import UNSEEN
 from sojourn.lab.programs import Collected
@@ -16,9 +15,13 @@ from sojourn.lab.programs.errors import Problem
 from sojourn.lab.programs.plan import Run, address
 from sojourn.lab.programs.stack import HostSettings
 from sojourn.lab.record import Measured
+from sojourn.lab.typed import of_json
 from sojourn.lab.validity import violations
+from sojourn.lab.wire.health import Health
 from sojourn.lab.wire.wiring import read_outcome
-from sojourn.linux import layout
+from sojourn.linux.job import Host, Job, Wire, batch, sysctls
+from sojourn.plan import Plan
+from sojourn.plan.queue.external import External
 
 DEVICE = "eth0"
 """Name of the wire's device in each host, as in `crates/guest/src/wire.rs`."""
@@ -32,18 +35,16 @@ queues.
 """
 
 
-def problems(plan: Mapping[str, Any]) -> list[Problem]:
+def problems(plan: Plan) -> list[Problem]:
     """Returns the reasons why the wire in a guest cannot have the links of a plan."""
     return [
-        Problem(link["name"], "a queue in Python", "a guest has no Python: use `--engine wire`")
-        for link in plan["links"]
-        if link["params"]["queue"]["name"] == "external"
+        Problem(link.name, "a queue in Python", "a guest has no Python: use `--engine wire`")
+        for link in plan.links
+        if isinstance(link.params.queue, External)
     ]
 
 
-def job(
-    run: Run, settings: Mapping[int, HostSettings], quiet: Mapping[str, int], mtu: int
-) -> dict[str, Any]:
+def job(run: Run, settings: Mapping[int, HostSettings], quiet: Mapping[str, int], mtu: int) -> Job:
     """Returns the job of a run over the wire's links; `quiet` are sysctls of every host."""
     spoken = [*run.flows, *run.probes]
     nodes = sorted({f.sender for f in spoken} | {f.receiver for f in spoken})
@@ -59,35 +60,18 @@ def job(
                 words = route.words() if (route := routes.get(goal)) is not None else []
                 there = f"route add {address(goal)}/32 dev {DEVICE} src {address(node)}"
                 lines.append(" ".join((there, *words)))
-        commands.append(layout.batch(host, "ip", lines))
-    return {
-        "seed": run.seed,
-        "plan": json.loads(run.probed_json),
-        "hosts": [
-            {
-                "node": node,
-                "plays": True,
-                "sysctls": layout.sysctls(quiet, settings.get(node)),
-                "devices": [],
-            }
-            for node in nodes
-        ],
-        "commands": commands,
-        "wire": {"mtu": mtu, "journals": [], "captures": run.plan["observe"]["capture"]},
-        "queues": [],
-        "interval": INTERVAL,
-        "folders": [],
-    }
+        commands.append(batch(host, "ip", lines))
+    hosts = [Host(node, True, sysctls(quiet, settings.get(node)), ()) for node in nodes]
+    wire = Wire(mtu, run.plan.observe.capture)
+    return Job(run.seed, run.probed, hosts, commands, INTERVAL, wire=wire)
 
 
-def measured(
-    run: Run, job: Mapping[str, Any], files: Mapping[str, bytes], collected: Collected
-) -> Measured:
+def measured(run: Run, job: Job, files: Mapping[str, bytes], collected: Collected) -> Measured:
     """Returns the wire's measurements and captures, and the violations of the run."""
     outcome = read_outcome(io.BytesIO(files["wire"]))
     counts = json.loads(files["dropped.json"])
-    names = [run.plan["nodes"][host["node"]]["name"] for host in job["hosts"]]
+    names = [run.plan.nodes[host.node].name for host in job.hosts if host.node is not None]
     lost = {name: count for name, count in zip(names, counts, strict=True) if count > 0}
-    captures = [files[f"capture-{link}"] for link in run.plan["observe"]["capture"]]
-    against = violations(run.plan, outcome.health, lost, collected, preferred=True)
+    captures = [files[f"capture-{link}"] for link in run.plan.observe.capture]
+    against = violations(run.plan, of_json(Health, outcome.health), lost, collected, preferred=True)
     return Measured(outcome, against, {}, captures, UNSEEN)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -183,14 +183,14 @@ def alone(family: str, text: str, read: Read = read_file) -> str:
     return with_sources(form(found), found.texts)
 
 
-def balancer_text(params: Json, sources: dict[str, dict[str, str]]) -> str:
+def balancer_text(params: Json, sources: Mapping[str, Mapping[str, str]]) -> str:
     """Returns the text or JSON of a plan's balancing policy for use without the plan."""
     if params["name"] == "external":
         return with_sources(params, sources)
     return _core.format_balancer(json.dumps(params))
 
 
-def with_sources(params: Json, sources: dict[str, dict[str, str]]) -> str:
+def with_sources(params: Json, sources: Mapping[str, Mapping[str, str]]) -> str:
     """Returns a policy of a plan as JSON together with its sources."""
     policy = {key: value for key, value in params.items() if key != "name"}
     return json.dumps({"policy": policy, "sources": sources})

@@ -21,11 +21,10 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from string import Template
 from typing import IO, Any, Literal, TypeVar
 
-Json = dict[str, Any]
 Outcome = Literal["acknowledged", "unavailable", "error", "timed_out"]
 
 TABLE = "records"
@@ -66,6 +65,80 @@ write.
 """
 
 
+@dataclass(frozen=True)
+class Session:
+    """Settings of a client's session with a store."""
+
+    contact_points: Sequence[str]
+    """Addresses of nodes."""
+    coordinator: str
+    """Rule by which the client selects a coordinator, as in a plan."""
+    data_centre: str
+    """Name of the client's data centre."""
+    keyspace: str
+    write_level: str
+    """The driver's name of the consistency level of writes."""
+    read_level: str
+    """The driver's name of the consistency level of reads."""
+    first_key: int
+    """Key of the record 0."""
+    value_bytes: int
+    """Length of a record in bytes."""
+    patience_seconds: float
+    """Time limit for a request, in seconds."""
+    outstanding: int
+    """Maximum number of concurrent requests; 0 for no limit."""
+    think: int | None
+    """Think time of a closed loop in nanoseconds; `None` for an open loop."""
+    connect_seconds: float = 30
+    """Time limit of a connection to a node, in seconds."""
+    port: int = 9042
+    sees_all: bool = False
+    """Whether the client connects to the nodes of all data centres."""
+    user: str | None = None
+    password: str = field(default="", repr=False)
+    authority: str | None = None
+    """Path of the authority's certificates, which verify those of the nodes; enables TLS."""
+    certificate: str | None = None
+    """Path of the client's certificate and key, for nodes that require them."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A node as the driver knows it."""
+
+    address: str
+    up: bool
+    """Whether the driver considers the node up."""
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Requests of one `run`."""
+
+    requests: int
+    """Number of requests."""
+    coordinated: Mapping[str, int]
+    """Number of requests that each node handled, by address."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """The check of one client's acknowledged writes after the run: numbers of keys."""
+
+    keys: int
+    lost: int
+    """Keys that no replica has."""
+    violations: int
+    """Keys that fewer replicas have than the consistency level requires."""
+    unconverged: int
+    """Keys that some but not all replicas have."""
+    unread: int
+    """Keys that could not be read."""
+    some: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """Keys as examples, by the names of the other fields."""
+
+
 def load_driver() -> None:
     """Imports the driver without its warnings about deprecated event loops."""
     with warnings.catch_warnings():
@@ -98,10 +171,10 @@ def _paced(items: Sequence[T], rate: float | None) -> Iterator[Sequence[T]]:
 class Client:
     """A session with a store; each order is executed by the method with its name.
 
-    `given` has the settings of the session. Outcomes of requests are written to `log`.
+    Outcomes of requests are written to `log`.
     """
 
-    def __init__(self, given: Mapping[str, Any], log: IO[str]) -> None:
+    def __init__(self, given: Session, log: IO[str]) -> None:
         load_driver()
         from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
         from cassandra.policies import FallthroughRetryPolicy
@@ -110,26 +183,26 @@ class Client:
         self.log = log
         # The policy `dc-aware` ignores nodes in other data centres. With `sees_all`, the profile
         # for unmeasured requests connects to them, so that the client knows whether they are up.
-        coordinator = given["coordinator"]
-        looking = "round-robin" if given.get("sees_all") else coordinator
+        coordinator = given.coordinator
+        looking = "round-robin" if given.sees_all else coordinator
         profile, patient = (
             ExecutionProfile(
-                load_balancing_policy=_policy(name, given["data_centre"]),
+                load_balancing_policy=_policy(name, given.data_centre),
                 retry_policy=FallthroughRetryPolicy(),
                 request_timeout=seconds,
             )
             for name, seconds in (
-                (coordinator, given["patience_seconds"]),
+                (coordinator, given.patience_seconds),
                 (looking, CHECK_SECONDS),
             )
         )
         self.cluster = Cluster(
-            given["contact_points"],
-            port=given["port"],
+            list(given.contact_points),
+            port=given.port,
             execution_profiles={EXEC_PROFILE_DEFAULT: profile, PATIENT: patient},
-            connect_timeout=given["connect_seconds"],
+            connect_timeout=given.connect_seconds,
             max_schema_agreement_wait=SCHEMA_SECONDS,
-            control_connection_timeout=given["connect_seconds"],
+            control_connection_timeout=given.connect_seconds,
             compression=False,
             sockopts=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
             idle_heartbeat_interval=0,
@@ -137,7 +210,7 @@ class Client:
             **_secured(given),
         )
         self.session = self.cluster.connect(wait_for_all_pools=True)
-        self.keyspace: str = given["keyspace"]
+        self.keyspace = given.keyspace
         self.acknowledged: set[int] = set()
         self.coordinated: Counter[str] = Counter()
         self.asks: Sequence[tuple[str, int, int, int]] = ()
@@ -154,15 +227,13 @@ class Client:
         table = f'"{self.keyspace}".{TABLE}'
         return Template(text).substitute(keyspace=f'"{self.keyspace}"', table=table)
 
-    def hosts(self, _: Json) -> Json:
-        """Returns the nodes that the driver knows, and whether it considers each up."""
-        known = [
-            {"address": host.address, "up": bool(host.is_up), "data_centre": host.datacenter}
-            for host in self.cluster.metadata.all_hosts()
-        ]
-        return {"hosts": sorted(known, key=lambda host: str(host["address"]))}
+    def hosts(self) -> list[Peer]:
+        """Returns the nodes that the driver knows."""
+        known = self.cluster.metadata.all_hosts()
+        found = [Peer(str(host.address), bool(host.is_up)) for host in known]
+        return sorted(found, key=lambda host: host.address)
 
-    def peers(self, _: Json) -> Json:
+    def peers(self) -> dict[str, int]:
         """Returns, for each node, how many other nodes it knows with their tokens; 0 if unanswered.
 
         A node refuses a keyspace with data centres whose nodes it does not know.
@@ -175,35 +246,37 @@ class Client:
             with suppress(DriverException, NoHostAvailable):
                 rows = self.session.execute(PEERS, timeout=PROBE_SECONDS, host=host)
                 known[host.address] = sum(bool(row.data_center and row.tokens) for row in rows)
-        return {"peers": known}
+        return known
 
-    def schema(self, order: Json) -> Json:
+    def schema(
+        self, replication: Mapping[str, str], options: Mapping[str, str], seconds: float
+    ) -> None:
         """Creates the keyspace and the table; raises an error if the keyspace exists.
 
         If the table cannot be created, the keyspace is removed.
         """
         from cassandra import AlreadyExists
 
-        replication = ", ".join(f"'{k}': '{v}'" for k, v in order["replication"].items())
-        make = f"CREATE KEYSPACE $keyspace WITH replication = {{{replication}}}"
+        words = ", ".join(f"'{key}': '{value}'" for key, value in replication.items())
+        make = f"CREATE KEYSPACE $keyspace WITH replication = {{{words}}}"
         try:
             # The keyspace may have been created even if the answer is lost.
             self.made = True
-            self.session.execute(self._cql(make), timeout=order["seconds"])
+            self.session.execute(self._cql(make), timeout=seconds)
             table = "CREATE TABLE $table (id bigint PRIMARY KEY, value blob)"
-            options = [f"{name} = '{value}'" for name, value in order["options"].items()]
-            table += f" WITH {' AND '.join(options)}"
-            self.session.execute(self._cql(table), timeout=order["seconds"])
-            self.ready({**order, "level": "ONE"})
-            return self.prepare(order)
+            clauses = [f"{name} = '{value}'" for name, value in options.items()]
+            table += f" WITH {' AND '.join(clauses)}"
+            self.session.execute(self._cql(table), timeout=seconds)
+            self.ready("ONE", seconds)
+            self.prepare()
         except AlreadyExists:
             self.made = False
             raise
         except BaseException:
-            self.drop(order)
+            self.drop(seconds)
             raise
 
-    def ready(self, order: Json) -> Json:
+    def ready(self, level: str, seconds: float) -> None:
         """Waits until every node answers reads of the table at a consistency level.
 
         A node can report that it knows a table slightly before it answers reads of the table.
@@ -212,10 +285,10 @@ class Client:
         from cassandra import ConsistencyLevel
         from cassandra.query import SimpleStatement
 
-        end = time.monotonic() + order["seconds"] * 0.8
-        level = ConsistencyLevel.name_to_value[order["level"]]
+        end = time.monotonic() + seconds * 0.8
+        number = ConsistencyLevel.name_to_value[level]
         text = self._cql("SELECT value FROM $table WHERE id = %s")
-        statement = SimpleStatement(text, consistency_level=level)
+        statement = SimpleStatement(text, consistency_level=number)
         for host in self.cluster.metadata.all_hosts():
             for probe in range(PROBES):
                 while True:
@@ -224,18 +297,17 @@ class Client:
                         break
                     except Exception as error:
                         if time.monotonic() > end:
-                            seconds = round(order["seconds"] * 0.8)
-                            message = f"{host.address} is not ready after {seconds} s: {error}"
+                            limit = round(seconds * 0.8)
+                            message = f"{host.address} is not ready after {limit} s: {error}"
                             raise TimeoutError(message) from error
                         time.sleep(PAUSE)
-        return {}
 
-    def prepare(self, _: Json) -> Json:
+    def prepare(self) -> None:
         """Prepares all statements; the keyspace must exist."""
         from cassandra import ConsistencyLevel
 
         levels = ConsistencyLevel.name_to_value
-        write, read = self.given["write_level"], self.given["read_level"]
+        write, read = self.given.write_level, self.given.read_level
         for name, text, level in (
             ("load", WRITE, "ALL"),
             ("write", WRITE, write),
@@ -247,60 +319,55 @@ class Client:
             statement = self.session.prepare(self._cql(text))
             statement.consistency_level = levels.get(level, level)
             self._prepared[name] = statement
-        return {}
 
-    def drop(self, order: Json) -> Json:
+    def drop(self, seconds: float) -> None:
         """Drops the keyspace with its data, if this client created it."""
         if self.made:
             text = self._cql("DROP KEYSPACE IF EXISTS $keyspace")
             try:
-                self.session.execute(text, timeout=order["seconds"])
+                self.session.execute(text, timeout=seconds)
             except Exception as error:
                 message = f"the keyspace {self.keyspace} could not be dropped: {error}"
                 raise RuntimeError(message) from error
             self.made = False
-        return {}
 
-    def load(self, order: Json) -> Json:
+    def load(self, first: int, count: int, rate: float | None = None) -> None:
         """Writes `count` records from the record `first` on, at ALL: to all replicas."""
-        first, count = order["first"], order["count"]
         from cassandra.concurrent import execute_concurrent_with_args
 
-        value = bytes(self.given["value_bytes"])
+        value = bytes(self.given.value_bytes)
         rows = [(self.key_of(record), value) for record in range(first, first + count)]
-        for batch in _paced(rows, order.get("rate")):
+        for batch in _paced(rows, rate):
             execute_concurrent_with_args(
                 self.session, self._prepared["load"], batch, concurrency=READ_AT_ONCE,
                 execution_profile=PATIENT,
             )  # fmt: skip
-        return {}
 
-    def script(self, order: Json) -> Json:
+    def script(self, script: Sequence[tuple[str, int, int, int]]) -> None:
         """Sets the requests that `run` sends; see `asks`."""
-        self.asks = [(kind, key, length, gap) for kind, key, length, gap in order["script"]]
-        return {}
+        self.asks = script
 
-    def run(self, order: Json) -> Json:
+    def run(self, start: int, end: int, *, warm: bool, least_gap: int = 0) -> Requests:
         """Sends the requests and logs their outcomes; returns counts.
 
         No request is due before `start`, and no request is sent at or after `end`
         (`CLOCK_MONOTONIC` in nanoseconds) or `stop`. With `warm`, the loop is closed and nothing is
-        logged.
+        logged. Two requests begin at least `least_gap` nanoseconds apart.
         """
         self.coordinated.clear()
-        run = self._run = _Run(self, order)
+        run = self._run = _Run(self, start, end, warm, least_gap)
         run.play()
-        if order["warm"]:
+        if warm:
             self.acknowledged.clear()
-        return {"requests": run.made, "coordinated": dict(self.coordinated)}
+        return Requests(run.made, dict(self.coordinated))
 
     def stop(self) -> None:
         """Ends `run` early, after the answers to the requests that have been sent."""
         if self._run is not None:
             self._run.stop()
 
-    def verify(self, order: Json) -> Json:
-        """Checks all keys with an acknowledged write; returns counts, and keys as examples.
+    def verify(self, need: int, most: int, *, replicas: bool, rate: float | None = None) -> Check:
+        """Checks all keys with an acknowledged write; returns counts, and `most` keys as examples.
 
         A key is `lost` if no replica has it. With `replicas`, each replica is first read
         separately, which nodes must permit (`cassandra.enable_nodelocal_queries`). Then a key is a
@@ -311,21 +378,18 @@ class Client:
         held: dict[int, tuple[int, int]] = {}
         together: dict[int, bool | None] = {}
         # Replicas are read separately first, because a read at ALL repairs differences.
-        for _ in range(CHECK_TIMES if order["replicas"] else 0):
+        for _ in range(CHECK_TIMES if replicas else 0):
             held |= self._held([key for key in keys if key not in held])
         for _ in range(CHECK_TIMES):
             left = [key for key in keys if together.get(key) is None]
-            together |= self._at_all(left, order.get("rate"))
-        most, need = order["most"], order["need"]
+            together |= self._at_all(left, rate)
         lost = [key for key in keys if together[key] is False]
         few = [key for key, (here, _) in held.items() if 0 < here < need]
-        behind = [key for key, (here, replicas) in held.items() if 0 < here < replicas]
-        unread = [
-            key for key in keys if together[key] is None or (order["replicas"] and key not in held)
-        ]
+        behind = [key for key, (here, whole) in held.items() if 0 < here < whole]
+        unread = [key for key in keys if together[key] is None or (replicas and key not in held)]
         named = {"lost": lost, "violations": few, "unconverged": behind, "unread": unread}
         counts = {name: len(found) for name, found in named.items()}
-        return {"keys": len(keys), **counts, "some": {n: k[:most] for n, k in named.items() if k}}
+        return Check(len(keys), **counts, some={n: k[:most] for n, k in named.items() if k})
 
     def _held(self, keys: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Returns two numbers for each key: the replicas that have it, and all its replicas.
@@ -368,21 +432,19 @@ class Client:
                 there[key] = bool(list(rows)) if success else None
         return there
 
-    def leave(self, _: Json) -> Json:
+    def leave(self) -> None:
         """Closes the session."""
         self.cluster.shutdown()
-        return {}
 
     def key_of(self, record: int) -> int:
         """Returns the key of a record: `first_key` plus its number, as a signed 64-bit number."""
-        key: int = self.given["first_key"] + record
-        return (key + (1 << 63)) % (1 << 64) - (1 << 63)
+        return (self.given.first_key + record + (1 << 63)) % (1 << 64) - (1 << 63)
 
     def ask(self, request: Request) -> Any:
         """Sends a request, or the read of a `modify`; returns the driver's future."""
         key = self.key_of(request.key)
         if request.kind in ("update", "insert"):
-            value = bytes(self.given["value_bytes"])
+            value = bytes(self.given.value_bytes)
             return self.session.execute_async(self._prepared["write"], (key, value))
         if request.kind == "scan":
             bound = (key, request.length)
@@ -393,19 +455,17 @@ class Client:
 class _Run:
     """One execution of the requests, as a closed or an open loop."""
 
-    def __init__(self, client: Client, order: Json) -> None:
+    def __init__(self, client: Client, start: int, end: int, warm: bool, least_gap: int) -> None:
+        given = client.given
         self.client = client
-        self.warm = bool(order["warm"])
-        load = client.given["load"]
+        self.warm = warm
         self.script = iter(client.asks)
-        self.start = int(order["start"])
-        self.end = int(order["end"])
-        self.outstanding = (
-            max(1, int(load["outstanding"])) if self.warm else int(load["outstanding"])
-        )
-        self.closed = self.warm or load["arrivals"]["kind"] == "closed"
-        self.think = 0 if self.warm else int(load["arrivals"].get("think", 0))
-        self.least_gap = int(order.get("least_gap", 0))
+        self.start = start
+        self.end = end
+        self.outstanding = max(1, given.outstanding) if warm else given.outstanding
+        self.closed = warm or given.think is not None
+        self.think = 0 if warm else given.think or 0
+        self.least_gap = least_gap
         """Shortest interval between the starts of two requests, in nanoseconds."""
         self.allowed = 0
         self.made = 0
@@ -547,19 +607,19 @@ def _reconnection() -> Any:
     return ConstantReconnectionPolicy(1.0, max_attempts=None)
 
 
-def _secured(given: Mapping[str, Any]) -> dict[str, Any]:
+def _secured(given: Session) -> dict[str, Any]:
     """Returns the driver's options for TLS and credentials, if the settings have them."""
     from cassandra.auth import PlainTextAuthProvider
 
     found: dict[str, Any] = {}
-    if given.get("authority"):
-        context = ssl.create_default_context(cafile=given["authority"])
+    if given.authority:
+        context = ssl.create_default_context(cafile=given.authority)
         context.check_hostname = False  # nodes are named by their addresses
-        if given.get("certificate"):
-            context.load_cert_chain(given["certificate"])
+        if given.certificate:
+            context.load_cert_chain(given.certificate)
         found["ssl_context"] = context
-    if given.get("user"):
-        found["auth_provider"] = PlainTextAuthProvider(given["user"], given["password"])
+    if given.user:
+        found["auth_provider"] = PlainTextAuthProvider(given.user, given.password)
     return found
 
 
@@ -570,19 +630,21 @@ def main(argv: Sequence[str]) -> int:
     with os.fdopen(int(argv[0]), "w", buffering=1 << 16) as log:
         for number, line in enumerate(sys.stdin, 1):
             order = json.loads(line)
+            do = order.pop("do")
             try:
-                if order["do"] == "connect":
-                    client = Client(order, log)
-                    answer: Json = {}
+                if do == "connect":
+                    client = Client(Session(**order), log)
+                    answer = None
                 else:
                     assert client is not None
-                    answer = getattr(client, order["do"])(order)
+                    answer = getattr(client, do)(**order)
                     log.flush()
+                text = json.dumps({"found": answer}, default=asdict)
             except Exception as error:  # noqa: BLE001 - the error is the answer to the order
-                answer = {"error": f"{type(error).__name__}: {error}"}
-            sys.stdout.write(f"{json.dumps(answer)}\n{ANSWERED.format(number)}\n")
+                text = json.dumps({"error": f"{type(error).__name__}: {error}"})
+            sys.stdout.write(f"{text}\n{ANSWERED.format(number)}\n")
             sys.stdout.flush()
-            if order["do"] == "leave":
+            if do == "leave":
                 break
     return 0
 

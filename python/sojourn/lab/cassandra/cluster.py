@@ -6,18 +6,19 @@ import json
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import IO, Any, Self
+from typing import IO, Self, TypeVar
 
 from sojourn.lab.cassandra import artefacts, node
-from sojourn.lab.cassandra.client import ANSWERED
+from sojourn.lab.cassandra.client import ANSWERED, Peer
 from sojourn.lab.cassandra.java import find_java
 from sojourn.lab.errors import DeadlinePassed, LabError, SandboxDied
 from sojourn.lab.programs.execution import NICE
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.modules import environment, python
 from sojourn.lab.sandbox.process import Process
+from sojourn.lab.typed import typed
 from sojourn.temporary import nameless
 
 START_SECONDS = 180.0
@@ -27,10 +28,9 @@ AGREE_SECONDS = 120.0
 ORDER_SECONDS = 120.0
 """Default time limit for the answer to an order, in seconds."""
 
+T = TypeVar("T")
 CLIENT = "sojourn.lab.cassandra.client"
 """Program of a client."""
-
-Json = dict[str, Any]
 
 
 class Node:
@@ -79,9 +79,8 @@ class Node:
 class Asker:
     """A store's client in a host. The client executes orders (module `client`)."""
 
-    def __init__(self, host: Host, stack: ExitStack, seconds: float = ORDER_SECONDS) -> None:
+    def __init__(self, host: Host, stack: ExitStack) -> None:
         self.host = host
-        self.seconds = seconds
         self.log: IO[bytes] = stack.enter_context(nameless())
         read, write = os.pipe()
         self._orders = stack.enter_context(os.fdopen(write, "wb", buffering=0))
@@ -96,7 +95,7 @@ class Asker:
         self._number = 0
         self._end = 0
 
-    def tell(self, do: str, **order: Any) -> None:
+    def tell(self, do: str, **order: object) -> None:
         """Sends an order and returns at once; `answer` returns the answer."""
         self._number += 1
         self._orders.write(json.dumps({"do": do, **order}).encode() + b"\n")
@@ -120,26 +119,33 @@ class Asker:
             ended = f"the store's client at {self.host.name} ended (status {self.process.code})"
             raise LabError(f"{ended}{': ' if words else ''}{words}") from None
 
-    def answer(self, seconds: float | None = None) -> Json:
-        """Waits for and returns the answer to the last order; raises `LabError` for an error."""
+    def answer(self, kind: type[T], wait: float = ORDER_SECONDS) -> T:
+        """Waits `wait` seconds for the answer to the last order, a value of the type `kind`.
+
+        Raises `LabError` for an error.
+        """
         mark = ANSWERED.format(self._number) + "\n"
-        end = self._wait(seconds or self.seconds)
+        end = self._wait(wait)
         text = self.process.output(self._end)[: end - self._end - len(mark)]
         self._end = end
-        answer: Json = json.loads(text)
+        answer = json.loads(text)
         if "error" in answer:
             raise LabError(f"the store's client at {self.host.name}: {answer['error']}")
-        return answer
+        return typed(kind, json.dumps(answer["found"]))
 
-    def ask(self, do: str, seconds: float | None = None, **order: Any) -> Json:
-        """Sends an order and returns the answer; raises `LabError` for an error."""
-        self.tell(do, seconds=seconds or self.seconds, **order)
-        return self.answer(seconds)
+    def ask(self, do: str, kind: type[T], wait: float = ORDER_SECONDS, **order: object) -> T:
+        """Sends an order and returns the answer; see `answer`."""
+        self.tell(do, **order)
+        return self.answer(kind, wait)
 
-    def outcomes(self) -> list[list[Any]]:
-        """Returns the rows of the client's log, one for each ended request."""
+    def order(self, do: str, wait: float = ORDER_SECONDS, **order: object) -> None:
+        """Sends an order that has no answer, and waits for its end; see `answer`."""
+        self.ask(do, type(None), wait, **order)
+
+    def rows(self) -> list[str]:
+        """Returns the lines of the client's log, one for each ended request."""
         self.log.seek(0)
-        return [json.loads(line) for line in self.log.read().splitlines()]
+        return self.log.read().decode().splitlines()
 
 
 class Cluster:
@@ -187,10 +193,10 @@ class Cluster:
         wanted = sorted(each.member.address for each in self.nodes)
         for client in clients:
             while True:
-                found: Sequence[Mapping[str, Any]] = client.ask("hosts")["hosts"]
-                up = sorted(host["address"] for host in found if host["up"])
+                known = client.ask("hosts", list[Peer])
+                up = sorted(host.address for host in known if host.up)
                 if up == wanted:
-                    peers: Mapping[str, int] = client.ask("peers")["peers"]
+                    peers = client.ask("peers", dict[str, int])
                     up = [address for address in up if peers[address] >= len(wanted) - 1]
                 if up == wanted:
                     break

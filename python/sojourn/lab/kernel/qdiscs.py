@@ -12,16 +12,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields, is_dataclass
 
 from sojourn import _core
 from sojourn.lab.errors import DeadlinePassed, LabError, Unavailable
 from sojourn.lab.kernel import reasons
-from sojourn.lab.programs.command import APP as PROGRAMS
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.sandbox import Sandbox
+from sojourn.plan import Link as PlanLink
+from sojourn.plan import Plan, decoding
+from sojourn.plan.link import NoLoss
+from sojourn.plan.names import name_of
+from sojourn.plan.queue.classes import Filter
+from sojourn.plan.queue.family import Queue
+from sojourn.plan.traffic.command import Command
 from sojourn.scenario.tc import LEAF, QUEUE, shaper
 
 MTU = 1500
@@ -122,7 +127,7 @@ def delay_line(nanoseconds: int) -> str:
     return f"netem limit {IN_FLIGHT} delay {nanoseconds / 1000:g}us"
 
 
-def links(plan: Mapping[str, Any], *, captures: bool = False, marks: bool = False) -> list[Link]:
+def links(plan: Plan, *, captures: bool = False, marks: bool = False) -> list[Link]:
     """Returns all links of a plan; raises `NotPossible` with all features that the kernel lacks.
 
     `captures` states whether the engine can write packets before and after queues to files, `marks`
@@ -130,36 +135,42 @@ def links(plan: Mapping[str, Any], *, captures: bool = False, marks: bool = Fals
     """
     made: list[Link] = []
     problems: list[Problem] = []
-    for number, given in enumerate(plan["links"]):
-        params, name = given["params"], given["name"]
+    for number, given in enumerate(plan.links):
+        params, name = given.params, given.name
         problems += [Problem(name, what, _WIRE) for what in _beyond(given)]
         queue, marked = None, False
-        if params["rate"] is not None:
-            asked = _labels(plan, params["queue"])
+        if params.rate is not None:
+            asked = _labels(plan, params.queue)
             marked = marks and "mark" in asked and not _has_programs_with_marks(plan)
             if asked - ({"mark"} if marked else set()):
                 why = f"real packets do not have the scenario's ports and marks; {_WIRE}"
                 problems.append(Problem(name, "filters by port or mark", why))
             try:
-                device, queue_json = far_port(number, 0), json.dumps(params["queue"])
-                queue = tuple(_core.queue_commands(queue_json, device, LEAF, CHILD))
+                queue = queue_commands(params.queue, far_port(number, 0))
             except _core.NoKernelEquivalent as error:
-                problems.append(Problem(name, params["queue"]["name"], f"{error}; {_WIRE}"))
-        if given["to"] is not None:
-            delay = delay_line(params["delay"]) if params["delay"] else None
+                problems.append(Problem(name, name_of(params.queue), f"{error}; {_WIRE}"))
+        if given.to is not None:
+            delay = delay_line(params.delay) if params.delay else None
             made.append(
                 Link(
-                    number, name, given["from"], given["to"], params["rate"], queue,
-                    params["overhead"], delay, marked=marked,
+                    number, name, given.from_, given.to, params.rate, queue, params.overhead,
+                    delay, marked=marked,
                 )
             )  # fmt: skip
-    unseen = [n for n in plan["observe"]["capture"] if plan["links"][n]["params"]["rate"] is None]
-    if unseen or (plan["observe"]["capture"] and not captures):
-        place = plan["links"][unseen[0]]["name"] if captures else ""
+    captured = plan.observe.capture
+    unseen = [n for n in captured if plan.links[n].params.rate is None]
+    if unseen or (captured and not captures):
+        place = plan.links[unseen[0]].name if captures else ""
         problems.append(Problem(place, "observe.capture", _WIRE))
     if problems:
         raise NotPossible(problems)
     return made
+
+
+def queue_commands(queue: Queue, device: str) -> tuple[str, ...]:
+    """Returns the commands of `tc` that install a queue in the shaper's class at a device."""
+    text = json.dumps(decoding.encoded(queue, "queue.family.Queue"))
+    return tuple(_core.queue_commands(text, device, LEAF, CHILD))
 
 
 _WIRE = "the kernel's links do not support this: use `--engine wire`"
@@ -169,54 +180,58 @@ _PORTS, _MARK = frozenset({"sport", "dport", "port"}), "mark"
 """Conditions of filters by ports, and by mark."""
 
 
-def _labels(plan: Mapping[str, Any], queue: object) -> set[str]:
+def _labels(plan: Plan, queue: Queue) -> set[str]:
     """Returns the conditions of a queue's filters that read ports or marks of the plan's flows."""
-    keys = {key for group in plan["groups"] for key in group}
-    own = set(_PORTS) if keys & {"source_port", "destination_port"} else set()
-    if _MARK in keys:
+    groups = plan.groups
+    has_ports = any(g.source_port is not None or g.destination_port is not None for g in groups)
+    own = set(_PORTS) if has_ports else set()
+    if any(group.mark for group in groups):
         own.add(_MARK)
     return own & set(_conditions(queue)) if own else own
 
 
-def _conditions(queue: object) -> Iterator[str]:
-    """Yields the conditions of all filters of a queue and of the queues inside it."""
-    if isinstance(queue, list):
-        for part in queue:
-            yield from _conditions(part)
-    elif isinstance(queue, dict):
-        for condition in queue.get("conditions", []):
-            yield from condition
-        yield from _conditions(list(queue.values()))
+def _conditions(part: object) -> Iterator[str]:
+    """Yields the conditions of all filters in a part of a queue."""
+    if isinstance(part, Filter):
+        for condition in part.conditions:
+            yield fields(condition)[0].name
+    elif isinstance(part, tuple):
+        for one in part:
+            yield from _conditions(one)
+    elif is_dataclass(part):
+        for each in fields(part):
+            yield from _conditions(getattr(part, each.name))
 
 
-def _has_programs_with_marks(plan: Mapping[str, Any]) -> bool:
+def _has_programs_with_marks(plan: Plan) -> bool:
     """Returns whether the user's own programs, whose ports are unknown, have a mark."""
-    return any(_MARK in group and group["app"]["name"] == PROGRAMS for group in plan["groups"])
+    return any(group.mark and isinstance(group.app, Command) for group in plan.groups)
 
 
-def _beyond(link: Mapping[str, Any]) -> list[str]:
+def _beyond(link: PlanLink) -> list[str]:
     """Returns the features of a link that the kernel's links lack."""
-    impairments = link["params"]["impairments"]
+    params = link.params
+    impairments = params.impairments
     found = {
-        "a shared medium": link["medium"] is not None or link["to"] is None,
-        "ring": link["ring"] > 0,
-        "a late host": "host" in link,
-        "cells": "cells" in link["params"],
-        "a trace": "trace" in link["params"],
-        "changes during the run": bool(link.get("changes")),
-        "jitter": impairments["jitter"] is not None,
-        "loss": impairments["loss"]["model"] != "none",
-        "reorder": impairments["reorder"] is not None,
-        "duplicate": impairments["duplicate"]["probability"] > 0,
-        "corrupt": impairments["corrupt"]["probability"] > 0,
-        "netem's rate": "rate" in impairments,
-        "netem's limit": "limit" in impairments,
-        "slot": "slot" in impairments,
+        "a shared medium": link.medium is not None or link.to is None,
+        "ring": link.ring > 0,
+        "a late host": link.host is not None,
+        "cells": params.cells != "none",
+        "a trace": params.trace is not None,
+        "changes during the run": bool(link.changes),
+        "jitter": impairments.jitter is not None,
+        "loss": not isinstance(impairments.loss, NoLoss),
+        "reorder": impairments.reorder is not None,
+        "duplicate": impairments.duplicate.probability > 0,
+        "corrupt": impairments.corrupt.probability > 0,
+        "netem's rate": impairments.rate is not None,
+        "netem's limit": impairments.limit is not None,
+        "slot": impairments.slot is not None,
     }
     return [feature for feature, is_used in found.items() if is_used]
 
 
-def require(sandbox: Sandbox, wanted: list[Link]) -> None:
+def require(sandbox: Sandbox, wanted: Sequence[Link]) -> None:
     """Installs every discipline on a test device; raises `Unavailable` if one is missing."""
     tried: dict[str, str] = {}
     for link in wanted:

@@ -6,18 +6,20 @@ packets show, such as the number of consecutive losses, is not a number (NaN).
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from sojourn import _core
 from sojourn.lab.kernel.qdiscs import Link, Sample
+from sojourn.lab.programs.plan import Run
 from sojourn.lab.programs.results import BulkResult, EndpointResult, FlowResult, GroupStats
 from sojourn.metrics import registry
+from sojourn.plan import Plan, Udp
+from sojourn.plan.traffic.bulk import Bulk
+from sojourn.plan.traffic.command import Command
 from sojourn.scenario.engine import Column
 
 Row = dict[str, float]
@@ -49,13 +51,15 @@ NOTHING = Observed()
 """Measurements of a run without observed packets."""
 
 
-def blank(plan_json: str, seed: int) -> dict[str, list[Column]]:
+def blank(plan: Plan, seed: int) -> dict[str, list[Column]]:
     """Returns the tables of a simulated run that stops at its start; only their columns matter."""
-    plan = json.loads(plan_json)
-    for group in plan["groups"]:
-        if group["app"]["name"] == "command":  # not simulated; has the same columns as `bulk`
-            group["app"] = {"name": "bulk"}
-    record = _core.simulate(json.dumps(plan), seed, lambda _fraction, _events: False)
+    # The user's own programs are not simulated; their flows have the same columns as `bulk`.
+    groups = tuple(
+        replace(group, app=Bulk()) if isinstance(group.app, Command) else group
+        for group in plan.groups
+    )
+    text = replace(plan, groups=groups).text
+    record = _core.simulate(text, seed, lambda _fraction, _events: False)
     names = ("summary", "flows", "queues", "series", "distributions", "flow_series")
     return {name: [*record.table(name)] for name in names}
 
@@ -159,7 +163,7 @@ def together(rows: Sequence[Row]) -> Row:
 
 
 def tables(
-    run: Any,
+    run: Run,
     links: Sequence[Link],
     samples: Mapping[int, Sequence[Sample]],
     marked: Mapping[int, int | None],
@@ -173,7 +177,7 @@ def tables(
     `marked` has the number of marked packets by the number of the link; `None` if not counted.
     """
     plan, warmup = run.plan, run.warmup
-    made = blank(run.plan_json, run.seed)
+    made = blank(plan, run.seed)
     seconds = max(end - warmup, 1) / 1e9
     queues = {
         link.number: queue(link, samples[link.number], marked[link.number], warmup, end)
@@ -202,9 +206,9 @@ def tables(
     summary |= {k: v for k, v in together(tcp).items() if k == "retransmissions"}
     summary |= {k: v for k, v in together(udp).items() if k == "udp_goodput"}
     summary |= observed.total | _of_groups(plan, flows, groups, observed.groups)
-    subject = plan["observe"]["bottleneck"]["links"]
+    subject = plan.observe.bottleneck.links
     for link in links:
-        prefix = "" if subject == [link.number] else f"{link.name}."
+        prefix = "" if subject == (link.number,) else f"{link.name}."
         summary |= {f"{prefix}{k}": v for k, v in queues.get(link.number, {}).items()}
     return {
         "summary": put(made["summary"], [summary]),
@@ -217,18 +221,18 @@ def tables(
 
 
 def _of_groups(
-    plan: Mapping[str, Any],
+    plan: Plan,
     flows: Sequence[Row],
     groups: Mapping[int, GroupStats],
     seen: Sequence[Row],
 ) -> Row:
     found: Row = {}
     first = 0
-    for number, group in enumerate(plan["groups"]):
-        own = flows[first : first + group["count"]]
-        first += group["count"]
+    for number, group in enumerate(plan.groups):
+        own = flows[first : first + group.count]
+        first += group.count
         row = together(own) | {"flows": len(own)}
-        if number in groups and group["transport"]["protocol"] == "udp":
+        if number in groups and isinstance(group.transport, Udp):
             stats = groups[number].delay.stats
             for name in ("mean", "sd", "p50", "p95", "p99", "p999"):
                 value = getattr(stats, name)
@@ -236,20 +240,20 @@ def _of_groups(
                     row[f"delay_{name}"] = value
         if seen:
             row |= seen[number]
-        found |= {f"{group['name']}.{k}": v for k, v in row.items()}
+        found |= {f"{group.name}.{k}": v for k, v in row.items()}
     return found
 
 
 def series(
     table: Sequence[Column],
-    plan: Mapping[str, Any],
+    plan: Plan,
     links: Sequence[Link],
     samples: Mapping[int, Sequence[Sample]],
     end: int,
     observed: Observed = NOTHING,
 ) -> list[Column]:
     """Returns the time series at the plan's interval, from the last sample up to each time."""
-    step = plan["observe"]["series_interval"]
+    step = plan.observe.series_interval
     if not table or not step:
         return [(n, u, d, [] if isinstance(x, list) else b"") for n, u, d, x in table]
     rows: list[Row] = []

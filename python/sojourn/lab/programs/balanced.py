@@ -8,14 +8,16 @@ Programs therefore need no code for balancers.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.plan import Flow
+from sojourn.plan import Group, Node, Plan
+from sojourn.plan.balancers import Balancer
+from sojourn.plan.names import name_of
+from sojourn.plan.traffic.bulk import Bulk
+from sojourn.plan.traffic.web import Web
 
 APPS = ("bulk", "cbr", "packets", "voip", "replay", "external", "transfer", "web")
 """Applications whose flows can be balanced in real runs."""
@@ -27,36 +29,35 @@ APART = ("transfer", "web")
 class Balanced:
     """The balancer of a plan, and its flows."""
 
-    plan: Mapping[str, Any]
-    balancer: Mapping[str, Any]
-    """The balancer's entry in the plan."""
+    plan: Plan
+    balancer: Balancer
+    """The plan's balancer."""
 
     @property
     def name(self) -> str:
         """Name of the balancer."""
-        return str(self.balancer["name"])
+        return self.balancer.name
 
     @property
     def virtual(self) -> int:
         """Number of the host that represents the virtual address."""
-        return len(self.plan["nodes"])
+        return len(self.plan.nodes)
 
     @property
     def servers(self) -> tuple[int, ...]:
         """Numbers of the balancer's servers."""
-        return tuple(server["node"] for server in self.balancer["servers"])
+        return tuple(server.node for server in self.balancer.servers)
 
     @cached_property
     def switch(self) -> int:
         """Number of the node at which the links to all servers begin."""
-        links = self.plan["links"]
-        return int(links[self.balancer["servers"][0]["port"]]["from"])
+        return self.plan.links[self.balancer.servers[0].port].from_
 
     @cached_property
     def groups(self) -> frozenset[int]:
         """Numbers of the groups whose flows the balancer assigns to servers."""
-        found = enumerate(self.plan["groups"])
-        return frozenset(n for n, group in found if group.get("balancer") is not None)
+        found = enumerate(self.plan.groups)
+        return frozenset(n for n, group in found if group.balancer is not None)
 
     @property
     def affinity(self) -> str:
@@ -65,8 +66,8 @@ class Balanced:
         Flows with iperf3 need `client-port`: iperf3's two connections to a port must go to
         the same server.
         """
-        apps = {self.plan["groups"][n]["app"]["name"] for n in self.groups}
-        return "client-port" if "bulk" in apps else "none"
+        has_bulk = any(isinstance(self.plan.groups[n].app, Bulk) for n in self.groups)
+        return "client-port" if has_bulk else "none"
 
     def receivers(self, flow: Flow) -> tuple[int, ...]:
         """Returns the numbers of hosts that may receive a flow other than a Web session."""
@@ -99,64 +100,64 @@ class Balanced:
             return [(goal, flow.receiver) for goal in goals]
         return [(flow.sender, goal) for goal in goals]
 
-    def plan_of(self, node: int) -> str:
-        """Returns the plan that the programs of a host execute, as JSON."""
-        plan = {key: value for key, value in self.plan.items() if key != "balancers"}
+    def plan_of(self, node: int) -> Plan:
+        """Returns the plan that the programs of a host execute."""
         server = node in self.servers
         goal = node if server else self.virtual
-        plan["groups"] = [
-            {key: value for key, value in group.items() if key != "balancer"}
-            | ({"pairs": _with(goal, group)} if n in self.groups else {})
-            for n, group in enumerate(self.plan["groups"])
-        ]
-        if not server:
-            first = self.plan["links"][self.balancer["servers"][0]["port"]]
-            ends = ((self.switch, self.virtual), (self.virtual, self.switch))
-            more = [
-                {**first, "name": f"{self.name} {n}", "from": a, "to": b}
-                for n, (a, b) in enumerate(ends)
-            ]
-            plan["nodes"] = [*self.plan["nodes"], {"name": f"{self.name} itself"}]
-            plan["links"] = [*self.plan["links"], *more]
-        return json.dumps(plan)
+        groups = tuple(
+            replace(
+                group, balancer=None, pairs=_with(goal, group) if n in self.groups else group.pairs
+            )
+            for n, group in enumerate(self.plan.groups)
+        )
+        plan = replace(self.plan, balancers=(), groups=groups)
+        if server:
+            return plan
+        first = plan.links[self.balancer.servers[0].port]
+        ends = ((self.switch, self.virtual), (self.virtual, self.switch))
+        more = tuple(
+            replace(first, name=f"{self.name} {n}", from_=a, to=b) for n, (a, b) in enumerate(ends)
+        )
+        nodes = (*plan.nodes, Node(name=f"{self.name} itself"))
+        return replace(plan, nodes=nodes, links=(*plan.links, *more))
 
 
-def _with(goal: int, group: Mapping[str, Any]) -> list[list[int]]:
+def _with(goal: int, group: Group) -> tuple[tuple[int, int], ...]:
     """Returns a balanced group's pairs with `goal` as the server."""
-    if group["app"]["name"] == "web":
-        return [[goal, client] for _, client in group["pairs"]]
-    return [[client, goal] for client, _ in group["pairs"]]
+    if isinstance(group.app, Web):
+        return tuple((goal, client) for _, client in group.pairs)
+    return tuple((client, goal) for client, _ in group.pairs)
 
 
-def find(plan: Mapping[str, Any]) -> Balanced | None:
+def find(plan: Plan) -> Balanced | None:
     """Returns a plan's balancer, or `None`; raises `NotPossible` if real runs do not support it."""
-    balancers = plan.get("balancers") or []
-    if not balancers:
+    if not plan.balancers:
         return None
     problems = []
-    if len(balancers) > 1:
-        problems.append(Problem("", f"{len(balancers)} balancers", "a real run has one switch"))
-    found = Balanced(plan, balancers[0])
-    links = plan["links"]
-    starts = {links[server["port"]]["from"] for server in found.balancer["servers"]}
+    if len(plan.balancers) > 1:
+        has = "a real run has one switch"
+        problems.append(Problem("", f"{len(plan.balancers)} balancers", has))
+    found = Balanced(plan, plan.balancers[0])
+    starts = {plan.links[server.port].from_ for server in found.balancer.servers}
     if len(starts) > 1:
         has = "in a real run the links to all servers begin at one switch"
         problems.append(Problem(found.name, "servers behind several switches", has))
-    busy = {n for group in plan["groups"] for pair in group["pairs"] for n in pair}
+    busy = {n for group in plan.groups for pair in group.pairs for n in pair}
     if found.switch in busy:
         has = "in a real run the switch cannot send or receive"
         problems.append(Problem(found.name, "flows from or to the switch", has))
-    if any(server.get("service") is not None for server in found.balancer["servers"]):
+    if any(server.service is not None for server in found.balancer.servers):
         has = "the service time of real servers cannot be set: omit `service`"
         problems.append(Problem(found.name, "service", has))
+    apps = {}
     for n in sorted(found.groups):
-        group = plan["groups"][n]
-        if group["app"]["name"] not in APPS:
+        group = plan.groups[n]
+        name = apps[n] = name_of(group.app)
+        if name not in APPS:
             has = f"real runs can balance {', '.join(APPS)}"
-            problems.append(Problem(group["name"], group["app"]["name"], has))
-    apps = {plan["groups"][n]["app"]["name"] for n in found.groups}
+            problems.append(Problem(group.name, name, has))
     for app in APART:
-        if {"bulk", app} <= apps:
+        if {"bulk", app} <= set(apps.values()):
             has = f"iperf3 needs one server for all connections; {app} gets one for each connection"
             problems.append(Problem(found.name, f"bulk together with {app}", has))
     if problems:

@@ -17,6 +17,7 @@ from sojourn.lab.programs.errors import Problem
 from sojourn.lab.programs.plan import SECOND, Flow, Run, address
 from sojourn.lab.programs.program import Ended, Program, Ready
 from sojourn.lab.programs.results import CommandResult, ProgramEnd
+from sojourn.plan.names import name_of
 from sojourn.scenario.commands import filled
 
 APP = "command"
@@ -72,12 +73,16 @@ def commands(run: Run) -> list[Command]:
     found = []
     for role in ("server", "client"):
         for flow in run.flows:
-            if flow.command is None or flow.start is None or not flow.command[role]:
+            if flow.command is None or flow.start is None:
                 continue
-            words = filled(flow.command[role], values(flow, run.seed))
-            listens = role == "server" and any("{port}" in w for w in flow.command[role])
-            folder = Path(flow.command["folder"])
-            found.append(Command(flow, role, words, folder, listens))
+            line = flow.command.server if role == "server" else flow.command.client
+            if line:
+                listens = role == "server" and any("{port}" in word for word in line)
+                words, folder = (
+                    filled(list(line), values(flow, run.seed)),
+                    Path(flow.command.folder),
+                )
+                found.append(Command(flow, role, words, folder, listens))
     return found
 
 
@@ -116,14 +121,14 @@ def problems(run: Run, find: Find, allowed: str = ALLOWED) -> list[Problem]:
         if (command.flow.group, command.role) in groups:
             continue
         groups.add((command.flow.group, command.role))
-        place, settings = command.flow.label, command.flow.command or {}
+        place, declared = command.flow.label, command.flow.command
         if not command.folder.is_dir():
             found[Problem(place, str(command.folder), "no such folder")] = None
             continue
         if find(command.words[0], command.folder) is None:
             has = f"no such program for the {command.role}: {allowed}"
             found[Problem(place, command.words[0], has)] = None
-        for name, digest in settings["files"].items():
+        for name, digest in declared.files.items() if declared else ():
             if _digest(command.folder / name) != digest:
                 has = "the file was changed after the scenario was read"
                 found[Problem(place, name, has)] = None
@@ -148,7 +153,7 @@ def demand(flow: Flow, settings: stack.Settings) -> None:
     ways = [(flow.sender, flow.receiver), (flow.receiver, flow.sender)]
     settings.add(flow, flow.sender, ways)
     for sender, receiver in ways:
-        settings.control(flow, sender, receiver, tcp["congestion"]["name"])
+        settings.control(flow, sender, receiver, name_of(tcp.congestion))
     asked, usual = stack.socket(tcp), stack.socket(stack.default())
     for name, word in (
         ("mss", "mss"),

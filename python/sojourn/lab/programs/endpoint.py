@@ -48,12 +48,12 @@ def programs(run: Run, flows: Iterable[Flow], balanced: Balanced | None = None) 
     }
     return [
         Program(
-            name=f"endpoint-{run.plan['nodes'][node]['name']}",
+            name=f"endpoint-{run.plan.nodes[node].name}",
             node=node,
             argv=python(f"{INSIDE}.endpoint", str(run.seed), str(node)),
             ends=True,
             ready=Ready.SAYS_SO,
-            inputs=((run.probed_json if balanced is None else balanced.plan_of(node)).encode(),),
+            inputs=((run.probed if balanced is None else balanced.plan_of(node)).text.encode(),),
             log=True,
             waits=True,
             environment=environment(),
@@ -76,7 +76,7 @@ def collect(
     errors = [f"{one.program.name}: {one.trouble}" for one in ended if one.status != 0]
     logs = [one.log.read_bytes() for one in ended if one.log is not None]
     try:
-        report = json.loads(_core.endpoint_report(run.probed_json, run.seed, logs, end))
+        report = json.loads(_core.endpoint_report(run.probed.text, run.seed, logs, end))
     except ValueError as error:
         return {}, {}, [*errors, f"the endpoints' logs cannot be evaluated: {error}"]
     flows, groups = read_report(run, report)

@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address
-from typing import Any
 
 from sojourn import _core
 from sojourn.lab.programs.errors import NotPossible, Problem
+from sojourn.plan import Plan
+from sojourn.plan.tcp import Tcp
+from sojourn.plan.traffic.command import Command
 
 FIRST_PORT = 20_000
 """Port of flow 0. Flow `f`, counted over all groups, has the port `FIRST_PORT + f`."""
@@ -49,9 +51,9 @@ class Flow:
     """Name of the application."""
     payload: int
     """Longest packet or write of the application, in bytes; 0 for streams."""
-    tcp: dict[str, Any] | None
-    """TCP of the flow as in the plan; `None` for UDP."""
-    command: dict[str, Any] | None = None
+    tcp: Tcp | None
+    """TCP of the flow; `None` for UDP."""
+    command: Command | None = None
     """Command lines, folder and files of the user's own programs; `None` for other applications."""
 
     @property
@@ -69,35 +71,33 @@ class Flow:
 class Run:
     """A plan and its flows, with the start times that a seed draws."""
 
-    plan: dict[str, Any]
-    plan_json: str
+    plan: Plan
     seed: int
     flows: tuple[Flow, ...]
-    probes: tuple[Flow, ...] = ()
+    probes: tuple[Flow, ...]
     """Flows of the probes; their numbers follow the numbers of the plan's flows."""
-    probed_json: str = ""
-    """The plan as JSON, with the groups of the probes."""
+    probed: Plan
+    """The plan with the groups of the probes."""
 
     @property
     def duration(self) -> int:
         """Duration of the run in nanoseconds."""
-        return int(self.plan["duration"])
+        return self.plan.duration
 
     @property
     def warmup(self) -> int:
         """Duration of the warm-up in nanoseconds."""
-        return int(self.plan["warmup"])
+        return self.plan.warmup
 
 
-def read(plan_json: str, seed: int, probed_json: str | None = None) -> Run:
-    """Parses a plan and draws its flows' starts; `probed_json` is the plan with the probes.
+def drawn(plan: Plan, seed: int, probed: Plan | None = None) -> Run:
+    """Draws the starts of a plan's flows; `probed` is the plan with the groups of the probes.
 
     Raises `_core.PlanError` if the plan is invalid, and `NotPossible` if it has more than
     `MOST_FLOWS` flows.
     """
-    own = len(json.loads(_core.plan_flows(plan_json, seed)))
-    probed_json = probed_json or plan_json
-    listed = json.loads(_core.plan_flows(probed_json, seed))
+    probed = probed or plan
+    listed = json.loads(_core.plan_flows(probed.text, seed))
     if len(listed) > MOST_FLOWS:
         has = f"at most {MOST_FLOWS}, because each flow needs a port"
         raise NotPossible([Problem("", f"{len(listed)} flows", has)])
@@ -105,22 +105,24 @@ def read(plan_json: str, seed: int, probed_json: str | None = None) -> Run:
         Flow(
             flow=item["flow"],
             group=item["group"],
-            name=item["name"],
+            name=group.name,
             number=item["number"],
             sender=item["from"],
             receiver=item["to"],
             servers=tuple(item["servers"]),
             start=item["start"],
             stop=item["stop"],
-            dscp=item["dscp"],
+            dscp=group.dscp,
             app=item["app"],
             payload=item["payload"],
-            tcp=item["tcp"],
-            command=item["command"],
+            tcp=group.transport if isinstance(group.transport, Tcp) else None,
+            command=group.app if isinstance(group.app, Command) else None,
         )
         for item in listed
+        for group in (probed.groups[item["group"]],)
     )
-    return Run(json.loads(plan_json), plan_json, seed, flows[:own], flows[own:], probed_json)
+    own = sum(flow.group < len(plan.groups) for flow in flows)
+    return Run(plan, seed, flows[:own], flows[own:], probed)
 
 
 def mtu(flows: Iterable[Flow]) -> int:
@@ -128,7 +130,7 @@ def mtu(flows: Iterable[Flow]) -> int:
     longest = MTU
     for flow in flows:
         if flow.tcp is not None:
-            longest = max(longest, flow.tcp["mss"] + TCP_HEADERS)
+            longest = max(longest, flow.tcp.mss + TCP_HEADERS)
         else:
             longest = max(longest, flow.payload + UDP_HEADERS)
     return longest

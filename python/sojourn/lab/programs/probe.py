@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from sojourn import _core
 from sojourn.lab.programs.errors import Problem
+from sojourn.plan import Group, Plan, Udp, decoding
 
 
 @dataclass(frozen=True)
@@ -51,31 +51,30 @@ def problems(probe: Probe, nodes: int) -> list[Problem]:
     return []
 
 
-def with_probes(plan_json: str, probes: Sequence[Probe]) -> str:
+def with_probes(plan: Plan, probes: Sequence[Probe]) -> Plan:
     """Returns a plan with one more group for each probe, after the groups of the plan."""
     if not probes:
-        return plan_json
-    plan = json.loads(plan_json)
-    taken = {item["name"] for kind in ("links", "media", "groups") for item in plan.get(kind, ())}
+        return plan
+    groups = list(plan.groups)
+    taken = {item.name for kind in (plan.links, plan.media, groups) for item in kind}
     for number, probe in enumerate(probes):
         name = f"probe-{number}"
         while name in taken:
             name += "-"
-        plan["groups"].append(_group(name, probe))
-    return json.dumps(plan)
+        groups.append(_group(name, probe))
+    return replace(plan, groups=tuple(groups))
 
 
-def _group(name: str, probe: Probe) -> dict[str, Any]:
+def _group(name: str, probe: Probe) -> Group:
     rate = max(1, round(probe.payload * 8 / probe.interval))
-    return {
-        "name": name,
-        "pairs": [[probe.sender, probe.receiver]],
-        "count": 1,
-        "start": 0,
-        "start_spread": 0,
-        "start_every": 0,
-        "stop": None,
-        "dscp": probe.dscp,
-        "transport": {"protocol": "udp"},
-        "app": json.loads(_core.parse_app(f"cbr rate {rate}bit payload {probe.payload}b")),
-    }
+    app = _core.parse_app(f"cbr rate {rate}bit payload {probe.payload}b")
+    return Group(
+        name=name,
+        pairs=((probe.sender, probe.receiver),),
+        count=1,
+        start=0,
+        start_spread=0,
+        dscp=probe.dscp,
+        transport=Udp(),
+        app=decoding.decoded("traffic.app.App", json.loads(app)),
+    )

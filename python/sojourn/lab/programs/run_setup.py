@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -20,11 +19,11 @@ from sojourn.lab.programs import (
 from sojourn.lab.programs.balanced import Balanced, find
 from sojourn.lab.programs.errors import MissingProgram, NotPossible, Problem
 from sojourn.lab.programs.ping import Ping
-from sojourn.lab.programs.plan import Flow, Run, mtu, read
+from sojourn.lab.programs.plan import Flow, Run, drawn, mtu
 from sojourn.lab.programs.probe import Probe
 from sojourn.lab.programs.program import Ended, Program
 from sojourn.lab.programs.results import FlowResult, GroupStats, PingResult
-from sojourn.plans import store_in
+from sojourn.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -154,7 +153,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
 
 
 def prepare(
-    plan_json: str,
+    plan: Plan,
     seed: int,
     options: Options | None = None,
     kernel: stack.Kernel | None = None,
@@ -166,24 +165,23 @@ def prepare(
     that this machine does not satisfy, and `_core.PlanError` if the plan is invalid.
     """
     options = options or Options()
-    nodes = len(json.loads(plan_json).get("nodes", ()))
+    nodes = len(plan.nodes)
     wrong = [problem for asked in options.probes for problem in probe.problems(asked, nodes)]
     if wrong:
         raise NotPossible(wrong)
-    run = read(plan_json, seed, probe.with_probes(plan_json, options.probes))
-    balanced = find(run.plan)
+    run = drawn(plan, seed, probe.with_probes(plan, options.probes))
+    balanced = find(plan)
     problems = _possible(run, options)
     if balanced is not None and (options.pings or options.probes):
         problems.append(Problem("", "pings and probes", "not possible with a balancer"))
-    names = [node["name"] for node in run.plan["nodes"]]
+    names = [node.name for node in plan.nodes]
     if balanced is not None:
         names.append(balanced.name)
     settings = stack.Settings(names, kernel or stack.Kernel.here())
     for flow in run.flows:
         _demand(flow, settings, balanced)
     spoken = [*run.flows, *run.probes]
-    if asked := store_in(run.plan):
-        spoken.append(store.ask(settings, asked))
+    spoken += [store.ask(settings, asked) for asked in plan.apps]
     problems += settings.problems
     if problems:
         raise NotPossible(problems)
@@ -226,7 +224,7 @@ def prepare(
     return RunSetup(
         run=run,
         options=options,
-        settings={n: asked for n, asked in settings.hosts.items() if n < len(run.plan["nodes"])},
+        settings={n: asked for n, asked in settings.hosts.items() if n < nodes},
         mtu=mtu(spoken),
         programs=(*servers, *sites, *endpoints, *clients),
         paths=paths,
@@ -260,7 +258,7 @@ def _possible(run: Run, options: Options) -> list[Problem]:
             seen.add(flow.group)
     if any(flow.app == "web" for flow in run.flows) and not web.available():
         problems.append(Problem("", "web", "not installed: pycurl; pip install 'sojourn[lab]'"))
-    nodes = len(run.plan["nodes"])
+    nodes = len(run.plan.nodes)
     for asked in options.pings:
         problems += _ping(asked, nodes)
     return problems

@@ -7,18 +7,22 @@ in Linux. A plan that requires another value of a fixed property is refused.
 
 from __future__ import annotations
 
-import json
 import platform
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 from sojourn import _core
 from sojourn.lab.programs.errors import Problem
 from sojourn.lab.programs.plan import LONGEST_MTU, TCP_HEADERS, Flow
 from sojourn.own.declare import FAMILIES
+from sojourn.plan import decoding
+from sojourn.plan.congestion.cubic import Cubic
+from sojourn.plan.congestion.external import External
+from sojourn.plan.names import name_of
+from sojourn.plan.tcp import Tcp
 
 PROC = Path("/proc/sys/net/ipv4")
 """Folder of the sysctls of IPv4 and TCP."""
@@ -142,22 +146,23 @@ class HostSettings:
     """Routes by the number of the destination node."""
 
 
-def default() -> dict[str, Any]:
-    """Returns the default TCP of a plan, with CUBIC."""
-    tcp: dict[str, Any] = json.loads(_core.parse_tcp("cubic"))
-    return tcp
-
-
-def socket(tcp: dict[str, Any]) -> Socket:
+def socket(tcp: Tcp) -> Socket:
     """Returns the options of a flow's sending socket."""
     return Socket(
-        congestion=tcp["congestion"]["name"],
-        mss=tcp["mss"],
-        paced=tcp["pacing"] == "on",
-        nodelay=not tcp["nagle"],
-        send_buffer=tcp["send_buffer"],
-        blocking=tcp["blocking"],
+        congestion=name_of(tcp.congestion),
+        mss=tcp.mss,
+        paced=tcp.pacing == "on",
+        nodelay=not tcp.nagle,
+        send_buffer=tcp.send_buffer,
+        blocking=tcp.blocking,
     )
+
+
+@cache
+def default(control: str = "cubic") -> Tcp:
+    """Returns the default TCP of a plan with a congestion control."""
+    tcp: Tcp = decoding.of_text(Tcp, _core.parse_tcp(control))
+    return tcp
 
 
 class Settings:
@@ -171,7 +176,7 @@ class Settings:
         self.kernel = kernel
         self.hosts: dict[int, HostSettings] = {}
         self.problems: list[Problem] = []
-        self._asked: dict[tuple[int, str], tuple[Flow, Any]] = {}
+        self._asked: dict[tuple[int, str], tuple[Flow, object]] = {}
         self._groups: set[int] = set()
         self._ways: set[tuple[int, int, int]] = set()
 
@@ -198,33 +203,31 @@ class Settings:
                 self._ways.add(way)
                 self._demand(flow, tcp, sender, receiver, opener)
 
-    def _demand(
-        self, flow: Flow, tcp: dict[str, Any], sender: int, receiver: int, opener: int
-    ) -> None:
+    def _demand(self, flow: Flow, tcp: Tcp, sender: int, receiver: int, opener: int) -> None:
         for name, value in sysctls(tcp).items():
             for node in {"s": (sender,), "r": (receiver,), "b": (sender, receiver)}[_ROLE[name]]:
                 if self._agree(flow, node, name, value):
                     self.host(node).sysctls[f"net.ipv4.{name}"] = value
-        window = tcp["initial_window"]
+        window = tcp.initial_window
         self._route(flow, sender, receiver, "initcwnd", None if window == 10 else window)
-        rto = tcp["min_rto"]
+        rto = tcp.min_rto
         self._route(flow, sender, receiver, "rto_min", None if rto == 200 * _MS else rto)
-        at_once = tcp["delayed_ack"] == 1 or tcp["delayed_ack_timeout"] == 0
+        at_once = tcp.delayed_ack == 1 or tcp.delayed_ack_timeout == 0
         self._route(flow, receiver, sender, "quickack", at_once or None)
         other = receiver if opener == sender else sender
-        self._route(flow, opener, other, "ecn", tcp["ecn"] == "classic" or None)
+        self._route(flow, opener, other, "ecn", tcp.ecn == "classic" or None)
 
     def control(self, flow: Flow, node: int, to: int, name: str) -> None:
         """Requires the congestion control `name` on the route from `node` to `to`."""
         self._route(flow, node, to, "congestion", name)
 
-    def _route(self, flow: Flow, node: int, to: int, name: str, value: Any) -> None:
+    def _route(self, flow: Flow, node: int, to: int, name: str, value: object) -> None:
         if self._agree(flow, node, f"{name} to {self.names[to]}", value) and value is not None:
             setattr(self.host(node).routes.setdefault(to, Route()), name, value)
         else:
             self.host(node)
 
-    def _agree(self, flow: Flow, node: int, name: str, value: Any) -> bool:
+    def _agree(self, flow: Flow, node: int, name: str, value: object) -> bool:
         earlier, other = self._asked.setdefault((node, name), (flow, value))
         if other == value:
             return True
@@ -266,30 +269,30 @@ _ROLE = {
 """Hosts to which a sysctl applies: the sender (`s`), the receiver (`r`), or both (`b`)."""
 
 
-def sysctls(tcp: dict[str, Any]) -> dict[str, str]:
+def sysctls(tcp: Tcp) -> dict[str, str]:
     """Returns the sysctls below net.ipv4 that a plan's TCP requires, by name.
 
     The kernel's receive buffer counts the memory of packets. It is twice the plan's window if the
     window counts payload. A window without autotuning has its maximum size from the start.
     """
-    window, autotune = tcp["receive_window"], tcp["autotune"]
-    memory = window if tcp["memory"] == "truesize" else 2 * window
+    window, autotune = tcp.receive_window, tcp.autotune
+    memory = window if tcp.memory == "truesize" else 2 * window
     most = min(memory, 2**31 - 1)
     first = min(131_072, most) if autotune else most
-    buffer = min(tcp["send_buffer"], 2**31 - 1)
+    buffer = min(tcp.send_buffer, 2**31 - 1)
     return {
-        "tcp_sack": _flag(tcp["sack"]),
-        "tcp_dsack": _flag(tcp["dsack"]),
-        "tcp_timestamps": _flag(tcp["timestamps"]),
-        "tcp_window_scaling": _flag(tcp["window_scaling"]),
+        "tcp_sack": _flag(tcp.sack),
+        "tcp_dsack": _flag(tcp.dsack),
+        "tcp_timestamps": _flag(tcp.timestamps),
+        "tcp_window_scaling": _flag(tcp.window_scaling),
         # 2: accept ECN from the peer. Whether a connection requests ECN depends on its route.
         "tcp_ecn": "2",
-        "tcp_frto": "2" if tcp["frto"] else "0",
-        "tcp_recovery": _flag(tcp["rack"]),
-        "tcp_early_retrans": "3" if tcp["rack"] else "0",
-        "tcp_slow_start_after_idle": _flag(tcp["idle_restart"] == "decay"),
-        "tcp_syn_retries": str(tcp["syn_retries"]),
-        "tcp_retries2": str(tcp["retries"]),
+        "tcp_frto": "2" if tcp.frto else "0",
+        "tcp_recovery": _flag(tcp.rack),
+        "tcp_early_retrans": "3" if tcp.rack else "0",
+        "tcp_slow_start_after_idle": _flag(tcp.idle_restart == "decay"),
+        "tcp_syn_retries": str(tcp.syn_retries),
+        "tcp_retries2": str(tcp.retries),
         "tcp_moderate_rcvbuf": _flag(autotune),
         "tcp_rmem": f"4096 {first} {most}",
         "tcp_wmem": f"4096 {min(16_384, buffer)} {max(buffer, 4096)}",
@@ -300,56 +303,56 @@ def _flag(on: bool) -> str:
     return "1" if on else "0"
 
 
-def refusals(tcp: dict[str, Any], settings: Settings) -> Iterator[tuple[str, str]]:
+def refusals(tcp: Tcp, settings: Settings) -> Iterator[tuple[str, str]]:
     """Yields each requirement that the kernel cannot satisfy, with the available alternative."""
     yield from _congestion(tcp, settings.kernel)
     yield from _slow_start(tcp, settings.kernel)
     yield from _recovery(tcp, settings.kernel)
     yield from _acknowledgements(tcp)
     for key, word, value in _FIXED:
-        if tcp[key] != value:
-            yield f"{word} {_shown(tcp[key])}", f"Linux always has {_shown(value)}"
+        if getattr(tcp, key) != value:
+            yield f"{word} {_shown(getattr(tcp, key))}", f"Linux always has {_shown(value)}"
     longest = LONGEST_MTU - TCP_HEADERS
-    if not 88 <= tcp["mss"] <= longest:
-        yield f"mss {tcp['mss']}", f"must be 88 to {longest} bytes"
-    if tcp["ecn"] in ("accurate", "l4s", "accecn") and tcp["congestion"]["name"] != "dctcp":
+    if not 88 <= tcp.mss <= longest:
+        yield f"mss {tcp.mss}", f"must be 88 to {longest} bytes"
+    if tcp.ecn in ("accurate", "l4s", "accecn") and name_of(tcp.congestion) != "dctcp":
         yield (
-            f"ecn {tcp['ecn']}",
+            f"ecn {tcp.ecn}",
             "supported are off and classic, and accurate only with dctcp",
         )
-    if not 1 <= tcp["syn_retries"] <= 127:
-        yield f"syn_retries {tcp['syn_retries']}", "Linux has 1 to 127"
-    if tcp["pacing"] == "off" and tcp["congestion"]["name"] == "bbr":
+    if not 1 <= tcp.syn_retries <= 127:
+        yield f"syn_retries {tcp.syn_retries}", "Linux has 1 to 127"
+    if tcp.pacing == "off" and name_of(tcp.congestion) == "bbr":
         yield "pacing off", "Linux's bbr always paces"
     for name in sysctls(tcp):
         if name not in settings.kernel.sysctls:
             yield f"net.ipv4.{name}", "this kernel has no such sysctl"
 
 
-def _recovery(tcp: dict[str, Any], kernel: Kernel) -> Iterator[tuple[str, str]]:
-    if tcp["recovery"] == "new_reno" and tcp["sack"]:
+def _recovery(tcp: Tcp, kernel: Kernel) -> Iterator[tuple[str, str]]:
+    if tcp.recovery == "new_reno" and tcp.sack:
         yield "recovery newreno", "Linux uses it only with `sack off`"
-    if tcp["recovery"] == "rfc6675":
+    if tcp.recovery == "rfc6675":
         yield "recovery rfc6675", "Linux reduces the window by `prr`"
-    if not tcp["rack"] and kernel.version >= ALWAYS_RACK:
+    if not tcp.rack and kernel.version >= ALWAYS_RACK:
         yield "rack off", "Linux always uses RACK since version 6.17"
-    if tcp["idle_restart"] == "rfc5681":
+    if tcp.idle_restart == "rfc5681":
         yield "idle_restart rfc5681", "Linux has off and decay"
-    if tcp["min_rto"] % _MS:
-        yield f"min_rto {_time(tcp['min_rto'])}", "must be whole milliseconds, as a route's rto_min"
+    if tcp.min_rto % _MS:
+        yield f"min_rto {_time(tcp.min_rto)}", "must be whole milliseconds, as a route's rto_min"
 
 
-def _acknowledgements(tcp: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    if tcp["delayed_ack"] == 1 or tcp["delayed_ack_timeout"] == 0:
+def _acknowledgements(tcp: Tcp) -> Iterator[tuple[str, str]]:
+    if tcp.delayed_ack == 1 or tcp.delayed_ack_timeout == 0:
         return
-    if tcp["delayed_ack"] != 2:
-        yield f"delack {tcp['delayed_ack']}", "Linux has 2, or 1 by a route's quickack"
-    if tcp["delayed_ack_timeout"] != 40 * _MS:
-        asked = f"delack_timeout {_time(tcp['delayed_ack_timeout'])}"
+    if tcp.delayed_ack != 2:
+        yield f"delack {tcp.delayed_ack}", "Linux has 2, or 1 by a route's quickack"
+    if tcp.delayed_ack_timeout != 40 * _MS:
+        asked = f"delack_timeout {_time(tcp.delayed_ack_timeout)}"
         yield asked, "Linux has 40ms, or 0 by a route's quickack"
 
 
-_FIXED: tuple[tuple[str, str, Any], ...] = (
+_FIXED: tuple[tuple[str, str, object], ...] = (
     ("undo", "undo", True),
     ("limited_transmit", "limited_transmit", True),
     ("rto_rule", "rto", "linux"),
@@ -361,64 +364,58 @@ _FIXED: tuple[tuple[str, str, Any], ...] = (
 """Fixed properties of Linux: key of the plan's TCP, word of the scenario, value."""
 
 
-def _congestion(tcp: dict[str, Any], kernel: Kernel) -> Iterator[tuple[str, str]]:
-    control = tcp["congestion"]
-    name = control["name"]
-    if name == "external":
-        yield f"tcp {control['spec']['policy']}", FAMILIES["congestion"].elsewhere
+def _congestion(tcp: Tcp, kernel: Kernel) -> Iterator[tuple[str, str]]:
+    control = tcp.congestion
+    if isinstance(control, External):
+        yield f"tcp {control.spec.policy}", FAMILIES["congestion"].elsewhere
         return
+    name = name_of(control)
     if name not in kernel.controls:
         has = f"this kernel has {', '.join(kernel.controls)}"
         yield f"tcp {name}", f"{has}; load the module if it exists (modprobe tcp_{name})"
         return
-    standard = _core_control(name)
-    have = _cubic(kernel) if name == "cubic" else standard
-    for key, value in control.items():
-        if key != "name" and not _same(value, have.get(key)):
-            asked = f"{name} {key} {_shown(value)}"
+    # The default profile has Linux's values.
+    linux = _cubic(kernel) if isinstance(control, Cubic) else default(name).congestion
+    for each in fields(control):
+        asked, have = getattr(control, each.name), getattr(linux, each.name)
+        if not _same(asked, have):
             where = "tcp_cubic's module parameters have" if name == "cubic" else "Linux has"
-            yield asked, f"{where} {_shown(have.get(key))}"
-    if name == "dctcp" and tcp["ecn"] != "accurate":
-        yield f"dctcp ecn {tcp['ecn']}", "Linux's dctcp has accurate"
+            yield f"{name} {each.name} {_shown(asked)}", f"{where} {_shown(have)}"
+    if name == "dctcp" and tcp.ecn != "accurate":
+        yield f"dctcp ecn {tcp.ecn}", "Linux's dctcp has accurate"
 
 
-def _core_control(name: str) -> dict[str, Any]:
-    """Returns a control's parameters in the default profile, which has Linux's values."""
-    control: dict[str, Any] = json.loads(_core.parse_tcp(name))["congestion"]
-    return control
-
-
-def _cubic(kernel: Kernel) -> dict[str, Any]:
-    """Returns the parameters of the kernel's CUBIC as a plan has them (`net/ipv4/tcp_cubic.c`)."""
+def _cubic(kernel: Kernel) -> Cubic:
+    """Returns the parameters of the kernel's CUBIC (`net/ipv4/tcp_cubic.c`)."""
     have = kernel.cubic
-    return {
-        "variant": "linux",
-        "beta": have["beta"] / 1024,
-        "c": have["bic_scale"] * 10 / 1024,
-        "fast_convergence": bool(have["fast_convergence"]),
-        "reno_friendly": bool(have["tcp_friendliness"]),
-    }
+    return Cubic(
+        variant="linux",
+        beta=have["beta"] / 1024,
+        c=have["bic_scale"] * 10 / 1024,
+        fast_convergence=bool(have["fast_convergence"]),
+        reno_friendly=bool(have["tcp_friendliness"]),
+    )
 
 
-def _same(asked: Any, have: Any) -> bool:
+def _same(asked: object, have: object) -> bool:
     """Returns whether two parameters are equal; fractions may differ by 1/1024."""
     if isinstance(asked, float) and isinstance(have, int | float):
         return abs(asked - have) <= 1 / 1024
     return bool(asked == have)
 
 
-def _slow_start(tcp: dict[str, Any], kernel: Kernel) -> Iterator[tuple[str, str]]:
-    slow_start = tcp["slow_start"]
-    if tcp["congestion"]["name"] == "cubic" and "hystart" in kernel.cubic:
+def _slow_start(tcp: Tcp, kernel: Kernel) -> Iterator[tuple[str, str]]:
+    slow_start = tcp.slow_start
+    if name_of(tcp.congestion) == "cubic" and "hystart" in kernel.cubic:
         have = "classic" if kernel.cubic["hystart"] else "none"
     else:
         have = "none"
-    if slow_start["kind"] != have:
-        name = tcp["congestion"]["name"]
-        yield f"hystart {slow_start['kind']}", f"this kernel's {name} has {have}"
-    if slow_start["limit"] < _UNLIMITED:
-        yield f"abc_limit {slow_start['limit']}", "Linux sets no limit"
-    if not slow_start["byte_counting"]:
+    if slow_start.kind != have:
+        name = name_of(tcp.congestion)
+        yield f"hystart {slow_start.kind}", f"this kernel's {name} has {have}"
+    if slow_start.limit < _UNLIMITED:
+        yield f"abc_limit {slow_start.limit}", "Linux sets no limit"
+    if not slow_start.byte_counting:
         yield "abc off", "Linux counts acknowledged segments"
 
 
@@ -426,7 +423,7 @@ def _time(nanos: int) -> str:
     return _core.format_quantity("time", nanos)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, int) and value >= 1_000:

@@ -134,7 +134,7 @@ def programs(
         for node in flow.servers if balanced is None else balanced.serving(flow):
             served.setdefault(node, []).append(flow)
         clients.setdefault(flow.receiver, {})[str(flow.flow)] = _options(flow)
-    names = [node["name"] for node in run.plan["nodes"]]
+    names = [node.name for node in run.plan.nodes]
     made = []
     for node, here in sorted(served.items()):
         host = address(node)
@@ -162,7 +162,7 @@ def programs(
             ends=True,
             ready=Ready.SAYS_SO,
             inputs=(
-                (run.plan_json if balanced is None else balanced.plan_of(node)).encode(),
+                (run.plan if balanced is None else balanced.plan_of(node)).text.encode(),
                 json.dumps(options).encode(),
             ),
             log=True,

@@ -6,10 +6,14 @@ import secrets
 import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import NamedTuple
 
+from sojourn.lab.cassandra.client import Check, Session
 from sojourn.lab.programs.summaries import summarize
-from sojourn.plans import the_store
+from sojourn.plan import Plan
+from sojourn.plan.replication import SimplePlacement
+from sojourn.plan.store import ClosedArrivals, Store
 from sojourn.scenario.engine import Column
 
 KINDS = ("reads", "writes", "scans")
@@ -23,38 +27,64 @@ OUTCOMES = {
 """Names of metrics by the outcome of a request in the logs."""
 
 
+class Row(NamedTuple):
+    """An ended request in a client's log. Times are in nanoseconds since the start of the run."""
+
+    number: int
+    """Number of the request in its client, from 1."""
+    kind: str
+    """One of `KINDS`."""
+    key: int
+    intended: int
+    """Due time of a scheduled request, from which its latency counts; else the time of sending."""
+    begun: int
+    ended: int
+    outcome: str
+    """A key of `OUTCOMES`."""
+    coordinator: str
+    """Address of the node that handled the request; empty if unknown."""
+    error: str
+    """Name of the driver's error; empty without an error."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Findings of the clients of a store apart from their requests."""
+
+    nodes: Mapping[str, str]
+    """Addresses of the nodes, by name."""
+    coordinated: Mapping[str, int]
+    """Number of requests that each node handled, by address."""
+    checked: Sequence[Check]
+    """Checks of all clients."""
+
+
 def with_store(
-    tables: Mapping[str, Sequence[Column]],
-    plan: Mapping[str, Any],
-    rows: Sequence[Sequence[Any]],
-    about: Mapping[str, Any],
+    tables: Mapping[str, Sequence[Column]], plan: Plan, rows: Sequence[Row], answers: Answers
 ) -> dict[str, Sequence[Column]]:
     """Returns a record's tables with the store's metrics and distributions.
 
-    `rows` are the rows of the clients' logs, `about` is the description of the store.
+    `rows` are the rows of the clients' logs.
     """
-    summary = [*tables["summary"], *summary_of(plan, rows, about)]
+    summary = [*tables["summary"], *summary_of(plan, rows, answers)]
     spread = _joined(tables["distributions"], distributions_of(plan, rows))
     return {**tables, "summary": summary, "distributions": spread}
 
 
-def _measured(plan: Mapping[str, Any], rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
-    store = the_store(plan)
-    unmeasured = store["load"]["warmup"] // len(store["clients"])
-    return [row for row in rows if row[0] > unmeasured and row[3] >= plan["warmup"]]
+def _measured(plan: Plan, rows: Sequence[Row]) -> list[Row]:
+    (store,) = plan.apps
+    unmeasured = store.load.warmup // len(store.clients)
+    return [row for row in rows if row.number > unmeasured and row.intended >= plan.warmup]
 
 
-def distributions_of(plan: Mapping[str, Any], rows: Sequence[Sequence[Any]]) -> list[Column]:
-    """Returns the distribution of the latencies for each kind of request.
-
-    `rows` are the rows of the clients' logs (`cassandra.client`).
-    """
+def distributions_of(plan: Plan, rows: Sequence[Row]) -> list[Column]:
+    """Returns the distribution of the latencies for each kind of request."""
     measured = _measured(plan, rows)
     places: list[str] = []
     bins: list[tuple[int, int, int]] = []
     for kind in KINDS:
-        own = summarize(_times(row for row in measured if row[1] == kind)).bins
-        places += [f"{the_store(plan)['name']}.{kind}"] * len(own)
+        own = summarize(_times(row for row in measured if row.kind == kind)).bins
+        places += [f"{plan.apps[0].name}.{kind}"] * len(own)
         bins += own
     low, high = ([one[side] / 1e9 for one in bins] for side in (0, 1))
     count = len(bins)
@@ -82,29 +112,27 @@ def _joined(table: Sequence[Column], more: Sequence[Column]) -> list[Column]:
     return joined
 
 
-def summary_of(
-    plan: Mapping[str, Any], rows: Sequence[Sequence[Any]], about: Mapping[str, Any]
-) -> list[Column]:
+def summary_of(plan: Plan, rows: Sequence[Row], answers: Answers) -> list[Column]:
     """Returns the store's columns of the summary, named as in simulated runs."""
-    store = the_store(plan)
-    name = store["name"]
+    name = plan.apps[0].name
     measured = _measured(plan, rows)
     columns = _requests(name, measured)
-    span = max(row[5] for row in measured) - min(row[3] for row in measured) if measured else None
+    last = max((row.ended for row in measured), default=None)
+    span = None if last is None else last - min(row.intended for row in measured)
     columns.append(_real(f"{name}.elapsed", "s", None if span is None else span / 1e9))
-    unconverged = sum(check["unconverged"] for check in about["checked"])
+    unconverged = sum(check.unconverged for check in answers.checked)
     columns.append(_whole(f"{name}.unconverged", unconverged))
     for kind in KINDS:
-        if own := [row for row in measured if row[1] == kind]:
+        if own := [row for row in measured if row.kind == kind]:
             columns += _requests(f"{name}.{kind}", own)
-    asked: Mapping[str, int] = about["coordinated"]
-    for node, address in about["nodes"].items():
-        columns.append(_whole(f"{name}.{node}.coordinated", asked.get(address, 0)))
+    for node, address in answers.nodes.items():
+        count = answers.coordinated.get(address, 0)
+        columns.append(_whole(f"{name}.{node}.coordinated", count))
     return columns
 
 
-def _requests(prefix: str, rows: Sequence[Sequence[Any]]) -> list[Column]:
-    counts = Counter(OUTCOMES[row[6]] for row in rows)
+def _requests(prefix: str, rows: Sequence[Row]) -> list[Column]:
+    counts = Counter(OUTCOMES[row.outcome] for row in rows)
     columns = [_whole(f"{prefix}.requests", len(rows))]
     columns += [_whole(f"{prefix}.{name}", counts[name]) for name in OUTCOMES.values()]
     # Every row is an ended request with one of these outcomes, so none is pending.
@@ -118,9 +146,9 @@ def _requests(prefix: str, rows: Sequence[Sequence[Any]]) -> list[Column]:
     return columns
 
 
-def _times(rows: Iterable[Sequence[Any]]) -> list[int]:
+def _times(rows: Iterable[Row]) -> list[int]:
     """Returns the latencies of acknowledged requests from their due times, in nanoseconds."""
-    return [row[5] - row[3] for row in rows if row[6] == "acknowledged"]
+    return [row.ended - row.intended for row in rows if row.outcome == "acknowledged"]
 
 
 def _whole(name: str, value: int) -> Column:
@@ -145,26 +173,43 @@ def level(word: str) -> str:
     return word.upper()
 
 
-def replication(store: Mapping[str, Any]) -> dict[str, str]:
+def replication(store: Store) -> dict[str, str]:
     """Returns the replication of a keyspace as CQL's map."""
-    placement = store["placement"]
-    if placement["strategy"] == "simple":
-        return {"class": "SimpleStrategy", "replication_factor": str(placement["factor"])}
-    factors = zip(store["data_centres"], placement["factors"], strict=True)
+    placement = store.placement
+    if isinstance(placement, SimplePlacement):
+        return {"class": "SimpleStrategy", "replication_factor": str(placement.factor)}
+    factors = zip(store.data_centres, placement.factors, strict=True)
     named = {name: str(factor) for name, factor in factors if factor}
     return {"class": "NetworkTopologyStrategy", **named}
 
 
-def table_options(store: Mapping[str, Any]) -> dict[str, str]:
+def table_options(store: Store) -> dict[str, str]:
     """Returns a table's options in CQL, as the plan requires.
 
     Some versions of Cassandra do not have `read_repair`, so the option is omitted if the plan has
     Cassandra's default.
     """
-    patience = store["patience"]
-    wait = patience["speculate"]
+    wait = store.patience.speculate
     options = {"speculative_retry": "NONE" if wait is None else f"{wait / 1e6:.10g}ms"}
-    return options if patience["read_repair"] else {**options, "read_repair": "NONE"}
+    return options if store.patience.read_repair else {**options, "read_repair": "NONE"}
+
+
+def session_of(store: Store, number: int, keyspace: str, first_key: int) -> Session:
+    """Returns the settings of a client's session, without addresses; `number` is the client's."""
+    arrivals = store.load.arrivals
+    return Session(
+        contact_points=(),
+        coordinator=store.coordinator,
+        data_centre=store.data_centres[store.clients[number].data_centre],
+        keyspace=keyspace,
+        write_level=level(store.write_level),
+        read_level=level(store.read_level),
+        first_key=first_key,
+        value_bytes=store.workload.value,
+        patience_seconds=store.patience.client / 1e9,
+        outstanding=store.load.outstanding,
+        think=arrivals.think if isinstance(arrivals, ClosedArrivals) else None,
+    )
 
 
 def keyspace() -> str:

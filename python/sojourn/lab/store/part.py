@@ -13,22 +13,32 @@ import signal
 import time
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from importlib.util import find_spec
-from typing import Any
 
 from sojourn import _core
 from sojourn.lab.cassandra import VERSION, artefacts, java, node
+from sojourn.lab.cassandra.client import Check, Requests
 from sojourn.lab.cassandra.cluster import Asker, Cluster, Node
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.programs import RunSetup
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.plan import SECOND, address
+from sojourn.lab.record import Description
 from sojourn.lab.run import Part, RunContext
-from sojourn.lab.sandbox.host import Host
-from sojourn.lab.store.findings import keyspace, level, replication, table_options, with_store
+from sojourn.lab.store.findings import (
+    Answers,
+    Row,
+    keyspace,
+    replication,
+    session_of,
+    table_options,
+    with_store,
+)
 from sojourn.lab.violation import Violation
 from sojourn.lab.wire.links import WireLinks
-from sojourn.plans import the_store
+from sojourn.plan import Plan, decoding
+from sojourn.plan.store import Crash
 from sojourn.scenario.engine import Column, Stopped
 
 LONGEST = 72 * 3600 * 10**9
@@ -44,16 +54,14 @@ SCRIPT = 200_000
 SHOWN = 20
 """Maximum number of lost keys that are named."""
 
-Json = dict[str, Any]
 
-
-def require(plan: Json, engine: str) -> None:
+def require(plan: Plan, engine: str) -> None:
     """Raises an error if this machine or engine cannot run a plan with a store."""
     problems = []
     if engine != "wire":
         has = "a store needs the wire's links: use `--engine wire`"
         problems.append(Problem("", f"--engine {engine}", has))
-    if plan.get("balancers"):
+    if plan.balancers:
         problems.append(Problem("", "balancers", "not possible in real runs with a store"))
     if problems:
         raise NotPossible(problems)
@@ -71,24 +79,27 @@ class Store(Part):
     def __init__(self, links: WireLinks, setup: RunSetup) -> None:
         run = setup.run
         self.links = links
-        self.plan: Json = run.plan
-        self.store: Json = the_store(self.plan)
-        self.parts = _core.StoreParts(run.plan_json, run.seed)
+        self.plan = run.plan
+        (self.store,) = run.plan.apps
+        self.parts = _core.StoreParts(run.plan.text, run.seed)
         self.keyspace = keyspace()
-        self.memory = len(self.store["nodes"]) * MEMORY
+        self.memory = len(self.store.nodes) * MEMORY
         self.versions = {"cassandra": VERSION}
         self.cluster: Cluster
         self.clients: list[Asker] = []
-        self.rows: list[list[Any]] = []
-        """Rows of the clients' logs, one for each ended request."""
+        self.rows: list[Row] = []
+        """Rows of the clients' logs."""
+        self.answers: Answers
         self._agreed = 0.0
-        self._about: Json = {}
+        """Time in seconds until all nodes and clients knew each other."""
+        self._processor: dict[str, float] = {}
+        """Processor time of the nodes in seconds, by name."""
         self._due: deque[tuple[int, bool, int]] = deque()
         links.around = self.around()
 
     def nodes(self) -> set[int]:
         """Returns the hosts of the store's nodes and clients."""
-        return {host["node"] for host in (*self.store["nodes"], *self.store["clients"])}
+        return {host.node for host in (*self.store.nodes, *self.store.clients)}
 
     def start(self, context: RunContext) -> None:
         """Starts nodes and clients over links without impairments, and creates the records.
@@ -96,101 +107,91 @@ class Store(Part):
         Raises `Stopped` if the run is ended meanwhile.
         """
         self.links.turn(time.monotonic_ns())
-        cluster = Cluster(self.members(context.hosts), self.settings())
+        cluster = Cluster(self.members(context), self.settings())
         self.cluster = context.stack.enter_context(cluster)
         cluster.start()
         go_on(context)
-        for number in range(len(self.store["clients"])):
+        for number in range(len(self.store.clients)):
             self.clients.append(self.client(context, number))
         self._agreed = cluster.agree(self.clients)
         self.load(context)
 
-    def around(self) -> Json:
+    def around(self) -> Plan:
         """Returns the plan for the time before and after the run: no impairments, no flows."""
         clean = json.loads(_core.parse_netem(""))
-        links = [
-            {**link, "params": {**link["params"], **clean}, "changes": []}
-            for link in self.plan["links"]
-        ]
-        observe = {**self.plan["observe"], "series_interval": 0, "capture": []}
-        return {
-            **self.plan, "links": links, "groups": [], "apps": [], "duration": LONGEST, "warmup": 0,
-            "observe": observe,
-        }  # fmt: skip
+        impairments = decoding.decoded("link.Impairments", clean["impairments"])
+        links = tuple(
+            replace(
+                link,
+                params=replace(link.params, delay=clean["delay"], impairments=impairments),
+                changes=(),
+            )
+            for link in self.plan.links
+        )
+        observe = replace(self.plan.observe, series_interval=0, capture=())
+        none = replace(self.plan, groups=(), apps=(), duration=LONGEST, warmup=0)
+        return replace(none, links=links, observe=observe)
 
-    def members(self, hosts: Mapping[int, Host]) -> list[Node]:
+    def members(self, context: RunContext) -> list[Node]:
         """Returns the store's nodes, with the tokens of the plan's ring."""
         return [
             Node(
-                hosts[host["node"]],
+                context.hosts[host.node],
                 node.Member(
-                    self.plan["nodes"][host["node"]]["name"],
-                    address(host["node"]),
+                    self.plan.nodes[host.node].name,
+                    address(host.node),
                     own,
-                    self.store["data_centres"][host["data_centre"]],
-                    f"rack{host['rack']}",
+                    self.store.data_centres[host.data_centre],
+                    f"rack{host.rack}",
                 ),
             )
-            for host, own in zip(self.store["nodes"], self.parts.tokens, strict=True)
+            for host, own in zip(self.store.nodes, self.parts.tokens, strict=True)
         ]
 
     def settings(self) -> node.Settings:
         """Returns the settings that all nodes share, from the plan."""
-        patience = self.store["patience"]
+        patience = self.store.patience
         return node.Settings(
-            seeds=[address(host["node"]) for host in self.store["nodes"]],
-            write_ms=max(10, patience["write"] // 1_000_000),
-            read_ms=max(10, patience["read"] // 1_000_000),
-            hints=patience["hints"],
+            seeds=[address(host.node) for host in self.store.nodes],
+            write_ms=max(10, patience.write // 1_000_000),
+            read_ms=max(10, patience.read // 1_000_000),
+            hints=patience.hints,
             # If a node crashes, its acknowledged writes must be on disk.
             commit_log="batch" if self.faults(0) else "periodic",
         )
 
     def client(self, context: RunContext, number: int) -> Asker:
         """Starts a client and returns it when it is connected to the store."""
-        own = self.store["clients"][number]
-        made = Asker(context.hosts[own["node"]], context.stack)
-        made.ask(
-            "connect",
-            contact_points=[each.member.address for each in self.cluster.nodes],
-            port=node.NATIVE_PORT,
-            patience_seconds=self.store["patience"]["client"] / 1e9,
-            connect_seconds=30,
-            coordinator=self.store["coordinator"],
-            data_centre=self.store["data_centres"][own["data_centre"]],
-            keyspace=self.keyspace,
-            write_level=level(self.store["write_level"]),
-            read_level=level(self.store["read_level"]),
-            value_bytes=self.store["workload"]["value"],
-            load=self.store["load"],
-            first_key=self.parts.first_key,
-            sees_all=True,
-        )
+        made = Asker(context.hosts[self.store.clients[number].node], context.stack)
+        session = session_of(self.store, number, self.keyspace, self.parts.first_key)
+        places = [each.member.address for each in self.cluster.nodes]
+        made.order("connect", **asdict(replace(session, contact_points=places, sees_all=True)))
         return made
 
     def load(self, context: RunContext) -> None:
         """Creates the table and its records, warms up, and sends each client its requests."""
         first, *others = self.clients
         options = table_options(self.store)
-        first.ask("schema", replication=replication(self.store), options=options, seconds=120)
-        first.ask("ready", level="ALL", seconds=120)
+        made = replication(self.store)
+        first.order("schema", 120, replication=made, options=options, seconds=120)
+        first.order("ready", 120, level="ALL", seconds=120)
         for other in others:
-            other.ask("prepare")
-        first.ask("load", first=0, count=self.store["workload"]["records"], seconds=3600)
+            other.order("prepare")
+        first.order("load", 3600, first=0, count=self.store.workload.records)
         # The warm-up uses negative keys, which the measurement does not use.
         warm = [["insert", -1 - i, 1, 0] for i in range(WARM_WRITES)]
-        total, of = self.store["load"]["requests"], len(self.clients)
+        total, of = self.store.load.requests, len(self.clients)
         for number, each in enumerate(self.clients):
             go_on(context)
-            each.ask("script", script=warm)
-            each.ask("run", start=0, end=LONGEST, warm=True, seconds=600)
+            each.order("script", script=warm)
+            each.ask("run", Requests, 600, start=0, end=LONGEST, warm=True)
             share = SCRIPT if total is None else (total - number + of - 1) // of
-            each.ask("script", script=self.parts.script(number, min(share, SCRIPT)))
+            each.order("script", script=self.parts.script(number, min(share, SCRIPT)))
 
     def begin(self, context: RunContext) -> None:
         """Starts the clients' requests."""
         begin = context.execution.start
-        start, end = begin + self.store["load"]["start"], begin + self.plan["duration"]
+        start, end = begin + self.store.load.start, begin + self.plan.duration
         for each in self.clients:
             each.tell("run", start=start, end=end, warm=False)
         self._due.extend(self.faults(begin))
@@ -219,44 +220,39 @@ class Store(Part):
 
     def end(self, context: RunContext) -> None:
         """Checks acknowledged writes over links without impairments, and saves all logs."""
-        answers = [each.answer() for each in self.clients]
+        answers = [each.answer(Requests) for each in self.clients]
         self.links.turn(time.monotonic_ns())
         checked = self.verify()
         coordinated: Counter[str] = Counter()
         for answer in answers:
-            coordinated.update(answer["coordinated"])
-        nodes = self.cluster.nodes
-        self._about = {
-            "name": "cassandra",
-            "version": VERSION,
-            "agreed_seconds": self._agreed,
-            "warm_writes": WARM_WRITES,
-            "processor_seconds": {each.member.name: each.running.cpu() for each in nodes},
-            "nodes": {each.member.name: each.member.address for each in nodes},
-            "coordinated": dict(coordinated),
-            "checked": checked,
-        }
+            coordinated.update(answer.coordinated)
+        members = [(each.member, each.running) for each in self.cluster.nodes]
+        self._processor = {member.name: running.cpu() for member, running in members}
+        nodes = {member.name: member.address for member, _ in members}
+        self.answers = Answers(nodes, coordinated, checked)
         for each in self.clients:
-            own = each.outcomes()
-            rows = "\n".join(json.dumps(row) for row in own)
-            (context.raw / f"{each.host.name}.jsonl").write_text(rows, "utf-8")
-            self.rows += own
-        for member in nodes:
-            said = member.running.output() + member.running.errors()
-            (context.raw / f"{member.member.name}.log").write_bytes(said)
+            lines = each.rows()
+            (context.raw / f"{each.host.name}.jsonl").write_text("\n".join(lines), "utf-8")
+            self.rows += [Row(*json.loads(line)) for line in lines]
+        for member, running in members:
+            said = running.output() + running.errors()
+            (context.raw / f"{member.name}.log").write_bytes(said)
 
-    def verify(self) -> list[Json]:
+    def verify(self) -> list[Check]:
         """Restarts crashed nodes and checks acknowledged writes.
 
         Returns the checks. Raises `LabError` if an acknowledged write is lost.
         """
         self.cluster.restore()
         self.cluster.agree(self.clients)
-        self.clients[0].ask("ready", level="ALL", seconds=120)
-        order = {"most": SHOWN, "need": self.parts.write_need, "replicas": True, "seconds": 3600}
-        checks = [each.ask("verify", **order) for each in self.clients]
-        if lost := sum(check["lost"] for check in checks):
-            named = [key for check in checks for key in check["some"].get("lost", ())]
+        self.clients[0].order("ready", 120, level="ALL", seconds=120)
+        need = self.parts.write_need
+        checks = [
+            each.ask("verify", Check, 3600, need=need, most=SHOWN, replicas=True)
+            for each in self.clients
+        ]
+        if lost := sum(check.lost for check in checks):
+            named = [key for check in checks for key in check.some.get("lost", ())]
             raise LabError(f"{lost} acknowledged writes are lost: keys {named[:SHOWN]}")
         return checks
 
@@ -267,13 +263,11 @@ class Store(Part):
         number of the node. The wire executes partitions.
         """
         found = []
-        for fault in self.store["faults"]:
-            if fault["what"]["kind"] != "crash":
-                continue
-            number = fault["what"]["node"]
-            found.append((start + fault["at"], False, number))
-            if fault["until"] is not None:
-                found.append((start + fault["until"], True, number))
+        for fault in self.store.faults:
+            if isinstance(fault.what, Crash):
+                found.append((start + fault.at, False, fault.what.node))
+                if fault.until is not None:
+                    found.append((start + fault.until, True, fault.what.node))
         return sorted(found)
 
     def violations(self) -> list[Violation]:
@@ -284,16 +278,25 @@ class Store(Part):
                 ("violations", "acknowledged writes on fewer replicas than their level requires"),
                 ("unread", "acknowledged writes that could not be read after the run"),
             )
-            if (number := sum(check[key] for check in self._about["checked"]))
+            if (number := sum(getattr(check, key) for check in self.answers.checked))
         ]
 
-    def about(self) -> Json:
+    def about(self) -> Description:
         """Returns the description of the store."""
-        return {"store": self._about}
+        return {
+            "store": {
+                "name": "cassandra",
+                "version": VERSION,
+                "agreed_seconds": self._agreed,
+                "warm_writes": WARM_WRITES,
+                "processor_seconds": self._processor,
+                **asdict(self.answers),
+            }
+        }
 
     def tables(self, tables: Mapping[str, Sequence[Column]]) -> dict[str, Sequence[Column]]:
         """Returns a record's tables with the store's metrics and distributions."""
-        return with_store(tables, self.plan, self.rows, self._about)
+        return with_store(tables, self.plan, self.rows, self.answers)
 
 
 def go_on(context: RunContext) -> None:

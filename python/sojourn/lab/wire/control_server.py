@@ -18,11 +18,12 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 from sojourn import _core
+from sojourn.data import Json, Object
+from sojourn.plan import Plan
 
 LINE = 1 << 16
 """Longest request in bytes."""
@@ -39,27 +40,25 @@ BEHIND = 10.0
 JOIN_SECONDS = 5.0
 """Time limit for the server's thread to end, in seconds."""
 
-Json = dict[str, Any]
-
 
 class Bad(ValueError):
     """A request is invalid; the message is the `error` of the answer."""
 
 
-def describe(plan: Mapping[str, Any], name: str) -> Json:
+def describe(plan: Plan, name: str) -> Object:
     """Returns the answer to `about`: the wire's name, version, process and links."""
-    nodes = [node["name"] for node in plan["nodes"]]
+    nodes = plan.nodes
     return {
         "wire": name,
         "version": _core.version(),
         "pid": os.getpid(),
         "links": [
             {
-                "link": link["name"],
-                "from": nodes[link["from"]],
-                "to": None if link["to"] is None else nodes[link["to"]],
+                "link": link.name,
+                "from": nodes[link.from_].name,
+                "to": None if link.to is None else nodes[link.to].name,
             }
-            for link in plan["links"]
+            for link in plan.links
         ],
     }
 
@@ -83,7 +82,7 @@ class ControlServer:
     `about` is the answer to a request `about`. Requests before the wire's start wait for the start.
     """
 
-    def __init__(self, wire: Answering, listener: socket.socket, about: Json) -> None:
+    def __init__(self, wire: Answering, listener: socket.socket, about: Object) -> None:
         self.wire = wire
         self.listener = listener
         self.about = about
@@ -176,7 +175,7 @@ class _Connection:
                 await self.say({"ok": False, "error": f"a request has at most {LINE} bytes"})
                 return
             await self._throttle()
-            request: Json = {}
+            request: Object = {}
             try:
                 request = _request(line)
                 await self._do(request)
@@ -191,7 +190,7 @@ class _Connection:
         if self.allowance < 0:
             await asyncio.sleep(-self.allowance / RATE)
 
-    async def _do(self, request: Json) -> None:
+    async def _do(self, request: Object) -> None:
         echo = {**_echo(request), "ok": True}
         match request.get("do"):
             case "about":
@@ -214,7 +213,7 @@ class _Connection:
             case other:
                 raise Bad(f"`do` must be about, counters, watch, set or stop; found {other!r}")
 
-    def _counters(self, request: Json) -> Json:
+    def _counters(self, request: Object) -> Object:
         wanted = request.get("links")
         if wanted is not None and (
             not isinstance(wanted, list) or not all(isinstance(name, str) for name in wanted)
@@ -223,17 +222,17 @@ class _Connection:
         text = self.server.wire.counters()
         if text is None:
             raise Bad("the wire has ended")
-        counters: Json = json.loads(text)
-        for link in counters["links"]:
+        counters = json.loads(text)
+        links = {link["link"]: link for link in counters["links"]}
+        for link in links.values():
             link["dropped"] = dict(link["dropped"])
         if wanted is not None:
-            found = {link["link"]: link for link in counters["links"]}
-            if lacking := [name for name in wanted if name not in found]:
-                raise Bad(_unknown(lacking[0], list(found)))
-            counters["links"] = [found[name] for name in wanted]
-        return counters
+            if lacking := [name for name in wanted if name not in links]:
+                raise Bad(_unknown(lacking[0], list(links)))
+            counters["links"] = [links[name] for name in wanted]
+        return dict(counters)
 
-    async def _watch(self, request: Json, echo: Json) -> None:
+    async def _watch(self, request: Object, echo: Object) -> None:
         every = request.get("every", 0.5)
         low, high = EVERY
         if (
@@ -262,7 +261,7 @@ class _Connection:
         finally:
             gone.cancel()
 
-    def _set(self, request: Json) -> None:
+    def _set(self, request: Object) -> None:
         change = {key: request[key] for key in ("link", *KEYS) if key in request}
         if not isinstance(change.get("link"), str):
             raise Bad("`link` must be the name of a link")
@@ -279,7 +278,7 @@ class _Connection:
             raise Bad(str(error)) from None
 
 
-def _request(line: bytes) -> Json:
+def _request(line: bytes) -> Object:
     try:
         request = json.loads(line)
     except (ValueError, RecursionError):
@@ -289,18 +288,18 @@ def _request(line: bytes) -> Json:
     return request
 
 
-def _echo(request: Json) -> Json:
+def _echo(request: Object) -> Object:
     return {"id": request["id"]} if isinstance(request.get("id"), str | int) else {}
 
 
-def _only(request: Json, *keys: str) -> None:
+def _only(request: Object, *keys: str) -> None:
     for key in request:
         if key not in ("do", "id", *keys):
             allowed = ", ".join(("id", *keys))
             raise Bad(f"`{key}` is not a key of {request['do']}; allowed: {allowed}")
 
 
-def _rate(value: Any) -> int:
+def _rate(value: Json) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 63:
         return value
     if not isinstance(value, str):

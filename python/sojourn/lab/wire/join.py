@@ -26,6 +26,7 @@ from sojourn.lab.wire.control_server import ControlServer, describe
 from sojourn.own import OwnError
 from sojourn.own.sources import is_own
 from sojourn.own.text import own, queue_params
+from sojourn.plan import Plan
 from sojourn.scenario import trace
 from sojourn.scenario.source import Source
 from sojourn.scenario.trace import TraceProblem
@@ -149,7 +150,7 @@ def _capacity(text: str | None) -> tuple[Json, int | None]:
     return {"rate": rate}, rate
 
 
-def plan_of(wanted: Wanted) -> Json:
+def plan_of(wanted: Wanted) -> Plan:
     """Returns a plan with two nodes and two links; raises `LabError` for invalid parameters."""
     control.check_name(wanted.name)
     low, high = MTU
@@ -187,8 +188,9 @@ def plan_of(wanted: Wanted) -> Json:
     }
     if sources:
         plan["sources"] = sources
-    _core.validate_plan(json.dumps(plan))
-    return plan
+    text = json.dumps(plan)
+    _core.validate_plan(text)
+    return Plan.of(text)
 
 
 def _node_names(between: tuple[str, str]) -> list[str]:
@@ -201,7 +203,7 @@ class Joined:
     """A wire whose devices are open and up."""
 
     wanted: Wanted
-    plan: Json
+    plan: Plan
     wire: _core.Wire
     devices: list[str]
     """Names of the devices or interfaces at the two ends."""
@@ -379,7 +381,7 @@ class _Maker:
             raise LabError(f"{end.text} already has an interface {name}")
         return name
 
-    def make(self, plan: Json) -> _core.Wire:
+    def make(self, plan: Plan) -> _core.Wire:
         """Returns the wire with open devices that are up; removes the devices after an error."""
         kind = "tap" if self.wanted.tap else "tun"
         devices = [
@@ -392,10 +394,10 @@ class _Maker:
             for number, (end, name) in enumerate(zip(self.ends, self.names, strict=True))
         ]
         with ExitStack() as undo:
-            captures = self._files(undo, [link["name"] for link in plan["links"]])
+            captures = self._files(undo, [link.name for link in plan.links])
             try:
                 wire = _core.Wire(
-                    json.dumps(plan),
+                    plan.text,
                     self.wanted.seed,
                     json.dumps(devices),
                     mtu=self.wanted.mtu,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import IO, Any
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import IO
 
 from sojourn._core import PolicyError
 from sojourn.lab.errors import LabError
@@ -17,8 +17,11 @@ from sojourn.lab.run import Links, RunContext, switched_on
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.modules import environment, python
 from sojourn.lab.sandbox.process import Process
+from sojourn.lab.typed import of_json
 from sojourn.lab.validity import violations
-from sojourn.lab.wire.wiring import FAULT, READY, read_outcome
+from sojourn.lab.wire.health import Health
+from sojourn.lab.wire.wiring import FAULT, READY, Configuration, Device, read_outcome
+from sojourn.plan import Plan
 from sojourn.temporary import nameless
 
 DEVICE = "eth0"
@@ -46,9 +49,9 @@ class WireLinks(Links):
         self.journals = journals
         self.control = control
         """Listening socket of the wire's control channel; `None` without a channel."""
-        self.devices: Sequence[Mapping[str, Any]] | None = None
-        """Devices of the wire; `None` for a TUN device in each host."""
-        self.around: Mapping[str, Any] | None = None
+        self.devices: Sequence[Device] = ()
+        """Devices of the wire; empty for a TUN device in each host."""
+        self.around: Plan | None = None
         """Plan of the links before and after the run; `None` without such links."""
         self.process: Process
         self._context: RunContext
@@ -61,27 +64,29 @@ class WireLinks(Links):
         """Starts the wire, waits until its devices are open, and configures the hosts."""
         self._context = context
         enter, plan = context.stack.enter_context, context.plan
-        given: dict[str, Any] = {
-            "plan": plan,
-            "seed": context.setup.run.seed,
-            "mtu": context.setup.mtu,
-            "journals": plan["observe"]["bottleneck"]["links"] if self.journals else [],
-            "devices": self.devices or [tun(node, host) for node, host in context.hosts.items()],
-            "control": None if self.control is None else 5,
-            "name": "lab",
-            "captures": [],
-            "around": self.around,
-        }
         configuration = enter(nameless())
         self._output = enter(nameless())
         fds = [configuration.fileno(), self._output.fileno()]
         if self.control is not None:
             fds.append(self.control)
-        for link in plan["observe"]["capture"]:
+        captures = []
+        for link in plan.observe.capture:
             self._captures.append(enter(nameless()))
-            given["captures"].append([link, 3 + len(fds)])
+            captures.append((link, 3 + len(fds)))
             fds.append(self._captures[-1].fileno())
-        configuration.write(json.dumps(given).encode())
+        devices = self.devices or [tun(node, host) for node, host in context.hosts.items()]
+        given = Configuration(
+            plan=plan.text,
+            seed=context.setup.run.seed,
+            mtu=context.setup.mtu,
+            journals=plan.observe.bottleneck.links if self.journals else (),
+            devices=[asdict(device) for device in devices],
+            control=None if self.control is None else 5,
+            name="lab",
+            captures=captures,
+            around=None if self.around is None else self.around.text,
+        )
+        configuration.write(json.dumps(asdict(given)).encode())
         configuration.seek(0)
         reading, starts = os.pipe()
         self._starts = enter(os.fdopen(starts, "wb", buffering=0))
@@ -126,11 +131,13 @@ class WireLinks(Links):
             raise self._failure("the wire failed")
         self._output.seek(0)
         outcome = read_outcome(self._output)
-        outcome = replace(outcome, health={**outcome.health, "stolen_share": stolen})
         plan, preferred = self._context.plan, self._realtime
+        health = of_json(Health, outcome.health)
+        against = violations(plan, health, lost, collected, stolen, preferred=preferred)
+        outcome = replace(outcome, health={**outcome.health, "stolen_share": stolen})
         return Measured(
             outcome,
-            violations(plan, outcome.health, lost, collected, preferred=preferred),
+            against,
             {"realtime": self._realtime, "offloads": offloads},
             [file.read() for file in self._captures],
         )
@@ -143,15 +150,9 @@ class WireLinks(Links):
         return LabError(f"{what}{complaint}")
 
 
-def tun(node: int, host: Host) -> dict[str, Any]:
+def tun(node: int, host: Host) -> Device:
     """Returns the settings of the wire's device in a host; `node` is the host's number."""
-    return {
-        "node": node,
-        "network": host.path,
-        "kind": "tun",
-        "name": DEVICE,
-        "addresses": [address(node)],
-    }
+    return Device(node, DEVICE, "tun", host.path, addresses=(address(node),))
 
 
 def lost_before(host: Host) -> int:

@@ -21,14 +21,16 @@ import sys
 import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Literal
 
 from sojourn import _core
 from sojourn.lab.wire.control_server import ControlServer, describe
+from sojourn.plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from sojourn.data import Object
     from sojourn.scenario.engine import Column
 
 READY = "ready\n"
@@ -55,11 +57,11 @@ class Outcome:
     """Whether the run reached the plan's duration."""
     reached: int
     """Time that the run reached, in nanoseconds since its start."""
-    health: dict[str, Any]
+    health: Object
     """Lateness of packets, use of the processor, and packets lost outside the links."""
-    agreements: list[dict[str, Any]]
+    agreements: Sequence[Object]
     """Result of the replay of each journal, with the name of the link."""
-    captures: list[dict[str, Any]]
+    captures: Sequence[Object]
     """Result of each capture: packets written, packets omitted, errors."""
     tables: Mapping[str, Sequence[Column]]
     """Tables of the record, by name."""
@@ -69,9 +71,46 @@ class Outcome:
         return self.tables[name]
 
 
-def write_outcome(
-    to: IO[bytes], about: dict[str, Any], tables: dict[str, Sequence[Column]]
-) -> None:
+@dataclass(frozen=True)
+class Device:
+    """A device at the edge of a wire."""
+
+    node: int
+    """Number of the plan's node."""
+    name: str
+    kind: Literal["tun", "tap", "interface"]
+    network: str | None = None
+    """Path of the device's network namespace; `None` for the namespace of the process."""
+    addresses: Sequence[str] = ()
+    peer: int | None = None
+    """Index of the device at the other end of the cable; `None` without a cable."""
+    passing: bool = False
+    """Whether the device belongs to a switch."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Configuration of a wire's process."""
+
+    plan: str
+    """The plan as JSON."""
+    seed: int
+    mtu: int
+    journals: Sequence[int]
+    """Numbers of the links whose arrivals are recorded."""
+    devices: Sequence[Object]
+    """Fields of each `Device`."""
+    control: int | None
+    """Descriptor of a listening socket for the control channel; `None` without a channel."""
+    name: str
+    """Name of the wire in the control channel."""
+    captures: Sequence[tuple[int, int]]
+    """Numbers of captured links, each with the descriptor of a file."""
+    around: str | None
+    """Plan of the links before and after the run, as JSON; `None` without such links."""
+
+
+def write_outcome(to: IO[bytes], about: Object, tables: dict[str, Sequence[Column]]) -> None:
     """Writes an outcome in the format that `read_outcome` reads.
 
     `about` has the fields of `Outcome` without the tables.
@@ -112,41 +151,33 @@ def read_outcome(source: IO[bytes]) -> Outcome:
 def main(argv: Sequence[str]) -> int:
     """Runs the wire's process; returns the exit status.
 
-    `argv` are the numbers of two descriptors: the configuration, and the file for the outcome. The
-    configuration is JSON with these keys:
-
-    - `plan`, `seed`, `mtu`;
-    - `journals`: the numbers of links whose arrivals are recorded;
-    - `devices`: each has `node`, `network` (path of a namespace), `kind`, `name`, `addresses`;
-    - `control`: the descriptor of a listening socket for the control channel, or null;
-    - `name`: the wire's name in the control channel;
-    - `captures`: pairs of a link's number and the descriptor of a file;
-    - `around`: the plan of the links before and after the run, or null.
+    `argv` are the numbers of two descriptors: the `Configuration` as JSON, and the file for the
+    outcome.
     """
     configuration, output = (int(number) for number in argv)
     with os.fdopen(configuration, "rb") as file:
-        given = json.load(file)
+        given = Configuration(**json.load(file))
     wire = _core.Wire(
-        json.dumps(given["plan"]),
-        given["seed"],
-        json.dumps(given["devices"]),
-        mtu=given["mtu"],
-        journals=given["journals"],
-        captures=[(link, f"/proc/self/fd/{fd}") for link, fd in given["captures"]],
+        given.plan,
+        given.seed,
+        json.dumps(given.devices),
+        mtu=given.mtu,
+        journals=list(given.journals),
+        captures=[(link, f"/proc/self/fd/{fd}") for link, fd in given.captures],
     )
     wires, linger = [wire], LINGER
-    if given["around"] is not None:
-        around = json.dumps(given["around"])
-        before, behind = (wire.sharing(around, given["seed"], mtu=given["mtu"]) for _ in range(2))
+    if given.around is not None:
+        around, seed, mtu = given.around, given.seed, given.mtu
+        before, behind = (wire.sharing(around, seed, mtu=mtu) for _ in range(2))
         wires, linger = [before, wire, behind], FOREVER
     turns = Turns(wires)
     sys.stdout.write(READY)
     sys.stdout.flush()
     threading.Thread(target=_read_starts, args=(turns,), daemon=True).start()
     with ExitStack() as stack:
-        if given["control"] is not None:
-            listener = stack.enter_context(socket.socket(fileno=given["control"]))
-            about = describe(given["plan"], given["name"])
+        if given.control is not None:
+            listener = stack.enter_context(socket.socket(fileno=given.control))
+            about = describe(Plan.of(given.plan), given.name)
             stack.enter_context(ControlServer(turns, listener, about))
         try:
             outcomes = turns.run(linger)
