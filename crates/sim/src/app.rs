@@ -1,5 +1,6 @@
 //! The interface between applications and the engine.
 
+use crate::apps::server::Params as ServerParams;
 use crate::load::Datagram;
 use crate::world::{Change, Handle, World};
 use sojourn_measure::{Histogram, Imbalance, Moments};
@@ -14,6 +15,9 @@ pub enum Declared<'a> {
     Flow(&'a Group, &'a Flow),
     /// One of the plan's own applications, with its index among them.
     App(usize, &'a sojourn_plan::App),
+    /// A server for the study of receive buffers, with the policy of its buffers. No plan declares
+    /// it.
+    Server(&'a ServerParams, &'a sojourn_buffer::Params),
 }
 
 /// An event that concerns an application.

@@ -98,8 +98,22 @@ impl<'a> Engine<'a> {
     pub fn new(plan: &'a Plan, seed: u64, options: Options) -> Result<Self, RunError> {
         plan.validate()?;
         plan.check_simulated()?;
-        let mut world = World::new(plan, seed, options);
-        let apps = apps(&mut world)?;
+        Self::with(plan, seed, options, None)
+    }
+
+    /// Returns a run at its beginning, with another application after those of a valid plan.
+    ///
+    /// # Errors
+    /// If the plan cannot be run.
+    pub fn with(
+        plan: &'a Plan,
+        seed: u64,
+        options: Options,
+        other: Option<Declared>,
+    ) -> Result<Self, RunError> {
+        let others = other.iter().count();
+        let mut world = World::new(plan, seed, options, others);
+        let apps = apps(&mut world, other)?;
         // The applications in `plan.apps` may use new paths in the run, and a new path ends fusing.
         if plan.apps.is_empty() {
             world.net.fuse(plan);
@@ -355,8 +369,8 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// Returns the applications of a world's plan, and adds the flows to the world.
-fn apps(world: &mut World) -> Result<Vec<AnyApp>, RunError> {
+/// Returns the applications of a world's plan and the other one, and adds the flows to the world.
+fn apps(world: &mut World, other: Option<Declared>) -> Result<Vec<AnyApp>, RunError> {
     let plan = world.plan;
     let mut apps = Vec::new();
     let mut make = |declared: Declared, world: &mut World| {
@@ -374,5 +388,6 @@ fn apps(world: &mut World) -> Result<Vec<AnyApp>, RunError> {
     for (i, app) in plan.apps.iter().enumerate() {
         make(Declared::App(i, app), world)?;
     }
+    other.into_iter().try_for_each(|declared| make(declared, world))?;
     Ok(apps)
 }

@@ -3,6 +3,7 @@
 mod bulk;
 mod datagrams;
 mod responsiveness;
+pub mod server;
 pub mod store;
 mod stream;
 mod transfer;
@@ -72,6 +73,7 @@ apps! {
     Bulk: bulk::Bulk,
     Datagrams: datagrams::Datagrams,
     Responsiveness: responsiveness::Responsiveness,
+    Server: server::Server,
     Store: store::Store,
     Stream: stream::Stream,
     Transfer: transfer::Transfer,

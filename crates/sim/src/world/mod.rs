@@ -60,8 +60,9 @@ pub struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    /// Returns the world of a valid plan at the run's start, without flows.
-    pub fn new(plan: &'a Plan, seed: u64, options: Options) -> Self {
+    /// Returns the world of a valid plan at the run's start, without flows. `others` is the number of
+    /// applications that the plan does not declare.
+    pub fn new(plan: &'a Plan, seed: u64, options: Options, others: usize) -> Self {
         let mut net = Network::new(plan, seed, options, Observers::new(plan));
         let of_hosts: Vec<usize> = net.observer.links_of_hosts().collect();
         plan.observe
@@ -71,7 +72,7 @@ impl<'a> World<'a> {
             .for_each(|&link| net.observe_link(EPOCH, link));
         let flows = plan.groups.iter().map(|group| group.count as usize).sum();
         net.accounts.reserve_exact(2 * flows);
-        let apps = flows + plan.apps.len();
+        let apps = flows + plan.apps.len() + others;
         Self {
             plan,
             seed,

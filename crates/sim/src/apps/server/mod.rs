@@ -1,5 +1,5 @@
-//! Simulation of a UDP server whose handler processes messages at a fluctuating speed, and of its
-//! clients, for the study of receive buffers.
+//! A UDP server whose handler processes messages at a fluctuating speed, and its clients, for the
+//! study of receive buffers.
 //!
 //! The server has any number of sockets. Each socket has its own clients, receive buffer with a
 //! policy, and handler; all sockets share the server's port and memory. With the load `open`,
@@ -11,131 +11,24 @@
 //! length in the buffer. Acknowledgements are not lost. The server recognises repetitions of
 //! messages that it has buffered or processed, and does not buffer them again.
 //!
-//! Events are processed in the order of time and then of their addition to the schedule.
+//! No plan declares this application: [`run`](crate::server::run) adds it to a plan without nodes.
+//! Its events are processed in the order of time and then of their addition to the schedule. The
+//! warm-up and the run include the events at their end.
 
 pub mod handler;
+mod params;
 
+use crate::app::{App, Declared, Event, Report};
 use crate::schedule::Schedule;
+use crate::world::World;
 use handler::Handler;
-use serde::{Deserialize, Serialize};
+pub use params::{Acknowledged, Load, Params};
+use serde::Serialize;
 use sojourn_buffer::{Memory, ReceiveBuffer};
-use sojourn_measure::histogram::Histogram;
+use sojourn_measure::{Histogram, Imbalance};
+use sojourn_plan::PlanError;
 use sojourn_random::{Key, Stream};
-use sojourn_units::{Bytes, Nanos, SECOND};
-
-/// When a message is acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Acknowledged {
-    /// When the message enters the buffer.
-    Enqueued,
-    /// When the handler has processed the message.
-    Processed,
-}
-
-/// How clients send.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
-pub enum Load {
-    /// Clients send at given rates, regardless of acknowledgements.
-    Open {
-        /// Pairs of a time and each client's rate from this time on, in bytes per second. The times
-        /// ascend from 0.
-        rates: Vec<(Nanos, u64)>,
-        /// Number of messages that a client sends together.
-        burst: u32,
-        /// Whether the time between bursts is exponentially distributed; otherwise it is constant.
-        random: bool,
-    },
-    /// Clients send when acknowledgements arrive.
-    Closed {
-        /// Number of unacknowledged messages of each client.
-        window: u32,
-        /// When the server acknowledges a message.
-        acknowledged: Acknowledged,
-        /// Round-trip time without queueing and transmission.
-        rtt: Nanos,
-        /// Initial and minimum retransmission timeout. Above it the timeout follows RFC 6298.
-        rto: Nanos,
-        /// Random extension of each timeout: uniform from 0 to this part of the timeout, so that
-        /// clients do not repeat messages in synchrony.
-        jitter: f64,
-        /// Rate of each client's own link in bits per second.
-        link: u64,
-    },
-}
-
-/// Parameters of the simulated server, its clients and its measurements.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// Simulated time.
-    pub duration: Nanos,
-    /// Time from the start that is not measured, except for the peaks.
-    pub warmup: Nanos,
-    /// The policy of every buffer, as one line of text.
-    pub policy: String,
-    /// Time between the decisions of the policy; 0 for a decision before each message.
-    pub ask: Nanos,
-    /// Number of sockets, each with a buffer and a handler.
-    pub sockets: u32,
-    /// Number of clients of each socket.
-    pub clients: u32,
-    /// Length of each message.
-    pub message: Bytes,
-    /// How the clients send.
-    pub load: Load,
-    /// How each socket's messages are processed.
-    pub handler: handler::Params,
-    /// Rate of the server's port in bits per second; 0 for no limit.
-    pub port: u64,
-    /// Total memory of the server; 0 if the policy does not know it.
-    pub memory: Bytes,
-    /// Memory that other programs use.
-    pub used: Bytes,
-    /// Time between samples; 0 for no samples.
-    pub samples: Nanos,
-}
-
-/// Maximum number of slots; a client has one, with the load `closed` as many as its window.
-const MOST_SLOTS: u128 = 1 << 20;
-/// Maximum number of messages in a run with the load `open`.
-const MOST_EVENTS: u128 = 2_000_000_000;
-
-impl Params {
-    fn check(&self) -> Result<(), String> {
-        self.handler.check()?;
-        let need = |good: bool, what: &str| if good { Ok(()) } else { Err(what.to_owned()) };
-        need(
-            self.duration > 0 && self.duration <= 86_400 * SECOND,
-            "`duration` must be above 0 and at most 1d",
-        )?;
-        need(self.warmup < self.duration, "`warmup` must be shorter than `duration`")?;
-        need((1..=1 << 24).contains(&self.message), "`message` must be 1 byte to 16 MiB")?;
-        need(self.sockets > 0 && self.clients > 0, "`sockets` and `clients` must be above 0")?;
-        need(self.samples == 0 || self.duration / self.samples <= 1 << 20, "too many samples")?;
-        let window = match &self.load {
-            Load::Open { rates, burst, .. } => {
-                need(*burst > 0, "`burst` must be at least 1")?;
-                need(rates.first().is_some_and(|r| r.0 == 0), "`rates` must begin at 0")?;
-                need(rates.windows(2).all(|w| w[0].0 < w[1].0), "`rates` must ascend in time")?;
-                let most = rates.iter().map(|r| r.1).max().unwrap_or(0);
-                let each = u128::from(most) * u128::from(self.duration / SECOND + 1)
-                    / u128::from(self.message);
-                let all = each * u128::from(self.sockets) * u128::from(self.clients);
-                need(all <= MOST_EVENTS, "too many messages")?;
-                1
-            }
-            Load::Closed { window, rto, jitter, link, .. } => {
-                need(*window > 0 && *link > 0 && *rto > 0, "window, link and rto must be above 0")?;
-                need((0.0..=1.0).contains(jitter), "`jitter` must be between 0 and 1")?;
-                *window
-            }
-        };
-        let slots = u128::from(self.sockets) * u128::from(self.clients) * u128::from(window);
-        need(slots <= MOST_SLOTS, "too many clients")
-    }
-}
+use sojourn_units::{Bytes, EPOCH, Nanos, SECOND};
 
 /// One sample of the first socket.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -227,8 +120,18 @@ struct Socket {
     at_work: Option<(u32, u32, Bytes)>,
 }
 
-struct Server<'a> {
-    params: &'a Params,
+/// Totals since the start.
+#[derive(Clone, Copy, Default)]
+struct Totals {
+    arrived: u64,
+    discarded: u64,
+    busy: Nanos,
+}
+
+/// The server and its clients.
+pub struct Server {
+    params: Params,
+    /// Time since the start.
     now: Nanos,
     schedule: Schedule<What>,
     slots: Vec<Slot>,
@@ -245,37 +148,12 @@ struct Server<'a> {
     size_time: f64,
     since: Nanos,
     samples: Vec<Sample>,
+    /// Totals at the end of the warm-up.
+    before: Totals,
 }
 
-/// Simulates a server for `params.duration`.
-///
-/// # Errors
-/// If `params` are not valid; the text says why.
-pub fn run(params: &Params, seed: u64) -> Result<Outcome, String> {
-    let policy = sojourn_buffer::Params::parse(&params.policy).map_err(|e| e.to_string())?;
-    run_with(params, &policy, seed)
-}
-
-/// Simulates a server as [`run`] does, with `policy` instead of `params.policy`.
-///
-/// # Errors
-/// If `params` are not valid; the text says why.
-pub fn run_with(
-    params: &Params,
-    policy: &sojourn_buffer::Params,
-    seed: u64,
-) -> Result<Outcome, String> {
-    params.check()?;
-    let mut server = Server::new(params, policy, seed);
-    let before = server.run_to(params.warmup);
-    server.sojourn = Histogram::new();
-    (server.repeated, server.processed, server.size_time) = (0, 0, 0.0);
-    let after = server.run_to(params.duration);
-    Ok(server.outcome(before, after))
-}
-
-impl<'a> Server<'a> {
-    fn new(params: &'a Params, policy: &sojourn_buffer::Params, seed: u64) -> Self {
+impl Server {
+    fn new(params: &Params, policy: &sojourn_buffer::Params, seed: u64) -> Self {
         let key = Key::new(seed, "server");
         let window = match params.load {
             Load::Open { .. } => 1,
@@ -299,7 +177,7 @@ impl<'a> Server<'a> {
             at_work: None,
         };
         let mut server = Self {
-            params,
+            params: params.clone(),
             now: 0,
             schedule: Schedule::default(),
             slots: (0..clients * window).map(slot).collect(),
@@ -315,13 +193,14 @@ impl<'a> Server<'a> {
             size_time: 0.0,
             since: 0,
             samples: Vec::new(),
+            before: Totals::default(),
         };
         server.peaks.0 = server.sizes;
         server.set_memory();
         for slot in 0..server.slots.len() as u32 {
             // Each slot begins at a random time: in an open load within the first gap between
             // bursts, in a closed load within the first 10 ms.
-            let spread = server.gap(slot).unwrap_or(10_000_000).max(1);
+            let spread = server.gap().unwrap_or(10_000_000).max(1);
             let start = server.slots[slot as usize].draws.below(spread);
             server.at(start, What::Send { slot });
         }
@@ -340,7 +219,7 @@ impl<'a> Server<'a> {
 
     /// Returns the mean time between a client's bursts at the present rate; `None` for a closed
     /// load.
-    fn gap(&self, _slot: u32) -> Option<Nanos> {
+    fn gap(&self) -> Option<Nanos> {
         let Load::Open { rates, burst, .. } = &self.params.load else { return None };
         let rate = rates.iter().rev().find(|r| r.0 <= self.now).map_or(0, |r| r.1);
         if rate == 0 {
@@ -352,7 +231,8 @@ impl<'a> Server<'a> {
         Some((bits / u128::from(rate)) as Nanos)
     }
 
-    fn run_to(&mut self, end: Nanos) -> (u64, u64, Nanos) {
+    /// Processes all events until `end`.
+    fn process(&mut self, end: Nanos) {
         while let Some((time, what)) = self.schedule.take_due(end) {
             self.now = time;
             match what {
@@ -374,21 +254,36 @@ impl<'a> Server<'a> {
                 }
             }
         }
+    }
+
+    /// Processes all events until `end`, and returns the totals at `end`.
+    fn advance(&mut self, end: Nanos) -> Totals {
+        self.process(end);
         self.now = end;
         self.weigh();
         let sum = |f: fn(&sojourn_buffer::receive_buffer::Counters) -> u64| -> u64 {
             self.sockets.iter().map(|s| f(s.buffer.counters())).sum()
         };
-        let busy = self.sockets.iter().map(|s| s.handler.busy).sum();
-        (sum(|c| c.arrived.packets), sum(|c| c.discarded.packets), busy)
+        Totals {
+            arrived: sum(|c| c.arrived.packets),
+            discarded: sum(|c| c.discarded.packets),
+            busy: self.sockets.iter().map(|s| s.handler.busy).sum(),
+        }
+    }
+
+    /// Sets the application's timer to the next event.
+    fn set_timer(&self, world: &mut World, id: u32) {
+        match self.schedule.next_at() {
+            Some(at) => world.set_timer(id, EPOCH + at),
+            None => world.clear_timer(id),
+        }
     }
 
     fn send(&mut self, slot: u32) {
-        let Load::Open { rates, burst, random } = &self.params.load else {
+        let Load::Open { ref rates, burst, random } = self.params.load else {
             return self.transmit(slot);
         };
         let silent = rates.iter().rev().find(|r| r.0 <= self.now).is_none_or(|r| r.1 == 0);
-        let (burst, random) = (*burst, *random);
         if !silent {
             for _ in 0..burst {
                 self.slots[slot as usize].serial += 1;
@@ -397,7 +292,7 @@ impl<'a> Server<'a> {
                 self.at(there, What::Arrive { slot, serial });
             }
         }
-        let mut gap = self.gap(slot).unwrap_or(1);
+        let mut gap = self.gap().unwrap_or(1);
         if random && !silent {
             let u = self.slots[slot as usize].draws.uniform();
             gap = (gap as f64 * -libm::log(u)) as Nanos;
@@ -576,8 +471,11 @@ impl<'a> Server<'a> {
         });
     }
 
-    fn outcome(self, before: (u64, u64, Nanos), after: (u64, u64, Nanos)) -> Outcome {
-        let (arrived, discarded) = (after.0 - before.0, after.1 - before.1);
+    /// Ends the run, and returns its results.
+    pub fn outcome(mut self) -> Outcome {
+        let (before, after) = (self.before, self.advance(self.params.duration));
+        let arrived = after.arrived - before.arrived;
+        let discarded = after.discarded - before.discarded;
         let measured = (self.params.duration - self.params.warmup) as f64;
         let seconds = |q| Some(self.sojourn.quantile(q) / SECOND as f64).filter(|v| v.is_finite());
         Outcome {
@@ -591,9 +489,41 @@ impl<'a> Server<'a> {
             mean_size: self.size_time / measured,
             sojourn_p50: seconds(0.5),
             sojourn_p99: seconds(0.99),
-            utilisation: (after.2 - before.2) as f64 / (measured * f64::from(self.params.sockets)),
+            utilisation: (after.busy - before.busy) as f64
+                / (measured * f64::from(self.params.sockets)),
             samples: self.samples,
         }
+    }
+}
+
+impl App for Server {
+    fn try_new(declared: Declared, world: &mut World, id: u32) -> Result<Option<Self>, PlanError> {
+        let Declared::Server(params, policy) = declared else { return Ok(None) };
+        let server = Self::new(params, policy, world.seed);
+        server.set_timer(world, id);
+        Ok(Some(server))
+    }
+
+    fn on_timer(&mut self, world: &mut World, id: u32) {
+        self.process(world.now - EPOCH);
+        self.set_timer(world, id);
+    }
+
+    fn on_event(&mut self, _world: &mut World, _id: u32, _event: Event) {}
+
+    fn restart(&mut self) {
+        self.before = self.advance(self.params.warmup);
+        self.sojourn = Histogram::new();
+        (self.repeated, self.processed, self.size_time) = (0, 0, 0.0);
+    }
+
+    fn audit(&self, _world: &World, _id: u32) -> Result<(), Imbalance> {
+        Ok(())
+    }
+
+    /// Returns an empty report: [`Server::outcome`] has the results.
+    fn report(&self, _world: &World, _id: u32) -> Report {
+        Report::default()
     }
 }
 

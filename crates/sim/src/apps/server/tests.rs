@@ -1,4 +1,5 @@
 use super::*;
+use crate::server::run;
 use sojourn_random::Pause;
 use sojourn_units::MILLISECOND;
 
