@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::linux::Linux;
 use crate::speed::LinkLayer;
-use crate::tc::{fraction_text, probability_q32, time_text};
+use crate::tc::{probability_q32, q32_text, time_text};
 use sojourn_units::declare::{Choices, Param, narrow, switch};
 use sojourn_units::words::{Given, Kind, Value, Word, WordError};
 use sojourn_units::{MICROSECOND, Rate, quantity};
@@ -31,10 +31,7 @@ pub(crate) const fn optional_micros<On>() -> Param<Option<u32>, On> {
 
 /// Returns a parameter that is a probability, in units of 2^-32.
 pub(crate) const fn fraction<On>(default: &'static str) -> Param<u32, On> {
-    let to = |p: &u32| {
-        let reads = |text| probability_q32(text) == *p;
-        Some(Value::Text(fraction_text(f64::from(*p) / 4_294_967_296.0, reads)))
-    };
+    let to = |p: &u32| Some(Value::Text(q32_text(*p)));
     Param::word(Kind::Probability, default, |value| Ok(probability_q32(value.real())), to)
 }
 

@@ -91,6 +91,11 @@ pub(crate) fn probability_q32(p: f64) -> u32 {
     (p * 4_294_967_296.0) as u32
 }
 
+/// Returns a probability in units of 2^-32 as text that is read as the same number.
+pub(crate) fn q32_text(p: u32) -> String {
+    fraction_text(f64::from(p) / 4_294_967_296.0, |text| probability_q32(text) == p)
+}
+
 /// Returns the shortest decimal fraction below 1 near `p` for which `reads` is true.
 pub(crate) fn fraction_text(p: f64, reads: impl Fn(f64) -> bool) -> String {
     for digits in 1..=12 {

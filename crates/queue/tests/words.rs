@@ -549,6 +549,20 @@ fn dualpi2() -> impl Strategy<Value = String> {
     })
 }
 
+#[test]
+fn every_text_of_daqm_reads_as_its_parameters() {
+    for words in [
+        "",
+        "preset c2 limit 1000p",
+        "preset f5 interval measured as-published",
+        "features none s-threshold 3ms q1-threshold 0.125 rate 1",
+        "published shared+flag features s+q3 q3-duration 7us q2-rate 0.3",
+    ] {
+        let params = parse(&format!("daqm {words}"));
+        assert_eq!(parse(&params.to_text()), params, "{}", params.to_text());
+    }
+}
+
 fn descriptions() -> impl Strategy<Value = String> {
     let join = |parts: Vec<String>| parts.concat();
     let codel = (

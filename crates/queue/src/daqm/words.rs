@@ -6,11 +6,11 @@ use super::params::{PRESET_NAMES, PRESETS, Setting};
 use super::published::{self, QUIRKS, Quirk, Quirks};
 use crate::device::Device;
 use crate::kinds::packets;
-use crate::tc::probability_q32;
+use crate::tc::{probability_q32, q32_text};
 use sojourn_units::declare::{Param, Parameters, group, time};
 use sojourn_units::quantity::parse_time;
-use sojourn_units::words::{Given, Kind, Meaning, Table, Value, Word, WordError};
-use sojourn_units::{Nanos, params, words};
+use sojourn_units::words::{Given, Kind, Meaning, Table, Text, Value, Word, WordError};
+use sojourn_units::{MILLISECOND, Nanos, params, words};
 
 /// Names and descriptions of the features, in the order of their numbers.
 const FEATURES: &[Meaning] = &[
@@ -48,7 +48,12 @@ params! {
         target: Nanos = time("5ms"),
         /// Time between arrivals that S1 to S3 assume; `measured` uses the mean over the queued
         /// packets.
-        interval: Interval = Param::word(Kind::Name, "2ms", interval, |_| None),
+        interval: Interval = Param::word(Kind::Name, "2ms", interval, |interval| {
+            Some(Value::Text(match interval {
+                Interval::Measured => "measured".to_owned(),
+                Interval::Constant(span) => format!("{span}ns"),
+            }))
+        }),
         /// Time between two samples of the queue length, for Q1 to Q3.
         sampling: Nanos = time("15ms").above_zero(),
         /// Settings of the features.
@@ -60,10 +65,10 @@ params! {
                     set_features(features, given);
                     Ok(())
                 },
-                |_, text| text,
+                write_features,
             ),
         /// Quirks of the published code.
-        published: Quirks = group(QUIRK_WORDS, |_| Quirks::default(), set_quirks, |_, text| text),
+        published: Quirks = group(QUIRK_WORDS, |_| Quirks::default(), set_quirks, write_quirks),
         /// Simulated time that corresponds to 10 ms of the host's clock, for `published
         /// wall-clock`.
         wall_period as "wall-period": Nanos = time("10ms"),
@@ -159,6 +164,31 @@ fn set_feature(feature: Feature, setting: &mut Setting, given: &Given) {
     setting.duration = duration.unwrap_or(setting.duration);
 }
 
+fn write_features(features: &PerFeature<Setting>, text: Text) -> Text {
+    let on = Feature::ALL.into_iter().filter(|feature| features.of(*feature).on);
+    Feature::ALL.into_iter().fold(
+        text.value("features", list(on.map(Feature::name))),
+        |text, feature| {
+            let [threshold, rate, duration] = own(feature);
+            let setting = features.of(feature);
+            let limit = match feature {
+                Feature::S => format!("{}ns", (setting.threshold * MILLISECOND as f64).round()),
+                Feature::Q => format!("{}p", setting.threshold),
+                _ => setting.threshold.to_string(),
+            };
+            text.value(&threshold, limit)
+                .value(&rate, q32_text(setting.rate))
+                .value(&duration, format_args!("{}ns", setting.duration))
+        },
+    )
+}
+
+/// Returns names as the value of a word of kind [`Kind::List`].
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<_> = names.collect();
+    if names.is_empty() { "none".to_owned() } else { names.join("+") }
+}
+
 fn set_quirks(published: &mut Quirks, given: &Given) -> Result<(), WordError> {
     if given.has("as-published") && given.has("published") {
         return Err(given.error("published", "`as-published` and `published` exclude each other"));
@@ -170,6 +200,11 @@ fn set_quirks(published: &mut Quirks, given: &Given) -> Result<(), WordError> {
         *published = quirks.iter().map(|&number| Quirk::ALL[number]).collect();
     }
     Ok(())
+}
+
+fn write_quirks(published: &Quirks, text: Text) -> Text {
+    let quirks = Quirk::ALL.into_iter().filter(|quirk| published.has(*quirk));
+    text.value("published", list(quirks.map(|quirk| QUIRKS[quirk as usize].name)))
 }
 
 impl Params {
