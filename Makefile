@@ -185,6 +185,11 @@ soak: setup ## run the property and replay tests with many more cases
 	$(BIN)/sojourn store fetch
 	$(BIN)/sojourn paper edge-store --real
 
+SECONDS := 10
+.PHONY: fuzz
+fuzz: dev ## run each coverage-guided fuzz target for SECONDS (default 10), or only TARGETS
+	fuzz/run $(SECONDS) $(TARGETS)
+
 .PHONY: crosscheck
 crosscheck: setup ## compare dumbbells with ns-3 (needs libns3-dev)
 	$(BIN)/python tests/crosscheck/run.py $(CROSSCHECK)
