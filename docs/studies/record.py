@@ -68,7 +68,7 @@ def how(name: str, outcome: Any) -> str:
     match name:
         case "taildrop":
             return (
-                f"Simulated: bulk traffic {size.bulk:g} s and {size.bulk_seeds} seeds, Web traffic "
+                f"Simulated: bulk traffic {size.bulk:g} s and {size.seeds} seeds, Web traffic "
                 f"{size.web:g} s and {size.web_seeds} seeds."
             )
         case "daqm":
@@ -166,6 +166,7 @@ def steadiness(name: str, results: Path, full: dict[str, str]) -> dict[str, Any]
     """Returns a comparison of the full verdicts with those of quick runs that have other seeds."""
     from sojourn.cli.bars import stages
     from sojourn.papers import load, steady
+    from sojourn.papers.bench import Making
 
     study, quick = load(name), []
     for number, shift in enumerate(steady.shifts(), 1):
@@ -174,7 +175,10 @@ def steadiness(name: str, results: Path, full: dict[str, str]) -> dict[str, Any]
             # `size` gives the quick runs. `quick=True` would remove the verdicts on claims that
             # quick runs cannot judge.
             made = study.run(
-                results / "steady" / name / str(number), stage=stage, size=study.quick, shift=shift
+                results / "steady" / name / str(number),
+                making=Making(stage=stage),
+                size=study.quick,
+                shift=shift,
             )
         quick.append({j.claim.id: j.verdict for j in made.judgements})
     return {"study": name, "times": steady.TIMES, "claims": steady.against(full, quick)}
@@ -191,6 +195,7 @@ def make(name: str, asked: argparse.Namespace) -> None:
     """Makes the record of a study."""
     from sojourn import _core, engines
     from sojourn.papers import load, records, steady
+    from sojourn.papers.bench import Making
     from sojourn.papers.report import show
     from sojourn.show.terminal import here
 
@@ -199,7 +204,7 @@ def make(name: str, asked: argparse.Namespace) -> None:
     drawn: list[Path] = []
 
     def simulated(stage: Any) -> Any:
-        outcome = study.run(asked.results / name, not asked.full, None, stage)
+        outcome = study.run(asked.results / name, not asked.full, Making(stage=stage))
         drawn.extend(path for path in show(outcome) if path.suffix == ".png")
         return outcome
 
@@ -216,7 +221,7 @@ def make(name: str, asked: argparse.Namespace) -> None:
         found = measured(
             asked.results / f"{name}-linux", "linux", took,
             lambda stage: study.run(
-                asked.results / f"{name}-linux", stage=stage, size=study.real.linux,
+                asked.results / f"{name}-linux", making=Making(stage=stage), size=study.real.linux,
                 engine=engines.find(virtual).make(),
             ),
         )  # fmt: skip

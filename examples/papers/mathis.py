@@ -7,7 +7,8 @@ from pathlib import Path
 
 import sojourn
 from sojourn.papers.bench import Bench
-from sojourn.papers.paper import Paper, Part
+from sojourn.papers.paper import Paper
+from sojourn.papers.part import Part, Size
 from sojourn.papers.report import show
 from sojourn.stats import Ratio, Region
 
@@ -36,18 +37,24 @@ CLAIMS = [
 ]
 
 
-def measure(bench: Bench) -> dict[str, object]:
+def measure(bench: Bench[Size]) -> None:
     line = sojourn.Scenario.from_toml(LINE)
     cells = [
         ({"loss": loss}, line.replace({"links.line.netem": f"delay 25ms loss {loss}"}))
         for loss in ("0.1%", "0.4%")
     ]
-    bench.make(Part(name="loss", title="Loss", cells=cells, seeds=bench.size, claims=CLAIMS))
-    return {}
+    bench.make(Part(name="loss", title="Loss", cells=cells, claims=CLAIMS))
 
 
 title, source = "A TCP flow's rate under random loss", "Mathis, Semke, Mahdavi, Ott, CCR 1997"
-PAPER = Paper(name="mathis", title=title, reference=source, quick=5, full=30, measure=measure)
+PAPER = Paper(
+    name="mathis",
+    title=title,
+    reference=source,
+    quick=Size(seeds=5),
+    full=Size(seeds=30),
+    measure=measure,
+)
 
 if __name__ == "__main__":
     show(PAPER.run(Path("results/paper-mathis"), quick=True))

@@ -31,19 +31,11 @@ from matplotlib.figure import Figure
 from sojourn import engines
 from sojourn.papers.bench import Bench, runs_of
 from sojourn.papers.drawing import whiskers
-from sojourn.papers.outcome import Outcome, records
-from sojourn.papers.paper import (
-    Cells,
-    Drawn,
-    Frames,
-    MeansTable,
-    Paper,
-    Part,
-    Real,
-    Titled,
-    estimate,
-)
+from sojourn.papers.outcome import Outcome, Real, records
+from sojourn.papers.paper import Paper
+from sojourn.papers.part import Cells, Drawn, Frames, Part, Size, Titled, estimate
 from sojourn.papers.report import show
+from sojourn.papers.side_by_side import MeansTable
 from sojourn.papers.taildrop import mechanisms
 from sojourn.papers.taildrop import scenarios as bulk
 from sojourn.papers.taildrop import study as taildrop
@@ -225,13 +217,11 @@ BETWEEN = 4.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Size:
+class CourseSize(Size):
     """Size of the study; lengths are in seconds."""
 
     phase: float
     """Length of a phase."""
-    seeds: int
-    """Number of seeds for each course and mechanism."""
     proof: float
     """Length of a run that verifies REDopt's parameters."""
     courses: tuple[tuple[int, ...], ...] = COURSES
@@ -261,11 +251,13 @@ class Size:
         return tuple(name for name in listed if name not in self.without)
 
 
-FULL = Size(phase=120, seeds=10, proof=200)
-QUICK = Size(phase=80, seeds=6, proof=100)
+Results = Outcome[CourseSize]
+
+FULL = CourseSize(phase=120, seeds=10, proof=200)
+QUICK = CourseSize(phase=80, seeds=6, proof=100)
 #: Real runs have one change of the number of flows. Only the claims `follows` and `goodput`
 #: are judged.
-REAL_FULL = Size(
+REAL_FULL = CourseSize(
     phase=80,
     seeds=5,
     proof=200,
@@ -277,21 +269,21 @@ REAL_FULL = Size(
 REAL_QUICK = replace(REAL_FULL, phase=20, seeds=3, proof=100, starts=4)
 
 
-def lasting(size: Size) -> str:
+def lasting(size: CourseSize) -> str:
     """Describes the number of real runs and their estimated duration."""
     number = len(size.mechanisms) * size.seeds
     seconds = sum(len(course) * size.phase + BETWEEN for course in size.courses)
     return estimate(f"{number * len(size.courses)} real runs", number * seconds)
 
 
-def settings(size: Size) -> dict[int, RedParameters]:
+def settings(size: CourseSize) -> dict[int, RedParameters]:
     """Returns REDopt's parameters by number of flows, verified by simulation."""
     return {
         n: verified(taildrop.link(n), 2, size.proof, size.proof / 3).parameters for n in size.loads
     }
 
 
-def queues(size: Size, found: dict[int, RedParameters]) -> dict[str, str]:
+def queues(size: CourseSize, found: dict[int, RedParameters]) -> dict[str, str]:
     """Returns each mechanism's queue as words of a scenario.
 
     `found` has REDopt's parameters by number of flows. REDstd and tail drop have the buffer of
@@ -306,7 +298,7 @@ def queues(size: Size, found: dict[int, RedParameters]) -> dict[str, str]:
     return {name: listed[name] for name in size.mechanisms}
 
 
-def cells_of(size: Size, found: dict[int, RedParameters]) -> Cells:
+def cells_of(size: CourseSize, found: dict[int, RedParameters]) -> Cells:
     """Returns the cells: every course with every mechanism."""
     return [
         (
@@ -344,12 +336,12 @@ def phases(course: str, series: pd.DataFrame, phase: float) -> list[dict[str, ob
     return rows
 
 
-def measure(bench: Bench) -> dict[str, object]:
+def measure(bench: Bench[CourseSize]) -> dict[str, object]:
     """Verifies REDopt for each number of flows, then runs all courses with all mechanisms.
 
     Returns the verified parameters under the key `settings`.
     """
-    size: Size = bench.size
+    size = bench.size
     found = settings(size)
 
     def frames(table: Table) -> Frames:
@@ -357,7 +349,7 @@ def measure(bench: Bench) -> dict[str, object]:
         for levels, run in runs_of(table):
             series = run.table("series")
             labels = {**levels, "seed": run.seed}
-            rows += [{**labels, **row} for row in phases(levels["course"], series, size.phase)]
+            rows += [{**labels, **row} for row in phases(str(levels["course"]), series, size.phase)]
             drawn.append(series[["time", "bottleneck.queue"]].assign(**labels))
         # The number of flows is a level of a factor. As a number it would become NaN in invalid
         # runs, like a measurement.
@@ -369,7 +361,6 @@ def measure(bench: Bench) -> dict[str, object]:
             name="courses",
             title="flows that come and go",
             cells=cells_of(size, found),
-            seeds=size.seeds,
             claims=size.claims,
             frames=frames,
             tables=("series",),
@@ -385,7 +376,7 @@ _METRICS = {
 }
 
 
-def _courses(outcome: Outcome) -> Figure:
+def _courses(outcome: Results) -> Figure:
     """Draws the mean queue over time, a panel for each course.
 
     Lines: REDopt on-line, and REDopt set for the smallest and the largest number of flows.
@@ -407,7 +398,7 @@ def _courses(outcome: Outcome) -> Figure:
     return figure
 
 
-def _means(outcome: Outcome) -> Figure:
+def _means(outcome: Results) -> Figure:
     frame, size = outcome.frame("courses"), outcome.size
     frame = frame[frame["when"] == "later"]
     with style.styled():
@@ -440,7 +431,7 @@ def _means(outcome: Outcome) -> Figure:
     return figure
 
 
-def drawn(outcome: Outcome) -> Drawn:
+def drawn(outcome: Results) -> Drawn:
     """Returns the figures `courses` and `means`, each with title and caption."""
     return {
         "courses": (_courses(outcome), "The queue while flows start and stop", "Means over seeds."),
@@ -452,7 +443,13 @@ def drawn(outcome: Outcome) -> Drawn:
     }
 
 
-def settings_table(outcome: Outcome) -> pd.DataFrame:
+def _found(outcome: Results) -> dict[int, RedParameters]:
+    found = outcome.found["settings"]
+    assert isinstance(found, dict)
+    return found
+
+
+def settings_table(outcome: Results) -> pd.DataFrame:
     """Returns the verified parameters of REDopt: a row for each number of flows."""
     return pd.DataFrame(
         {
@@ -463,11 +460,11 @@ def settings_table(outcome: Outcome) -> pd.DataFrame:
             "max_p": round(p.max_p, 4),
             "weight": p.weight,
         }
-        for n, p in outcome.found["settings"].items()
+        for n, p in _found(outcome).items()
     )
 
 
-def means_table(outcome: Outcome) -> pd.DataFrame:
+def means_table(outcome: Results) -> pd.DataFrame:
     """Returns means over seeds and courses for each mechanism, number of flows and time span."""
     keys = ["mechanism", "flows", "when"]
     metrics = ["queue", "swing", "goodput", "udp_loss"]
@@ -483,7 +480,7 @@ unresponsive traffic. The parameters of REDopt set for a number of flows are ver
 REDstd and tail drop have the largest of REDopt's buffers."""
 
 
-def _remarks(outcome: Outcome) -> list[str]:
+def _remarks(outcome: Results) -> list[str]:
     size = outcome.size
     return [
         " ".join(_ABOUT.split()),
@@ -496,7 +493,7 @@ def _remarks(outcome: Outcome) -> list[str]:
     ]
 
 
-def _real_remarks(outcome: Outcome) -> list[str]:
+def _real_remarks(outcome: Results) -> list[str]:
     size = outcome.size
     return [
         " ".join(_ABOUT.split()),
@@ -509,14 +506,14 @@ def _real_remarks(outcome: Outcome) -> list[str]:
     ]
 
 
-def _tables(outcome: Outcome) -> Titled:
+def _tables(outcome: Results) -> Titled:
     return [
         ("REDopt's parameters, verified by simulation", settings_table(outcome)),
         ("Means by mechanism, number of flows and time", means_table(outcome)),
     ]
 
 
-def _facts(outcome: Outcome) -> dict[str, object]:
+def _facts(outcome: Results) -> dict[str, object]:
     return {
         "seeds": outcome.size.seeds,
         "phase": outcome.size.phase,

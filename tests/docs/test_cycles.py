@@ -13,17 +13,8 @@ GRAPHS = {f"crates/{name}": graph for name, graph in cycles.crates().items()} | 
 }
 
 
-# Rooms whose files still import in a cycle for their annotations.
-OPEN = {
-    "python/sojourn/papers",
-}
-
-
 @pytest.mark.parametrize("name", sorted(GRAPHS))
 def test_files_do_not_import_in_a_cycle(name: str) -> None:
-    if name in OPEN:
-        assert cycles.circles(GRAPHS[name]), f"{name} has no cycle any more: remove it from OPEN"
-        return
     assert [sorted(cycle) for cycle in cycles.circles(GRAPHS[name])] == []
 
 

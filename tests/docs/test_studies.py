@@ -12,6 +12,7 @@ import pytest
 
 from sojourn import papers
 from sojourn.papers import records, steady
+from sojourn.papers.part import Size
 from sojourn.stats import MeanIn, Region, judge
 from tests.docs.test_docs import DOCS
 from tests.papers.test_rules import PAPER
@@ -77,7 +78,7 @@ def test_quick_runs_with_other_seeds_are_compared_and_go_on(
     import record
 
     monkeypatch.setattr(steady, "TIMES", 2)
-    monkeypatch.setattr(papers, "load", lambda _: replace(PAPER, quick=3))
+    monkeypatch.setattr(papers, "load", lambda _: replace(PAPER, quick=Size(seeds=3)))
     found = record.steadiness("loads", tmp_path, {"twice": "holds"})
     expected = {"twice": {"full": "holds", "holds": 2}}
     assert found == {"study": "loads", "times": 2, "claims": expected}

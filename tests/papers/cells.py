@@ -23,17 +23,17 @@ from typing import TYPE_CHECKING, Any, Literal
 from unittest import mock
 
 from sojourn import _core
-from sojourn.papers import NAMES, records
+from sojourn.papers import NAMES, steady
 from sojourn.scenario import Scenario
 from sojourn.study.key import canonical
 from sojourn.study.machine import cores
 
 if TYPE_CHECKING:
-    from sojourn.papers.paper import Cells
+    from sojourn.papers.part import Cells
     from sojourn.study.cells import Runnable
     from sojourn.tune.redopt import RedParameters
 
-FOLDER = records.FOLDER / "cells"
+FOLDER = steady.FOLDER / "cells"
 SAMPLED = 20
 SEEDS = 10
 #: Chooses the cells.

@@ -26,10 +26,8 @@ from sojourn.papers.daqm.mechanisms import (
     SIXTEEN,
 )
 from sojourn.papers.daqm.paper import PAPER
-from sojourn.papers.outcome import Outcome
-from sojourn.papers.paper import Part
+from sojourn.papers.part import Part
 from sojourn.papers.report import show
-from sojourn.papers.side_by_side import compared_means
 from sojourn.stats import Claim, judge, support
 from tests.papers import pretend
 from tests.papers.cells import Later
@@ -37,7 +35,7 @@ from tests.papers.cells import Later
 # The first test that asks for the runs of the study makes them: four minutes of a core.
 pytestmark = pytest.mark.timeout(1200)
 
-TINY = parts.Size(
+TINY = parts.DaqmSize(
     seeds=2, meant_seeds=2, short=0.6, long=0.6, warmup=0.6, loads=(1.2,), other_seeds=2,
     whole=False, published_share=0.3,
 )  # fmt: skip
@@ -62,7 +60,7 @@ def unmade() -> Any:
 
 
 @pytest.mark.parametrize("size", [parts.QUICK, parts.FULL])
-def test_every_published_value_has_its_cell(size: parts.Size) -> None:
+def test_every_published_value_has_its_cell(size: parts.DaqmSize) -> None:
     """The runs as published are those that published values are about, and claims the others."""
     with unmade():
         part = parts.as_published(size)
@@ -305,13 +303,13 @@ def test_the_text_s_traffic_offers_the_clients_rates() -> None:
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> parts.Results:
     """A study far too short to mean anything."""
     return PAPER.run(tmp_path_factory.mktemp("daqm"), size=TINY)
 
 
 @pytest.mark.slow
-def test_every_claim_has_a_verdict(outcome: Outcome) -> None:
+def test_every_claim_has_a_verdict(outcome: parts.Results) -> None:
     """Nothing is left out, all readings are next to it, and all of it is JSON."""
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
     assert [c["id"] for c in data["claims"]] == [c.id for c in _all(terms.PUBLISHED)]
@@ -329,7 +327,7 @@ def test_every_claim_has_a_verdict(outcome: Outcome) -> None:
 
 
 @pytest.mark.slow
-def test_as_described_nothing_is_congested(outcome: Outcome) -> None:
+def test_as_described_nothing_is_congested(outcome: parts.Results) -> None:
     """Ports of 2 Gbit/s carry what 100 clients offer without a drop."""
     described = outcome.frame("described")
     assert described["drops"].sum() == 0
@@ -338,7 +336,7 @@ def test_as_described_nothing_is_congested(outcome: Outcome) -> None:
 
 
 @pytest.mark.slow
-def test_measuring_discards_only_as_published(outcome: Outcome) -> None:
+def test_measuring_discards_only_as_published(outcome: parts.Results) -> None:
     """The quirk is in the ledger where it is on, and nowhere else."""
     discarded = outcome.frame("quirks", "estimates").groupby("quirks")["discarded"].max()
     assert discarded["none"] == 0
@@ -350,7 +348,7 @@ def test_measuring_discards_only_as_published(outcome: Outcome) -> None:
 
 
 @pytest.mark.slow
-def test_readings_that_run_less_have_the_other_runs_beside_theirs(outcome: Outcome) -> None:
+def test_readings_that_run_less_have_the_other_runs_beside_theirs(outcome: parts.Results) -> None:
     measured = outcome.frame("measured-features")
     assert set(measured["mechanism"]) == set(SIXTEEN)
     same = outcome.frame("features")
@@ -363,7 +361,7 @@ def test_readings_that_run_less_have_the_other_runs_beside_theirs(outcome: Outco
 
 
 @pytest.mark.slow
-def test_the_report_is_written(outcome: Outcome) -> None:
+def test_the_report_is_written(outcome: parts.Results) -> None:
     """One page, and figures of all kinds in three formats."""
     written = show(outcome)
     page = Path(written[0]).read_text()
@@ -378,7 +376,7 @@ def test_the_report_is_written(outcome: Outcome) -> None:
 @pytest.mark.slow
 def test_the_part_on_linux_judges_what_an_engine_gives(tmp_path: Path) -> None:
     """HTTP as meant: an engine that gives the simulator's results agrees with it."""
-    size = parts.RealSize(seconds=0.6, warmup=0.6, seeds=5)
+    size = parts.DaqmSize(short=0.6, warmup=0.6, seeds=5)
     outcome = PAPER.run(tmp_path, size=size, engine=pretend.Engine(frozenset()))
     found = {j.claim.finding: j.claim for j in outcome.judgements}
     assert {"http-busy-loss-c1", "http-models-sojourn-cobalt", "http-weibull-sojourn-c3"} < set(
@@ -386,7 +384,7 @@ def test_the_part_on_linux_judges_what_an_engine_gives(tmp_path: Path) -> None:
     )
     # Not in the row of the finding as published.
     assert all(claim.id == f"{name}-as-meant" for name, claim in found.items())
-    assert (compared_means(outcome)["real / simulated"].dropna() == 1).all()
+    assert (outcome.means()["real / simulated"].dropna() == 1).all()
     json.dumps(outcome.as_dict(), allow_nan=False)
     page = show(outcome)[0].read_text()
     assert "Verdicts of simulated and real runs" in page

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from sojourn import _core
+from sojourn.papers.bench import Making
 from sojourn.papers.edge_store import claims, published, scenarios, study
 from sojourn.papers.edge_store.paper import PAPER
 from sojourn.papers.report import show
@@ -19,7 +20,7 @@ from sojourn.stats.quorum import phi
 if TYPE_CHECKING:
     from pathlib import Path
 
-TINY = study.Size(study.grid((0, 50)), 60, 2)
+TINY = study.EdgeSize(cells=study.grid((0, 50)), writes=60, seeds=2)
 
 GRID = claims.GRID
 
@@ -184,7 +185,7 @@ def test_a_small_run_is_kept_and_shown(tmp_path: Path, monkeypatch: pytest.Monke
     again = PAPER.run(tmp_path, size=TINY)
     pd.testing.assert_frame_equal(again.frame("grid"), outcome.frame("grid"))
     with pytest.raises(ValueError, match="does not run on a cluster"):
-        PAPER.run(tmp_path, size=TINY, on="tcp://nowhere:8786")
+        PAPER.run(tmp_path, making=Making(on="tcp://nowhere:8786"), size=TINY)
 
 
 def test_runs_resemble_the_paper_s_points() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +16,6 @@ from sojourn.papers.edge_store.paper import PAPER
 from sojourn.papers.edge_store.published import DELAYS
 from sojourn.papers.edge_store.scenarios import LOSSES, NODES
 from sojourn.papers.report import show
-from sojourn.papers.side_by_side import compared_means
 from tests.papers import pretend
 
 
@@ -34,7 +34,7 @@ def test_the_cells_span_the_papers_grid() -> None:
 def test_real_and_simulated_runs_are_judged_alike(tmp_path: Path) -> None:
     """An engine that gives the simulator's results gives its verdicts and means."""
     engine = pretend.Engine(frozenset({claims.FIRST_SEED}))
-    size = study.Size(study.FACTORS, 60, 3, claims.REAL_HIGH, variants=False, real_seeds=2)
+    size = replace(study.REAL_QUICK, writes=60, seeds=3)
     outcome = PAPER.run(tmp_path, quick=True, size=size, engine=engine)
     assert len(engine.checked) == 5
     assert engine.made == 5 * 2
@@ -43,7 +43,7 @@ def test_real_and_simulated_runs_are_judged_alike(tmp_path: Path) -> None:
     assert not outcome.open
     assert len(outcome.violations) == 5
     assert outcome.invalid[0] == "5 of 10 real runs are NOT VALID:"
-    assert compared_means(outcome)["real / simulated"].between(0.5, 2).all()
+    assert outcome.means()["real / simulated"].between(0.5, 2).all()
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
     assert data["real"]["programs"] == {"program": "1.0"}
     assert data["seeds"] == 2
@@ -74,7 +74,7 @@ def test_two_cells_on_real_nodes(tmp_path: Path) -> None:
         java.find_java()
         artefacts.class_path()
         cells: tuple[study.Cell, ...] = ((3, 2, "medium", 20), (3, 1, "low", 0))
-        size = study.Size(cells, 150, 10, claims.REAL_HIGH, variants=False, real_seeds=1)
+        size = replace(study.REAL_QUICK, cells=cells, writes=150, real_seeds=1)
         outcome = PAPER.run(tmp_path, size=size, engine=WireEngine())
     except Unavailable as error:
         pytest.skip(f"not installed: {error}")
@@ -83,12 +83,12 @@ def test_two_cells_on_real_nodes(tmp_path: Path) -> None:
     assert (table.frame["store.acknowledged"] == 150).all()
     assert outcome.judgements == ()
     assert outcome.open == claims.REAL_HIGH
-    slow, fast = compared_means(outcome).to_dict("records")
+    slow, fast = outcome.means().to_dict("records")
     # 150 writes meet few losses, of more than 200 ms each; a busy machine adds tens.
     assert slow["real / simulated"] == pytest.approx(1, abs=0.5)
     assert 0 < fast["real"] - fast["simulated"] < 150
     for path in show(outcome):
         assert path.stat().st_size > 1000
-    assert outcome.as_dict()["real"]["programs"] == {"cassandra": "5.0.9"}
+    assert outcome.about["programs"] == {"cassandra": "5.0.9"}
     again = PAPER.run(tmp_path, size=size, engine=WireEngine())
     assert again.as_dict() == outcome.as_dict()

@@ -176,7 +176,7 @@ def test_the_rate_steps_as_the_batch_says() -> None:
     assert [len(link["changes"]) for link in varied["links"][:2]] == [4, 4]
 
 
-def tiny() -> study.Size:
+def tiny() -> study.L4sSize:
     return replace(
         study.QUICK, seeds=2, rates=(20,), rtts=(10,), mixed=(3, 1), fair=(3, 1), shared=(3, 1),
         after=3,

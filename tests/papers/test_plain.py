@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import sojourn
 from sojourn.papers.bench import Bench
-from sojourn.papers.paper import Paper, Part
+from sojourn.papers.paper import Paper
+from sojourn.papers.part import Part, Size
 from sojourn.papers.report import show
 from sojourn.stats import Ratio, Region
 
@@ -44,14 +45,17 @@ def test_a_table_and_claims_are_a_whole_study(tmp_path: Path) -> None:
     )
     same = Ratio(id="same", text="1", metric="utilisation", a=high, b=low, region=Region(0.9, 1.1))
 
-    def measure(bench: Bench) -> dict[str, Any]:
-        bench.make(
-            Part(name="loads", title="Loads", cells=cells, seeds=bench.size, claims=[twice, same])
-        )
+    def measure(bench: Bench[Size]) -> dict[str, Any]:
+        bench.make(Part(name="loads", title="Loads", cells=cells, claims=[twice, same]))
         return {}
 
     paper = Paper(
-        name="loads", title="Loads", reference="Nobody 2020", quick=3, full=30, measure=measure
+        name="loads",
+        title="Loads",
+        reference="Nobody 2020",
+        quick=Size(seeds=3),
+        full=Size(seeds=30),
+        measure=measure,
     )
     outcome = paper.run(tmp_path / "loads", quick=True)
     assert [(j.verdict, j.note) for j in outcome.judgements] == [

@@ -169,7 +169,7 @@ def four_clients(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("four_clients")
 def test_iperfs_of_a_moved_flow_are_one(tmp_path: Path) -> None:
     """What its parts deliver, over its whole length, is what the client sent at most."""
-    size = study.Size(
+    size = study.BalancerSize(
         seconds=2, seeds=1, networks=("unequal",), clients=(4,), rounds=1,
         policies=tuple(scenarios.PAPER), readings=("moved",), reading_networks=("unequal",),
         reading_seconds=2, reading_seeds=2,
@@ -188,7 +188,7 @@ def test_iperfs_of_a_moved_flow_are_one(tmp_path: Path) -> None:
 def test_a_small_run_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scenarios, "AGES", (0.0, 0.5))
     monkeypatch.setattr(study, "SPACINGS", (0.1,))
-    size = study.Size(
+    size = study.BalancerSize(
         seconds=0.4, seeds=5, networks=("unequal",), clients=(4,), sweep=1, sweep_seeds=2
     )
     outcome = PAPER.run(tmp_path, size=size)

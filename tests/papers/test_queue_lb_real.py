@@ -11,23 +11,22 @@ pytest.importorskip("os_ken")
 
 from sojourn.lab import Unavailable, openvswitch
 from sojourn.lab.engine import WireEngine
-from sojourn.papers.bench import levels_of, split
-from sojourn.papers.outcome import Outcome
-from sojourn.papers.paper import Part
+from sojourn.papers.bench import Making, levels_of, split
+from sojourn.papers.part import Part
 from sojourn.papers.queue_lb import claims, study
 from sojourn.papers.queue_lb.paper import PAPER
+from sojourn.papers.report import rows as means_rows
 from sojourn.papers.report import show
-from sojourn.papers.side_by_side import rows as means_rows
 from tests.lab.conftest import possible
 from tests.papers import pretend
 
-SMALL = study.Size(
+SMALL = study.BalancerSize(
     seconds=5, seeds=1, networks=("unequal",), clients=(4,), rounds=1, transports=("UDP",),
     policies=("random", "IQLB"),
 )  # fmt: skip
 
 
-def judged(size: study.Size) -> set[str]:
+def judged(size: study.BalancerSize) -> set[str]:
     """The claims whose levels are all run."""
     part = Part(name="iperf", title="", cells=study.cells_of(size), seeds=1)
     made = claims.made(size.networks, anova=size.rounds is None)
@@ -47,7 +46,7 @@ def test_a_claim_is_judged_only_if_all_it_names_is_run() -> None:
     assert len(judged(study.REAL_FULL)) == 5 * 3
 
 
-def check(outcome: Outcome) -> None:
+def check(outcome: study.Results) -> None:
     """Two policies, four clients, one round."""
     assert [row["policy"] for row in means_rows(outcome)] == ["random", "IQLB"]
     assert [row["paper"] for row in means_rows(outcome)] == ["28.5 Mbit/s", "39.4 Mbit/s"]
@@ -75,6 +74,6 @@ def test_a_small_run(tmp_path: Path) -> None:
         pytest.skip(f"not installed: {error}")
     if not possible("auto") or not Path("/dev/net/tun").exists():
         pytest.skip("not installed: the permission, or /dev/net/tun")
-    outcome = PAPER.run(tmp_path, True, 1, size=SMALL, engine=WireEngine())
+    outcome = PAPER.run(tmp_path, True, Making(workers=1), size=SMALL, engine=WireEngine())
     check(outcome)
     assert outcome.about["switch"]["name"] == "openvswitch"

@@ -16,16 +16,17 @@ from sojourn.lab import Unavailable
 from sojourn.lab.engine import WireEngine
 from sojourn.papers import load
 from sojourn.papers.bench import levels_of, split
-from sojourn.papers.paper import Paper, Part
+from sojourn.papers.paper import Paper
+from sojourn.papers.part import Part, Size
 from sojourn.papers.report import show
-from sojourn.papers.side_by_side import compared_means, means
+from sojourn.papers.side_by_side import means
 from sojourn.papers.taildrop import claims, mechanisms, study
 from sojourn.papers.taildrop.paper import PAPER
 from tests.lab.conftest import possible
 from tests.papers import pretend
 
-LOW = study.Size(
-    bulk=5, bulk_warmup=2, bulk_seeds=1, proof=14, flows=(16,), starts=1, tcp="reno",
+LOW = study.TailDropSize(
+    bulk=5, bulk_warmup=2, seeds=1, proof=14, flows=(16,), starts=1, tcp="reno",
     queues=(mechanisms.TD, mechanisms.GRED),
 )  # fmt: skip
 SMALL = {"bulk-goodput-equal", "bulk-deviation-td-light"}
@@ -49,7 +50,7 @@ def test_both_worlds_run_todays_reno_with_the_paper_s_network() -> None:
     assert plan["warmup"] > bulk["start"] + bulk["start_spread"]
 
 
-def judged(size: study.Size) -> set[str]:
+def judged(size: study.TailDropSize) -> set[str]:
     """The claims whose levels are all run."""
     cells = [({"flows": n, "mechanism": m}, None) for n in size.flows for m in size.queues]
     part = Part(name="bulk", title="", cells=cells, seeds=1)  # type: ignore[arg-type] # never run
@@ -90,7 +91,7 @@ def test_worlds_stand_beside_each_other_with_their_ratio() -> None:
 
 
 def test_a_paper_without_a_real_part_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def loaded(name: str) -> Paper:
+    def loaded(name: str) -> Paper[Size]:
         return replace(load(name), real=None) if name == "daqm" else load(name)
 
     monkeypatch.setattr("sojourn.cli.paper.load", loaded)
@@ -105,7 +106,7 @@ def test_the_real_part_judges_what_an_engine_gives(tmp_path: Path) -> None:
     outcome = PAPER.run(tmp_path, True, size=LOW, engine=engine)
     assert {j.claim.id for j in outcome.judgements} == set(outcome.in_simulation) == SMALL
     assert len(outcome.judgements) + len(outcome.open) == len(claims.BULK)
-    assert (compared_means(outcome)["real / simulated"] == 1).all()
+    assert (outcome.means()["real / simulated"] == 1).all()
     assert outcome.invalid[0] == "2 of 2 real runs are NOT VALID:"
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
     assert len(data["not_judged"]) == len(outcome.open)
@@ -127,7 +128,7 @@ def test_a_small_real_part(tmp_path: Path) -> None:
     assert [len(column.tables["bulk"]) for column in outcome.columns.values()] == [LOW.runs] * 2
     assert {j.claim.id for j in outcome.judgements} == SMALL
     assert len(outcome.judgements) + len(outcome.open) == len(claims.BULK)
-    found = compared_means(outcome)
+    found = outcome.means()
     goodput = found[found["metric"] == "goodput"]
     # Slow start over 120 ms and more has hardly ended.
     assert min(goodput["real"]) > 3e6

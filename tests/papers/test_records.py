@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sojourn.cli.app import app
-from sojourn.papers import NAMES, load, records
+from sojourn.papers import NAMES, load, records, steady
 from sojourn.stats import NOT_SUPPORTED
 
 
@@ -47,7 +47,7 @@ def test_recorded_claims_are_claims_of_the_study() -> None:
         assert kept["study"] == name == load(name).name
         assert kept["command"].startswith(f"sojourn paper {name}")
         assert {claim["verdict"] for claim in kept["claims"]} <= set(records.WORDS)
-        assert (records.FOLDER / "cells" / f"{name}.json").exists()
+        assert (steady.FOLDER / "cells" / f"{name}.json").exists()
 
 
 def test_a_record_in_all_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,8 +90,10 @@ def test_a_run_is_cut_into_its_phases() -> None:
     assert rows[0]["udp_loss"] == pytest.approx(0.5)
 
 
-def tiny(**changes: Any) -> study.Size:
-    return study.Size(**{"phase": 45, "seeds": 2, "proof": 20, "courses": ((4, 8, 4),), **changes})
+def tiny(**changes: Any) -> study.CourseSize:
+    return study.CourseSize(
+        **{"phase": 45, "seeds": 2, "proof": 20, "courses": ((4, 8, 4),), **changes}
+    )
 
 
 def test_a_small_run_is_kept_and_shown(tmp_path: Path) -> None:

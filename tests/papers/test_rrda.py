@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from sojourn import _core
+from sojourn.papers.bench import Making
 from sojourn.papers.report import show
 from sojourn.papers.rrda import claims, figures, scenarios, study
 from sojourn.papers.rrda.paper import PAPER
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from sojourn.stats import Claim
 
-TINY = study.Size(
+TINY = study.ServerSize(
     seconds=0.4, seeds=2, scenario_seeds=1, grid=0.6, grid_seeds=1,
     timeouts=(100, 200), timeout_seconds=0.4, timeout_seeds=2, memory=0.6,
 )  # fmt: skip
@@ -233,7 +234,7 @@ def test_a_small_run_is_reported_and_kept(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(outcome.readings(tenth)) == 4
     assert "of 2 values" in outcome.asides(tenth)[-1]
     _check_figures(figures.simulated(outcome))
-    in_readings = outcome.as_dict()["readings"]
+    in_readings = json.loads(json.dumps(outcome.as_dict()))["readings"]
     assert {row["processed"] for row in in_readings} <= {"yes", "no", "?", "no claim"}
     assert next(r for r in in_readings if r["finding"] == "freed")["holds in"].endswith("of 3")
     assert len(outcome.judgements) == len(claims.CLAIMS)
@@ -253,4 +254,4 @@ def test_a_small_run_is_reported_and_kept(tmp_path: Path, monkeypatch: pytest.Mo
     again = PAPER.run(tmp_path, size=TINY)
     pd.testing.assert_frame_equal(again.frame("experiments"), outcome.frame("experiments"))
     with pytest.raises(ValueError, match="cluster"):
-        PAPER.run(tmp_path, size=TINY, on="tcp://x")
+        PAPER.run(tmp_path, making=Making(on="tcp://x"), size=TINY)

@@ -12,14 +12,13 @@ import pytest
 from sojourn.lab import Unavailable
 from sojourn.lab.engine import WireEngine
 from sojourn.lab.receivers import Receivers, Wanted
-from sojourn.papers.report import show
+from sojourn.papers.report import show, verdicts
 from sojourn.papers.rrda import claims, scenarios, study
 from sojourn.papers.rrda.engine import Real
 from sojourn.papers.rrda.paper import PAPER
-from sojourn.papers.side_by_side import compared_means, verdicts
 from tests.lab.conftest import possible
 
-TINY = study.Size(
+TINY = study.ServerSize(
     seconds=0.5, seeds=1, scenario_seeds=1, clients=(10, 20, 35), cpus=(0.5, 1.0),
     policies=("static", "rrda"), readings=("processed", "enqueued"), sizes=False,
 )  # fmt: skip
@@ -115,7 +114,7 @@ def test_a_small_real_part(tmp_path: Path) -> None:
     assert lost[35] > 0
     assert (frame["throughput"] > 1e6).all()
     assert (frame["cpu_per_gbit"] > 0).all()
-    assert set(compared_means(outcome)["metric"]) == {"throughput", "exhaustion"}
+    assert set(outcome.means()["metric"]) == {"throughput", "exhaustion"}
     assert len(study.cost(outcome.tables["experiments"])) > 0
     rows = verdicts(outcome)
     assert [row["simulated"] for row in rows].count("cannot be simulated") == 2

@@ -16,18 +16,12 @@ import sojourn
 from sojourn import engines
 from sojourn.cli.app import app
 from sojourn.papers.bench import LONGER, Bench, without
-from sojourn.papers.outcome import Outcome, tried
-from sojourn.papers.paper import MeansTable, Paper, Part, Real, Withdrawn
-from sojourn.papers.report import show
-from sojourn.papers.side_by_side import (
-    AGREE,
-    FEWEST,
-    RUNS,
-    WallClock,
-    agreement,
-    rows,
-    verdicts,
-)
+from sojourn.papers.claim_table import Withdrawn
+from sojourn.papers.outcome import Outcome, Real, tried
+from sojourn.papers.paper import Paper
+from sojourn.papers.part import Part, Size
+from sojourn.papers.report import rows, show, verdicts
+from sojourn.papers.side_by_side import AGREE, FEWEST, RUNS, MeansTable, WallClock, agreement
 from sojourn.stats import NOT_SUPPORTED, MeanIn, Ratio, Region
 from tests.papers import pretend
 from tests.papers.test_plain import LINE
@@ -52,37 +46,38 @@ def _cells(size: int) -> list[tuple[dict[str, int], sojourn.Scenario]]:
     ]
 
 
-def _measure(bench: Bench) -> dict[str, Any]:
-    bench.make(
-        Part(name="loads", title="Loads", cells=_cells(500), seeds=bench.size, claims=[TWICE])
-    )
+def _measure(bench: Bench[Size]) -> None:
+    bench.make(Part(name="loads", title="Loads", cells=_cells(500), claims=[TWICE]))
     if bench.real:
-        return {}
+        return
     for name, size, claims in (("large", 1200, [TWICE]), ("larger", 1300, [FULLER])):
         bench.make(
             Part(
-                name=name, title=name, cells=_cells(size), seeds=bench.size,
-                claims=claims, reading="large packets",
+                name=name, title=name, cells=_cells(size), claims=claims, reading="large packets",
             )
         )  # fmt: skip
-    return {}
 
 
 REAL_PART = Real(
-    title="Loads, for real", quick=4, full=4,
+    title="Loads, for real", quick=Size(seeds=4), full=Size(seeds=4),
     means=MeansTable(part="loads", factors=("load",), metrics=("utilisation",)),
     estimate=lambda _: "", remarks=lambda _: [], figures=lambda _: {},
 )  # fmt: skip
 PAPER = Paper(
-    name="loads", title="Loads", reference="Nobody 2020", quick=4, full=4, measure=_measure,
+    name="loads", title="Loads", reference="Nobody 2020", quick=Size(seeds=4), full=Size(seeds=4),
+    measure=_measure,
     published=lambda: {"": pd.DataFrame({"load": [1, 2], "seed": 1, "utilisation": [0.1, 0.2]})},
     withdrawn=(WITHDRAWN,),
     real=REAL_PART,
 )  # fmt: skip
 
 
-def _run(folder: Path, invalid: frozenset[int]) -> Outcome:
+def _run(folder: Path, invalid: frozenset[int]) -> Outcome[Size]:
     return PAPER.run(folder, engine=pretend.Engine(invalid))
+
+
+def _data(outcome: Outcome[Size]) -> Any:
+    return json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
 
 
 def test_runs_that_are_not_valid_give_no_verdict(tmp_path: Path) -> None:
@@ -101,7 +96,7 @@ def test_runs_that_are_not_valid_give_no_verdict(tmp_path: Path) -> None:
     (judgement,) = outcome.judgements
     assert (judgement.verdict, judgement.seeds) == ("holds", 3)
     assert judgement.note == "2 of 8 runs are not valid (packets late)"
-    assert outcome.as_dict()["claims"][0]["engines"] == "agree"
+    assert _data(outcome)["claims"][0]["engines"] == "agree"
 
     (judgement,) = _run(tmp_path / "all", frozenset()).judgements
     assert (judgement.verdict, judgement.seeds, judgement.note) == ("holds", 4, "")
@@ -110,7 +105,9 @@ def test_runs_that_are_not_valid_give_no_verdict(tmp_path: Path) -> None:
 def test_a_study_of_an_earlier_version_is_resumed(tmp_path: Path) -> None:
     """Records of earlier versions name the violations `doubts`."""
     former = pretend.Engine(frozenset({2}), key="doubts")
-    begun = replace(PAPER, real=replace(REAL_PART, quick=2, full=2)).run(tmp_path, engine=former)
+    begun = replace(PAPER, real=replace(REAL_PART, quick=Size(seeds=2), full=Size(seeds=2))).run(
+        tmp_path, engine=former
+    )
     engine = pretend.Engine(frozenset({2}))
     outcome = PAPER.run(tmp_path, engine=engine)
     assert (former.made, engine.made) == (4, 4)
@@ -118,7 +115,7 @@ def test_a_study_of_an_earlier_version_is_resumed(tmp_path: Path) -> None:
     assert len(outcome.violations) == 2
     (judgement,) = outcome.judgements
     assert judgement.note == "2 of 8 runs are not valid (packets late)"
-    data = outcome.as_dict()
+    data = _data(outcome)
     assert data["violations"] == data["doubts"]
     assert not {"violations", "doubts"} & set(data["real"])
 
@@ -152,7 +149,7 @@ def test_wall_clock_runs_state_their_number_load_and_validity(tmp_path: Path) ->
         "wall clock: 6 of 8 runs valid, at least 3 for each cell (fewer than 5 are weak evidence); "
         "load average of the machine 1.5 to 1.5"
     )
-    assert outcome.as_dict()["wall_clock"]["load"] == (1.5, 1.5)
+    assert _data(outcome)["wall_clock"]["load"] == [1.5, 1.5]
     assert {row[RUNS] for row in rows(outcome)} == {"4"}
     many = WallClock.of([("a", True, 0.5)] * 5 + [("b", True, 2.0)] * 6 + [("b", False, 1.0)])
     assert str(many) == (
@@ -173,14 +170,12 @@ def test_what_is_derived_never_rests_on_an_invalid_run(tmp_path: Path) -> None:
         wide = by.transform(lambda x: x.max(skipna=False) / x.min(skipna=False))
         return {"": table.frame.assign(range=wide)}
 
-    def measure(bench: Bench) -> dict[str, Any]:
+    def measure(bench: Bench[Size]) -> None:
         bench.make(
             Part(
-                name="loads", title="Loads", cells=_cells(500), seeds=bench.size,
-                claims=[claim], frames=ranged,
+                name="loads", title="Loads", cells=_cells(500), claims=[claim], frames=ranged,
             )
         )  # fmt: skip
-        return {}
 
     outcome = replace(PAPER, measure=measure).run(tmp_path, engine=pretend.Engine(frozenset({2})))
     (judgement,) = outcome.judgements
@@ -229,16 +224,22 @@ def test_quick_runs_name_no_number_of_seeds(tmp_path: Path) -> None:
     """Their length may decide, which more seeds do not change."""
     claim = MeanIn(id="close", text="", metric="x", region=Region(low=0.4))
 
-    def measure(bench: Bench) -> dict[str, Any]:
+    def measure(bench: Bench[Size]) -> None:
         bench.make(
             Part(
                 name="loads", title="Loads", cells=_cells(500)[:1], seeds=4, claims=[claim],
                 frames=lambda table: {"": table.frame.assign(x=table.frame["seed"] // 2 % 2)},
             )
         )  # fmt: skip
-        return {}
 
-    paper = Paper(name="close", title="", reference="", quick=4, full=4, measure=measure)
+    paper = Paper(
+        name="close",
+        title="",
+        reference="",
+        quick=Size(seeds=4),
+        full=Size(seeds=4),
+        measure=measure,
+    )
     (short,), (whole,) = (paper.run(tmp_path, quick=q).judgements for q in (True, False))
     assert short.verdict == whole.verdict == "cannot be told"
     assert (short.seeds_needed, short.note) == (None, LONGER)

@@ -44,7 +44,7 @@ def test_a_claim_that_quick_runs_cannot_judge_has_no_verdict_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the full study, and where quick runs are compared with it, it has one."""
-    monkeypatch.setattr(records, "FOLDER", tmp_path / "recorded")
+    monkeypatch.setattr(steady, "FOLDER", tmp_path / "recorded")
     file = steady.path(PAPER.name)
     file.parent.mkdir(parents=True)
     claims = {"twice": {"full": HOLDS, NOT: 20}}

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from sojourn import _core
-from sojourn.papers.outcome import Outcome
 from sojourn.papers.report import show
 from sojourn.papers.taildrop import claims, mechanisms, scenarios, study
 from sojourn.papers.taildrop.paper import PAPER
@@ -19,8 +18,8 @@ from sojourn.papers.taildrop.variants import FLOWS, VARIANTS
 from sojourn.stats import judge
 from sojourn.tune.redopt import STANDARD_WEIGHT, redopt
 
-TINY = study.Size(
-    bulk=14, bulk_warmup=11, bulk_seeds=2, proof=14, web=14, web_warmup=11, web_seeds=2,
+TINY = study.TailDropSize(
+    bulk=14, bulk_warmup=11, seeds=2, proof=14, web=14, web_warmup=11, web_seeds=2,
     pilot=14, pilot_seeds=2, variant_seeds=2, web_variant=14, web_variant_seeds=2,
 )  # fmt: skip
 TD, RED, GRED, REDOPT = mechanisms.MECHANISMS
@@ -245,13 +244,13 @@ def test_withdrawn_claims_are_judged_no_more() -> None:
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> study.Results:
     """A study far too short to mean anything."""
     return PAPER.run(tmp_path_factory.mktemp("taildrop"), size=TINY)
 
 
 @pytest.mark.slow
-def test_every_claim_has_a_verdict_and_figures(outcome: Outcome) -> None:
+def test_every_claim_has_a_verdict_and_figures(outcome: study.Results) -> None:
     """Nothing is left out, and all of it is JSON."""
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
     wanted = [c.id for c in (*claims.BULK, *claims.EQUAL_DELAY, *WEB)]
@@ -268,9 +267,9 @@ def test_every_claim_has_a_verdict_and_figures(outcome: Outcome) -> None:
 
 
 @pytest.mark.slow
-def test_cells_are_complete(outcome: Outcome) -> None:
+def test_cells_are_complete(outcome: study.Results) -> None:
     """Each load meets each mechanism with each seed."""
-    assert len(outcome.tables["bulk"]) == len(scenarios.FLOWS) * 4 * TINY.bulk_seeds
+    assert len(outcome.tables["bulk"]) == len(scenarios.FLOWS) * 4 * TINY.seeds
     assert len(outcome.tables["web"]) == len(scenarios.SESSIONS) * 4 * TINY.web_seeds
     for variant in VARIANTS:
         table = outcome.tables[variant.part]
@@ -281,7 +280,7 @@ def test_cells_are_complete(outcome: Outcome) -> None:
 
 
 @pytest.mark.slow
-def test_a_second_call_runs_nothing_again(outcome: Outcome) -> None:
+def test_a_second_call_runs_nothing_again(outcome: study.Results) -> None:
     """What is in the folder is used."""
     runs = sorted(outcome.folder.glob("*/runs.parquet"))
     before = {path: path.stat().st_mtime_ns for path in runs}
@@ -291,7 +290,7 @@ def test_a_second_call_runs_nothing_again(outcome: Outcome) -> None:
 
 
 @pytest.mark.slow
-def test_the_report_is_written(outcome: Outcome, tmp_path: Path) -> None:
+def test_the_report_is_written(outcome: study.Results, tmp_path: Path) -> None:
     """One page that needs no network, and both figures in three formats."""
     written = show(outcome)
     page = written[0].read_text()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sojourn import Scenario
-from sojourn.papers.paper import Paper, Part
+from sojourn.papers.paper import Paper
+from sojourn.papers.part import Part, Size
 from sojourn.stats import MeanIn, Region
 from sojourn.study import ResultsError, StudyError
 from sojourn.study.until import parse
@@ -39,13 +40,20 @@ LOADED = MeanIn(id="loaded", text="more than half", metric="utilisation", region
                 cell={"rate": "10mbit"})  # fmt: skip
 
 
-def measure(bench: Bench) -> dict[str, Any]:
-    part = Part(name="loads", title="Loads", cells=CELLS, seeds=bench.size, claims=[LOADED])
+def measure(bench: Bench[Size]) -> dict[str, Any]:
+    part = Part(name="loads", title="Loads", cells=CELLS, claims=[LOADED])
     bench.make(part)
     return {}
 
 
-PAPER = Paper(name="loads", title="Loads", reference="", quick=4, full=4, measure=measure)
+PAPER = Paper(
+    name="loads",
+    title="Loads",
+    reference="",
+    quick=Size(seeds=4),
+    full=Size(seeds=4),
+    measure=measure,
+)
 
 
 def test_claims_are_judged_where_the_precision_is_reached(tmp_path: Path) -> None:

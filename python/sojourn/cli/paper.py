@@ -14,6 +14,7 @@ from sojourn.settings import Option
 
 if TYPE_CHECKING:
     from sojourn.papers.outcome import Outcome
+    from sojourn.papers.part import Size
 
 LIST = "list"
 """Argument that lists the recorded verdicts of all studies."""
@@ -93,6 +94,8 @@ def paper(
     suffixes = (("real", engine is not None), ("quick", quick), ("until", rule is not None))
     parts = [name, *(word for word, asked in suffixes if asked)]
     folder = out or Path("results") / f"paper-{'-'.join(parts)}"
+    from sojourn.papers.bench import Making
+
     with made.cluster.connected() as cluster, bars.stages() as stage:
         if engine is not None and study.real is not None and engines.find(asked).real_time:
             output.note(study.real.estimate(study.size(quick, real=True)))
@@ -100,9 +103,8 @@ def paper(
             from sojourn.papers.records import estimate
 
             output.note(estimate(name, "quick" if quick else "full", made.workers))
-        outcome = study.run(
-            folder, quick, made.workers, stage, on=cluster, engine=engine, rule=rule
-        )
+        making = Making(workers=made.workers, stage=stage, on=cluster)
+        outcome = study.run(folder, quick, making, engine=engine, rule=rule)
     from sojourn.papers.report import show
 
     with bars.waiting("writing the page and its figures"):
@@ -117,9 +119,9 @@ def paper(
         raise typer.Exit(exits.FINDINGS)
 
 
-def _print(outcome: Outcome, written: list[Path]) -> None:
+def _print(outcome: Outcome[Size], written: list[Path]) -> None:
     """Prints the verdicts, notes, and paths of the results."""
-    from sojourn.papers.side_by_side import rows, verdicts
+    from sojourn.papers.report import rows, verdicts
     from sojourn.show import print_claims
 
     print_claims(outcome.judgements, outcome.units, output.console(), outcome.asides)

@@ -3,56 +3,65 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Generic, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from sojourn.lab.violation import FORMER, violations_in
 from sojourn.papers import steady
-from sojourn.papers.outcome import Column, Outcome
-from sojourn.papers.side_by_side import REAL, SIMULATED, WallClock, agreement
+from sojourn.papers.outcome import About, Column, Facts, Outcome, Publication
+from sojourn.papers.part import Cells, Frames, Part, S_co, Size, Stage, silent
+from sojourn.papers.side_by_side import REAL, SIMULATED, Measured, WallClock, agreement
+from sojourn.plan import Plan
+from sojourn.scenario.engine import Engine
 from sojourn.scenario.errors import QuestionError
 from sojourn.scenario.question import known
-from sojourn.stats import judge_components, support
+from sojourn.stats import Judgement, judge_components, support
 from sojourn.stats.claims import Claim
 from sojourn.stats.sequential import MISSED
-from sojourn.study import ResultsError, Study, StudyError, manifest, until
+from sojourn.study import ResultsError, Stopping, Study, StudyError, Table, Until, manifest, until
+from sojourn.study.cells import Level
+from sojourn.study.cluster import Place
 from sojourn.study.stored import StoredRun
 from sojourn.study.until import ALPHA
 
-if TYPE_CHECKING:
-    from sojourn.papers.paper import Frames, Paper, Part, Stage
-    from sojourn.papers.side_by_side import Measured
-    from sojourn.scenario.engine import Engine
-    from sojourn.stats import Judgement
-    from sojourn.study import Stopping, Table, Until
-    from sojourn.study.cluster import Place
-
+T = TypeVar("T", bound=Size)
+"""Type of a study's sizes."""
 ABOUT_A_RUN = ("violations", FORMER, "valid", "load")
 """Fields of a real run's record that differ from run to run."""
 LONGER = "quick runs are too few or too short; run the whole study, without --quick"
 """Advice for an undecided claim with `--quick`, in place of a required number of seeds."""
 
 
-class Bench:
-    """Makes the parts of a study of a given size, with given folder, engines and cluster.
+@dataclass(frozen=True, kw_only=True)
+class Making:
+    """How runs are made; their results do not depend on it."""
 
-    `on` is a Dask cluster, `shift` is added to every seed, and `rule` gives the required precision
-    in place of a number of seeds. The first of `engines` gives the verdicts.
+    workers: int | None = None
+    """Number of runs at a time; by default, the number of cores."""
+    stage: Stage = silent
+    """Function that is called with the title of each part."""
+    on: Place | None = None
+    """Dask cluster that makes the runs; `None` for this machine."""
+
+
+class Bench(Generic[S_co]):
+    """Makes the parts of a study of a given size, with given folder and engines.
+
+    `shift` is added to every seed, and `rule` gives the required precision in place of a number of
+    seeds. The first of `engines` gives the verdicts.
     """
 
     def __init__(
         self,
-        paper: Paper,
-        size: Any,
+        paper: Publication[S_co],
+        size: S_co,
         folder: Path,
-        workers: int | None,
-        stage: Stage,
-        on: Place | None,
+        making: Making,
         engines: Mapping[str, Engine | None],
         shift: int = 0,
         rule: Until | None = None,
@@ -60,9 +69,7 @@ class Bench:
         self.paper = paper
         self.size = size
         self.folder = folder
-        self.workers = workers
-        self.stage = stage
-        self.on = on
+        self.making = making
         self.real = REAL in engines
         self.shift = shift
         self.rule = rule
@@ -75,10 +82,10 @@ class Bench:
         self._open: list[Claim] = []
         self._violations: dict[str, tuple[str, ...]] = {}
         self._left_out: dict[str, str] = {}
-        self._about: dict[str, Any] = {}
+        self._about: About = {}
         self._runs: list[tuple[str, bool, float]] = []
 
-    def check(self, cells: Sequence[tuple[Any, Any]]) -> None:
+    def check(self, cells: Cells) -> None:
         """Checks that the real engine can run the cells on this machine.
 
         Raises the engine's error with the reason if the engine cannot run a cell.
@@ -86,7 +93,7 @@ class Bench:
         check = getattr(self._engines.get(REAL), "check", None)
         if check is not None:
             for _, scenario in cells:
-                check(scenario.plan, 1)
+                check(Plan.of(scenario.plan_json), 1)
 
     def make(self, part: Part) -> Frames:
         """Makes the runs of a part and judges its claims.
@@ -157,7 +164,7 @@ class Bench:
 
     def _table(self, part: Part, name: str) -> Table:
         """Makes the runs of a part with the engine of column `name`, and returns their table."""
-        title, folder, seeds = part.title, self.folder, part.seeds
+        title, folder, seeds = part.title, self.folder, part.seeds or self.size.seeds
         if self.real:
             title = f"{part.title}, {'for real' if name == REAL else 'simulated'}"
             folder = self.folder / name
@@ -174,10 +181,10 @@ class Bench:
         begun_alike(folder / part.name, rule)
         made = (
             folder / part.name,
-            self.workers,
-            self.stage(title),
+            self.making.workers,
+            self.making.stage(title),
             self._engines[name],
-            self.on,
+            self.making.on,
         )
         if rule is None:
             first = self.paper.first_seed
@@ -222,7 +229,7 @@ class Bench:
         notes = dict.fromkeys(unsteady, steady.NOT_JUDGED)
         column.judgements = without_verdict(column.judgements, notes)
 
-    def outcome(self, quick: bool, found: Mapping[str, Any]) -> Outcome:
+    def outcome(self, quick: bool, found: Facts) -> Outcome[S_co]:
         """Returns the outcome; one alpha applies to all claims on an engine's runs of a reading.
 
         `found` has the study's results in addition to its tables. Raises `StudyError` if no part
@@ -263,6 +270,16 @@ class Bench:
         )  # fmt: skip
 
 
+def every(parts: Callable[[T], Iterable[Part]]) -> Callable[[Bench[T]], None]:
+    """Returns the function that makes all parts of a study, which depend only on its size."""
+
+    def measure(bench: Bench[T]) -> None:
+        for part in parts(bench.size):
+            bench.make(part)
+
+    return measure
+
+
 def without_verdict(
     judgements: Sequence[Judgement], notes: Mapping[str, str]
 ) -> tuple[Judgement, ...]:
@@ -284,7 +301,7 @@ def too_wide(stopped: Stopping) -> str:
     return f"not decided: the maximum of {stopped.seeds} seeds was reached before {wanted}"
 
 
-def measures(plan: Mapping[str, Any], metric: str) -> bool:
+def measures(plan: Mapping[str, object], metric: str) -> bool:
     """Returns whether runs of a plan have a metric."""
     try:
         known(plan, metric)
@@ -337,7 +354,7 @@ def without(frame: pd.DataFrame, invalid: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([frame.drop(columns=numbers), known], axis="columns")[list(frame.columns)]
 
 
-def runs_of(table: Table) -> Iterator[tuple[dict[str, Any], StoredRun]]:
+def runs_of(table: Table) -> Iterator[tuple[dict[str, Level], StoredRun]]:
     """Yields each row's levels of the factors with its run.
 
     Cells with the same plan have the same run. Raises `ValueError` for a table without a results
@@ -359,9 +376,9 @@ def described(violation: Mapping[str, str]) -> str:
     return f"{what}: {found}{f' ({limit})' if limit else ''}" if found else what
 
 
-def levels_of(part: Part) -> dict[str, set[Any]]:
+def levels_of(part: Part) -> dict[str, set[Level]]:
     """Returns the levels of each factor that a part runs."""
-    found: dict[str, set[Any]] = {}
+    found: dict[str, set[Level]] = {}
     for factors, _ in part.cells:
         for factor, level in factors.items():
             found.setdefault(factor, set()).add(level)
@@ -369,7 +386,7 @@ def levels_of(part: Part) -> dict[str, set[Any]]:
 
 
 def split(
-    claims: Sequence[Claim], there: Mapping[str, set[Any]]
+    claims: Sequence[Claim], there: Mapping[str, set[Level]]
 ) -> tuple[list[Claim], list[Claim]]:
     """Divides claims by whether the levels that are run suffice to judge them.
 
@@ -379,7 +396,7 @@ def split(
     return fit, [claim for claim in claims if claim not in fit]
 
 
-def suffices(claim: Claim, there: Mapping[str, set[Any]]) -> bool:
+def suffices(claim: Claim, there: Mapping[str, set[Level]]) -> bool:
     """Returns whether the levels in `there` suffice to judge a claim.
 
     All levels that the claim names must be run, and at least two levels of the factor that the
@@ -391,9 +408,9 @@ def suffices(claim: Claim, there: Mapping[str, set[Any]]) -> bool:
     return all(len(levels) > 1 for factor, levels in there.items() if factor in compared)
 
 
-def named(claim: Claim, factor: str) -> set[Any]:
+def named(claim: Claim, factor: str) -> set[Level]:
     """Returns all levels of a factor that a claim or its parts name."""
-    found: set[Any] = set()
+    found: set[Level] = set()
     if getattr(claim, "among", None) == factor and hasattr(claim, "who"):
         found.add(claim.who)
     for part in fields(claim):

@@ -24,12 +24,12 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from typing import TypeVar
 
-from sojourn.papers.paper import Withdrawn
 from sojourn.stats import Claim, ClaimError, claim_from_dict
 from sojourn.stats.cells import Level
 from sojourn.stats.claims import KINDS
@@ -51,6 +51,25 @@ Complete = Callable[[Row], Row | None]
 
 def _unchanged(row: Row) -> Row | None:
     return row
+
+
+@dataclass(frozen=True, kw_only=True)
+class Withdrawn:
+    """A withdrawn claim: it is no longer judged, but the page still lists it."""
+
+    id: str
+    text: str
+    """The finding in words."""
+    date: str
+    """Date of the withdrawal, as YYYY-MM-DD."""
+    verdict: Verdict
+    """Last verdict on the claim before its withdrawal."""
+    reason: str
+    """Reason for the withdrawal."""
+
+    def as_dict(self) -> dict[str, str]:
+        """Returns the fields as data for JSON."""
+        return asdict(self)
 
 
 class ClaimTable:

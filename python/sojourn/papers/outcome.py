@@ -1,24 +1,39 @@
-"""The outcome of a published study: tables and verdicts of each engine, and their JSON form."""
+"""The outcome of a published study: tables and verdicts of each engine, its page, its JSON form.
+
+A `Publication` has functions for the figures, tables and remarks of the page; its field `real`
+specifies the runs of a real engine. Simulated and real runs use the same code for claims, verdicts
+and the page. The results of each engine are a `Column` of the outcome.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic
 
-from sojourn import _core
+import pandas as pd
+
+from sojourn import _core, encode
+from sojourn.data import Json
 from sojourn.lab.violation import with_former_key
-from sojourn.papers.side_by_side import AGREE, REAL, SIMULATED, compared_means
-from sojourn.scenario.measured import plain
+from sojourn.papers.claim_table import Withdrawn
+from sojourn.papers.part import Drawn, Frames, S_co, Titled
+from sojourn.papers.side_by_side import (
+    AGREE,
+    REAL,
+    SIMULATED,
+    MeansTable,
+    WallClock,
+    compared_means,
+)
+from sojourn.stats import Claim, Judgement, Support
+from sojourn.study import Stopping, Table, Until
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from sojourn.papers.paper import Frames, Paper, Real
-    from sojourn.papers.side_by_side import WallClock
-    from sojourn.stats import Claim, Judgement, Support
-    from sojourn.study import Stopping, Table, Until
+Facts = Mapping[str, object]
+"""Fields of the JSON form."""
+About = Mapping[str, Any]
+"""How a real run was made, as the record of its engine states it."""
 
 MOST_LISTED = 5
 """Maximum number of invalid runs, and of open claims, that are printed. `--json` contains all."""
@@ -41,12 +56,89 @@ class Column:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class Real(Generic[S_co]):
+    """The part of a study that real programs run, and the contents of its page."""
+
+    title: str
+    """Title of the page."""
+    quick: S_co
+    """Size of the runs with `--quick`."""
+    full: S_co
+    """Size of the runs without `--quick`."""
+    means: MeansTable
+    """Table of the means of real and simulated runs."""
+    estimate: Callable[[S_co], str]
+    """Describes the number of real runs of a size and their estimated duration."""
+    remarks: Callable[[Outcome[S_co]], list[str]]
+    """Returns the remarks that precede the verdicts on the page."""
+    figures: Callable[[Outcome[S_co]], Drawn]
+    tables: Callable[[Outcome[S_co]], Titled] = lambda _: ()
+    """Returns tables for the page, in addition to verdicts and means."""
+    facts: Callable[[Outcome[S_co]], Facts] = lambda _: {}
+    """Returns additional fields of the JSON form."""
+    notes: Callable[[Outcome[S_co]], list[str]] = lambda _: []
+    """Returns notes on results that the verdicts do not contain."""
+    engines: Sequence[str] = ("wire",)
+    """Engines that can make the runs and measure the metrics of the claims."""
+    linux: S_co | None = None
+    """Size of the recorded runs by Linux in virtual time, fixed before the first of these runs.
+
+    `None` if Linux in virtual time cannot make the runs.
+    """
+    no_linux: str = ""
+    """Reason why Linux in virtual time cannot make the runs, if `linux` is `None`."""
+    verdicts_shown: bool = False
+    """Whether the terminal shows each claim's simulated and real verdict, instead of means."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Publication(Generic[S_co]):
+    """A published study: its reference, its own numbers, and the contents of its page."""
+
+    name: str
+    """Name of the study in `sojourn paper NAME`."""
+    title: str
+    """Title of the page."""
+    reference: str
+    """Bibliographic reference of the paper."""
+    first_seed: int = 1
+    """First seed of the runs, which no run before the claims were fixed has used."""
+    command: str = ""
+    """Command that makes the study; `sojourn paper NAME` if empty."""
+    published: Callable[[], Frames] = dict
+    """Returns the paper's own numbers as tables with one seed.
+
+    These tables show whether the paper's own numbers support its claims.
+    """
+    withdrawn: Sequence[Withdrawn] = ()
+    """Claims that are no longer judged."""
+    remarks: Callable[[Outcome[S_co]], list[str]] = lambda outcome: outcome.notes
+    """Returns the remarks that precede the verdicts on the page."""
+    notes: Callable[[Outcome[S_co]], list[str]] = lambda _: []
+    """Returns notes on results that the verdicts do not contain."""
+    figures: Callable[[Outcome[S_co]], Drawn] | None = None
+    """Returns the figures; by default, each claim's metric over the factor with most levels."""
+    tables: Callable[[Outcome[S_co]], Titled] | None = None
+    """Returns the tables; by default, the means of each claim's metric."""
+    shown: Sequence[str] | None = None
+    """Names of the parts whose runs the page documents; `None` for all parts."""
+    facts: Callable[[Outcome[S_co]], Facts] = lambda _: {}
+    """Returns additional fields of the JSON form."""
+    about_claim: Callable[[Outcome[S_co], Judgement], Facts] = lambda _outcome, _judgement: {}
+    """Returns additional fields of a claim in the JSON form."""
+    units: Mapping[str, str] = field(default_factory=dict)
+    """Units by metric, for metrics without a unit in the runs' tables."""
+    real: Real[S_co] | None = None
+    """The runs by real programs; `None` if the study has no such runs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome(Generic[S_co]):
     """Results of a study."""
 
-    paper: Paper
-    size: Any
-    """Lengths and numbers of seeds of the runs; the type depends on the study."""
+    paper: Publication[S_co]
+    size: S_co
+    """Lengths and numbers of seeds of the runs."""
     quick: bool
     """Whether the runs were made with `--quick`."""
     folder: Path
@@ -54,13 +146,13 @@ class Outcome:
     columns: Mapping[str, Column]
     """Results by engine: `simulated`, or `real` and then `simulated`. The first gives the verdicts.
     """
-    found: Mapping[str, Any]
+    found: Facts
     """Results of the study in addition to its tables."""
     open: tuple[Claim, ...] = ()
     """Claims that were not judged because levels that they need were not run."""
     violations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Reasons why real runs are invalid, by the name of the run."""
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: About = field(default_factory=dict)
     """How the real runs were made: engine, kernel and versions of programs."""
     wall_clock: WallClock | None = None
     """Numbers of real runs and load of the machine; `None` without runs in wall-clock time."""
@@ -74,7 +166,7 @@ class Outcome:
     """Why and at which number of seeds the runs of a part ended, for parts with `rule`."""
 
     @property
-    def real(self) -> Real | None:
+    def real(self) -> Real[S_co] | None:
         """Returns the specification of the real runs; `None` if all runs were simulated."""
         return self.paper.real if REAL in self.columns else None
 
@@ -195,7 +287,12 @@ class Outcome:
             lines.append(f"  and {len(self.violations) - MOST_LISTED} more, which --json names")
         return lines
 
-    def _claim(self, judgement: Judgement) -> dict[str, Any]:
+    def means(self) -> pd.DataFrame:
+        """Returns the means that a real study compares: published (if known), simulated, real."""
+        assert self.real is not None
+        return compared_means(self.real.means, *(self.columns[n].frames for n in (REAL, SIMULATED)))
+
+    def _claim(self, judgement: Judgement) -> dict[str, object]:
         claim = judgement.claim
         fields = {**judgement.to_dict(), **self.paper.about_claim(self, judgement)}
         own = self.support.get(claim.id)
@@ -210,9 +307,9 @@ class Outcome:
             fields["engines"] = None if both is None else AGREE[both.verdict]
         return fields
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Returns the outcome as data for JSON: every claim with its verdicts, and the facts."""
-        fields: dict[str, Any] = {
+        fields: dict[str, object] = {
             "paper": self.paper.name,
             "title": self.title,
             "reference": self.paper.reference,
@@ -228,7 +325,7 @@ class Outcome:
         fields["not_judged"] = [claim.id for claim in self.open]
         if self.real is None:
             return {**fields, **self.paper.facts(self)}
-        compared = records(compared_means(self))
+        compared = records(self.means())
         violations = {run: list(texts) for run, texts in self.violations.items()}
         return {
             **fields,
@@ -273,6 +370,7 @@ def _verdicts(judged: Mapping[str, Sequence[Judgement]], claim: Claim) -> dict[s
     }
 
 
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def records(frame: pd.DataFrame) -> list[dict[str, Json]]:
     """Returns a table's rows as data for JSON."""
-    return [{str(k): plain(v) for k, v in row.items()} for row in frame.to_dict("records")]
+    rows = frame.to_dict("records")
+    return [encode.fields({str(name): value for name, value in row.items()}) for row in rows]

@@ -19,11 +19,11 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.papers import NAMES, load
+from sojourn.papers.steady import FOLDER
 from sojourn.scenario import Scenario
 from sojourn.stats import NOT_SUPPORTED
 from sojourn.study.machine import cores
 
-FOLDER = Path(__file__).parent / "recorded"
 COLUMNS = {"verdict": "simulated", "linux": "Linux in virtual time", "real": "real"}
 """Names of the engines, by the key of the engine's verdict in a recorded claim."""
 _SHORT = {"linux": "Linux"}

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from sojourn.show.terminal import BADGES, decisive
+from sojourn.papers.part import Frames
 from sojourn.stats import Claim, Interval, Judgement, Region, judge_components, welch_difference
 from sojourn.stats._arrays import Floats
 from sojourn.stats.estimate import Component, LogComponent, Side, raised
-from sojourn.study.quantities import interval, value
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sojourn.papers.outcome import Outcome
+from sojourn.study.cells import Level
 
 SIMULATED, REAL = "simulated", "real"
 RATIO = "real / simulated"
-VERDICTS = ("finding", "simulated", "verdict simulated", "real", "verdict real", "engines")
 RUNS = "real runs"
 FEWEST = 5
 """Number of valid wall-clock runs of a cell below which their mean is weak evidence."""
@@ -148,6 +142,31 @@ def ratio(a: float, b: float) -> float:
     return float(a / b) if b else float("nan")
 
 
+@dataclass(frozen=True, kw_only=True)
+class MeansTable:
+    """Specification of the table that compares the means of real and simulated runs."""
+
+    part: str
+    """Name of the part with the runs."""
+    factors: Sequence[str]
+    """Factors whose levels identify a row of the table."""
+    metrics: Sequence[str]
+    """Metrics whose means are compared."""
+    frame: str = ""
+    """Name of the table among the part's tables."""
+    paper: Callable[[], Mapping[tuple[Level, ...], float]] | None = None
+    """Function that returns the paper's own values by levels of `factors`; `None` without such
+    values.
+    """
+    unit: str = ""
+    """Unit of the metrics whose unit is in no table of the runs."""
+    margin: float = 0.15
+    """Relative margin within which two engines agree on a claim.
+
+    The margin was fixed before the first run.
+    """
+
+
 def means(
     real: pd.DataFrame, simulated: pd.DataFrame, factors: Sequence[str], metrics: Sequence[str]
 ) -> pd.DataFrame:
@@ -175,75 +194,18 @@ def means(
     )
 
 
-def compared_means(outcome: Outcome) -> pd.DataFrame:
-    """Returns the means that a real study compares: published (if known), simulated and real."""
-    assert outcome.real is not None
-    how = outcome.real.means
-    real, simulated = (outcome.columns[n].frames[how.part][how.frame] for n in (REAL, SIMULATED))
-    found = means(real, simulated, how.factors, how.metrics)
+def compared_means(
+    how: MeansTable, real: Mapping[str, Frames], simulated: Mapping[str, Frames]
+) -> pd.DataFrame:
+    """Returns the means that a real study compares: published (if known), simulated and real.
+
+    `real` and `simulated` have the derived tables of both engines by part.
+    """
+    there, here = (frames[how.part][how.frame] for frames in (real, simulated))
+    found = means(there, here, how.factors, how.metrics)
     if how.paper is not None:
         known = how.paper()
         cells = found[list(how.factors)].itertuples(index=False, name=None)
         theirs = [known.get(tuple(cell), float("nan")) for cell in cells]
         found.insert(len(how.factors) + 1, "paper", theirs)
     return found if len(how.metrics) > 1 else found.drop(columns="metric")
-
-
-def rows(outcome: Outcome) -> list[dict[str, str]]:
-    """Returns the means of `compared_means` as texts with units."""
-    assert outcome.real is not None
-    how = outcome.real.means
-
-    def shown(row: dict[Any, Any], column: str) -> str:
-        metric = row.get("metric", how.metrics[0])
-        return value(row[column], outcome.units.get(metric, how.unit), metric)
-
-    return [
-        {
-            **{str(k): str(row[k]) for k in (*how.factors, "metric") if k in row},
-            **{k: shown(row, k) for k in ("paper", SIMULATED, REAL) if k in row},
-            RATIO: f"{row[RATIO]:.2f}",
-            RUNS: str(row[RUNS]),
-        }
-        for row in compared_means(outcome).to_dict("records")
-    ]
-
-
-def verdicts(outcome: Outcome) -> list[dict[str, str]]:
-    """Returns each claim's simulated and real verdict, with estimate and interval, as texts."""
-
-    def shown_verdict(judgement: Judgement | None) -> tuple[str, str]:
-        if judgement is None:
-            return "cannot be simulated", ""
-        word = BADGES[judgement.verdict][0]
-        if not judgement.findings or not math.isfinite(decisive(judgement).interval.low):
-            return judgement.note, word
-        plain = judgement.claim.kind in ("mean", "all", "difference")
-        metric = judgement.claim.metric if plain else ""
-        unit = outcome.units.get(metric, "1")
-        return interval(decisive(judgement).interval, unit, metric), word
-
-    def engines(claim: Claim) -> str:
-        found = outcome.agreement.get(claim.id)
-        if found is None:
-            return ""
-        word = AGREE[found.verdict]
-        ends = decisive(found).interval
-        return f"{word}: {ends}" if math.isfinite(ends.low) else f"{word}: {found.note}"
-
-    here = outcome.in_simulation
-    return [
-        dict(
-            zip(
-                VERDICTS,
-                (
-                    j.claim.text,
-                    *shown_verdict(here.get(j.claim.id)),
-                    *shown_verdict(j),
-                    engines(j.claim),
-                ),
-                strict=True,
-            )
-        )
-        for j in outcome.judgements
-    ]

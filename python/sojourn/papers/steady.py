@@ -10,10 +10,9 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from sojourn.papers import records
-
+FOLDER = Path(__file__).parent / "recorded"
+"""Folder of the recorded results of all studies."""
 TIMES = 20
 """Number of quick runs that are compared with the full verdicts."""
 APART = 1_000_000
@@ -30,7 +29,7 @@ NOT_JUDGED = (
 
 def path(name: str) -> Path:
     """Returns the file with the results of a study's quick runs."""
-    return records.FOLDER / "quick" / f"{name}.json"
+    return FOLDER / "quick" / f"{name}.json"
 
 
 def shifts() -> range:
@@ -38,7 +37,9 @@ def shifts() -> range:
     return range(APART, (TIMES + 1) * APART, APART)
 
 
-def against(full: Mapping[str, str], quick: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+def against(
+    full: Mapping[str, str], quick: Sequence[Mapping[str, str]]
+) -> dict[str, dict[str, str | int]]:
     """Returns, by claim, the full verdict and the number of quick runs with each verdict.
 
     `quick` has the verdicts by claim for each quick run.
@@ -49,7 +50,7 @@ def against(full: Mapping[str, str], quick: Sequence[Mapping[str, str]]) -> dict
     }
 
 
-def judges(found: Mapping[str, Any], times: int) -> bool:
+def judges(found: Mapping[str, str | int], times: int) -> bool:
     """Returns whether quick runs can judge a claim, from its result of `against`.
 
     At most `CONTRADICTIONS` of the `times` quick runs may contradict the full verdict, and at least

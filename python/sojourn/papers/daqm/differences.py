@@ -7,9 +7,9 @@ from scipy.stats import spearmanr
 
 from sojourn.papers.daqm import published
 from sojourn.papers.daqm.mechanisms import C1, COBALT, CONFIGURATIONS, EIGHT, RED
+from sojourn.papers.daqm.parts import Results
 from sojourn.papers.daqm.scenarios import HTTP
 from sojourn.papers.daqm.terms import DELAY, DELIVERED, LOSS, QUEUE, SOJOURN
-from sojourn.papers.outcome import Outcome
 
 #: The runs' own metric for each published metric with the same meaning.
 SAME = {
@@ -34,7 +34,7 @@ def _mean(frame: pd.DataFrame, mechanism: str, metric: str) -> float:
     return float(frame.loc[frame["mechanism"] == mechanism, metric].mean())
 
 
-def readings(outcome: Outcome) -> pd.DataFrame:
+def readings(outcome: Results) -> pd.DataFrame:
     """Returns loss and sojourn time of HTTP at a constant rate by mechanism.
 
     Columns: the thesis' value, and the mean in each of the three readings. The thesis' value and
@@ -64,7 +64,7 @@ def readings(outcome: Outcome) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def order(outcome: Outcome) -> pd.DataFrame:
+def order(outcome: Results) -> pd.DataFrame:
     """Returns Spearman's rank correlations between the thesis and our runs, by metric.
 
     The correlations compare the orders of the eight mechanisms in the thesis with those in our
@@ -104,7 +104,7 @@ def _alike(a: list[float], b: list[float]) -> float:
     return float(spearmanr(a, b).statistic)
 
 
-def averaging(outcome: Outcome) -> pd.DataFrame:
+def averaging(outcome: Results) -> pd.DataFrame:
     """Returns the effect of the published averaging by mechanism.
 
     The runs are the runs as published, with HTTP at a constant rate.
@@ -126,7 +126,7 @@ def averaging(outcome: Outcome) -> pd.DataFrame:
     )
 
 
-def quirks(outcome: Outcome) -> pd.DataFrame:
+def quirks(outcome: Results) -> pd.DataFrame:
     """Returns the effect of each quirk of the published code on dAQM.
 
     The runs are the runs on the bus, with HTTP at a constant rate.
@@ -154,7 +154,7 @@ def quirks(outcome: Outcome) -> pd.DataFrame:
     )
 
 
-def messages(outcome: Outcome) -> list[str]:
+def messages(outcome: Results) -> list[str]:
     """Returns sentences on the differences between the readings, with the study's own numbers."""
     bus, described = _http(outcome.frame("published", "estimates")), outcome.frame("described")
     meant = _http(outcome.frame("features", "all"))
@@ -220,6 +220,6 @@ def _share(value: float) -> str:
     return f"{100 * value:.2g} %" if value < 0.1 else f"{100 * value:.0f} %"
 
 
-def _quirk(outcome: Outcome, mechanism: str, quirk: str, metric: str) -> float:
+def _quirk(outcome: Results, mechanism: str, quirk: str, metric: str) -> float:
     frame = outcome.frame("quirks", "estimates")
     return _mean(frame[frame["quirks"] == quirk], mechanism, metric)

@@ -8,8 +8,11 @@ import pandas as pd
 
 from sojourn.papers.daqm import claims, differences, figures, parts, published, study, terms
 from sojourn.papers.daqm.mechanisms import CONFIGURATIONS, EIGHT, FEATURES, SIXTEEN
-from sojourn.papers.outcome import Outcome, records
-from sojourn.papers.paper import Drawn, MeansTable, Paper, Real, Titled, estimate
+from sojourn.papers.daqm.parts import Results
+from sojourn.papers.outcome import Facts, Real, records
+from sojourn.papers.paper import Paper
+from sojourn.papers.part import Drawn, Titled, estimate
+from sojourn.papers.side_by_side import MeansTable
 
 _BASIS = """\
 The verdicts are from the runs as published: with one CSMA bus, dAQM with the quirks of its code,
@@ -29,7 +32,7 @@ runs as published assume that this clock is as fast as simulated time.
 """
 
 
-def _remarks(outcome: Outcome) -> list[str]:
+def _remarks(outcome: Results) -> list[str]:
     """Returns the remarks that precede the verdicts on the page."""
     size = outcome.size
     long, published_long = (
@@ -66,7 +69,7 @@ _SWEEPS = (
 )
 
 
-def _published_figures(outcome: Outcome) -> Drawn:
+def _published_figures(outcome: Results) -> Drawn:
     """Returns figures like the thesis' figures 6 to 16, from the runs as published."""
     runs, known, drawn = outcome.frame("published"), published.by_figure(), figures.PUBLISHED
 
@@ -127,7 +130,7 @@ def _number(name: str) -> tuple[int, str]:
     return int(digits), name
 
 
-def _meant_figures(outcome: Outcome) -> Drawn:
+def _meant_figures(outcome: Results) -> Drawn:
     """Returns figures like the thesis' figures 6 to 16, from the runs as meant."""
     drawn = figures.MEANT
     features, flows, models = (outcome.frame(n, "all") for n in ("features", "flows", "models"))
@@ -177,7 +180,7 @@ def _meant_figures(outcome: Outcome) -> Drawn:
     return dict(sorted(made.items(), key=lambda item: _number(item[0])))
 
 
-def _series(outcome: Outcome, part: str, place: str, **cell: Any) -> dict[str, pd.DataFrame]:
+def _series(outcome: Results, part: str, place: str, **cell: Any) -> dict[str, pd.DataFrame]:
     """Returns a queue's sojourn time and length over time for streaming traffic, by mechanism.
 
     `part` is the name of the part, `place` the end of the queue's name, and `cell` has levels that
@@ -200,11 +203,11 @@ def _series(outcome: Outcome, part: str, place: str, **cell: Any) -> dict[str, p
     return found
 
 
-def _figures(outcome: Outcome) -> Drawn:
+def _figures(outcome: Results) -> Drawn:
     return {**_published_figures(outcome), **_meant_figures(outcome)}
 
 
-def _readings(outcome: Outcome) -> pd.DataFrame:
+def _readings(outcome: Results) -> pd.DataFrame:
     """Returns each claim's verdicts: by the thesis' own numbers, and in each reading."""
     rows = []
     for judgement in outcome.judgements:
@@ -220,7 +223,7 @@ def _readings(outcome: Outcome) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _tables(outcome: Outcome) -> Titled:
+def _tables(outcome: Results) -> Titled:
     compared = study.against_published(outcome.frame("published", "estimates"))
     return [
         ("Findings in all readings", _readings(outcome)),
@@ -232,7 +235,7 @@ def _tables(outcome: Outcome) -> Titled:
     ]
 
 
-def _facts(outcome: Outcome) -> dict[str, Any]:
+def _facts(outcome: Results) -> Facts:
     return {
         "seeds": {name: len(table.seeds) for name, table in outcome.tables.items()},
         "differences": outcome.notes,
@@ -251,12 +254,12 @@ def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
 # The study on Linux, with Linux's TCP.
 
 
-def _real_remarks(outcome: Outcome) -> list[str]:
+def _real_remarks(outcome: Results) -> list[str]:
     about, size = outcome.about, outcome.size
     return [
         (
-            f"Linux {about['kernel']} with the engine {about['engine']} made {size.runs} runs of "
-            f"{size.seconds:g} s after a warm-up of {size.warmup:g} s, with {size.seeds} seeds. "
+            f"Linux {about['kernel']} with the engine {about['engine']} made {size.real_runs} runs "
+            f"of {size.short:g} s after a warm-up of {size.warmup:g} s, with {size.seeds} seeds. "
             f"Their scenarios are HTTP as meant at load {parts.OVERLOAD:g}, with "
             f"{parts.REAL_CLIENTS} clients instead of the thesis' 100. TCP is the kernel's Reno. "
             "The same scenarios were simulated with the same seeds. The verdicts are from the runs "
@@ -271,7 +274,7 @@ def _real_remarks(outcome: Outcome) -> list[str]:
     ]
 
 
-def _real_figures(outcome: Outcome) -> Drawn:
+def _real_figures(outcome: Results) -> Drawn:
     return {
         name.replace(" ", "-"): (
             figures.grouped(column.frames["real"][""], "model", figures.MEANT),
@@ -282,11 +285,11 @@ def _real_figures(outcome: Outcome) -> Drawn:
     }
 
 
-def _lasting(size: parts.RealSize) -> str:
+def _lasting(size: parts.DaqmSize) -> str:
     """Describes the number of real runs and their estimated duration."""
-    seconds = size.warmup + size.seconds
+    seconds = size.warmup + size.short
     return estimate(
-        f"{size.runs} real runs of {seconds:g} s", size.runs * (seconds + parts.BETWEEN)
+        f"{size.real_runs} real runs of {seconds:g} s", size.real_runs * (seconds + parts.BETWEEN)
     )
 
 

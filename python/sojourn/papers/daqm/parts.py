@@ -23,7 +23,8 @@ from sojourn.papers.daqm.scenarios import (
     Traffic,
 )
 from sojourn.papers.daqm.terms import COMPLETION, ENDING, MEANT, PUBLISHED
-from sojourn.papers.paper import Part
+from sojourn.papers.outcome import Outcome
+from sojourn.papers.part import Part, Size
 from sojourn.scenario import Scenario
 from sojourn.stats import Claim
 
@@ -43,25 +44,26 @@ RATES = {
 OVERLOAD = 1.2
 
 
-@dataclass(frozen=True)
-class Size:
-    """Size of the study; lengths are in simulated seconds."""
+@dataclass(frozen=True, kw_only=True)
+class DaqmSize(Size):
+    """Size of the study; lengths are in seconds. `seeds` are those of the reading *as published*.
 
-    seeds: int
-    """Number of seeds in the reading *as published*, which gives the verdicts."""
-    meant_seeds: int
-    """Number of seeds in the reading *as meant*."""
+    Real runs are HTTP in the reading *as meant*, with `seeds` seeds.
+    """
+
     short: float
     """Measured time of short flows in the reading *as meant*."""
-    long: float
+    long: float = 0
     """Measured time of long flows in the reading *as meant*; 0 omits long flows in all readings."""
     warmup: float
     """Warm-up in the reading *as meant*."""
-    loads: tuple[float, ...]
+    meant_seeds: int = 0
+    """Number of seeds in the reading *as meant*."""
+    loads: tuple[float, ...] = ()
     """Loads of the ports in the reading *as meant*."""
-    other_seeds: int
+    other_seeds: int = 3
     """Number of seeds in the other readings."""
-    whole: bool
+    whole: bool = False
     """Whether to run all cells of the thesis' figures and all quirks.
 
     If false, some cells of long flows' sweeps and some quirks are omitted.
@@ -74,33 +76,25 @@ class Size:
         """Returns the flows that are run."""
         return tuple(flow for flow in FLOWS.values() if self.long or not flow.long)
 
-
-#: The quick size has only short flows, and takes at most three minutes on two cores.
-QUICK = Size(7, 4, 3, 0, 1, (1.2,), 3, whole=False)
-#: The full size has the lengths of the thesis.
-FULL = Size(10, 5, 10, 60, 2, (0.8, 1.0, 1.2, 2.0), 3, whole=True)
-
-
-@dataclass(frozen=True)
-class RealSize:
-    """Size of the real runs of HTTP in the reading *as meant*; lengths are in seconds."""
-
-    seconds: float
-    """Measured time of a run."""
-    warmup: float
-    seeds: int
-    """Number of seeds of each cell."""
-
     @property
-    def runs(self) -> int:
-        """Returns the number of runs."""
+    def real_runs(self) -> int:
+        """Returns the number of real runs."""
         return len(REAL_MODELS) * len(EIGHT) * self.seeds
 
 
+Results = Outcome[DaqmSize]
+"""Results of this study."""
+
+#: The quick size has only short flows, and takes at most three minutes on two cores.
+QUICK = DaqmSize(seeds=7, meant_seeds=4, short=3, warmup=1, loads=(1.2,))
+#: The full size has the lengths of the thesis.
+FULL = DaqmSize(
+    seeds=10, meant_seeds=5, short=10, long=60, warmup=2, loads=(0.8, 1.0, 1.2, 2.0), whole=True
+)
 #: In sequence, the runs of `REAL_QUICK` take about 16 minutes, and those of `REAL_FULL` about 48.
 #: These times include `BETWEEN` for each run.
-REAL_QUICK = RealSize(3, 1, 3)
-REAL_FULL = RealSize(10, 2, 5)
+REAL_QUICK = DaqmSize(seeds=3, short=3, warmup=1)
+REAL_FULL = DaqmSize(seeds=5, short=10, warmup=2)
 REAL_CLIENTS = 20
 """Number of clients in real runs: a fifth of the thesis' 100, with which guests did not start."""
 REAL_MODELS = tuple(model for model in MODELS if model != "vbr")
@@ -139,12 +133,12 @@ _WATCHED = ("flow_series", "series")
 # Parts on the bus, as published
 
 
-def _published_length(size: Size, flow: Flow) -> float:
+def _published_length(size: DaqmSize, flow: Flow) -> float:
     return (61.0 if flow.long else 11.0) * size.published_share
 
 
 def _published_cell(
-    size: Size,
+    size: DaqmSize,
     traffic: Traffic,
     mechanism: str,
     drop_rate: float = 0.0,
@@ -204,7 +198,7 @@ def _cells_of_tables() -> Iterator[tuple[Traffic, str, float]]:
             yield traffic, mechanism, dropping
 
 
-def _whole(size: Size) -> list[tuple[Traffic, str, float]]:
+def _whole(size: DaqmSize) -> list[tuple[Traffic, str, float]]:
     """Returns all different cells in the reading *as published*.
 
     Cells that state a flow's own rate or payload equal cells that omit it.
@@ -218,7 +212,7 @@ def _whole(size: Size) -> list[tuple[Traffic, str, float]]:
     return list(unique.values())
 
 
-def as_published(size: Size) -> Part:
+def as_published(size: DaqmSize) -> Part:
     """Returns the part that gives the verdicts: the bus, and dAQM with all quirks of its code."""
     listed = claims.made(PUBLISHED)
     judged = _about(listed, (flow.name for flow in size.flows))
@@ -226,7 +220,6 @@ def as_published(size: Size) -> Part:
         name="published",
         title="as published: one bus",
         cells=[_published_cell(size, *item) for item in _whole(size)],
-        seeds=size.seeds,
         claims=judged,
         open=[claim for claim in listed if claim not in judged],
         tables=_WATCHED,
@@ -240,7 +233,7 @@ With this value, dAQM's queues of short flows are as short as in the thesis.
 """
 
 
-def slow_clock(size: Size) -> Part:
+def slow_clock(size: DaqmSize) -> Part:
     """Returns the part in which the clock of the published code's host is 100 times slower."""
     words = f"as-published wall-period {SLOW_CLOCK}"
     return Part(
@@ -258,7 +251,7 @@ def slow_clock(size: Size) -> Part:
     )
 
 
-def as_written(size: Size) -> Part:
+def as_written(size: DaqmSize) -> Part:
     """Returns the reading with the bus, and with the traffic of the thesis' text."""
     cells: Cells = []
     pairs = [
@@ -290,7 +283,7 @@ _BY_DERIVATIVE = " ".join(
 RATES_OF_FEATURES = {claims.UNIFORM: "rate 0.4", claims.BY_FEATURE: _BY_DERIVATIVE}
 
 
-def rates(size: Size) -> Part:
+def rates(size: DaqmSize) -> Part:
     """Returns the part that compares a common drop rate with separate rates for the derivatives.
 
     The quirk `shared` of the published code is omitted, because it makes all rates equal.
@@ -306,7 +299,6 @@ def rates(size: Size) -> Part:
         name="rates",
         title="as published: one drop rate or several",
         cells=cells,
-        seeds=size.seeds,
         claims=claims.uniform(PUBLISHED),
         tables=_WATCHED,
     )
@@ -325,7 +317,7 @@ def quirk_names() -> tuple[str, ...]:
 WALL_PERIODS = ("1ms", "100ms", SLOW_CLOCK)
 
 
-def quirks(size: Size) -> Part:
+def quirks(size: DaqmSize) -> Part:
     """Returns the part with HTTP at a constant rate on the bus, and dAQM with different quirks.
 
     dAQM has no quirk, one quirk, all quirks except `discards`, or all at different clock speeds.
@@ -354,13 +346,13 @@ def quirks(size: Size) -> Part:
 # Parts on the switch, as described and as meant
 
 
-def _lengths(size: Size, flow: Flow) -> tuple[float, float]:
+def _lengths(size: DaqmSize, flow: Flow) -> tuple[float, float]:
     """Returns duration and warm-up of a run on the switch, in seconds."""
     return size.warmup + (size.long if flow.long else size.short), size.warmup
 
 
 def _meant_cell(
-    size: Size, traffic: Traffic, mechanism: str, load: float, words: str = "", **more: float
+    size: DaqmSize, traffic: Traffic, mechanism: str, load: float, words: str = "", **more: float
 ) -> tuple[Factors, Scenario]:
     factors: Factors = {
         "flow": traffic.flow.name,
@@ -376,7 +368,7 @@ def _meant_cell(
 
 
 def _meant(
-    size: Size, pairs: Iterable[tuple[Flow, str]], mechanisms: Iterable[str], words: str = ""
+    size: DaqmSize, pairs: Iterable[tuple[Flow, str]], mechanisms: Iterable[str], words: str = ""
 ) -> Cells:
     listed = tuple(mechanisms)
     return [
@@ -388,7 +380,7 @@ def _meant(
     ]
 
 
-def as_described(size: Size) -> Part:
+def as_described(size: DaqmSize) -> Part:
     """Returns the part with the switch as described, with ports of 2 Gbit/s."""
     mechanisms = EIGHT if size.whole else ("RED", "CoDel", *CONFIGURATIONS)
     models = MODELS if size.whole else ("cbr",)
@@ -410,7 +402,7 @@ def as_described(size: Size) -> Part:
 MEANT_READING, MEASURED_READING = "as meant", "measured intervals"
 
 
-def as_meant(size: Size) -> list[Part]:
+def as_meant(size: DaqmSize) -> list[Part]:
     """Returns the parts of the reading *as meant*: the switch with slower ports of the servers."""
     swept = [flow for flow in (HTTP, FTP) if flow in size.flows]
     cells: dict[str, Cells] = {
@@ -477,7 +469,7 @@ def as_meant(size: Size) -> list[Part]:
     ]
 
 
-def measured(size: Size) -> list[Part]:
+def measured(size: DaqmSize) -> list[Part]:
     """Returns the parts of the reading *measured intervals*.
 
     dAQM is as meant, but measures the intervals between arrivals, which the thesis assumes to be
@@ -506,7 +498,7 @@ def measured(size: Size) -> list[Part]:
     ]
 
 
-def _loads(size: Size, flows: Iterable[Flow]) -> Cells:
+def _loads(size: DaqmSize, flows: Iterable[Flow]) -> Cells:
     """Returns the cells of the sweep over loads.
 
     A port's rate equals the load that clients offer at the flow's own rate. Clients' rates vary.
@@ -524,7 +516,7 @@ def _loads(size: Size, flows: Iterable[Flow]) -> Cells:
     return cells
 
 
-def _completion(size: Size, flows: Iterable[Flow]) -> Cells:
+def _completion(size: DaqmSize, flows: Iterable[Flow]) -> Cells:
     """Returns the cells on flow completion.
 
     Clients offer twice the ports' rate for the length of a short flow, and then stop.
@@ -539,7 +531,7 @@ def _completion(size: Size, flows: Iterable[Flow]) -> Cells:
     return cells
 
 
-def real(size: RealSize) -> Part:
+def real(size: DaqmSize) -> Part:
     """Returns the part for real engines: HTTP on the switch as meant, with Linux's TCP.
 
     Linux has no bus as in the reading *as published*.
@@ -549,7 +541,7 @@ def real(size: RealSize) -> Part:
         traffic = Traffic(HTTP, model)
         port = scenarios.port_rate(traffic, OVERLOAD, REAL_CLIENTS)
         scenario = scenarios.switch(
-            traffic, queue(mechanism), size.warmup + size.seconds, size.warmup, port,
+            traffic, queue(mechanism), size.warmup + size.short, size.warmup, port,
             tcp=scenarios.TCP_REAL, clients=REAL_CLIENTS, observe="",
         )  # fmt: skip
         factors: Factors = {
@@ -560,7 +552,6 @@ def real(size: RealSize) -> Part:
         name="real",
         title="as meant",
         cells=cells,
-        seeds=size.seeds,
         claims=[
             replace(claim, id=f"{claim.id}-as-meant", reading="as-meant")
             for claim in _about(claims.models(MEANT), [HTTP.name])

@@ -15,10 +15,10 @@ import pandas as pd
 from sojourn.papers.bench import Bench, runs_of
 from sojourn.papers.daqm import estimators, parts, published
 from sojourn.papers.daqm.mechanisms import EIGHT, RED, RIVALS
-from sojourn.papers.daqm.parts import Size
+from sojourn.papers.daqm.parts import DaqmSize
 from sojourn.papers.daqm.scenarios import FLOWS
 from sojourn.papers.daqm.terms import AGAINST_RED, COMPLETION, DELIVERED, MEANT, PUBLISHED
-from sojourn.papers.paper import Frames, Part
+from sojourn.papers.part import Frames, Part
 from sojourn.study import Table
 from sojourn.study.stored import StoredRun
 
@@ -158,7 +158,7 @@ def overloaded(table: Table) -> Frames:
     return {"": judged(frame), "all": frame}
 
 
-def planned(size: Size) -> list[Part]:
+def planned(size: DaqmSize) -> list[Part]:
     """Returns all parts in order; a part comes after the parts whose runs its table includes."""
     return [
         replace(parts.as_published(size), frames=by_figure),
@@ -207,12 +207,11 @@ def _completed(part: Part, made: Mapping[str, Frames]) -> Callable[[Table], Fram
     return part.frames
 
 
-def measure(bench: Bench) -> dict[str, Any]:
+def measure(bench: Bench[DaqmSize]) -> None:
     """Makes all parts; with a real engine, only the part that Linux can run."""
     if bench.real:
         bench.make(replace(parts.real(bench.size), frames=overloaded))
-        return {}
+        return
     made: dict[str, Frames] = {}
     for part in planned(bench.size):
         made[part.name] = bench.make(replace(part, frames=_completed(part, made)))
-    return {}

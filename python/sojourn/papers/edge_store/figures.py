@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from sojourn.papers.drawing import whiskers
 from sojourn.papers.edge_store import claims, published, study
 from sojourn.papers.edge_store.scenarios import LOSSES, NODES
-from sojourn.papers.outcome import Outcome
-from sojourn.papers.paper import Drawn
+from sojourn.papers.edge_store.study import Results
+from sojourn.papers.part import Drawn
 from sojourn.papers.side_by_side import REAL, SIMULATED
 from sojourn.show import style
 from sojourn.stats import mean_interval
@@ -61,13 +61,13 @@ def _finish(axes: Axes) -> None:
     axes.set_ylim(bottom=0)
 
 
-def _factors(axes: Axes, outcome: Outcome, loss: str, nodes: int) -> None:
+def _factors(axes: Axes, outcome: Results, loss: str, nodes: int) -> None:
     frame = outcome.frame("grid")
     frame = frame[(frame["nodes"] == nodes) & (frame["loss"] == loss)]
     _lines(axes, frame, "rf", {rf: f"RF{rf}" for rf in range(1, nodes + 1)})
 
 
-def _by_factor(outcome: Outcome, loss: str, points: Mapping[int, tuple[float, ...]]) -> Figure:
+def _by_factor(outcome: Results, loss: str, points: Mapping[int, tuple[float, ...]]) -> Figure:
     with style.styled():
         figure = style.figure(style.COLUMN, 3.0)
         axes = figure.subplots()
@@ -78,7 +78,7 @@ def _by_factor(outcome: Outcome, loss: str, points: Mapping[int, tuple[float, ..
     return figure
 
 
-def _fewer_nodes(outcome: Outcome) -> Figure:
+def _fewer_nodes(outcome: Results) -> Figure:
     """Draws latency over delay in three and four nodes, for which the paper has no figure."""
     with style.styled():
         figure = style.figure(2 * style.COLUMN, 4.6)
@@ -94,7 +94,7 @@ def _fewer_nodes(outcome: Outcome) -> Figure:
     return figure
 
 
-def _by_loss(outcome: Outcome) -> Figure:
+def _by_loss(outcome: Results) -> Figure:
     with style.styled():
         figure = style.figure(style.COLUMN, 3.0)
         axes = figure.subplots()
@@ -107,7 +107,7 @@ def _by_loss(outcome: Outcome) -> Figure:
     return figure
 
 
-def _clusters(outcome: Outcome) -> Figure:
+def _clusters(outcome: Results) -> Figure:
     """Draws how RF3's latency in 3, 4 and 5 nodes differs from the mean of the three.
 
     The paper describes these results without a figure.
@@ -131,7 +131,7 @@ def _clusters(outcome: Outcome) -> Figure:
     return figure
 
 
-def _explanations(outcome: Outcome) -> Figure:
+def _explanations(outcome: Results) -> Figure:
     """Draws simulated latency over phi, and over the prediction of the order-statistics model."""
     table = study.explanations(outcome)
     with style.styled():
@@ -169,7 +169,7 @@ def _explanations(outcome: Outcome) -> Figure:
     return figure
 
 
-def all_figures(outcome: Outcome) -> Drawn:
+def all_figures(outcome: Results) -> Drawn:
     """Returns every figure with title and caption, by file name."""
     legend = "Lines: simulated, with 95 % intervals over seeds. Hollow points: the paper's values."
     return {
@@ -226,7 +226,7 @@ def phi_rows() -> pd.DataFrame:
     )
 
 
-def claim_rows(outcome: Outcome) -> pd.DataFrame:
+def claim_rows(outcome: Results) -> pd.DataFrame:
     """Returns each claim's verdict on the paper's own points and on our runs."""
     return pd.DataFrame(
         [
@@ -240,7 +240,7 @@ def claim_rows(outcome: Outcome) -> pd.DataFrame:
     )
 
 
-def means_rows(outcome: Outcome) -> pd.DataFrame:
+def means_rows(outcome: Results) -> pd.DataFrame:
     """Returns the latencies in five nodes: the paper's, the simulated and the model's."""
     table = study.departures(outcome)
     known = published.by_cell()
@@ -252,7 +252,7 @@ def means_rows(outcome: Outcome) -> pd.DataFrame:
     return table[[*columns, "model / simulated"]].round(3)
 
 
-def real_figures(outcome: Outcome) -> Drawn:
+def real_figures(outcome: Results) -> Drawn:
     """Returns a figure of all cells: the paper's values, and real and simulated means."""
     cells, known = outcome.size.cells, published.by_cell()
     places = range(len(cells))
@@ -261,7 +261,10 @@ def real_figures(outcome: Outcome) -> Drawn:
         axes = figure.subplots()
         for i, world in enumerate((SIMULATED, REAL)):
             frame = outcome.columns[world].frames["grid"][""].set_index(list(study.KEYS))
-            spans = [mean_interval(frame.loc[[cell], "latency"].to_numpy()) for cell in cells]
+            spans = [
+                mean_interval(frame.loc[frame.index.isin([cell]), "latency"].to_numpy())
+                for cell in cells
+            ]
             shifted = [place + 0.16 * (i - 0.5) for place in places]
             whiskers(axes, shifted, spans, i, label=world, linestyle="none", marker=style.marker(i))
         axes.plot(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from sojourn.papers.bench import every
 from sojourn.papers.edge_store import claims, figures, published, study
-from sojourn.papers.edge_store.study import KEYS
-from sojourn.papers.outcome import Outcome, records
-from sojourn.papers.paper import MeansTable, Paper, Real, Titled
-from sojourn.papers.side_by_side import RATIO, REAL, SIMULATED, compared_means
+from sojourn.papers.edge_store.study import KEYS, Results
+from sojourn.papers.outcome import Facts, Real, records
+from sojourn.papers.paper import Paper
+from sojourn.papers.part import Titled
+from sojourn.papers.side_by_side import RATIO, REAL, SIMULATED, MeansTable
 from sojourn.stats.quorum import phi_table
 
 ROOM = 0.15
@@ -22,7 +22,7 @@ Service times were fitted to our own runs of real nodes without delay and loss; 
 fitted. Each claim is first judged on the paper's own points, which have no repetitions."""
 
 
-def _remarks(outcome: Outcome) -> list[str]:
+def _remarks(outcome: Results) -> list[str]:
     size = outcome.size
     delays = sorted({delay for *_, delay in size.cells})
     return [
@@ -39,7 +39,7 @@ def _remarks(outcome: Outcome) -> list[str]:
     ]
 
 
-def _notes(outcome: Outcome) -> list[str]:
+def _notes(outcome: Results) -> list[str]:
     """Returns the verdicts on the paper's own points, and the result on the two explanations."""
     listed = [
         f"{name}: with the paper's own values the claim {found.text}"
@@ -49,7 +49,7 @@ def _notes(outcome: Outcome) -> list[str]:
     return [*listed, *study.answer(outcome)]
 
 
-def _tables(outcome: Outcome) -> Titled:
+def _tables(outcome: Results) -> Titled:
     return [
         ("Verdicts on the paper's points and on our runs", figures.claim_rows(outcome)),
         ("phi (the paper's table 1) as fractions", figures.phi_rows()),
@@ -64,7 +64,7 @@ def _tables(outcome: Outcome) -> Titled:
     ]
 
 
-def _facts(outcome: Outcome) -> dict[str, Any]:
+def _facts(outcome: Results) -> Facts:
     return {
         "seeds": outcome.size.seeds,
         "writes": outcome.size.writes,
@@ -81,7 +81,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
 # Real nodes
 
 
-def outside(outcome: Outcome) -> list[str]:
+def outside(outcome: Results) -> list[str]:
     """Returns the cells whose real and simulated means differ by more than `ROOM`.
 
     The text of a cell ends with the ratio of the real to the simulated mean.
@@ -89,19 +89,19 @@ def outside(outcome: Outcome) -> list[str]:
     return [
         f"{row['nodes']} nodes, RF{row['rf']}, {row['loss']} loss, {row['delay']} ms: "
         f"{row[RATIO]:.2f}"
-        for row in compared_means(outcome).to_dict("records")
+        for row in outcome.means().to_dict("records")
         if abs(row[RATIO] - 1) > ROOM
     ]
 
 
-def _real_notes(outcome: Outcome) -> list[str]:
+def _real_notes(outcome: Results) -> list[str]:
     cells, far = len(outcome.size.cells), outside(outcome)
     close = f"within {100 * ROOM:.0f} % in {cells - len(far)} of {cells} cells"
     rest = f"; real / simulated of the others: {'; '.join(far)}" if far else ""
     return [f"real and simulated means are {close}{rest}"]
 
 
-def _real_remarks(outcome: Outcome) -> list[str]:
+def _real_remarks(outcome: Results) -> list[str]:
     programs = ", ".join(f"{name} {version}" for name, version in outcome.about["programs"].items())
     size, seeds = outcome.size, {n: len(c.tables["grid"].seeds) for n, c in outcome.columns.items()}
     return [
@@ -115,7 +115,7 @@ def _real_remarks(outcome: Outcome) -> list[str]:
     ]
 
 
-def _real_facts(outcome: Outcome) -> dict[str, Any]:
+def _real_facts(outcome: Results) -> Facts:
     seeds = len(outcome.tables["grid"].seeds)
     return {"seeds": seeds, "writes": outcome.size.writes, "outside": outside(outcome)}
 
@@ -129,7 +129,7 @@ PAPER = Paper(
     ),
     quick=study.QUICK,
     full=study.FULL,
-    measure=study.measure,
+    measure=every(study.parts),
     first_seed=claims.FIRST_SEED,
     withdrawn=claims.WITHDRAWN,
     cluster=False,

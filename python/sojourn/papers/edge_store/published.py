@@ -12,6 +12,8 @@ import math
 
 import pandas as pd
 
+from sojourn.study.cells import Level
+
 DELAYS = tuple(range(0, 101, 10))
 
 FIGURE_2 = {
@@ -59,7 +61,7 @@ def frame() -> pd.DataFrame:
     )  # fmt: skip
 
 
-def by_cell() -> dict[tuple[int, int, str, int], float]:
+def by_cell() -> dict[tuple[Level, ...], float]:
     """Returns the points of figures 2 and 3 by nodes, replication factor, loss and delay."""
     return {
         (5, rf, loss, delay): value

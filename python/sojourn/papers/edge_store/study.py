@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sojourn.papers.bench import Bench
 from sojourn.papers.edge_store import claims, published, scenarios
 from sojourn.papers.edge_store.scenarios import LOSSES, NODES, WARMUP, scenario
 from sojourn.papers.outcome import Outcome
-from sojourn.papers.paper import Cells, Frames, Part, estimate
+from sojourn.papers.part import Cells, Frames, Part, Size, estimate
 from sojourn.stats import Claim
 from sojourn.stats.quorum import QuorumModel, phi
 from sojourn.study import Table
@@ -26,20 +26,22 @@ Cell = tuple[int, int, str, int]
 """Levels of `KEYS`: number of nodes, replication factor, name of the loss, delay in ms."""
 
 
-@dataclass(frozen=True)
-class Size:
+@dataclass(frozen=True, kw_only=True)
+class EdgeSize(Size):
     """Size of the study."""
 
     cells: tuple[Cell, ...]
-    writes: int
+    writes: int = 1000
     """Number of measured writes of a run."""
-    seeds: int
-    """Number of seeds of simulated runs."""
     claims: tuple[Claim, ...] = claims.GRID
     variants: bool = True
     """Whether to make the runs that distinguish the two explanations of the latency."""
     real_seeds: int | None = None
     """Number of seeds of real runs; `None` if the size is not for real runs."""
+
+
+Results = Outcome[EdgeSize]
+"""Results of this study."""
 
 
 def grid(delays: tuple[int, ...]) -> tuple[Cell, ...]:
@@ -54,8 +56,8 @@ def grid(delays: tuple[int, ...]) -> tuple[Cell, ...]:
 
 
 #: The paper's grid and number of writes. The paper has one run of each combination instead of 30.
-FULL = Size(grid(published.DELAYS), 1000, 30)
-QUICK = Size(grid((0, 20, 50, 100)), 1000, 10)
+FULL = EdgeSize(cells=grid(published.DELAYS), seeds=30)
+QUICK = EdgeSize(cells=grid((0, 20, 50, 100)), seeds=10)
 
 EIGHT: tuple[Cell, ...] = (
     (3, 1, "low", 0),
@@ -74,8 +76,16 @@ FACTORS = tuple(
     (nodes, rf, loss, delay) for nodes, rf, loss, delay in AT if (nodes, loss) == (5, "high")
 )
 """Cells of real runs with `--quick`: those of `AT` with five nodes and high loss."""
-REAL_FULL = Size(tuple(dict.fromkeys(EIGHT + AT)), 1000, 30, claims.REAL, False, 5)
-REAL_QUICK = Size(FACTORS, 200, 10, claims.REAL_HIGH, False, 2)
+REAL_FULL = EdgeSize(
+    cells=tuple(dict.fromkeys(EIGHT + AT)),
+    seeds=30,
+    claims=claims.REAL,
+    variants=False,
+    real_seeds=5,
+)
+REAL_QUICK = replace(
+    REAL_FULL, cells=FACTORS, writes=200, seeds=10, claims=claims.REAL_HIGH, real_seeds=2
+)
 START = 45.0
 """Approximate duration of a real run without its writes, in seconds."""
 
@@ -93,7 +103,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-def lasting(size: Size) -> str:
+def lasting(size: EdgeSize) -> str:
     """Describes the number of real runs and their estimated duration."""
     number = size.real_seeds or size.seeds
     seconds = sum(
@@ -104,14 +114,14 @@ def lasting(size: Size) -> str:
     return estimate(runs, seconds)
 
 
-def cells_of(size: Size) -> Cells:
+def cells_of(size: EdgeSize) -> Cells:
     """Returns the cells of the paper's grid that this size runs."""
     return [
         (dict(zip(KEYS, cell, strict=True)), scenario(*cell, size.writes)) for cell in size.cells
     ]
 
 
-def variants_of(size: Size) -> Cells:
+def variants_of(size: EdgeSize) -> Cells:
     """Returns the cells of the runs that distinguish the two explanations: `VARIANTS` by RF."""
     loss, delay = WHERE
     return [
@@ -224,26 +234,20 @@ def _frames(metrics: Collection[str]) -> Callable[[Table], Frames]:
     return frames
 
 
-def measure(bench: Bench) -> dict[str, Any]:
-    """Makes the runs of the grid, and the runs that distinguish the two explanations."""
-    size: Size = bench.size
-    bench.make(
-        Part(
-            name="grid", title="writes", cells=cells_of(size), seeds=size.seeds,
-            real_seeds=size.real_seeds, claims=size.claims,
-            frames=_frames(tuple(ON_GRID)), metrics=METRICS, tables=(),
-        )
+def parts(size: EdgeSize) -> Iterator[Part]:
+    """Yields the grid, and the runs that distinguish the two explanations."""
+    part = partial(Part, metrics=METRICS, tables=())
+    frames = _frames(tuple(ON_GRID))
+    yield part(
+        name="grid", title="writes", cells=cells_of(size), real_seeds=size.real_seeds,
+        claims=size.claims, frames=frames,
     )  # fmt: skip
-    if not size.variants:
-        return {}
-    bench.make(
-        Part(
-            name="variants", title="variants of each explanation", cells=variants_of(size),
-            seeds=size.seeds, claims=claims.MECHANISM, frames=_frames(("excess",)),
-            metrics=METRICS, tables=(),
-        )
-    )  # fmt: skip
-    return {}
+    if size.variants:
+        title, frames = "variants of each explanation", _frames(("excess",))
+        yield part(
+            name="variants", title=title, cells=variants_of(size), claims=claims.MECHANISM,
+            frames=frames,
+        )  # fmt: skip
 
 
 def published_tables() -> Frames:
@@ -275,7 +279,7 @@ def predicted(nodes: int, rf: int, loss: str, delay: int, level: str = "quorum")
     return 1e3 * model.mean
 
 
-def explanations(outcome: Outcome) -> pd.DataFrame:
+def explanations(outcome: Results) -> pd.DataFrame:
     """Returns the simulated latency, the order-statistics model's prediction of it, and phi.
 
     Rows are consistency levels and replication factors.
@@ -296,7 +300,7 @@ def explanations(outcome: Outcome) -> pd.DataFrame:
     )
 
 
-def departures(outcome: Outcome) -> pd.DataFrame:
+def departures(outcome: Results) -> pd.DataFrame:
     """Returns the simulated latency and the model's prediction in each cell of the grid, in ms."""
     means = outcome.frame("grid").groupby(list(KEYS))["latency"].mean()
     table = means.rename("simulated").reset_index()
@@ -308,7 +312,7 @@ def departures(outcome: Outcome) -> pd.DataFrame:
     return table
 
 
-def answer(outcome: Outcome) -> list[str]:
+def answer(outcome: Results) -> list[str]:
     """Returns sentences on how well each of the two explanations predicts the simulated latency."""
     table = explanations(outcome)
     means = outcome.frame("variants").groupby("variant")["excess"].mean()

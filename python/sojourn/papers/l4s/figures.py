@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from sojourn.papers.drawing import whiskers
 from sojourn.papers.l4s import claims, published, scenarios, study
-from sojourn.papers.outcome import Outcome
-from sojourn.papers.paper import Drawn, Titled
+from sojourn.papers.l4s.study import Results
+from sojourn.papers.part import Drawn, Titled
 from sojourn.show import style
 from sojourn.stats import Interval, mean_interval
 
@@ -26,7 +26,7 @@ def _interval(frame: pd.DataFrame, metric: str, scale: float = 1.0) -> Interval:
     return mean_interval(values) if values.size else Interval(*(math.nan,) * 4, 0)
 
 
-def _delays(outcome: Outcome) -> Figure:
+def _delays(outcome: Results) -> Figure:
     """Draws the mean and 99th percentile of L4S packets' queueing delay by mix and cell."""
     frame, size = outcome.frame("rfc9332"), outcome.size
     names = [f"{rate} Mbit/s\n{rtt} ms" for rate, rtt in size.grid]
@@ -73,7 +73,7 @@ def _shares(
 
 
 def _compared(
-    outcome: Outcome, part: str, metric: str, rows: str, columns: str,
+    outcome: Results, part: str, metric: str, rows: str, columns: str,
     levels: tuple[Sequence[str], Sequence[str]], where: dict[str, str], width: int,
 ) -> Figure:  # fmt: skip
     """Draws the first flow's share of the goodput, a panel for each level of factor `columns`.
@@ -105,28 +105,28 @@ def _compared(
     return figure
 
 
-def _fair(outcome: Outcome) -> Figure:
+def _fair(outcome: Results) -> Figure:
     return _compared(
         outcome, "rtt", "s1_share", "rtts", "queue",
         (list(scenarios.S1_RTTS), list(scenarios.S1_QUEUES)), {"pair": "Prague, CUBIC"}, 3,
     )  # fmt: skip
 
 
-def _rfc3168(outcome: Outcome) -> Figure:
+def _rfc3168(outcome: Results) -> Figure:
     return _compared(
         outcome, "shared", "s6_share", "queue", "rival",
         (list(scenarios.S6_QUEUES), list(scenarios.S6_RIVALS)), {}, 4,
     )  # fmt: skip
 
 
-def _partial(outcome: Outcome) -> Figure:
+def _partial(outcome: Results) -> Figure:
     return _compared(
         outcome, "partial", "partial_share", "queue", "rival",
         (list(scenarios.PARTIAL_QUEUES), list(scenarios.PARTIAL_RIVALS)), {}, 5,
     )  # fmt: skip
 
 
-def _steps(outcome: Outcome) -> Figure:
+def _steps(outcome: Results) -> Figure:
     frame = outcome.frame("step", "series")
     with style.styled():
         figure = style.figure(2 * style.COLUMN, 2.2)
@@ -146,7 +146,7 @@ def _steps(outcome: Outcome) -> Figure:
     return figure
 
 
-def drawn(outcome: Outcome) -> Drawn:
+def drawn(outcome: Results) -> Drawn:
     """Returns all figures with title and caption, by file name."""
     seeds = f"95 % intervals over {outcome.size.seeds} seeds"
     return {
@@ -178,7 +178,7 @@ def drawn(outcome: Outcome) -> Drawn:
     }
 
 
-def tables(outcome: Outcome) -> Titled:
+def tables(outcome: Results) -> Titled:
     """Returns a table of each claim's criterion and verdict, and a table of means for each part."""
     verdicts = {j.claim.id: j.verdict for j in outcome.judgements}
     read = pd.DataFrame(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from sojourn.papers.bench import every
 from sojourn.papers.l4s import claims, figures, published, study
-from sojourn.papers.outcome import Outcome
+from sojourn.papers.l4s.study import Results
+from sojourn.papers.outcome import Facts
 from sojourn.papers.paper import Paper
 
 _ABOUT = """\
@@ -20,7 +20,7 @@ finding; the authors' own AQM (cnq_codel_af); tunnels with replay protection, Sk
 ECT(1); and the three papers except their abstracts and published data."""
 
 
-def _remarks(outcome: Outcome) -> list[str]:
+def _remarks(outcome: Results) -> list[str]:
     size = outcome.size
     return [
         " ".join(_ABOUT.split()),
@@ -32,7 +32,7 @@ def _remarks(outcome: Outcome) -> list[str]:
     ]
 
 
-def _facts(outcome: Outcome) -> dict[str, Any]:
+def _facts(outcome: Results) -> Facts:
     return {"seeds": outcome.size.seeds, "how": claims.HOW}
 
 
@@ -42,7 +42,7 @@ PAPER = Paper(
     reference="RFC 9332; heistp/l4s-tests (2021); arXiv 2407.00464, 2411.10952, 2603.04381",
     quick=study.QUICK,
     full=study.FULL,
-    measure=study.measure,
+    measure=every(study.parts),
     first_seed=claims.FIRST_SEED,
     published=published.frames,
     remarks=_remarks,

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
 from sojourn import _core
-from sojourn.papers.bench import Bench, runs_of
+from sojourn.papers.bench import runs_of
 from sojourn.papers.l4s import claims, scenarios
 from sojourn.papers.l4s.scenarios import CUBIC, ECN, PRAGUE
-from sojourn.papers.paper import Cells, Frames, Part
-from sojourn.stats import Claim
+from sojourn.papers.outcome import Outcome
+from sojourn.papers.part import Cells, Frames, Part, Size
 from sojourn.study import Table
 
 ABOVE, PACKETS = 0.025, 4
@@ -28,11 +27,9 @@ S3_RTTS = (20, 80)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Size:
+class L4sSize(Size):
     """Size of the study; lengths are in seconds."""
 
-    seeds: int
-    """Number of seeds of each cell."""
     rates: tuple[int, ...]
     """Rates of the part on RFC 9332, in Mbit/s."""
     rtts: tuple[int, ...]
@@ -53,17 +50,20 @@ class Size:
         return [(rate, rtt) for rate in self.rates for rtt in self.rtts]
 
 
-QUICK = Size(
+Results = Outcome[L4sSize]
+"""Results of this study."""
+
+QUICK = L4sSize(
     seeds=8, rates=(20, 100), rtts=(10, 100), mixed=(50, 20), fair=(120, 60), shared=(60, 15),
     after=60,
 )  # fmt: skip
-FULL = Size(
+FULL = L4sSize(
     seeds=20, rates=(20, 50, 100, 200), rtts=(5, 10, 25, 50, 100), mixed=(100, 40),
     fair=(180, 120), shared=(60, 15), after=90,
 )  # fmt: skip
 
 
-def mixed(size: Size, mixes: Sequence[str] = tuple(scenarios.MIXES)) -> Cells:
+def mixed(size: L4sSize, mixes: Sequence[str] = tuple(scenarios.MIXES)) -> Cells:
     """Returns the cells of RFC 9332: every mix at every rate and base RTT."""
     return [
         (
@@ -113,7 +113,7 @@ def _mixed(table: Table) -> Frames:
     }
 
 
-def fair(size: Size) -> Cells:
+def fair(size: L4sSize) -> Cells:
     """Returns the cells of scenario 1."""
     return [
         (
@@ -141,7 +141,7 @@ def share(a: str, b: str, *names: str) -> Callable[[Table], Frames]:
     return frames
 
 
-def steps(size: Size) -> Cells:
+def steps(size: L4sSize) -> Cells:
     """Returns the cells of scenario 2 without bursts, with fq_codel at the bottleneck."""
     return [
         (
@@ -170,14 +170,14 @@ def _steps(table: Table) -> Frames:
         labels = {**levels, "seed": run.seed}
         rows.append({
             **labels,
-            "s2_spike": grain * int((later["srtt"] > spiking(levels["to"])).sum()),
+            "s2_spike": grain * int((later["srtt"] > spiking(str(levels["to"]))).sum()),
             "s2_greatest": later["srtt"].max(),
         })  # fmt: skip
         drawn.append(series.assign(**labels))
     return {"": pd.DataFrame(rows), "series": pd.concat(drawn, ignore_index=True)}
 
 
-def bursts(size: Size) -> Cells:
+def bursts(size: L4sSize) -> Cells:
     """Returns the cells of scenario 2 with a link that sends in bursts before the bottleneck."""
     return [
         (
@@ -210,7 +210,7 @@ def _varying(table: Table) -> Frames:
     return {"": frame.assign(s3_excess=frame["flow.rtt_p99"] - frame["rtt"] / 1e3)}
 
 
-def shared(size: Size) -> Cells:
+def shared(size: L4sSize) -> Cells:
     """Returns the cells of scenario 6."""
     return [
         ({"queue": queue, "rival": rival}, scenarios.shared(queue, rival, *size.shared))
@@ -219,7 +219,7 @@ def shared(size: Size) -> Cells:
     ]
 
 
-def partial(size: Size) -> Cells:
+def partial(size: L4sSize) -> Cells:
     """Returns the cells of the two papers' testbed."""
     return [
         ({"queue": queue, "rival": rival}, scenarios.partial(queue, rival, *size.shared))
@@ -228,7 +228,7 @@ def partial(size: Size) -> Cells:
     ]
 
 
-def multiple(size: Size) -> Cells:
+def multiple(size: L4sSize) -> Cells:
     """Returns the cells with one Prague flow and one or ten CUBIC flows in CoDel."""
     return [
         ({"rivals": rivals}, scenarios.partial("CoDel", "CUBIC, ECN", *size.shared, rivals=rivals))
@@ -236,7 +236,7 @@ def multiple(size: Size) -> Cells:
     ]
 
 
-def environments(size: Size) -> Cells:
+def environments(size: L4sSize) -> Cells:
     """Returns the cells that compare DualPI2 on a link with DualPI2 on a link like Mahimahi's."""
     return [
         (
@@ -259,36 +259,33 @@ def _environments(table: Table) -> Frames:
     return {"": kept.assign(environment_delay=frame["l4s.delay_mean"] - floor)}
 
 
-def measure(bench: Bench) -> dict[str, Any]:
-    """Makes all parts of the study; there are no further results."""
-    size: Size = bench.size
+def _bursts(table: Table) -> Frames:
+    return {"": table.frame.assign(s2_utilisation=table.frame["flow.goodput"])}
 
-    def make(
-        name: str, title: str, cells: Cells, judged: Sequence[Claim],
-        frames: Callable[[Table], Frames], tables: Sequence[str] = (), reading: str = "",
-    ) -> None:  # fmt: skip
-        bench.make(
-            Part(
-                name=name, title=title, cells=cells, seeds=size.seeds, claims=judged, frames=frames,
-                tables=tables, reading=reading,
-            )
+
+def parts(size: L4sSize) -> Iterator[Part]:
+    """Yields all parts of the study."""
+    few, rfc, both = mixed(size, claims.FEW_MIXES), claims.rfc(size.grid), environments(size)
+    shares = {
+        "rtt": share("first", "second", "s1_share"),
+        "shared": share("prague", "rival", "s6_share", "s5_share"),
+        "partial": share("prague", "rival", "partial_share"),
+        "multiple": share("prague", "rival", "multiple_share"),
+    }
+    for name, title, cells, judged, frames in (
+        ("rfc9332", "RFC 9332", mixed(size), rfc, _mixed),
+        ("few", "RFC 9332, few flows", few, claims.few(size.grid), _mixed),
+        ("rtt", "scenario 1, RTT fairness", fair(size), claims.S1, shares["rtt"]),
+        ("step", "scenario 2, rate step", steps(size), claims.S2, _steps),
+        ("bursts", "scenario 2, bursts", bursts(size), claims.S2_BURSTS, _bursts),
+        ("rates", "scenario 3, variable rate", varying(), claims.S3, _varying),
+        ("shared", "scenarios 5 and 6, RFC 3168", shared(size), claims.S6, shares["shared"]),
+        ("partial", "partial deployment", partial(size), claims.PARTIAL, shares["partial"]),
+        ("multiple", "several classic flows", multiple(size), claims.MULTIPLE, shares["multiple"]),
+        ("environments", "two environments", both, claims.ENVIRONMENTS, _environments),
+    ):
+        yield Part(
+            name=name, title=title, cells=cells, claims=judged, frames=frames,
+            tables=("series",) if name == "step" else (),
+            reading=claims.FEW if name == "few" else "",
         )  # fmt: skip
-
-    make("rfc9332", "RFC 9332", mixed(size), claims.rfc(size.grid), _mixed)
-    make("few", "RFC 9332, few flows", mixed(size, claims.FEW_MIXES), claims.few(size.grid), _mixed,
-         reading=claims.FEW)  # fmt: skip
-    make("rtt", "scenario 1, RTT fairness", fair(size), claims.S1,
-         share("first", "second", "s1_share"))  # fmt: skip
-    make("step", "scenario 2, rate step", steps(size), claims.S2, _steps, ("series",))
-    make("bursts", "scenario 2, bursts", bursts(size), claims.S2_BURSTS,
-         lambda t: {"": t.frame.assign(s2_utilisation=t.frame["flow.goodput"])})  # fmt: skip
-    make("rates", "scenario 3, variable rate", varying(), claims.S3,
-         _varying)  # fmt: skip
-    make("shared", "scenarios 5 and 6, RFC 3168", shared(size), claims.S6,
-         share("prague", "rival", "s6_share", "s5_share"))  # fmt: skip
-    make("partial", "partial deployment", partial(size), claims.PARTIAL,
-         share("prague", "rival", "partial_share"))  # fmt: skip
-    make("multiple", "several classic flows", multiple(size), claims.MULTIPLE,
-         share("prague", "rival", "multiple_share"))  # fmt: skip
-    make("environments", "two environments", environments(size), claims.ENVIRONMENTS, _environments)
-    return {}

@@ -16,7 +16,6 @@ from typing import Any
 import pandas as pd
 from scipy import stats
 
-from sojourn.papers.outcome import Outcome
 from sojourn.papers.queue_lb import published
 from sojourn.papers.queue_lb.scenarios import BENCHMARKS, CLIENTS, NETWORKS, POLICIES, TRANSPORTS
 from sojourn.stats import (
@@ -314,17 +313,3 @@ def spacings(frame: pd.DataFrame) -> pd.DataFrame:
         index="apart", columns="policy", values="throughput", sort=False
     )
     return means.reset_index().rename(columns={"apart": "s apart"}).rename_axis(columns=None)
-
-
-def others(outcome: Outcome) -> pd.DataFrame:
-    """Returns the mean throughput of a client in Mbit/s in the alternative readings."""
-    by = ["network", "transport", "clients"]
-    found = [
-        outcome.frame(f"{name}-{network}")
-        .assign(reading=name)
-        .pivot_table(index=["reading", *by], columns="policy", values="throughput", sort=False)
-        / 1e6
-        for name in outcome.size.readings
-        for network in outcome.size.reading_networks
-    ]
-    return pd.concat(found).reset_index().rename_axis(columns=None) if found else pd.DataFrame()

@@ -10,17 +10,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sojourn.papers.drawing import whiskers
-from sojourn.papers.outcome import Outcome
-from sojourn.papers.paper import Drawn
+from sojourn.papers.part import Drawn
 from sojourn.papers.queue_lb import analysis, published
 from sojourn.papers.queue_lb.scenarios import AGEING, BENCHMARKS, OTHERS
+from sojourn.papers.queue_lb.study import Results
 from sojourn.show import style
 from sojourn.stats import mean_interval, paired_ratio
 
 _SHORT = {"queue delay": "q. delay", "connections": "conn."}
 
 
-def boxes(outcome: Outcome, network: str, experiment: str) -> Figure:
+def boxes(outcome: Results, network: str, experiment: str) -> Figure:
     """Draws the paper's figures 4 to 9 (`IQLB`) or 10 to 15 (`QTM`) for one network."""
     size, frame = outcome.size, outcome.frame("iperf", "pooled")
     frame = frame[frame["network"] == network]
@@ -68,7 +68,7 @@ def _boxes(axes: Axes, part: pd.DataFrame, printed: pd.DataFrame, policies: Sequ
     axes.set_ylim(bottom=0)
 
 
-def gains(outcome: Outcome) -> Figure:
+def gains(outcome: Results) -> Figure:
     """Draws the gains over the mean throughput of the four benchmarks, with 95 % intervals.
 
     There is a panel for each network, and a series for IQLB, QTM and each policy of `OTHERS`.
@@ -117,7 +117,7 @@ def gains(outcome: Outcome) -> Figure:
     return figure
 
 
-def spacings(outcome: Outcome) -> Figure:
+def spacings(outcome: Results) -> Figure:
     """Draws the gain of LBW, IQLB and QTM over random and RR, by the time between two starts."""
     frame = outcome.frame("spacings")
     with style.styled():
@@ -148,7 +148,7 @@ def spacings(outcome: Outcome) -> Figure:
     return figure
 
 
-def ages(outcome: Outcome) -> Figure:
+def ages(outcome: Results) -> Figure:
     """Draws the sweep over information age: completion times, and repeated choices of a server."""
     table = analysis.ages(outcome.frame("ages"))
     columns = (
@@ -186,7 +186,7 @@ def ages(outcome: Outcome) -> Figure:
     return figure
 
 
-def worlds(outcome: Outcome, network: str) -> Figure:
+def worlds(outcome: Results, network: str) -> Figure:
     """Draws the throughput of clients by policy, real and simulated.
 
     Dashes are runs; markers are their means with 95 % intervals.
@@ -233,7 +233,7 @@ def _worlds(
     axes.set_ylim(0, 1.5 * most)
 
 
-def real(outcome: Outcome) -> Drawn:
+def real(outcome: Results) -> Drawn:
     """Returns the real study's figures with title and caption, by file name."""
     return {
         f"worlds-{network}": (
@@ -248,7 +248,7 @@ def real(outcome: Outcome) -> Drawn:
     }
 
 
-def simulated(outcome: Outcome) -> Drawn:
+def simulated(outcome: Results) -> Drawn:
     """Returns every figure with title and caption, by file name."""
     found = {
         f"throughput-{experiment.lower()}-{network}": (

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import pandas as pd
 
-from sojourn.papers.outcome import Outcome, records
-from sojourn.papers.paper import MeansTable, Paper, Real, Titled
+from sojourn.papers.bench import every
+from sojourn.papers.outcome import Facts, Real, records
+from sojourn.papers.paper import Paper
+from sojourn.papers.part import Titled
 from sojourn.papers.queue_lb import analysis, claims, figures, published, scenarios, study
+from sojourn.papers.queue_lb.study import Results
+from sojourn.papers.side_by_side import MeansTable
 
 _NETWORK = """\
 The paper does not state link rates, queues, UDP rates, lengths and start times. The total
@@ -26,7 +30,7 @@ and choices. The table "Correct analysis" has tests of the same data in which a 
 All policies have the same seeds, and the test is chosen by the distribution of the residuals."""
 
 
-def _remarks(outcome: Outcome) -> list[str]:
+def _remarks(outcome: Results) -> list[str]:
     size = outcome.size
     others = [
         f"Reading {name}, with {' and '.join(size.reading_networks)} ports: "
@@ -55,7 +59,7 @@ def _remarks(outcome: Outcome) -> list[str]:
     ]
 
 
-def _notes(outcome: Outcome) -> list[str]:
+def _notes(outcome: Results) -> list[str]:
     alarms = analysis.false_alarms(outcome.frame("iperf", "pooled"))
     return [
         (
@@ -68,7 +72,21 @@ def _notes(outcome: Outcome) -> list[str]:
     ]
 
 
-def _tables(outcome: Outcome) -> Titled:
+def _others(outcome: Results) -> pd.DataFrame:
+    """Returns the mean throughput of a client in Mbit/s in the alternative readings."""
+    by = ["network", "transport", "clients"]
+    found = [
+        outcome.frame(f"{name}-{network}")
+        .assign(reading=name)
+        .pivot_table(index=["reading", *by], columns="policy", values="throughput", sort=False)
+        / 1e6
+        for name in outcome.size.readings
+        for network in outcome.size.reading_networks
+    ]
+    return pd.concat(found).reset_index().rename_axis(columns=None) if found else pd.DataFrame()
+
+
+def _tables(outcome: Results) -> Titled:
     frame, pooled = outcome.frame("iperf"), outcome.frame("iperf", "pooled")
     anova = analysis.anova_tables(pooled)
     return [
@@ -81,7 +99,7 @@ def _tables(outcome: Outcome) -> Titled:
         ("IQLB's gains, paired by seed", analysis.gains(frame, "IQLB")),
         ("QTM's gains, paired by seed", analysis.gains(frame, "QTM")),
         ("Metrics by cell and policy", analysis.measured(frame)),
-        ("Mean throughput of a client (Mbit/s) in the other readings", analysis.others(outcome)),
+        ("Mean throughput of a client (Mbit/s) in the other readings", _others(outcome)),
         (
             "Time between two starts, 10 UDP clients, unequal ports",
             analysis.spacings(outcome.frame("spacings")),
@@ -91,7 +109,7 @@ def _tables(outcome: Outcome) -> Titled:
     ]
 
 
-def _facts(outcome: Outcome) -> dict[str, Any]:
+def _facts(outcome: Results) -> Facts:
     frame, pooled = outcome.frame("iperf"), outcome.frame("iperf", "pooled")
     means = frame.groupby(list(study.FACTORS), sort=False)["throughput"].mean()
     return {
@@ -108,7 +126,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
 # than the paper, because each round takes wall-clock time.
 
 
-def _real_remarks(outcome: Outcome) -> list[str]:
+def _real_remarks(outcome: Results) -> list[str]:
     about, size = outcome.about, outcome.size
     programs = ", ".join(f"{name} {version}" for name, version in about["programs"].items())
     return [
@@ -127,14 +145,14 @@ def _real_remarks(outcome: Outcome) -> list[str]:
     ]
 
 
-def _real_notes(outcome: Outcome) -> list[str]:
+def _real_notes(outcome: Results) -> list[str]:
     lacking = [str(n) for n in scenarios.CLIENTS if n not in outcome.size.clients]
     if not lacking:
         return []
     return [f"verdicts omit cells that were not run: {', '.join(lacking)} clients"]
 
 
-def _real_facts(outcome: Outcome) -> dict[str, Any]:
+def _real_facts(outcome: Results) -> Facts:
     return {"part": "for real", "seeds": outcome.size.seeds}
 
 
@@ -147,7 +165,7 @@ PAPER = Paper(
     ),
     quick=study.QUICK,
     full=study.FULL,
-    measure=study.measure,
+    measure=every(study.parts),
     first_seed=claims.FIRST_SEED,
     published=published.frames,
     withdrawn=claims.WITHDRAWN,

@@ -14,6 +14,7 @@ import pandas as pd
 from scipy import optimize, stats
 
 from sojourn.papers.queue_lb.scenarios import NETWORKS
+from sojourn.study.cells import Level
 
 SCENARIOS = ("4 TCP", "4 UDP", "10 TCP", "10 UDP", "20 TCP", "20 UDP")
 
@@ -217,7 +218,7 @@ def frames() -> dict[str, pd.DataFrame]:
     return {"": everywhere(throughputs()), "log_f": everywhere(f)}
 
 
-def by_cell() -> dict[tuple[str, str, int, str], float]:
+def by_cell() -> dict[tuple[Level, ...], float]:
     """Returns the means of table 4 in bit/s, by network, transport, clients and policy."""
     frame = frames()[""]
     cells = zip(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from itertools import product
 
 import pandas as pd
 
-from sojourn.papers.bench import Bench, runs_of
-from sojourn.papers.paper import Cells, Frames, Part, estimate
+from sojourn.papers.bench import runs_of
+from sojourn.papers.outcome import Outcome
+from sojourn.papers.part import Cells, Frames, Part, Size, estimate
 from sojourn.papers.queue_lb import analysis, claims, scenarios
 from sojourn.papers.queue_lb.scenarios import (
     CLIENTS,
@@ -30,13 +32,11 @@ controller."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Size:
+class BalancerSize(Size):
     """Size of the study; lengths are in seconds."""
 
     seconds: float
     """Length of an iperf."""
-    seeds: int
-    """Number of seeds in the main reading."""
     networks: tuple[str, ...] = tuple(network.name for network in NETWORKS)
     transports: tuple[str, ...] = TRANSPORTS
     clients: tuple[int, ...] = CLIENTS
@@ -84,26 +84,29 @@ class Size:
         return float(one * len(self.policies) * self.seeds)
 
 
-FULL = Size(
+Results = Outcome[BalancerSize]
+"""Results of this study."""
+
+FULL = BalancerSize(
     seconds=60, seeds=10, readings=tuple(READINGS),
     reading_networks=tuple(network.name for network in NETWORKS), reading_seconds=20,
     reading_seeds=8, reading_rounds=2, sweep=120, sweep_seeds=10,
 )  # fmt: skip
 #: The quick size takes at most three minutes on two idle cores. In the main reading, starts
 #: are at least 1.03 s apart, which is more than QTM's period of 1 s.
-QUICK = Size(
+QUICK = BalancerSize(
     seconds=18, seeds=5, rounds=1, policies=tuple(PAPER), readings=tuple(READINGS),
     reading_networks=("unequal",), reading_seconds=18, reading_seeds=4,
     sweep=20, sweep_seeds=3,
 )  # fmt: skip
-REAL_FULL = Size(seconds=18, seeds=8, policies=tuple(PAPER), rounds=2)
+REAL_FULL = BalancerSize(seconds=18, seeds=8, policies=tuple(PAPER), rounds=2)
 #: The quick real runs take about a quarter of an hour together.
-REAL_QUICK = Size(
+REAL_QUICK = BalancerSize(
     seconds=18, seeds=2, networks=("unequal",), clients=(4,), rounds=1, policies=tuple(PAPER)
 )
 
 
-def lasting(size: Size) -> str:
+def lasting(size: BalancerSize) -> str:
     """Describes the number of real runs and their estimated duration."""
     return estimate(f"{size.runs} real runs", size.length)
 
@@ -125,12 +128,12 @@ SPACINGS = (0.1, 0.3, 1.0, 3.0)
 _NETWORK = {network.name: network for network in NETWORKS}
 
 
-def cells_of(size: Size) -> Cells:
+def cells_of(size: BalancerSize) -> Cells:
     """Returns the cells of the main reading: every network, transport, clients and policy."""
     return _cells(size.cells, size.policies, size.seconds, scenarios.MAIN, size.rounds)
 
 
-def reading_of(size: Size, name: str, network: str) -> tuple[float, Cells]:
+def reading_of(size: BalancerSize, name: str, network: str) -> tuple[float, Cells]:
     """Returns, for an alternative reading and a network, an iperf's seconds and the cells."""
     reading = READINGS[name]
     seconds = reading.seconds or size.reading_seconds
@@ -171,7 +174,7 @@ def spacings_of() -> Cells:
     ]
 
 
-def ages_of(size: Size) -> Cells:
+def ages_of(size: BalancerSize) -> Cells:
     """Returns the cells of the sweep over information age."""
     return [
         ({"policy": name, "age": age}, scenarios.arrivals(words, size.sweep))
@@ -201,7 +204,7 @@ def pooled_of(
             client=("from", "first"), server=("to", "last"),
             start=("start", "min"), bytes=("bytes", "sum"),
         )  # fmt: skip
-        length = seconds or levels["apart"] * scenarios.AT_ONCE
+        length = seconds or float(levels["apart"]) * scenarios.AT_ONCE
         first = scenarios.begin(
             one["round"], one["number"], len(set(one["number"])), length, reading
         )
@@ -251,45 +254,27 @@ def _spaced(table: Table) -> Frames:
     return {"": groups["throughput"].mean().reset_index()}
 
 
-def _other_readings(bench: Bench) -> None:
-    size: Size = bench.size
-    for name in size.readings:
-        reading = READINGS[name]
-        for network in size.reading_networks:
-            seconds, cells = reading_of(size, name, network)
-            bench.make(
-                Part(
-                    name=f"{name}-{network}", title=f"{name}, {network} ports", cells=cells,
-                    seeds=size.reading_seeds, frames=_iperf(seconds, reading),
-                    claims=claims.made((network,), reading.transports, anova=False),
-                    metrics=METRICS, tables=("flows",), reading=f"{name}, {network}",
-                )
-            )  # fmt: skip
-
-
-def measure(bench: Bench) -> dict[str, Any]:
-    """Makes the runs of all readings and of the two sweeps; there are no further results."""
-    size: Size = bench.size
-    bench.make(
-        Part(
-            name="iperf", title="iperf through the balancer", cells=cells_of(size),
-            seeds=size.seeds, frames=_iperf(size.seconds),
-            claims=claims.made(size.networks, anova=size.rounds is None),
-            metrics=METRICS, tables=("flows",),
-        )
+def parts(size: BalancerSize) -> Iterator[Part]:
+    """Yields the main reading, the other readings, and the two sweeps."""
+    part = partial(Part, metrics=METRICS)
+    yield part(
+        name="iperf", title="iperf through the balancer", cells=cells_of(size),
+        frames=_iperf(size.seconds), tables=("flows",),
+        claims=claims.made(size.networks, anova=size.rounds is None),
     )  # fmt: skip
-    _other_readings(bench)
+    for name, network in product(size.readings, size.reading_networks):
+        reading = READINGS[name]
+        seconds, cells = reading_of(size, name, network)
+        yield part(
+            name=f"{name}-{network}", title=f"{name}, {network} ports", cells=cells,
+            seeds=size.reading_seeds, frames=_iperf(seconds, reading), tables=("flows",),
+            claims=claims.made((network,), reading.transports, anova=False),
+            reading=f"{name}, {network}",
+        )  # fmt: skip
     if size.sweep:
-        bench.make(
-            Part(
-                name="spacings", title="time between two starts", cells=spacings_of(),
-                seeds=size.sweep_seeds, frames=_spaced, metrics=METRICS, tables=("flows",),
-            )
+        swept = partial(part, seeds=size.sweep_seeds)
+        yield swept(
+            name="spacings", title="time between two starts", cells=spacings_of(), frames=_spaced,
+            tables=("flows",),
         )  # fmt: skip
-        bench.make(
-            Part(
-                name="ages", title="age of information", cells=ages_of(size),
-                seeds=size.sweep_seeds, metrics=METRICS, tables=(),
-            )
-        )  # fmt: skip
-    return {}
+        yield swept(name="ages", title="age of information", cells=ages_of(size), tables=())

@@ -12,8 +12,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sojourn.papers.outcome import Column, Outcome
-from sojourn.papers.paper import Drawn
+from sojourn.papers.outcome import Column
+from sojourn.papers.part import Drawn
 from sojourn.papers.rrda.claims import FIRST_SEED
 from sojourn.papers.rrda.scenarios import (
     BUSY,
@@ -25,7 +25,7 @@ from sojourn.papers.rrda.scenarios import (
     USES,
     WINDOW,
 )
-from sojourn.papers.rrda.study import beaten, cost
+from sojourn.papers.rrda.study import Results, beaten, cost
 from sojourn.papers.side_by_side import REAL, ratio
 from sojourn.show import style
 
@@ -82,7 +82,7 @@ def _over(
     return _panels(dict.fromkeys(part["reading"]), draw, x, y)
 
 
-def simulated(outcome: Outcome) -> Drawn:
+def simulated(outcome: Results) -> Drawn:
     """Returns the figures of simulated runs with title and caption, by file name."""
     drawn = _all(outcome.column)
     if outcome.size.timeouts:
@@ -101,7 +101,7 @@ def simulated(outcome: Outcome) -> Drawn:
     return drawn
 
 
-def real(outcome: Outcome) -> Drawn:
+def real(outcome: Results) -> Drawn:
     """Returns the figures of real and of simulated runs, and the figure of the CPU cost."""
     drawn = {
         f"{name}-{world}": (figure, f"{title}, {world}", caption)
@@ -209,7 +209,7 @@ def _scenarios(samples: pd.DataFrame) -> Figure:
     return figure
 
 
-def _timeouts(outcome: Outcome) -> Figure:
+def _timeouts(outcome: Results) -> Figure:
     """Draws the ratio of RRDA to a static buffer over the retransmission time.
 
     The runs are those of reading `datagram`.
@@ -263,7 +263,7 @@ def _memory(sizes: pd.DataFrame) -> Figure:
 _MARKS = {"holds": "yes", "does not hold": "no", "cannot be told": "?"}
 
 
-def readings(outcome: Outcome) -> pd.DataFrame:
+def readings(outcome: Results) -> pd.DataFrame:
     """Returns each finding's verdict in each reading, and in how many readings it holds."""
     found: dict[str, dict[str, str]] = {}
     for judgement in outcome.judgements:
@@ -278,7 +278,7 @@ def readings(outcome: Outcome) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def sweep(outcome: Outcome) -> pd.DataFrame:
+def sweep(outcome: Results) -> pd.DataFrame:
     """Returns whether claims hold in reading `datagram`, for each retransmission time."""
     rows: dict[str, dict[str, str]] = {}
     for time, judgements in chain(*(values.items() for values in outcome.column.sweeps.values())):
@@ -288,7 +288,7 @@ def sweep(outcome: Outcome) -> pd.DataFrame:
     return pd.DataFrame([{"finding": name, **row} for name, row in rows.items()])
 
 
-def grid(outcome: Outcome) -> pd.DataFrame:
+def grid(outcome: Results) -> pd.DataFrame:
     """Returns the means of all compared policies at each point of the grid of open loads."""
     means = outcome.frame("grid").groupby(["point", "policy"], sort=False).mean(numeric_only=True)
     better = beaten(outcome)
@@ -310,7 +310,7 @@ def grid(outcome: Outcome) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def decisions(outcome: Outcome) -> pd.DataFrame:
+def decisions(outcome: Results) -> pd.DataFrame:
     """Returns the share of epochs in which equation 2 decides, by scenario and direction.
 
     Equation 2 is applied to rate differences and to their moving averages.

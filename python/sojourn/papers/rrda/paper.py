@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from sojourn.papers.outcome import Outcome, records
-from sojourn.papers.paper import MeansTable, Paper, Real, Titled
+from sojourn.papers.bench import every
+from sojourn.papers.outcome import Facts, Real, records
+from sojourn.papers.paper import Paper
+from sojourn.papers.part import Titled
 from sojourn.papers.rrda import claims, figures, study
 from sojourn.papers.rrda.engine import engine
 from sojourn.papers.rrda.scenarios import CLIENTS_CPU, READINGS, TIMEOUT
+from sojourn.papers.rrda.study import Results
+from sojourn.papers.side_by_side import MeansTable
 
 _READINGS = """\
 The paper does not state the message size, the handler, the retransmission time and the time of
@@ -33,13 +35,13 @@ first fragment does not fit into the buffer counts as discarded each time that i
 reads the use of this machine's memory."""
 
 
-def _readings(outcome: Outcome) -> list[str]:
+def _readings(outcome: Results) -> list[str]:
     """Returns the text about readings, then a description of each reading that is run."""
     described = [f"Reading {name}: {READINGS[name].words}." for name in outcome.size.readings]
     return [" ".join(text.split()) for text in (_READINGS, *described)]
 
 
-def _remarks(outcome: Outcome) -> list[str]:
+def _remarks(outcome: Results) -> list[str]:
     size = outcome.size
     return [
         *_readings(outcome),
@@ -57,7 +59,7 @@ def _remarks(outcome: Outcome) -> list[str]:
     ]
 
 
-def _notes(outcome: Outcome) -> list[str]:
+def _notes(outcome: Results) -> list[str]:
     worse = [
         f"{where}: {', '.join(rivals)}" for where, rivals in study.beaten(outcome).items() if rivals
     ]
@@ -71,7 +73,7 @@ def _notes(outcome: Outcome) -> list[str]:
     ]
 
 
-def _tables(outcome: Outcome) -> Titled:
+def _tables(outcome: Results) -> Titled:
     return [
         ("Verdicts by reading", figures.readings(outcome)),
         ("Verdicts by retransmission time (reading datagram)", figures.sweep(outcome)),
@@ -80,7 +82,7 @@ def _tables(outcome: Outcome) -> Titled:
     ]
 
 
-def _facts(outcome: Outcome) -> dict[str, Any]:
+def _facts(outcome: Results) -> Facts:
     means = outcome.frame("grid").groupby(["point", "policy"], sort=False).mean(numeric_only=True)
     return {
         "seeds": outcome.size.seeds,
@@ -96,7 +98,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
 # RRDA's cost of CPU.
 
 
-def _real_remarks(outcome: Outcome) -> list[str]:
+def _real_remarks(outcome: Results) -> list[str]:
     size = outcome.size
     return [
         (
@@ -110,7 +112,7 @@ def _real_remarks(outcome: Outcome) -> list[str]:
     ]
 
 
-def _real_notes(outcome: Outcome) -> list[str]:
+def _real_notes(outcome: Results) -> list[str]:
     about = outcome.about
     quota = (
         f"the handler's CPU is a quota of a control group, version {about['control_groups']}"
@@ -120,7 +122,7 @@ def _real_notes(outcome: Outcome) -> list[str]:
     return [f"Real runs on Linux {about['kernel']}: {quota}.", *about["notes"]]
 
 
-def _real_facts(outcome: Outcome) -> dict[str, Any]:
+def _real_facts(outcome: Results) -> Facts:
     return {"part": "for real", "seeds": outcome.size.seeds, "duration": outcome.size.seconds}
 
 
@@ -133,7 +135,7 @@ PAPER = Paper(
     ),
     quick=study.QUICK,
     full=study.FULL,
-    measure=study.measure,
+    measure=every(study.parts),
     first_seed=claims.FIRST_SEED,
     work=study.work,
     withdrawn=claims.WITHDRAWN,

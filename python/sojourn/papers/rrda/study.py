@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from sojourn.papers.bench import Bench, runs_of
+from sojourn.papers.bench import runs_of
 from sojourn.papers.outcome import Outcome
-from sojourn.papers.paper import Cells, Frames, Part, estimate
+from sojourn.papers.part import Cells, Frames, Part, Size, estimate
 from sojourn.papers.rrda import claims, scenarios
 from sojourn.papers.rrda.engine import Server
 from sojourn.papers.rrda.scenarios import (
@@ -40,13 +40,11 @@ SCENARIO = 4.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Size:
+class ServerSize(Size):
     """Size of the study; lengths are in seconds."""
 
     seconds: float
     """Length of a run of the paper's experiments."""
-    seeds: int
-    """Number of seeds of the paper's experiments."""
     scenario_seeds: int
     """Number of seeds of each scenario of figures 4 and 5."""
     warmup: float = 0
@@ -90,19 +88,22 @@ class Size:
         return self.runs * (self.seconds + BETWEEN) + plots * (SCENARIO + BETWEEN)
 
 
+Results = Outcome[ServerSize]
+"""Results of this study."""
+
 #: The paper measures for 260 s and plots 40 runs of each scenario. It mentions no warm-up, and a
 #: warm-up would omit the messages that RRDA discards in its first epochs, so no warm-up is used.
-FULL = Size(
+FULL = ServerSize(
     seconds=260, seeds=10, scenario_seeds=40, grid=60, grid_seeds=5,
     timeouts=TIMEOUTS, timeout_seconds=65, timeout_seeds=3, memory=60,
 )  # fmt: skip
-QUICK = Size(
+QUICK = ServerSize(
     seconds=20, seeds=5, scenario_seeds=40, grid=60, grid_seeds=2, policies=("static", "rrda"),
     timeouts=TIMEOUTS, timeout_seconds=10, timeout_seeds=3, memory=60,
 )  # fmt: skip
 #: Real runs omit the readings `datagram` and `steady`, which require a round-trip time of 1 ms. The
 #: two network namespaces of a real run have a shorter round-trip time.
-REAL_FULL = Size(
+REAL_FULL = ServerSize(
     seconds=20, seeds=5, scenario_seeds=40, policies=("static", "rrda"),
     readings=("processed", "enqueued"),
 )  # fmt: skip
@@ -112,7 +113,7 @@ REAL_QUICK = replace(
 )
 
 
-def lasting(size: Size) -> str:
+def lasting(size: ServerSize) -> str:
     """Describes the number of real runs and their estimated duration."""
     return estimate(f"{size.runs} real runs of {size.seconds:g} s", size.seconds_in_all)
 
@@ -122,7 +123,7 @@ def lasting(size: Size) -> str:
 _DENSE, _DENSEST = 7.0, 20.0
 
 
-def work(size: Size) -> float:
+def work(size: ServerSize) -> float:
     """Returns the simulated seconds of a size without the scenarios, weighted by CPU time."""
     swept = sum(len(sweep(size, timeout)) for timeout in size.timeouts)
     return (
@@ -133,7 +134,7 @@ def work(size: Size) -> float:
     )
 
 
-def experiments(size: Size, timeout: int = TIMEOUT) -> Cells:
+def experiments(size: ServerSize, timeout: int = TIMEOUT) -> Cells:
     """Returns the cells of the paper's figures 2, 3, 6, 7 and 8; `timeout` is in ms."""
     most = CLIENTS[-1]
 
@@ -159,7 +160,7 @@ def experiments(size: Size, timeout: int = TIMEOUT) -> Cells:
     return cells
 
 
-def sweep(size: Size, timeout: int) -> Cells:
+def sweep(size: ServerSize, timeout: int) -> Cells:
     """Returns the cells of the sweep for one retransmission time in ms, in reading `datagram`."""
     needed = replace(
         size, seconds=size.timeout_seconds, sizes=False, policies=("static", "rrda"),
@@ -169,7 +170,7 @@ def sweep(size: Size, timeout: int) -> Cells:
     return experiments(needed, timeout)
 
 
-def memory(size: Size) -> Cells:
+def memory(size: ServerSize) -> Cells:
     """Returns the cells in which the load falls, by reading and memory in use."""
     return [
         ({"reading": name, "used": used}, Server(scenarios.falling(name, used, size.memory)))
@@ -178,7 +179,7 @@ def memory(size: Size) -> Cells:
     ]
 
 
-def grid(size: Size) -> Cells:
+def grid(size: ServerSize) -> Cells:
     """Returns the cells of the comparison of policies: every open load with every policy."""
     return [
         ({"point": point, "policy": name}, Server({**inputs, "policy": policy}))
@@ -264,55 +265,40 @@ def cost(table: Table, step: int = 5) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def measure(bench: Bench) -> dict[str, Any]:
-    """Makes all runs: experiments, sweep, falling load, scenarios, and comparison of policies.
+def _grid(table: Table) -> Frames:
+    return {"": table.frame.rename(columns={"exhaustion": "discards"})}
 
-    Returns no further results.
-    """
-    size: Size = bench.size
-    bench.make(
-        Part(
-            name="experiments", title="the paper's experiments", cells=experiments(size),
-            seeds=size.seeds, claims=size.claims, frames=_experiments, tables=(),
-            real_claims=claims.overhead(size.readings),
-        )
+
+def parts(size: ServerSize) -> Iterator[Part]:
+    """Yields experiments, sweep, falling load, comparison of policies, and scenarios."""
+    yield Part(
+        name="experiments", title="the paper's experiments", cells=experiments(size),
+        claims=size.claims, frames=_experiments, tables=(),
+        real_claims=claims.overhead(size.readings),
     )  # fmt: skip
     for timeout in size.timeouts:
-        bench.make(
-            Part(
-                name=f"timeout-{timeout}", title=f"retransmission after {timeout} ms",
-                cells=sweep(size, timeout), seeds=size.timeout_seeds,
-                claims=claims.swept(), reading=f"{timeout} ms",
-                sweep="retransmission time under `datagram`", tables=(),
-            )
+        yield Part(
+            name=f"timeout-{timeout}", title=f"retransmission after {timeout} ms",
+            cells=sweep(size, timeout), seeds=size.timeout_seeds, claims=claims.swept(),
+            reading=f"{timeout} ms", sweep="retransmission time under `datagram`", tables=(),
         )  # fmt: skip
     if size.memory:
-        bench.make(
-            Part(
-                name="memory", title="memory given back", cells=memory(size),
-                seeds=size.seeds, claims=claims.memory(), frames=_kept, tables=("series",),
-            )
+        yield Part(
+            name="memory", title="memory given back", cells=memory(size), claims=claims.memory(),
+            frames=_kept, tables=("series",),
         )  # fmt: skip
     if size.grid:
-        bench.make(
-            Part(
-                name="grid", title="policies compared", cells=grid(size),
-                seeds=range(1, size.grid_seeds + 1),
-                frames=lambda table: {"": table.frame.rename(columns={"exhaustion": "discards"})},
-                tables=(),
-            )
+        yield Part(
+            name="grid", title="policies compared", cells=grid(size), frames=_grid, tables=(),
+            seeds=range(1, size.grid_seeds + 1),
         )  # fmt: skip
-    bench.make(
-        Part(
-            name="scenarios", title="the three scenarios", cells=plots(),
-            seeds=size.scenario_seeds, claims=claims.average(), frames=_samples,
-            tables=("series",),
-        )
+    yield Part(
+        name="scenarios", title="the three scenarios", cells=plots(), seeds=size.scenario_seeds,
+        claims=claims.average(), frames=_samples, tables=("series",),
     )  # fmt: skip
-    return {}
 
 
-def beaten(outcome: Outcome) -> dict[str, list[str]]:
+def beaten(outcome: Results) -> dict[str, list[str]]:
     """Returns the policies that are better than `elastic`, by point of the grid.
 
     Such a policy is better in at least one of discards, peak memory and p99 waiting time, and worse

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from sojourn.papers.outcome import Outcome
-from sojourn.papers.paper import Drawn
+from sojourn.papers.part import Drawn
 from sojourn.papers.side_by_side import REAL, SIMULATED
-from sojourn.papers.taildrop.study import TODAY, Setting
+from sojourn.papers.taildrop.study import TODAY, Results, Setting
 from sojourn.papers.taildrop.variants import VARIANTS, World
 from sojourn.show.multipanel import Losses, Over, panels
 from sojourn.study import Table
@@ -39,7 +38,7 @@ def loads(table: Table, over: str, heaviest: int, word: str) -> Figure:
     return panels(table, contents)
 
 
-def simulated(outcome: Outcome) -> Drawn:
+def simulated(outcome: Results) -> Drawn:
     """Returns the paper's figures 3 and 4 from simulated runs, with title and caption."""
     bulk = loads(outcome.tables["bulk"], "flows", 256, "flows")
     web = loads(outcome.tables["web"], "sessions", 1400, "sessions")
@@ -49,7 +48,7 @@ def simulated(outcome: Outcome) -> Drawn:
     }
 
 
-def real(outcome: Outcome) -> Drawn:
+def real(outcome: Results) -> Drawn:
     """Returns the paper's figure 3 from real runs and from simulated runs of the same scenarios."""
     heaviest = max(outcome.size.flows)
     words = {
@@ -108,7 +107,7 @@ def growth(chosen: Sequence[Setting]) -> pd.DataFrame:
     )
 
 
-def today(outcome: Outcome, world: World) -> pd.DataFrame:
+def today(outcome: Results, world: World) -> pd.DataFrame:
     """Returns means over seeds for today's queues and for the paper's queues."""
     load, _ = TODAY[world]
     means = outcome.frame(f"today/{world}").groupby([load, "mechanism"], sort=False)
@@ -125,7 +124,7 @@ def today(outcome: Outcome, world: World) -> pd.DataFrame:
     )
 
 
-def sensitivity(outcome: Outcome, world: World) -> pd.DataFrame:
+def sensitivity(outcome: Results, world: World) -> pd.DataFrame:
     """Returns the verdicts on the claims of bulk or Web traffic in all readings."""
     tried = [v.name for v in VARIANTS if v.world == world]
     readings = outcome.column.readings

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from sojourn.papers.outcome import Outcome
-from sojourn.papers.paper import MeansTable, Paper, Real, Titled
+from sojourn.papers.outcome import Facts, Real
+from sojourn.papers.paper import Paper
+from sojourn.papers.part import Titled
+from sojourn.papers.side_by_side import MeansTable
 from sojourn.papers.taildrop import figures, study
 from sojourn.papers.taildrop.claims import FIRST_SEED, WITHDRAWN
+from sojourn.papers.taildrop.study import Results
 from sojourn.papers.taildrop.variants import VARIANTS
 from sojourn.stats import Judgement
 
@@ -30,13 +31,13 @@ The gaps between early drops are those of each part of the paper: uniform from 1
 measurements (dummynet, as in Linux), and from 1/p to 2/p for the Web simulations (ns-2)."""
 
 
-def _remarks(outcome: Outcome) -> list[str]:
+def _remarks(outcome: Results) -> list[str]:
     size = outcome.size
     length = "Runs are shorter and fewer than the paper's" if outcome.quick else "Paper's lengths"
     tried = "; ".join(f"{v.name}: {v.text}" for v in VARIANTS)
     return [
         (
-            f"{length}: bulk traffic {size.bulk:g} s, {size.bulk_seeds} seeds; Web traffic "
+            f"{length}: bulk traffic {size.bulk:g} s, {size.seeds} seeds; Web traffic "
             f"{size.web:g} s, {size.web_seeds} seeds. Warm-ups of {size.bulk_warmup:g} s and "
             f"{size.web_warmup:g} s are excluded."
         ),
@@ -55,21 +56,23 @@ def _remarks(outcome: Outcome) -> list[str]:
     ]
 
 
-def _notes(outcome: Outcome) -> list[str]:
+def _notes(outcome: Results) -> list[str]:
     """Returns, for each finding that does not hold, the readings in which it would hold."""
     found = [(j.claim.id, study.reason(outcome, j)) for j in outcome.judgements]
     return [f"{claim}: {reason}" for claim, reason in found if reason]
 
 
-def _tables(outcome: Outcome) -> Titled:
-    found = outcome.found
+def _tables(outcome: Results) -> Titled:
     return [
-        ("REDopt's parameters, bulk", figures.settings(found["bulk"], "flows")),
-        ("REDopt's parameters, Web", figures.settings(found["web"], "sessions")),
-        ("REDopt's weight, bulk", figures.weights(found["bulk"], "flows")),
-        ("REDopt's weight, Web", figures.weights(found["web"], "sessions")),
-        ("Growth of max_p with Web sessions", figures.growth(found["web"])),
-        ("Growth of max_p with scaled Web sessions", figures.growth(found["scaled"])),
+        ("REDopt's parameters, bulk", figures.settings(study.chosen(outcome, "bulk"), "flows")),
+        ("REDopt's parameters, Web", figures.settings(study.chosen(outcome, "web"), "sessions")),
+        ("REDopt's weight, bulk", figures.weights(study.chosen(outcome, "bulk"), "flows")),
+        ("REDopt's weight, Web", figures.weights(study.chosen(outcome, "web"), "sessions")),
+        ("Growth of max_p with Web sessions", figures.growth(study.chosen(outcome, "web"))),
+        (
+            "Growth of max_p with scaled Web sessions",
+            figures.growth(study.chosen(outcome, "scaled")),
+        ),
         (
             "Today's queues, bulk (150 ms of UDP's delay are the path's)",
             figures.today(outcome, "bulk"),
@@ -80,13 +83,14 @@ def _tables(outcome: Outcome) -> Titled:
     ]
 
 
-def _facts(outcome: Outcome) -> dict[str, Any]:
+def _facts(outcome: Results) -> Facts:
     size = outcome.size
     return {
-        "seeds": {"bulk": size.bulk_seeds, "web": size.web_seeds},
+        "seeds": {"bulk": size.seeds, "web": size.web_seeds},
         "duration": {"bulk": size.bulk, "web": size.web},
         "settings": {
-            name: [s.as_dict() for s in settings] for name, settings in outcome.found.items()
+            name: [setting.as_dict() for setting in study.chosen(outcome, name)]
+            for name in outcome.found
         },
         "variants": {
             variant.name: {
@@ -98,21 +102,21 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _about_claim(outcome: Outcome, judgement: Judgement) -> dict[str, Any]:
+def _about_claim(outcome: Results, judgement: Judgement) -> Facts:
     return {} if outcome.real else {"reason": study.reason(outcome, judgement)}
 
 
 # The study with real TCP and real packets.
 
 
-def _real_remarks(outcome: Outcome) -> list[str]:
+def _real_remarks(outcome: Results) -> list[str]:
     about, size = outcome.about, outcome.size
     programs = ", ".join(f"{name} {version}" for name, version in about["programs"].items())
     who = f"Real programs ({programs})" if programs else "Endpoints in virtual time"
     return [
         (
             f"{who} on Linux {about['kernel']} with the engine {about['engine']} made {size.runs} "
-            f"runs of {size.bulk:g} s, with {size.bulk_seeds} seeds. The first "
+            f"runs of {size.bulk:g} s, with {size.seeds} seeds. The first "
             f"{size.bulk_warmup:g} s are warm-up, and flows start within {size.starts:g} s. The "
             "same scenarios were simulated with the same seeds. The verdicts are from the real "
             "runs."
@@ -126,15 +130,15 @@ def _real_remarks(outcome: Outcome) -> list[str]:
     ]
 
 
-def _real_facts(outcome: Outcome) -> dict[str, Any]:
+def _real_facts(outcome: Results) -> Facts:
     size = outcome.size
     return {
         "part": "bulk traffic for real",
         "tcp": size.tcp,
         "loads": list(size.flows),
-        "seeds": size.bulk_seeds,
+        "seeds": size.seeds,
         "duration": size.bulk,
-        "settings": [setting.as_dict() for setting in outcome.found["bulk"]],
+        "settings": [setting.as_dict() for setting in study.chosen(outcome, "bulk")],
     }
 
 
@@ -171,7 +175,7 @@ PAPER = Paper(
         remarks=_real_remarks,
         figures=figures.real,
         tables=lambda outcome: [
-            ("REDopt's parameters", figures.settings(outcome.found["bulk"], "flows"))
+            ("REDopt's parameters", figures.settings(study.chosen(outcome, "bulk"), "flows"))
         ],
         facts=_real_facts,
         linux=study.LINUX,

@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 
 from sojourn.papers.bench import Bench
-from sojourn.papers.outcome import Outcome
-from sojourn.papers.paper import Cells, Frames, Part, estimate
+from sojourn.papers.outcome import Facts, Outcome
+from sojourn.papers.part import Cells, Frames, Part, Size, estimate
 from sojourn.papers.taildrop import claims, mechanisms, scenarios
 from sojourn.papers.taildrop.variants import FLOWS as VARIANT_FLOWS
 from sojourn.papers.taildrop.variants import SPACING, VARIANTS, Variant, World
@@ -53,14 +53,12 @@ BETWEEN = 4.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Size:
+class TailDropSize(Size):
     """Size of the study; lengths are in seconds."""
 
     bulk: float
     """Length of a run of bulk traffic, including the warm-up."""
     bulk_warmup: float
-    bulk_seeds: int
-    """Number of seeds of bulk traffic in the main reading."""
     proof: float
     """Length of a run that verifies REDopt's parameters."""
     flows: tuple[int, ...] = scenarios.FLOWS
@@ -90,7 +88,7 @@ class Size:
     @property
     def runs(self) -> int:
         """Returns the number of runs of bulk traffic in the main reading."""
-        return len(self.flows) * len(self.queues) * self.bulk_seeds
+        return len(self.flows) * len(self.queues) * self.seeds
 
     @property
     def seconds(self) -> float:
@@ -102,32 +100,35 @@ class Size:
         return scenarios.bulk(flows, self.bulk, self.bulk_warmup, tcp=self.tcp, starts=self.starts)
 
 
+Results = Outcome[TailDropSize]
+"""Results of this study."""
+
 #: The full size has the paper's lengths and repetitions.
-FULL = Size(
-    bulk=500, bulk_warmup=100, bulk_seeds=10, proof=400, web=5000, web_warmup=100, web_seeds=50,
+FULL = TailDropSize(
+    bulk=500, bulk_warmup=100, seeds=10, proof=400, web=5000, web_warmup=100, web_seeds=50,
     pilot=2000, pilot_seeds=10, variant_seeds=10, web_variant=1250, web_variant_seeds=12,
 )  # fmt: skip
 #: The quick size takes minutes on two cores.
-QUICK = Size(
-    bulk=100, bulk_warmup=40, bulk_seeds=6, proof=100, web=200, web_warmup=60, web_seeds=6,
+QUICK = TailDropSize(
+    bulk=100, bulk_warmup=40, seeds=6, proof=100, web=200, web_warmup=60, web_seeds=6,
     pilot=200, pilot_seeds=4, variant_seeds=3, web_variant=200, web_variant_seeds=3,
 )  # fmt: skip
 #: The full real runs have the paper's loads, half of its warm-up, and a measured time of 100 s.
-REAL_FULL = Size(bulk=150, bulk_warmup=50, bulk_seeds=5, proof=400, tcp=REAL_TCP)
+REAL_FULL = TailDropSize(bulk=150, bulk_warmup=50, seeds=5, proof=400, tcp=REAL_TCP)
 #: The quick size's real runs take about ten minutes together.
-REAL_QUICK = Size(
-    bulk=21, bulk_warmup=8, bulk_seeds=3, proof=150, flows=(16, 64), starts=4, tcp=REAL_TCP
+REAL_QUICK = TailDropSize(
+    bulk=21, bulk_warmup=8, seeds=3, proof=150, flows=(16, 64), starts=4, tcp=REAL_TCP
 )
 
 
 #: Runs by Linux in virtual time have the loads of the alternative readings, and a fifth of the
 #: paper's length.
-LINUX = Size(
-    bulk=100, bulk_warmup=40, bulk_seeds=5, proof=100, flows=VARIANT_FLOWS, tcp=REAL_TCP
+LINUX = TailDropSize(
+    bulk=100, bulk_warmup=40, seeds=5, proof=100, flows=VARIANT_FLOWS, tcp=REAL_TCP
 )  # fmt: skip
 
 
-def lasting(size: Size) -> str:
+def lasting(size: TailDropSize) -> str:
     """Describes the number of real runs and their estimated duration."""
     return estimate(f"{size.runs} real runs of {size.bulk:g} s", size.seconds)
 
@@ -222,13 +223,13 @@ _TRIES = 3
 """Approximate number of runs that set a buffer for a delay, and of rounds that verify REDopt."""
 
 
-def work(size: Size) -> float:
+def work(size: TailDropSize) -> float:
     """Returns the simulated seconds of all runs of a size.
 
     The simulated seconds are proportional to the CPU time, because the link is busy in all runs.
     """
     loads, queues = len(size.flows), len(size.queues)
-    bulk = loads * (queues * size.bulk_seeds + size.bulk_seeds + _TRIES) * size.bulk
+    bulk = loads * (queues * size.seeds + size.seeds + _TRIES) * size.bulk
     # Two runs for each round of the verification, and two for each weight.
     proofs = 2 * (_TRIES + len(mechanisms.WEIGHT_PARTS)) * size.proof
     sessions = len(scenarios.SESSIONS)
@@ -344,9 +345,9 @@ def _active(table: Table) -> Frames:
 class _Measured:
     """Makes the runs of the study part by part; keeps REDopt's settings for later parts."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: Bench[TailDropSize]) -> None:
         self.bench = bench
-        self.size: Size = bench.size
+        self.size = bench.size
         self.settings: dict[str, Settings] = {}
 
     def _settings(self, name: str, loads: Mapping[int, float], world: World, title: str) -> None:
@@ -354,7 +355,7 @@ class _Measured:
         parts = mechanisms.WEIGHT_PARTS if self.size.web else mechanisms.WEIGHT_PARTS[:1]
         self.settings[name] = settings_for(
             loads, self.size.proof, SPACING[world], parts,
-            self.bench.workers, self.bench.stage(title),
+            self.bench.making.workers, self.bench.making.stage(title),
         )  # fmt: skip
 
     def bulk(self) -> pd.DataFrame:
@@ -368,7 +369,6 @@ class _Measured:
             cells=cells_of(
                 "flows", self.settings["bulk"], _queues("bulk"), size.bulk_scenario, size.queues
             ),
-            seeds=size.bulk_seeds,
             claims=claims.BULK,
             frames=lambda table: {"": of_bulk(table.frame)},
             metrics=KEPT,
@@ -395,7 +395,6 @@ class _Measured:
                 name="equal-delay",
                 title="tail drop at REDopt's delay",
                 cells=cells,
-                seeds=size.bulk_seeds,
                 claims=claims.EQUAL_DELAY,
                 metrics=KEPT,
                 tables=(),
@@ -556,7 +555,7 @@ def buffer_for(delay: float, scenario: Scenario, start: int) -> int:
     return min(tried, key=lambda limit: tried[limit])
 
 
-def measure(bench: Bench) -> dict[str, Any]:
+def measure(bench: Bench[TailDropSize]) -> Facts:
     """Finds REDopt's settings and makes all runs; without Web traffic, only the bulk traffic.
 
     Returns REDopt's settings by kind of traffic.
@@ -577,7 +576,14 @@ def measure(bench: Bench) -> dict[str, Any]:
     return made.settings
 
 
-def reason(outcome: Outcome, judgement: Judgement) -> str:
+def chosen(outcome: Results, name: str) -> Settings:
+    """Returns REDopt's settings for a kind of traffic: `bulk`, `web` or `scaled`."""
+    found = outcome.found[name]
+    assert isinstance(found, tuple)
+    return found
+
+
+def reason(outcome: Results, judgement: Judgement) -> str:
     """Describes in which alternative readings a finding holds that the main reading contradicts.
 
     Returns an empty text for other verdicts.
