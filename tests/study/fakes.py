@@ -57,10 +57,6 @@ class FakeScenario:
     def as_dict(self) -> dict[str, Any]:
         return {"observe": {"series": "1s"}, **self.data}
 
-    def plan(self) -> dict[str, Any]:
-        plan: dict[str, Any] = json.loads(self.plan_json)
-        return plan
-
     @property
     def plan_json(self) -> str:
         rest = {k: v for k, v in self.data.items() if k != "name"}

@@ -27,7 +27,12 @@ class SearchScenario(FakeScenario):
     """One whose queues are read by the engine."""
 
     def replace(self, changes: Mapping[str, Any]) -> SearchScenario:
-        return SearchScenario({**self.data, **changes})
+        made = SearchScenario({**self.data, **changes})
+        try:
+            _core.parse_queue(made.queue)
+        except _core.WordError as error:
+            raise ScenarioError([Problem(str(error))]) from error
+        return made
 
     def with_queue(self, queue: str) -> SearchScenario:
         return self.replace({"queue": queue})
@@ -35,16 +40,10 @@ class SearchScenario(FakeScenario):
     def policy_reader(self) -> Callable[[str], bytes]:
         return lambda name: Path(name).read_bytes()
 
-    def plan(self) -> Any:
-        try:
-            params = json.loads(_core.parse_queue(self.queue))
-        except _core.WordError as error:
-            raise ScenarioError([Problem(str(error))]) from error
-        return json.loads(super().plan_json) | {"queue": params}
-
     @property
     def plan_json(self) -> str:
-        return json.dumps(json.loads(self.plan_json))
+        params = json.loads(_core.parse_queue(self.queue))
+        return json.dumps(json.loads(super().plan_json) | {"queue": params})
 
     def digest(self) -> str:
         return hashlib.sha256(self.plan_json.encode()).hexdigest()
