@@ -108,6 +108,8 @@ struct Single<T: 'static, On: 'static> {
 enum From<T> {
     Plain(fn(&Value) -> Result<T, String>),
     Nested(fn(&Value) -> Result<T, WordError>),
+    /// The component converts the value, after the other words are read.
+    Late,
 }
 
 #[derive(Debug)]
@@ -255,8 +257,11 @@ impl<T, On> Param<T, On> {
             How::Part(part) => (part.set)(field, given),
             How::Word(word) => {
                 let name = self.name;
-                if let Some(value) = given.find(name) {
-                    *field = word.read(name, value, given)?;
+                match given.find(name) {
+                    Some(value) if !matches!(word.from, From::Late) => {
+                        *field = word.read(name, value, given)?;
+                    }
+                    _ => {}
                 }
                 Ok(())
             }
@@ -299,6 +304,7 @@ impl<T, On> Single<T, On> {
         let value = match self.from {
             From::Plain(from) => from(value).map_err(|why| plain(&why))?,
             From::Nested(from) => from(value).map_err(|error| given.nested(name, error))?,
+            From::Late => return Err(plain("is read late")),
         };
         (self.check)(&value).map_err(plain)?;
         Ok((self.adjust)(value))
@@ -351,6 +357,34 @@ pub const fn group<T, On>(
     write: fn(&T, Text) -> Text,
 ) -> Param<T, On> {
     Param::unnamed(How::Part(Part { words, defaults: &[], docs: &[], new, set, write }))
+}
+
+/// Returns a parameter that the component itself reads after all others, because its meaning depends
+/// on them. The default in the text form is only documentation; the value is that of the type.
+pub const fn late<T: Default + Display, On>(kind: Kind, default: &'static str) -> Param<T, On> {
+    Param::single(kind, default, From::Late, |value| Some(text(value))).initially(|_| T::default())
+}
+
+/// Returns a parameter that at most one of several flags sets; `words` are the flags. The default
+/// has no flag: its name is empty.
+pub const fn flags<T: Choices + Default, On>(words: &'static [Word]) -> Param<T, On> {
+    group(
+        words,
+        |_| T::default(),
+        set_flags,
+        |value, text| match value.name() {
+            "" => text,
+            name => text.flag(name),
+        },
+    )
+}
+
+fn set_flags<T: Choices>(value: &mut T, given: &Given) -> Result<(), WordError> {
+    let mut flags = T::NAMES.iter().filter(|name| given.has(name));
+    let Some(flag) = flags.next() else { return Ok(()) };
+    flags.try_for_each(|other| given.exclude(flag, other))?;
+    *value = T::named(flag).unwrap_or(*value);
+    Ok(())
 }
 
 /// Returns a value in its text form.

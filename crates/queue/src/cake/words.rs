@@ -177,7 +177,7 @@ params! {
 }
 
 fn set_bandwidth(bandwidth: &mut Option<Rate>, given: &Given) -> Result<(), WordError> {
-    exclude(given, "bandwidth", "unlimited")?;
+    given.exclude("bandwidth", "unlimited")?;
     if given.has("unlimited") {
         *bandwidth = None;
     }
@@ -191,7 +191,7 @@ fn set_bandwidth(bandwidth: &mut Option<Rate>, given: &Given) -> Result<(), Word
 }
 
 fn set_rtt(rtt_us: &mut u32, given: &Given) -> Result<(), WordError> {
-    exclude(given, "rtt", "rtt by name")?;
+    given.exclude("rtt", "rtt by name")?;
     micros::<Device>("").above_zero().named("rtt", "").set(rtt_us, given)?;
     if let Some(name) = given.text("rtt by name")
         && let Some((_, micros)) = RTT_NAMES.iter().zip(RTTS).find(|(known, _)| **known == name)
@@ -216,7 +216,7 @@ fn set_framing(framing: &mut Framing, given: &Given) -> Result<(), WordError> {
             return Err(given.error("cells", message));
         }
         if line.overhead.is_none() {
-            exclude(given, "line", "ether-vlan")?;
+            given.exclude("line", "ether-vlan")?;
         }
         overhead = line.overhead;
         framing.overhead = None;
@@ -274,13 +274,4 @@ impl Params {
         let four_trips = self.rate().wrapping_mul(self.rtt_us.into()) / 250_000;
         (four_trips as u32).max(4 << 20).min(frames)
     }
-}
-
-fn exclude(given: &Given, one: &str, other: &str) -> Result<(), WordError> {
-    if given.has(one) && given.has(other) {
-        let [first, second] = [one, other].map(|word| given.text(word).unwrap_or(word));
-        let message = format!("`{first}` and `{second}` exclude each other");
-        return Err(given.error(other, message));
-    }
-    Ok(())
 }

@@ -190,9 +190,7 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 fn set_quirks(published: &mut Quirks, given: &Given) -> Result<(), WordError> {
-    if given.has("as-published") && given.has("published") {
-        return Err(given.error("published", "`as-published` and `published` exclude each other"));
-    }
+    given.exclude("as-published", "published")?;
     if given.has("as-published") {
         *published = Quirk::ALL.into_iter().collect();
     }

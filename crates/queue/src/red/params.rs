@@ -4,36 +4,38 @@ use crate::device::Device;
 use crate::kinds::bytes;
 use crate::limit::Unit;
 use crate::tc::{fraction_text, probability_q32};
-use sojourn_units::declare::{Param, derived, flag, group, rate};
-use sojourn_units::words::{Given, Kind, Text, Value, Word, WordError};
-use sojourn_units::{Rate, data, params, words};
+use sojourn_units::declare::{Param, derived, flag, flags, group, late, rate};
+use sojourn_units::words::{Kind, Value, Word};
+use sojourn_units::{Rate, choices, data, params, words};
 
-/// Automatic adaptation of `probability`.
-#[data]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum Adaptation {
-    /// No adaptation.
-    #[default]
-    Off,
-    /// Adaptation every half second, by Floyd 2001's rule as in Linux.
-    Floyd,
-    /// Adaptation when the average falls below `min` or rises above `max`: Feng 1999's rule.
-    Feng,
+choices! {
+    /// Automatic adaptation of `probability`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Adaptation {
+        /// No adaptation.
+        #[default]
+        Off = "",
+        /// Adaptation every half second, by Floyd 2001's rule as in Linux.
+        Floyd = "adaptive",
+        /// Adaptation when the average falls below `min` or rises above `max`: Feng 1999's rule.
+        Feng = "feng",
+    }
 }
 
-/// The drop probability above `max`.
-#[data]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum Ramp {
-    /// Every arrival is dropped or marked.
-    #[default]
-    Steep,
-    /// The probability grows to 1 at twice `max`.
-    Gentle,
-    /// The probability grows to 1 at `limit`.
-    GentleLimit,
+choices! {
+    /// The drop probability above `max`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Ramp {
+        /// Every arrival is dropped or marked.
+        #[default]
+        Steep = "",
+        /// The probability grows to 1 at twice `max`.
+        Gentle = "gentle",
+        /// The probability grows to 1 at `limit`.
+        GentleLimit = "gentle-limit",
+    }
 }
 
 /// The parameter that gives the averaging weight.
@@ -51,12 +53,12 @@ params! {
     /// Parameters of RED, with the words of `tc`.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params on Device {
-        /// Maximum backlog, in the unit.
-        limit: u32 = amount(LIMIT, |limit, text| text.value("limit", limit)),
+        /// Maximum backlog in bytes (in packets with `unit packets`); required.
+        limit: u32 = late(Kind::Name, ""),
         /// Average backlog above which early drops begin.
-        min: u32 = amount(MIN, |min, text| text.value("min", min)),
+        min: u32 = late(Kind::Name, "max/3"),
         /// Average backlog at which the ramp ends.
-        max: u32 = amount(MAX, |max, text| text.value("max", max)),
+        max: u32 = late(Kind::Name, "3 min, or limit/4"),
         /// Drop probability just below max.
         max_p as "probability": u32 = kernel_fraction("0.02"),
         /// Typical packet length, for burst and idle times; tc has no default.
@@ -88,76 +90,17 @@ params! {
         /// Enqueues packets that cannot be marked, instead of dropping them; needs ecn.
         nodrop: bool = flag(),
         /// Automatic adaptation of probability.
-        adaptation: Adaptation = group(
-            ADAPTATION,
-            |_| Adaptation::Off,
-            |adaptation, given| {
-                either(given, adaptation, ("adaptive", Adaptation::Floyd), ("feng", Adaptation::Feng))
-            },
-            |adaptation, text| match adaptation {
-                Adaptation::Off => text,
-                Adaptation::Floyd => text.flag("adaptive"),
-                Adaptation::Feng => text.flag("feng"),
-            },
-        ),
+        adaptation: Adaptation = flags(ADAPTATION),
         /// Makes the gaps between early drops uniform from 1/p to 2/p instead of from 1 to 1/p
         /// packets, as in ns-2. Not in Linux.
         wait: bool = flag(),
         /// Drop probability above `max`.
-        ramp: Ramp = group(
-            RAMP,
-            |_| Ramp::Steep,
-            |ramp, given| {
-                either(given, ramp, ("gentle", Ramp::Gentle), ("gentle-limit", Ramp::GentleLimit))
-            },
-            |ramp, text| match ramp {
-                Ramp::Steep => text,
-                Ramp::Gentle => text.flag("gentle"),
-                Ramp::GentleLimit => text.flag("gentle-limit"),
-            },
-        ),
+        ramp: Ramp = flags(RAMP),
         /// Timer ticks per second.
         hz: u32 = derived(|device: &Device| device.hz),
     }
 }
 
-/// Returns a parameter whose unit another word determines; `depend` reads its value.
-const fn amount(words: &'static [Word], write: fn(&u32, Text) -> Text) -> Param<u32, Device> {
-    group(words, |_| 0, |_, _| Ok(()), write)
-}
-
-/// Sets `field` by one of two words, of which at most one may be given.
-fn either<T>(
-    given: &Given,
-    field: &mut T,
-    (one, first): (&str, T),
-    (other, second): (&str, T),
-) -> Result<(), WordError> {
-    match (given.has(one), given.has(other)) {
-        (true, true) => {
-            Err(given.error(other, format!("`{one}` and `{other}` exclude each other")))
-        }
-        (true, false) => {
-            *field = first;
-            Ok(())
-        }
-        (false, true) => {
-            *field = second;
-            Ok(())
-        }
-        (false, false) => Ok(()),
-    }
-}
-
-const LIMIT: &[Word] = words! {
-    "limit", Kind::Name, "", "Maximum backlog in bytes (in packets with `unit packets`); required.";
-};
-const MIN: &[Word] = words! {
-    "min", Kind::Name, "max/3", "Average backlog above which early drops begin.";
-};
-const MAX: &[Word] = words! {
-    "max", Kind::Name, "3 min, or limit/4", "Average backlog at which the ramp ends.";
-};
 const AVERAGING: &[Word] = words! {
     "burst", Kind::Integer { min: 1, max: 4_294_967_295 }, "(2 min + max) / (3 avpkt)",
         "Number of packets that may arrive at an idle queue in a burst without an early drop; sets the averaging weight.";

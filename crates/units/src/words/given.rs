@@ -97,6 +97,19 @@ impl Given {
         WordError { message: format!("`{word}`: {}", error.message), at, ..error }
     }
 
+    /// Rejects two words that exclude each other.
+    ///
+    /// # Errors
+    /// If both words were given; the place is that of `other`.
+    pub fn exclude(&self, one: &str, other: &str) -> Result<(), WordError> {
+        if self.has(one) && self.has(other) {
+            let [first, second] = [one, other].map(|word| self.text(word).unwrap_or(word));
+            let message = format!("`{first}` and `{second}` exclude each other");
+            return Err(self.error(other, message));
+        }
+        Ok(())
+    }
+
     /// Returns an error about the value of `word`, for checks that a table cannot express. If the
     /// word was not given, the position is the end of the text.
     pub fn error(&self, word: &str, message: impl Into<String>) -> WordError {

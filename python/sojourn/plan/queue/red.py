@@ -36,7 +36,7 @@ class Red:
     """Parameters of RED, with the words of `tc`."""
 
     limit: int
-    """Maximum backlog, in the unit."""
+    """Maximum backlog in bytes (in packets with `unit packets`); required."""
     min: int
     """Average backlog above which early drops begin."""
     max: int
