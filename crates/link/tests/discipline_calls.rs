@@ -59,32 +59,28 @@ impl View for Witness {
 impl Discipline<Frame> for Witness {
     fn enqueue(
         &mut self,
-        now: Nanos,
         packet: Frame,
-        _: &mut impl Draws,
-        _: &mut impl Sink<Frame>,
+        call: &mut sojourn_queue::Call<'_, impl Draws, impl Sink<Frame>>,
     ) -> Return {
-        self.calls.push(Call::Enqueue(now));
-        self.queue.push_back((now, packet));
+        self.calls.push(Call::Enqueue(call.now));
+        self.queue.push_back((call.now, packet));
         Return::Success
     }
 
     fn dequeue(
         &mut self,
-        now: Nanos,
-        _: &mut impl Draws,
-        _: &mut impl Sink<Frame>,
+        call: &mut sojourn_queue::Call<'_, impl Draws, impl Sink<Frame>>,
     ) -> Dequeue<Frame> {
         if self.queue.is_empty() {
-            self.calls.push(Call::Empty(now));
+            self.calls.push(Call::Empty(call.now));
             return Dequeue::Empty;
         }
-        if now < self.not_before {
-            self.calls.push(Call::Held(now));
+        if call.now < self.not_before {
+            self.calls.push(Call::Held(call.now));
             return Dequeue::NotBefore(self.not_before);
         }
-        self.calls.push(Call::Packet(now));
-        self.not_before = now + self.spacing;
+        self.calls.push(Call::Packet(call.now));
+        self.not_before = call.now + self.spacing;
         self.queue.pop_front().map_or(Dequeue::Empty, |(_, frame)| Dequeue::Packet(frame))
     }
 

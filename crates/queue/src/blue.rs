@@ -10,13 +10,16 @@
 //!
 //! Invariants: the probability is between 0 and 1; it changes at most once per `freeze`.
 
-use crate::declaration::{Configured, DisciplineParams};
+use crate::aqm::{Aqm, AqmParams, Common};
+use crate::declaration::DisciplineParams;
 use crate::device::Device;
-use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
+use crate::discipline::{Call, Draws, DropReason, MarkReason, Return, Sink, visit_fields};
+use crate::flow_queues::Overflow;
 use crate::kinds::{ecn, fraction, packets};
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::packet_fifo::{PacketFifo, viewed};
+use crate::packet_fifo::{PacketFifo, Source};
+use crate::single::Single;
 use sojourn_units::declare::{Parameters, time};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
@@ -67,139 +70,111 @@ pub struct State {
     pub idle_since: Nanos,
 }
 
-/// Counters of BLUE: early drops, overflow drops, marks, changes of the probability.
+/// Counters of BLUE: early drops, marks, changes of the probability.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Counters {
+pub struct Counters {
     early: u64,
-    overflow: u64,
     ecn_mark: u64,
     updates: u64,
 }
 
-/// A BLUE queue.
-#[derive(Clone, Debug)]
-pub struct Blue<P> {
-    params: Params,
-    state: State,
-    counters: Counters,
-    totals: Totals,
-    fifo: PacketFifo<P>,
-}
+impl AqmParams for Params {
+    type Aqm = State;
 
-impl<P: Packet> Configured<P, Params> for Blue<P> {
-    fn new(params: Params, _now: Nanos) -> Self {
-        Self {
-            params,
-            state: State::default(),
-            counters: Counters::default(),
-            totals: Totals::default(),
-            fifo: PacketFifo::default(),
-        }
+    fn constants(&self) -> Self {
+        *self
     }
 
-    fn params(&self) -> &Params {
-        &self.params
-    }
-
-    /// Replaces the parameters. If the new limit is exceeded, the oldest packets are dropped.
-    fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
-        self.params = params;
-        self.fifo.cut(params.limit as usize, &mut self.totals, sink);
+    fn visit(counters: &Counters, overflow: &Overflow, visit: &mut dyn FnMut(&'static str, u64)) {
+        visit("early", counters.early);
+        visit("overflow", overflow.dropped);
+        visit_fields!(visit, counters, [ecn_mark, updates]);
     }
 }
 
-impl<P: Packet> Blue<P> {
-    fn frozen(&self, now: Nanos) -> bool {
-        self.state.last_update != 0 && now - self.state.last_update < self.params.freeze
-    }
-
-    fn overflowed(&mut self, now: Nanos) {
-        if !self.frozen(now) {
-            self.state.p = self.state.p.saturating_add(self.params.increment);
-            self.state.last_update = now;
-            self.counters.updates += 1;
-        }
-    }
-
+impl State {
     /// Applies the decreases that were due while the link was idle until `now`.
-    fn idle_until(&mut self, now: Nanos) {
-        let State { last_update, idle_since, .. } = self.state;
+    #[inline]
+    fn end_idle(&mut self, common: &mut Common<Self>, now: Nanos) {
+        if self.idle_since != 0 {
+            self.idle_until(common, now);
+            self.idle_since = 0;
+        }
+    }
+
+    fn idle_until(&mut self, Common { constants, counters }: &mut Common<Self>, now: Nanos) {
+        let Self { last_update, idle_since, .. } = *self;
         let first = if last_update == 0 {
             idle_since
         } else {
-            idle_since.max(last_update.saturating_add(self.params.freeze))
+            idle_since.max(last_update.saturating_add(constants.freeze))
         };
         if now < first {
             return;
         }
-        let steps = (now - first) / self.params.freeze + 1;
-        let fall = u64::from(self.params.decrement).saturating_mul(steps);
-        self.state.p = u64::from(self.state.p).saturating_sub(fall) as u32;
-        self.state.last_update = first + (steps - 1) * self.params.freeze;
-        self.counters.updates += steps;
+        let steps = (now - first) / constants.freeze + 1;
+        let fall = u64::from(constants.decrement).saturating_mul(steps);
+        self.p = u64::from(self.p).saturating_sub(fall) as u32;
+        self.last_update = first + (steps - 1) * constants.freeze;
+        counters.updates += steps;
     }
 }
 
-viewed!(Blue in fifo);
+impl Aqm for State {
+    type Constants = Params;
+    type Counters = Counters;
+    const EARLY: Return = Return::Congestion;
 
-impl<P: Packet> Discipline<P> for Blue<P> {
     #[inline]
-    fn enqueue(
+    fn admit<P: Packet>(
         &mut self,
-        now: Nanos,
-        mut packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
-        if self.state.idle_since != 0 {
-            self.idle_until(now);
-            self.state.idle_since = 0;
+        common: &mut Common<Self>,
+        _queue: &PacketFifo<P>,
+        packet: &mut P,
+        call: &mut Call<'_, impl Draws, impl Sink<P>>,
+    ) -> bool {
+        self.end_idle(common, call.now);
+        if self.p > 0 && call.draws.draw_u32() < self.p {
+            if !(common.constants.ecn && packet.set_ce()) {
+                common.counters.early += 1;
+                return false;
+            }
+            common.counters.ecn_mark += 1;
+            call.sink.marked(packet, MarkReason::Early);
         }
-        if self.fifo.len() >= self.params.limit as usize {
-            self.overflowed(now);
-            self.counters.overflow += 1;
-            self.totals.refuse(packet, DropReason::Overflow, sink);
-            return Return::Drop;
-        }
-        if self.state.p > 0 && draws.draw_u32() < self.state.p {
-            if self.params.ecn && packet.set_ce() {
-                self.counters.ecn_mark += 1;
-                sink.marked(&packet, MarkReason::Early);
-            } else {
-                self.counters.early += 1;
-                self.totals.refuse(packet, DropReason::Early, sink);
-                return Return::Congestion;
+        true
+    }
+
+    fn refused(&mut self, common: &mut Common<Self>, now: Nanos, reason: DropReason) {
+        if reason == DropReason::Overflow {
+            self.end_idle(common, now);
+            let Params { freeze, increment, .. } = common.constants;
+            if self.last_update == 0 || now - self.last_update >= freeze {
+                self.p = self.p.saturating_add(increment);
+                self.last_update = now;
+                common.counters.updates += 1;
             }
         }
-        self.fifo.push(now, packet);
-        Return::Success
     }
 
     #[inline]
-    fn dequeue(
+    fn dequeue<P: Packet>(
         &mut self,
-        now: Nanos,
-        _draws: &mut impl Draws,
-        _sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
-        let head = self.fifo.pop();
-        if head.is_none() && self.state.idle_since == 0 {
-            self.state.idle_since = now;
+        _common: &mut Common<Self>,
+        source: &mut impl Source<P>,
+        call: &mut Call<'_, impl Draws, impl Sink<P>>,
+    ) -> Option<P> {
+        let head = source.take();
+        if head.is_none() && self.idle_since == 0 {
+            self.idle_since = call.now;
         }
-        self.totals.leave(head.map(|queued| queued.packet))
+        head.map(|queued| queued.packet)
     }
 
-    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
-        visit("p", self.state.p.into());
-        visit("last_update", self.state.last_update.into());
-        visit("idle_since", self.state.idle_since.into());
-    }
-
-    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        self.totals.visit(self, visit);
-        visit("early", self.counters.early);
-        visit("overflow", self.counters.overflow);
-        visit("ecn_mark", self.counters.ecn_mark);
-        visit("updates", self.counters.updates);
+    fn visit(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        visit_fields!(visit, self, [p, last_update, idle_since]);
     }
 }
+
+/// A BLUE queue.
+pub type Blue<P> = Single<P, Params>;

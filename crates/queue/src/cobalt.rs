@@ -16,9 +16,12 @@
 //! Invariants: BLUE's probability changes at most once per `target`; after an arrival, memory is
 //! within its limit.
 
+use crate::aqm::{Aqm, Common};
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
-use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
+use crate::discipline::{
+    Call, Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, visit_fields,
+};
 use crate::kinds::{bytes, fraction, linux, micros, optional_micros};
 use crate::limit::Unit;
 use crate::linux::Linux;
@@ -360,61 +363,71 @@ impl State {
         }
         drop
     }
+}
 
-    /// Updates the state after an overflow, and counts the queue as unresponsive if BLUE's
-    /// probability rises from 0.
-    pub fn overflowed(&mut self, constants: &Constants, counters: &mut Counters, now: Nanos) {
-        if self.queue_full(constants, now) {
-            counters.unresponsive = counters.unresponsive.wrapping_add(1);
+impl Aqm for State {
+    type Constants = Constants;
+    type Counters = Counters;
+
+    fn overflowed(&mut self, common: &mut Common<Self>, now: Nanos, _packets: u32) {
+        if self.queue_full(&common.constants, now) {
+            common.counters.unresponsive = common.counters.unresponsive.wrapping_add(1);
         }
     }
 
-    /// Returns the packet to send, after the drops and marks that are due. The last packet is never
-    /// dropped; the result is `None` only if the queue is empty.
     #[inline]
-    pub fn dequeue<P: Packet>(
+    fn dequeue<P: Packet>(
         &mut self,
-        constants: &Constants,
-        counters: &mut Counters,
-        now: Nanos,
+        common: &mut Common<Self>,
         source: &mut impl Source<P>,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
+        call: &mut Call<'_, impl Draws, impl Sink<P>>,
     ) -> Option<P> {
         while let Some(mut queued) = source.take() {
             let was_calm = self.p_drop == 0;
-            let drop = self.should_drop(constants, now, queued.at, &mut queued.packet, 0, draws);
+            let drop = self.should_drop(
+                &common.constants,
+                call.now,
+                queued.at,
+                &mut queued.packet,
+                0,
+                call.draws,
+            );
             if was_calm && self.p_drop > 0 {
-                counters.unresponsive = counters.unresponsive.wrapping_add(1);
+                common.counters.unresponsive = common.counters.unresponsive.wrapping_add(1);
             }
             if self.ecn_marked {
-                sink.marked(&queued.packet, MarkReason::Early);
+                call.sink.marked(&queued.packet, MarkReason::Early);
             }
             if drop && !source.is_empty() {
-                counters.drops += 1;
-                sink.dropped(queued.packet, DropReason::Early, true);
+                common.counters.drops += 1;
+                call.sink.dropped(queued.packet, DropReason::Early, true);
                 continue;
             }
             if self.ecn_marked {
-                counters.ecn_mark += 1;
+                common.counters.ecn_mark += 1;
             }
             return Some(queued.packet);
         }
-        if self.queue_empty(constants, now) {
-            counters.unresponsive = counters.unresponsive.wrapping_sub(1);
+        if self.queue_empty(&common.constants, call.now) {
+            common.counters.unresponsive = common.counters.unresponsive.wrapping_sub(1);
         }
         None
     }
 
-    /// Visits the fields, under the kernel's names.
-    pub fn visit(&self, visit: &mut dyn FnMut(&'static str, i128)) {
-        visit("count", self.count.into());
-        visit("rec_inv_sqrt", self.rec_inv_sqrt.into());
-        visit("dropping", self.dropping.into());
-        visit("ecn_marked", self.ecn_marked.into());
-        visit("drop_next", self.drop_next.into());
-        visit("p_drop", self.p_drop.into());
-        visit("blue_timer", self.blue_timer.into());
+    fn visit(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        visit_fields!(
+            visit,
+            self,
+            [count, rec_inv_sqrt, dropping, ecn_marked, drop_next, p_drop, blue_timer]
+        );
+    }
+
+    fn drops(counters: &Counters) -> u64 {
+        counters.drops
+    }
+
+    fn visit_common(counters: &Counters, visit: &mut dyn FnMut(&'static str, i128)) {
+        visit("unresponsive", counters.unresponsive.into());
     }
 }
 
@@ -450,6 +463,11 @@ impl<P: Packet> Source<P> for Charged<P> {
     }
 
     #[inline]
+    fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    #[inline]
     fn backlog(&self) -> u64 {
         self.fifo.bytes()
     }
@@ -459,9 +477,8 @@ impl<P: Packet> Source<P> for Charged<P> {
 #[derive(Clone, Debug)]
 pub struct Cobalt<P> {
     params: Params,
-    constants: Constants,
+    common: Common<State>,
     state: State,
-    counters: Counters,
     drop_overlimit: u64,
     totals: Totals,
     queue: Charged<P>,
@@ -471,9 +488,8 @@ impl<P: Packet> Configured<P, Params> for Cobalt<P> {
     fn new(params: Params, _now: Nanos) -> Self {
         Self {
             params,
-            constants: params.control.constants(),
+            common: Common::new(params.control.constants()),
             state: State::default(),
-            counters: Counters::default(),
             drop_overlimit: 0,
             totals: Totals::default(),
             queue: Charged { fifo: PacketFifo::default(), memory: 0 },
@@ -488,7 +504,7 @@ impl<P: Packet> Configured<P, Params> for Cobalt<P> {
     /// arrival.
     fn change(&mut self, params: Params, _now: Nanos, _sink: &mut impl Sink<P>) {
         self.params = params;
-        self.constants = params.control.constants();
+        self.common.constants = params.control.constants();
     }
 }
 
@@ -496,53 +512,42 @@ viewed!(Cobalt in queue.fifo);
 
 impl<P: Packet> Discipline<P> for Cobalt<P> {
     #[inline]
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        _draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
+    fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
         self.queue.memory += u64::from(packet.truesize());
-        self.queue.fifo.push(now, packet);
+        self.queue.fifo.push(call.now, packet);
         let limit = u64::from(self.params.buffer_limit());
         if self.queue.memory <= limit {
             return Return::Success;
         }
         while self.queue.memory > limit {
             let Some(queued) = self.queue.take() else { break };
-            self.state.overflowed(&self.constants, &mut self.counters, now);
+            self.state.overflowed(&mut self.common, call.now, 1);
             self.drop_overlimit += 1;
             self.totals.drops += 1;
-            sink.dropped(queued.packet, DropReason::Overflow, true);
+            call.sink.dropped(queued.packet, DropReason::Overflow, true);
         }
         Return::Congestion
     }
 
     #[inline]
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
+    fn dequeue(&mut self, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         // CAKE does not visit its queues while all are empty, so BLUE does not see an empty queue.
         if self.queue.is_empty() {
             return Dequeue::Empty;
         }
-        let Self { state, constants, counters, queue, .. } = self;
-        self.totals.leave(state.dequeue(constants, counters, now, queue, draws, sink))
+        let Self { state, common, queue, .. } = self;
+        self.totals.leave(state.dequeue(common, queue, call))
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
-        visit("unresponsive", self.counters.unresponsive.into());
+        visit("unresponsive", self.common.counters.unresponsive.into());
         self.state.visit(visit);
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        let drops = self.totals.drops + self.counters.drops;
+        let drops = self.totals.drops + self.common.counters.drops;
         Totals { drops, ..self.totals }.visit(self, visit);
         visit("drop_overlimit", self.drop_overlimit);
-        visit("ecn_mark", self.counters.ecn_mark);
+        visit("ecn_mark", self.common.counters.ecn_mark);
     }
 }

@@ -13,14 +13,17 @@
 //! computed by one Newton step in 16 bits after each change of `count`, so that the first intervals
 //! deviate from the exact ones as in the kernel.
 
-use crate::declaration::{Configured, DisciplineParams};
+use crate::aqm::{Aqm, AqmParams, Common};
+use crate::declaration::DisciplineParams;
 use crate::device::Device;
-use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
+use crate::discipline::{Call, Draws, DropReason, MarkReason, Sink, visit_fields};
+use crate::flow_queues::Overflow;
 use crate::kinds::{ecn, linux, micros, optional_micros, packets};
 use crate::limit::Unit;
 use crate::linux::Linux;
 use crate::packet::{Ecn, Packet};
-use crate::packet_fifo::{PacketFifo, Queued, Source, viewed};
+use crate::packet_fifo::{Queued, Source};
+use crate::single::Single;
 use sojourn_units::declare::{Parameters, derived};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
@@ -86,6 +89,19 @@ impl Params {
     }
 }
 
+impl AqmParams for Params {
+    type Aqm = State;
+
+    fn constants(&self) -> Constants {
+        self.constants()
+    }
+
+    fn visit(counters: &Counters, overflow: &Overflow, visit: &mut dyn FnMut(&'static str, u64)) {
+        visit("drop_overlimit", overflow.dropped);
+        visit_fields!(visit, counters, [ecn_mark, ce_mark]);
+    }
+}
+
 /// Since Linux 7.3: maximum number of packets dropped or marked in one departure.
 const MAX_DROPS: u32 = 256;
 
@@ -140,9 +156,7 @@ impl Constants {
 
     /// Visits the times in ticks, under the names in recordings.
     pub(crate) fn visit(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        visit("target", self.target.into());
-        visit("interval", self.interval.into());
-        visit("ce_threshold", self.ce_threshold.into());
+        visit_fields!(visit, self, [target, interval, ce_threshold]);
     }
 }
 
@@ -217,8 +231,7 @@ impl State {
     #[inline]
     fn ok_to_drop<P: Packet>(
         &mut self,
-        constants: &Constants,
-        counters: &mut Counters,
+        common: &mut Common<Self>,
         now: u32,
         head: Option<&Queued<P>>,
         backlog: u64,
@@ -229,95 +242,51 @@ impl State {
             return false;
         };
         self.ldelay = now.wrapping_sub(clock(head.at));
-        counters.maxpacket = counters.maxpacket.max(head.packet.len());
+        common.counters.maxpacket = common.counters.maxpacket.max(head.packet.len());
         // The sojourn time is below target, or the backlog is at most one MTU: no standing queue.
-        if after(constants.target, self.ldelay) || backlog <= u64::from(constants.mtu) {
+        if after(common.constants.target, self.ldelay) || backlog <= u64::from(common.constants.mtu)
+        {
             self.first_above_time = 0;
             return false;
         }
         // The first packet above target starts the interval; a packet after its end may be dropped.
         if self.first_above_time == 0 {
-            self.first_above_time = now.wrapping_add(constants.interval);
+            self.first_above_time = now.wrapping_add(common.constants.interval);
             return false;
         }
         after(now, self.first_above_time)
-    }
-
-    /// Returns the packet to send, after the drops and marks that are due; `None` if the queue is
-    /// empty.
-    #[inline]
-    pub fn dequeue<P: Packet>(
-        &mut self,
-        constants: &Constants,
-        counters: &mut Counters,
-        now: Nanos,
-        source: &mut impl Source<P>,
-        sink: &mut impl Sink<P>,
-    ) -> Option<P> {
-        let now = clock(now);
-        let mut head = source.take();
-        if head.is_none() {
-            self.first_above_time = 0;
-            self.dropping = false;
-            return None;
-        }
-        let ok_to_drop = self.ok_to_drop(constants, counters, now, head.as_ref(), source.backlog());
-        if self.dropping {
-            // Leave dropping state as soon as the sojourn time is below target or the backlog is at
-            // most one MTU.
-            if ok_to_drop {
-                head = self.continue_dropping(constants, counters, now, head, source, sink);
-            } else {
-                self.dropping = false;
-            }
-        } else if ok_to_drop {
-            // Drop one packet and enter dropping state.
-            head = self.enter_dropping(constants, counters, now, head, source, sink);
-        }
-        let mut packet = head?.packet;
-        if after(self.ldelay, constants.ce_threshold) {
-            let ds = packet.dscp() << 2 | ds_bits(packet.ecn());
-            if (constants.ce_mask == 0 || ds & constants.ce_mask == constants.ce_selector)
-                && packet.set_ce()
-            {
-                counters.ce_mark += 1;
-                sink.marked(&packet, MarkReason::CeThreshold);
-            }
-        }
-        Some(packet)
     }
 
     /// Drops one packet for each drop time that has passed, until a packet is marked instead or no
     /// standing queue is left. Since Linux 7.3 the schedule restarts after 256 drops.
     fn continue_dropping<P: Packet>(
         &mut self,
-        constants: &Constants,
-        counters: &mut Counters,
+        common: &mut Common<Self>,
         now: u32,
         mut head: Option<Queued<P>>,
         source: &mut impl Source<P>,
         sink: &mut impl Sink<P>,
     ) -> Option<Queued<P>> {
-        let mut left = constants.most_drops();
+        let mut left = common.constants.most_drops();
         while self.dropping && reached(now, self.drop_next) {
             if left == 0 {
-                self.drop_next = self.control_law(now, constants);
+                self.drop_next = self.control_law(now, &common.constants);
                 break;
             }
             left -= 1;
             self.count = self.count.wrapping_add(1);
             self.newton_step();
             let Some(queued) = head else { break };
-            match drop_or_mark(constants, counters, queued, sink) {
+            match drop_or_mark(common, queued, sink) {
                 // A marked packet leaves; the control law sets the time of the next drop.
                 Some(marked) => {
-                    self.drop_next = self.control_law(self.drop_next, constants);
+                    self.drop_next = self.control_law(self.drop_next, &common.constants);
                     return Some(marked);
                 }
                 None => head = source.take(),
             }
-            if self.ok_to_drop(constants, counters, now, head.as_ref(), source.backlog()) {
-                self.drop_next = self.control_law(self.drop_next, constants);
+            if self.ok_to_drop(common, now, head.as_ref(), source.backlog()) {
+                self.drop_next = self.control_law(self.drop_next, &common.constants);
             } else {
                 // There is no standing queue: leave dropping state.
                 self.dropping = false;
@@ -329,17 +298,16 @@ impl State {
     /// Enters dropping state: drops or marks one packet, and sets the time of the next drop.
     fn enter_dropping<P: Packet>(
         &mut self,
-        constants: &Constants,
-        counters: &mut Counters,
+        common: &mut Common<Self>,
         now: u32,
         head: Option<Queued<P>>,
         source: &mut impl Source<P>,
         sink: &mut impl Sink<P>,
     ) -> Option<Queued<P>> {
-        let mut head = head.and_then(|queued| drop_or_mark(constants, counters, queued, sink));
+        let mut head = head.and_then(|queued| drop_or_mark(common, queued, sink));
         if head.is_none() {
             head = source.take();
-            self.ok_to_drop(constants, counters, now, head.as_ref(), source.backlog());
+            self.ok_to_drop(common, now, head.as_ref(), source.backlog());
         }
         self.dropping = true;
         // If the next drop of the last dropping state was due less than 16 intervals ago, and the
@@ -347,7 +315,7 @@ impl State {
         // begins at 1: one drop per interval.
         let delta = self.count.wrapping_sub(self.lastcount);
         let since = now.wrapping_sub(self.drop_next);
-        if delta > 1 && after(constants.interval.wrapping_mul(16), since) {
+        if delta > 1 && after(common.constants.interval.wrapping_mul(16), since) {
             self.count = delta;
             self.newton_step();
         } else {
@@ -355,19 +323,74 @@ impl State {
             self.rec_inv_sqrt = u16::MAX;
         }
         self.lastcount = self.count;
-        self.drop_next = self.control_law(now, constants);
+        self.drop_next = self.control_law(now, &common.constants);
         head
     }
+}
 
-    /// Visits the fields, under the kernel's names.
-    pub fn visit(&self, visit: &mut dyn FnMut(&'static str, i128)) {
-        visit("count", self.count.into());
-        visit("lastcount", self.lastcount.into());
-        visit("dropping", self.dropping.into());
-        visit("rec_inv_sqrt", self.rec_inv_sqrt.into());
-        visit("first_above_time", self.first_above_time.into());
-        visit("drop_next", self.drop_next.into());
-        visit("ldelay", self.ldelay.into());
+impl Aqm for State {
+    type Constants = Constants;
+    type Counters = Counters;
+
+    fn overflowed(&mut self, _common: &mut Common<Self>, _now: Nanos, packets: u32) {
+        self.count = self.count.wrapping_add(packets);
+    }
+
+    #[inline]
+    fn dequeue<P: Packet>(
+        &mut self,
+        common: &mut Common<Self>,
+        source: &mut impl Source<P>,
+        call: &mut Call<'_, impl Draws, impl Sink<P>>,
+    ) -> Option<P> {
+        let now = clock(call.now);
+        let mut head = source.take();
+        if head.is_none() {
+            self.first_above_time = 0;
+            self.dropping = false;
+            return None;
+        }
+        let ok_to_drop = self.ok_to_drop(common, now, head.as_ref(), source.backlog());
+        if self.dropping {
+            // Leave dropping state as soon as the sojourn time is below target or the backlog is at
+            // most one MTU.
+            if ok_to_drop {
+                head = self.continue_dropping(common, now, head, source, call.sink);
+            } else {
+                self.dropping = false;
+            }
+        } else if ok_to_drop {
+            // Drop one packet and enter dropping state.
+            head = self.enter_dropping(common, now, head, source, call.sink);
+        }
+        let mut packet = head?.packet;
+        if after(self.ldelay, common.constants.ce_threshold) {
+            let ds = packet.dscp() << 2 | ds_bits(packet.ecn());
+            if (common.constants.ce_mask == 0
+                || ds & common.constants.ce_mask == common.constants.ce_selector)
+                && packet.set_ce()
+            {
+                common.counters.ce_mark += 1;
+                call.sink.marked(&packet, MarkReason::CeThreshold);
+            }
+        }
+        Some(packet)
+    }
+
+    fn drops(counters: &Counters) -> u64 {
+        counters.drops
+    }
+
+    fn visit(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        visit_fields!(
+            visit,
+            self,
+            [count, lastcount, dropping, rec_inv_sqrt, first_above_time, drop_next, ldelay]
+        );
+    }
+
+    fn visit_common(counters: &Counters, visit: &mut dyn FnMut(&'static str, i128)) {
+        visit("maxpacket", counters.maxpacket.into());
     }
 }
 
@@ -379,101 +402,19 @@ fn ds_bits(ecn: Ecn) -> u8 {
 /// Marks `queued` and returns it; drops it and returns `None` if it cannot be marked.
 #[inline]
 fn drop_or_mark<P: Packet>(
-    constants: &Constants,
-    counters: &mut Counters,
+    common: &mut Common<State>,
     mut queued: Queued<P>,
     sink: &mut impl Sink<P>,
 ) -> Option<Queued<P>> {
-    if constants.ecn && queued.packet.set_ce() {
-        counters.ecn_mark += 1;
+    if common.constants.ecn && queued.packet.set_ce() {
+        common.counters.ecn_mark += 1;
         sink.marked(&queued.packet, MarkReason::Early);
         return Some(queued);
     }
-    counters.drops += 1;
+    common.counters.drops += 1;
     sink.dropped(queued.packet, DropReason::Early, true);
     None
 }
 
 /// A CoDel queue.
-#[derive(Clone, Debug)]
-pub struct Codel<P> {
-    params: Params,
-    constants: Constants,
-    state: State,
-    counters: Counters,
-    drop_overlimit: u64,
-    totals: Totals,
-    fifo: PacketFifo<P>,
-}
-
-impl<P: Packet> Configured<P, Params> for Codel<P> {
-    fn new(params: Params, _now: Nanos) -> Self {
-        Self {
-            params,
-            constants: params.constants(),
-            state: State::default(),
-            counters: Counters::default(),
-            drop_overlimit: 0,
-            totals: Totals::default(),
-            fifo: PacketFifo::default(),
-        }
-    }
-
-    fn params(&self) -> &Params {
-        &self.params
-    }
-
-    /// Replaces the parameters. If the new limit is exceeded, the oldest packets are dropped
-    /// without CoDel's decision.
-    fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
-        self.params = params;
-        self.constants = params.constants();
-        self.fifo.cut(params.limit as usize, &mut self.totals, sink);
-    }
-}
-
-viewed!(Codel in fifo);
-
-impl<P: Packet> Discipline<P> for Codel<P> {
-    #[inline]
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        _draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
-        if self.fifo.len() < self.params.limit as usize {
-            self.fifo.push(now, packet);
-            return Return::Success;
-        }
-        self.drop_overlimit += 1;
-        self.totals.refuse(packet, DropReason::Overflow, sink);
-        Return::Drop
-    }
-
-    #[inline]
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        _draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
-        let packet =
-            self.state.dequeue(&self.constants, &mut self.counters, now, &mut self.fifo, sink);
-        self.totals.leave(packet)
-    }
-
-    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
-        self.state.visit(visit);
-        visit("maxpacket", self.counters.maxpacket.into());
-    }
-
-    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        let totals = Totals { drops: self.totals.drops + self.counters.drops, ..self.totals };
-        totals.visit(self, visit);
-        visit("drop_overlimit", self.drop_overlimit);
-        visit("ecn_mark", self.counters.ecn_mark);
-        visit("ce_mark", self.counters.ce_mark);
-    }
-}
+pub type Codel<P> = Single<P, Params>;

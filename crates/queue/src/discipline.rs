@@ -144,6 +144,17 @@ pub trait Sink<P> {
     }
 }
 
+/// The surroundings of a discipline in one call.
+#[derive(Debug)]
+pub struct Call<'a, D, S> {
+    /// Present time.
+    pub now: Nanos,
+    /// Source of random draws.
+    pub draws: &'a mut D,
+    /// Receiver of dropped packets and reports.
+    pub sink: &'a mut S,
+}
+
 /// The backlog of a queue; reading it has no effect.
 pub trait View {
     /// Returns the number of packets in the queue.
@@ -162,7 +173,7 @@ pub trait View {
 /// A queue discipline.
 ///
 /// # Contract
-/// - `now` never decreases from one call to the next, and is never 0 (see
+/// - The time never decreases from one call to the next, and is never 0 (see
 ///   [`sojourn_units::EPOCH`]).
 /// - Packets in = packets out + packets passed to the sink + packets in the queue. The same holds
 ///   for bytes.
@@ -173,22 +184,11 @@ pub trait View {
 /// - After each call the backlog is within the limit, unless a change has lowered the limit.
 /// - Equal calls and draws give equal results.
 pub trait Discipline<P: Packet>: View {
-    /// Adds a packet at time `now`.
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return;
+    /// Adds a packet.
+    fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return;
 
-    /// Removes the next packet at time `now`.
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Dequeue<P>;
+    /// Removes the next packet.
+    fn dequeue(&mut self, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P>;
 
     /// Sends `packet` at time `now` through the empty queue, with the effect of
     /// [`Discipline::enqueue`] followed by [`Discipline::dequeue`], and returns true. Returns false
@@ -226,7 +226,7 @@ pub trait Discipline<P: Packet>: View {
 
     /// Visits the internal state on which decisions depend, as pairs of the kernel's name and
     /// value.
-    fn state(&self, visit: &mut dyn FnMut(&'static str, i128));
+    fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
 
     /// Visits the state of bucket `_flow` of a discipline with several internal queues.
     fn flow_state(&self, _flow: usize, _visit: &mut dyn FnMut(&'static str, i128)) {}
@@ -244,6 +244,14 @@ pub trait Discipline<P: Packet>: View {
     /// those of [`Totals::visit`].
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64));
 }
+
+/// Visits fields under their own names, such as `visit_fields!(visit, self.counters, [early])`.
+macro_rules! visit_fields {
+    ($visit:ident, $owner:expr, [$($field:ident),+ $(,)?]) => {
+        $($visit(stringify!($field), $owner.$field.into());)+
+    };
+}
+pub(crate) use visit_fields;
 
 /// Counters that every discipline has (the kernel's `gnet_stats`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -291,9 +299,6 @@ impl Totals {
     pub fn visit(&self, view: &impl View, visit: &mut dyn FnMut(&'static str, u64)) {
         visit("qlen", view.packets() as u64);
         visit("backlog", view.bytes());
-        visit("drops", self.drops);
-        visit("overlimits", self.overlimits);
-        visit("packets", self.packets);
-        visit("bytes", self.bytes);
+        visit_fields!(visit, self, [drops, overlimits, packets, bytes]);
     }
 }

@@ -10,7 +10,7 @@
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
-use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals};
+use crate::discipline::{Call, Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals};
 use crate::kinds::packets;
 use crate::limit::Unit;
 use crate::packet::Packet;
@@ -116,37 +116,26 @@ viewed!(Fifo<D: FifoParams> in packets);
 
 impl<P: Packet, D: FifoParams> Discipline<P> for Fifo<P, D> {
     #[inline]
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        _draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
+    fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
         let fits = |(unit, limit): (Unit, u32)| unit.fits(limit, &self.packets, &packet);
         if self.params.limit().is_none_or(fits) {
-            self.packets.push(now, packet);
+            self.packets.push(call.now, packet);
             return Return::Success;
         }
         if !D::DROPS_HEAD {
-            self.totals.refuse(packet, DropReason::Overflow, sink);
+            self.totals.refuse(packet, DropReason::Overflow, call.sink);
             return Return::Drop;
         }
         self.totals.drops += 1;
         if let Some(oldest) = self.packets.pop() {
-            sink.dropped(oldest.packet, DropReason::Overflow, true);
+            call.sink.dropped(oldest.packet, DropReason::Overflow, true);
         }
-        self.packets.push(now, packet);
+        self.packets.push(call.now, packet);
         Return::Congestion
     }
 
     #[inline]
-    fn dequeue(
-        &mut self,
-        _now: Nanos,
-        _draws: &mut impl Draws,
-        _sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
+    fn dequeue(&mut self, _call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         self.totals.leave(self.packets.pop().map(|queued| queued.packet))
     }
 
@@ -169,8 +158,6 @@ impl<P: Packet, D: FifoParams> Discipline<P> for Fifo<P, D> {
     fn head(&self) -> Option<Dequeue<&P>> {
         Some(self.packets.head())
     }
-
-    fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.totals.visit(self, visit);

@@ -3,7 +3,7 @@
 //! Source: RFC 8290; Linux `sch_fq_codel.c` and `sch_fq_pie.c`, which have the same scheduler.
 //!
 //! New buckets, which have just become active, are served before old ones. Each bucket may send a
-//! quantum of bytes per turn (deficit round robin). A bucket contains the state of a policy such as
+//! quantum of bytes per turn (deficit round robin). A bucket contains the state of an AQM such as
 //! CoDel, which takes packets from the bucket through [`Source`] and decides about them. On
 //! overflow FQ-CoDel and FQ-COBALT drop up to half of the largest backlog from its head, in one
 //! batch.
@@ -13,6 +13,7 @@
 //! bucket that sends less than a quantum per round waits for at most one turn of each other bucket.
 
 use crate::discipline::{DropReason, Sink, View};
+use crate::fq_aqm::Settings;
 use crate::kinds::bytes;
 use crate::packet::Packet;
 use crate::packet_fifo::{PacketFifo, Queued, Source};
@@ -45,23 +46,12 @@ pub(crate) const fn drop_batch<On>() -> Param<u32, On> {
     integer(1, 4_294_967_295, "64")
 }
 
-/// Limits of all buckets together, and the number of packets in a batch of drops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Room {
-    /// Maximum number of packets.
-    pub packets: u32,
-    /// Maximum memory, in bytes.
-    pub memory: u32,
-    /// Maximum number of packets dropped in a batch.
-    pub batch: u32,
-}
-
-/// Counters of packets dropped on overflow.
+/// Counters of exceeded limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Overflow {
+pub struct Overflow {
     /// Number of packets dropped on overflow.
     pub dropped: u64,
-    /// Number of packets dropped while the limit of memory was exceeded.
+    /// Number of packets dropped, or only counted, while the limit of memory was exceeded.
     pub for_memory: u64,
 }
 
@@ -86,12 +76,12 @@ const NEW: usize = 0;
 const OLD: usize = 1;
 const NONE: u32 = u32::MAX;
 
-/// A bucket, and the state `S` of its policy.
+/// A bucket, and the state `A` of its AQM.
 #[derive(Clone, Debug)]
-struct Flow<P, S> {
+struct Flow<P, A> {
     fifo: PacketFifo<P>,
     deficit: i32,
-    policy: S,
+    aqm: A,
     /// Next bucket on the same list; `NONE` at the tail.
     next: u32,
     listed: bool,
@@ -106,10 +96,10 @@ struct List {
 
 /// All buckets and their scheduler.
 #[derive(Clone, Debug)]
-pub(crate) struct FlowQueues<P, S> {
+pub(crate) struct FlowQueues<P, A> {
     /// Bytes that a bucket may send in its turn.
     pub quantum: u32,
-    flows: Vec<Flow<P, S>>,
+    flows: Vec<Flow<P, A>>,
     /// Backlog of each bucket in bytes. It is separate from the buckets because the search for the
     /// largest backlog reads all values.
     backlogs: Vec<u32>,
@@ -131,14 +121,6 @@ pub(crate) struct Bucket<'a, P> {
     memory: &'a mut u64,
 }
 
-impl<P> Bucket<'_, P> {
-    /// Returns the backlog of this bucket in bytes.
-    #[inline]
-    pub(crate) fn bytes(&self) -> u64 {
-        u64::from(*self.backlog)
-    }
-}
-
 impl<P: Packet> Source<P> for Bucket<'_, P> {
     #[inline]
     fn take(&mut self) -> Option<Queued<P>> {
@@ -156,18 +138,23 @@ impl<P: Packet> Source<P> for Bucket<'_, P> {
     }
 
     #[inline]
+    fn bytes(&self) -> u64 {
+        u64::from(*self.backlog)
+    }
+
+    #[inline]
     fn backlog(&self) -> u64 {
         *self.bytes
     }
 }
 
-impl<P: Packet, S: Default> FlowQueues<P, S> {
+impl<P: Packet, A: Default> FlowQueues<P, A> {
     /// Returns `flows` empty buckets.
     pub(crate) fn new(flows: u32, quantum: u32) -> Self {
         let flow = || Flow {
             fifo: PacketFifo::default(),
             deficit: 0,
-            policy: S::default(),
+            aqm: A::default(),
             next: NONE,
             listed: false,
         };
@@ -201,10 +188,11 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
         ((u64::from(packet.flow_hash()) * self.flows.len() as u64) >> 32) as usize
     }
 
-    /// Returns the policy and the backlog in bytes of a bucket.
+    /// Returns the AQM and the FIFO of a bucket.
     #[inline]
-    pub(crate) fn policy(&mut self, index: usize) -> (&mut S, u64) {
-        (&mut self.flows[index].policy, u64::from(self.backlogs[index]))
+    pub(crate) fn aqm(&mut self, index: usize) -> (&mut A, &PacketFifo<P>) {
+        let Flow { aqm, fifo, .. } = &mut self.flows[index];
+        (aqm, fifo)
     }
 
     /// Appends `packet` to a bucket. A bucket on no list is added to the new buckets.
@@ -249,7 +237,7 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
     #[inline]
     pub(crate) fn serve(
         &mut self,
-        mut take: impl FnMut(&mut S, &mut Bucket<'_, P>) -> Option<P>,
+        mut take: impl FnMut(&mut A, &mut Bucket<'_, P>) -> Option<P>,
     ) -> Option<P> {
         loop {
             let list = if self.lists[NEW].head == NONE { OLD } else { NEW };
@@ -271,7 +259,7 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
                 bytes: &mut self.bytes,
                 memory: &mut self.memory,
             };
-            if let Some(packet) = take(&mut flow.policy, &mut bucket) {
+            if let Some(packet) = take(&mut flow.aqm, &mut bucket) {
                 flow.deficit = flow.deficit.wrapping_sub(packet.len() as i32);
                 self.left_at = flow.fifo.left_at();
                 return Some(packet);
@@ -287,8 +275,8 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
 
     /// Returns whether the queued packets are within the limits.
     #[inline]
-    pub(crate) fn fits(&self, room: &Room) -> bool {
-        self.packets <= room.packets as usize && self.memory <= u64::from(room.memory)
+    pub(crate) fn fits(&self, limit: u32, memory: u64) -> bool {
+        self.packets <= limit as usize && self.memory <= memory
     }
 
     /// Drops a batch from the head of the bucket with the largest backlog if a limit is exceeded,
@@ -296,15 +284,16 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
     #[inline]
     pub(crate) fn make_room(
         &mut self,
-        room: &Room,
+        settings: &Settings,
         overflow: &mut Overflow,
         sink: &mut impl Sink<P>,
     ) -> Option<Batch> {
-        if self.fits(room) {
+        let memory = settings.memory_limit.into();
+        if self.fits(settings.limit, memory) {
             return None;
         }
-        let over_memory = self.memory > u64::from(room.memory);
-        let batch = self.drop_batch(room.batch, sink);
+        let over_memory = self.memory > memory;
+        let batch = self.drop_batch(settings.drop_batch, sink);
         overflow.dropped += u64::from(batch.packets);
         if over_memory {
             overflow.for_memory += u64::from(batch.packets);
@@ -348,17 +337,17 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
         visit("memory_usage", self.memory.into());
     }
 
-    /// Visits the state of a bucket, and returns its policy; `None` if there is no such bucket.
+    /// Visits the state of a bucket, and returns its AQM; `None` if there is no such bucket.
     pub(crate) fn visit_flow(
         &self,
         index: usize,
         visit: &mut dyn FnMut(&'static str, i128),
-    ) -> Option<&S> {
+    ) -> Option<&A> {
         let flow = self.flows.get(index)?;
         visit("qlen", flow.fifo.len() as i128);
         visit("backlog", self.backlogs[index].into());
         visit("deficit", flow.deficit.into());
-        Some(&flow.policy)
+        Some(&flow.aqm)
     }
 
     /// Visits the buckets on the lists of new (0) and old (1) buckets, from the head on.
@@ -373,7 +362,7 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
     }
 }
 
-impl<P: Packet, S> View for FlowQueues<P, S> {
+impl<P: Packet, A> View for FlowQueues<P, A> {
     #[inline]
     fn packets(&self) -> usize {
         self.packets

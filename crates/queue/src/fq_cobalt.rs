@@ -12,20 +12,17 @@
 //! Invariants: the backlog never exceeds `limit` packets; the last packet of a bucket is dropped
 //! only on overflow.
 
+use crate::aqm::AqmParams;
 use crate::cobalt::{Constants, Control, Counters, State};
-use crate::declaration::{Configured, DisciplineParams};
+use crate::declaration::DisciplineParams;
 use crate::device::Device;
-use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, Totals};
-use crate::flow_queues::{
-    Batch, FlowQueues, Overflow, Room, buckets, drop_batch, memory_limit, quantum,
-};
+use crate::flow_queues::{Overflow, buckets, drop_batch, memory_limit, quantum};
+use crate::fq_aqm::{FqAqm, FqParams, Full, Settings};
 use crate::kinds::packets;
 use crate::limit::Unit;
-use crate::packet::Packet;
-use crate::packet_fifo::viewed;
 use sojourn_units::declare::{Parameters, part};
+use sojourn_units::params;
 use sojourn_units::words::Table;
-use sojourn_units::{Nanos, params};
 
 /// Name, summary, source and words of the discipline `fq_cobalt`.
 pub const TABLE: Table = Table {
@@ -68,112 +65,31 @@ impl DisciplineParams for Params {
     }
 }
 
-impl Params {
-    /// Returns the limits of all buckets together.
-    fn room(&self) -> Room {
-        Room { packets: self.limit, memory: self.memory_limit, batch: self.drop_batch }
+impl AqmParams for Params {
+    type Aqm = State;
+
+    fn constants(&self) -> Constants {
+        self.control.constants()
+    }
+
+    fn visit(counters: &Counters, overflow: &Overflow, visit: &mut dyn FnMut(&'static str, u64)) {
+        overflow.visit(visit);
+        visit("ecn_mark", counters.ecn_mark);
+    }
+}
+
+impl FqParams for Params {
+    const FULL: Full = Full::OnlyBatches;
+
+    fn settings(&self) -> Settings {
+        let Self { flows, quantum, limit, memory_limit, drop_batch, .. } = *self;
+        Settings { flows, quantum, limit, memory_limit, drop_batch }
+    }
+
+    fn with_flows(self, flows: u32) -> Self {
+        Self { flows, ..self }
     }
 }
 
 /// An FQ-COBALT queue.
-#[derive(Clone, Debug)]
-pub struct FqCobalt<P> {
-    params: Params,
-    constants: Constants,
-    queues: FlowQueues<P, State>,
-    counters: Counters,
-    overflow: Overflow,
-    totals: Totals,
-}
-
-impl<P: Packet> Configured<P, Params> for FqCobalt<P> {
-    fn new(params: Params, _now: Nanos) -> Self {
-        Self {
-            params,
-            constants: params.control.constants(),
-            queues: FlowQueues::new(params.flows, params.quantum),
-            counters: Counters::default(),
-            overflow: Overflow::default(),
-            totals: Totals::default(),
-        }
-    }
-
-    fn params(&self) -> &Params {
-        &self.params
-    }
-
-    /// Replaces the parameters, except the number of buckets. If a new limit is exceeded, packets
-    /// are dropped in batches, as on arrival.
-    fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
-        self.params = Params { flows: self.params.flows, ..params };
-        self.constants = params.control.constants();
-        self.queues.quantum = params.quantum;
-        while self.make_room(now, sink).is_some() {}
-    }
-}
-
-impl<P: Packet> FqCobalt<P> {
-    /// Drops one batch from a bucket if a limit is exceeded, and notifies the bucket's COBALT.
-    #[inline]
-    fn make_room(&mut self, now: Nanos, sink: &mut impl Sink<P>) -> Option<Batch> {
-        let batch = self.queues.make_room(&self.params.room(), &mut self.overflow, sink)?;
-        let (cobalt, _) = self.queues.policy(batch.bucket);
-        cobalt.overflowed(&self.constants, &mut self.counters, now);
-        Some(batch)
-    }
-}
-
-viewed!(FqCobalt in queues);
-
-impl<P: Packet> Discipline<P> for FqCobalt<P> {
-    #[inline]
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        _draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
-        let index = self.queues.index(&packet);
-        self.queues.push(index, now, packet);
-        match self.make_room(now, sink) {
-            Some(batch) if batch.bucket == index => Return::Congestion,
-            _ => Return::Success,
-        }
-    }
-
-    #[inline]
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
-        let Self { constants, queues, counters, .. } = self;
-        let packet = queues
-            .serve(|cobalt, bucket| cobalt.dequeue(constants, counters, now, bucket, draws, sink));
-        self.totals.leave(packet)
-    }
-
-    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
-        self.queues.visit(visit);
-        visit("unresponsive", self.counters.unresponsive.into());
-    }
-
-    fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
-        if let Some(cobalt) = self.queues.visit_flow(flow, visit) {
-            cobalt.visit(visit);
-        }
-    }
-
-    fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
-        self.queues.visit_lists(visit);
-    }
-
-    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        let drops = self.overflow.dropped + self.counters.drops;
-        Totals { drops, ..self.totals }.visit(self, visit);
-        self.overflow.visit(visit);
-        visit("ecn_mark", self.counters.ecn_mark);
-    }
-}
+pub type FqCobalt<P> = FqAqm<P, Params>;

@@ -9,19 +9,19 @@
 //! Invariants: the backlog never exceeds `limit` packets. CoDel's exemption of a backlog of one MTU
 //! refers to the backlog of all buckets together.
 
+use crate::aqm::AqmParams;
 use crate::codel::{self, Constants, Counters, State};
-use crate::declaration::{Configured, DisciplineParams};
+use crate::declaration::DisciplineParams;
 use crate::device::Device;
-use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals};
-use crate::flow_queues::{FlowQueues, Overflow, Room, buckets, drop_batch, memory_limit, quantum};
+use crate::discipline::visit_fields;
+use crate::flow_queues::{Overflow, buckets, drop_batch, memory_limit, quantum};
+use crate::fq_aqm::{FqAqm, FqParams, Full, Settings};
 use crate::kinds::{linux, micros, optional_micros, packets};
 use crate::limit::Unit;
 use crate::linux::Linux;
-use crate::packet::Packet;
-use crate::packet_fifo::viewed;
 use sojourn_units::declare::{Param, Parameters, derived, switch};
 use sojourn_units::words::{Kind, Table, Value};
-use sojourn_units::{Nanos, data, params};
+use sojourn_units::{data, params};
 
 /// Name, summary, source and words of the discipline `fq_codel`.
 pub const TABLE: Table = Table {
@@ -110,11 +110,6 @@ impl DisciplineParams for Params {
 }
 
 impl Params {
-    /// Returns the limits of all buckets together.
-    fn room(&self) -> Room {
-        Room { packets: self.limit, memory: self.memory_limit, batch: self.drop_batch }
-    }
-
     /// Returns the constants of each bucket's CoDel.
     pub fn constants(&self) -> Constants {
         let Self { limit, target_us, interval_us, ce_threshold_us, ecn, linux, mtu, .. } = *self;
@@ -136,109 +131,31 @@ fn byte(text: &str) -> Option<u8> {
     }
 }
 
+impl AqmParams for Params {
+    type Aqm = State;
+
+    fn constants(&self) -> Constants {
+        self.constants()
+    }
+
+    fn visit(counters: &Counters, overflow: &Overflow, visit: &mut dyn FnMut(&'static str, u64)) {
+        overflow.visit(visit);
+        visit_fields!(visit, counters, [ecn_mark, ce_mark]);
+    }
+}
+
+impl FqParams for Params {
+    const FULL: Full = Full::Batch;
+
+    fn settings(&self) -> Settings {
+        let Self { flows, quantum, limit, memory_limit, drop_batch, .. } = *self;
+        Settings { flows, quantum, limit, memory_limit, drop_batch }
+    }
+
+    fn with_flows(self, flows: u32) -> Self {
+        Self { flows, ..self }
+    }
+}
+
 /// An FQ-CoDel queue.
-#[derive(Clone, Debug)]
-pub struct FqCodel<P> {
-    params: Params,
-    constants: Constants,
-    queues: FlowQueues<P, State>,
-    counters: Counters,
-    overflow: Overflow,
-    totals: Totals,
-}
-
-impl<P: Packet> Configured<P, Params> for FqCodel<P> {
-    fn new(params: Params, _now: Nanos) -> Self {
-        Self {
-            params,
-            constants: params.constants(),
-            queues: FlowQueues::new(params.flows, params.quantum),
-            counters: Counters::default(),
-            overflow: Overflow::default(),
-            totals: Totals::default(),
-        }
-    }
-
-    fn params(&self) -> &Params {
-        &self.params
-    }
-
-    /// Replaces the parameters, except the number of buckets. If a new limit is exceeded, packets
-    /// are dequeued as usual, including CoDel's decisions and the turns, and then dropped.
-    fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
-        self.params = Params { flows: self.params.flows, ..params };
-        self.constants = self.params.constants();
-        self.queues.quantum = params.quantum;
-        while !self.queues.fits(&self.params.room()) {
-            let Dequeue::Packet(packet) = self.serve(now, sink) else { break };
-            sink.dropped(packet, DropReason::Overflow, true);
-        }
-    }
-}
-
-impl<P: Packet> FqCodel<P> {
-    /// Returns the next packet to leave, after CoDel's drops and marks.
-    #[inline]
-    fn serve(&mut self, now: Nanos, sink: &mut impl Sink<P>) -> Dequeue<P> {
-        let Self { constants, queues, counters, totals, .. } = self;
-        totals.leave(
-            queues.serve(|codel, bucket| codel.dequeue(constants, counters, now, bucket, sink)),
-        )
-    }
-}
-
-viewed!(FqCodel in queues);
-
-impl<P: Packet> Discipline<P> for FqCodel<P> {
-    #[inline]
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        _draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
-        let index = self.queues.index(&packet);
-        self.queues.push(index, now, packet);
-        let room = self.params.room();
-        let Some(batch) = self.queues.make_room(&room, &mut self.overflow, sink) else {
-            return Return::Success;
-        };
-        let (codel, _) = self.queues.policy(batch.bucket);
-        codel.count = codel.count.wrapping_add(batch.packets);
-        if batch.bucket == index { Return::Congestion } else { Return::Success }
-    }
-
-    #[inline]
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        _draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
-        self.serve(now, sink)
-    }
-
-    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
-        self.queues.visit(visit);
-        visit("maxpacket", self.counters.maxpacket.into());
-    }
-
-    fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
-        if let Some(codel) = self.queues.visit_flow(flow, visit) {
-            codel.visit(visit);
-        }
-    }
-
-    fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
-        self.queues.visit_lists(visit);
-    }
-
-    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        let drops = self.overflow.dropped + self.counters.drops;
-        Totals { drops, ..self.totals }.visit(self, visit);
-        self.overflow.visit(visit);
-        visit("ecn_mark", self.counters.ecn_mark);
-        visit("ce_mark", self.counters.ce_mark);
-    }
-}
+pub type FqCodel<P> = FqAqm<P, Params>;

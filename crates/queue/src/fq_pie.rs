@@ -9,17 +9,17 @@
 //! Invariants: only a change of parameters drops queued packets; the backlog never exceeds `limit`.
 //! Arrivals above `memory_limit` are counted but not dropped for it, as in the kernel.
 
-use crate::declaration::{Configured, DisciplineParams};
+use crate::aqm::AqmParams;
+use crate::declaration::DisciplineParams;
 use crate::device::Device;
-use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
-use crate::flow_queues::{FlowQueues, buckets, memory_limit, quantum};
+use crate::discipline::visit_fields;
+use crate::flow_queues::{Overflow, buckets, memory_limit, quantum};
+use crate::fq_aqm::{FqAqm, FqParams, Full, Settings};
 use crate::limit::Unit;
-use crate::packet::Packet;
-use crate::packet_fifo::{Source, viewed};
 use crate::pie::{self, Constants, Counters, MAX_PROB, State};
 use sojourn_units::declare::{Parameters, integer, part};
 use sojourn_units::words::Table;
-use sojourn_units::{Nanos, jiffies, params};
+use sojourn_units::{Nanos, params};
 
 /// Name, summary, source and words of the discipline `fq_pie`.
 pub const TABLE: Table = Table {
@@ -64,163 +64,44 @@ impl DisciplineParams for Params {
     }
 }
 
-impl Params {
-    /// Returns the constants of each bucket's PIE.
-    pub fn constants(&self) -> Constants {
+impl AqmParams for Params {
+    type Aqm = State;
+
+    fn constants(&self) -> Constants {
         Constants {
             ecn_max_prob: (MAX_PROB / 100).wrapping_mul(u64::from(self.ecn_prob)),
             ..self.pie.constants()
         }
     }
+
+    fn first_update(&self, now: Nanos) -> Option<Nanos> {
+        self.pie.first_update(now)
+    }
+
+    fn next_update(&self, now: Nanos, is_partial: bool) -> Option<Nanos> {
+        self.pie.next_update(now, is_partial)
+    }
+
+    fn visit(counters: &Counters, overflow: &Overflow, visit: &mut dyn FnMut(&'static str, u64)) {
+        visit_fields!(visit, counters, [packets_in, dropped]);
+        visit("overlimit", overflow.dropped);
+        visit("ecn_mark", counters.ecn_mark);
+        visit("overmemory", overflow.for_memory);
+    }
 }
 
-/// Maximum number of buckets updated in one call of the timer; the next call continues with the
-/// rest.
-const UPDATES: usize = 2048;
+impl FqParams for Params {
+    const FULL: Full = Full::Refuse;
+
+    fn settings(&self) -> Settings {
+        let Self { pie, flows, quantum, memory_limit, .. } = *self;
+        Settings { flows, quantum, limit: pie.limit, memory_limit, drop_batch: 0 }
+    }
+
+    fn with_flows(self, flows: u32) -> Self {
+        Self { flows, ..self }
+    }
+}
 
 /// An FQ-PIE queue.
-#[derive(Clone, Debug)]
-pub struct FqPie<P> {
-    params: Params,
-    constants: Constants,
-    queues: FlowQueues<P, State>,
-    counters: Counters,
-    overlimit: u64,
-    overmemory: u64,
-    totals: Totals,
-    timer: Nanos,
-    /// Bucket with which the next call of the timer begins.
-    cursor: usize,
-}
-
-impl<P: Packet> Configured<P, Params> for FqPie<P> {
-    fn new(params: Params, now: Nanos) -> Self {
-        Self {
-            params,
-            constants: params.constants(),
-            queues: FlowQueues::new(params.flows, params.quantum),
-            counters: Counters::default(),
-            overlimit: 0,
-            overmemory: 0,
-            totals: Totals::default(),
-            timer: params.pie.first_update(now),
-            cursor: 0,
-        }
-    }
-
-    fn params(&self) -> &Params {
-        &self.params
-    }
-
-    /// Replaces the parameters, except the number of buckets. A new `tupdate` applies from the next
-    /// update on. If the new limit is exceeded, packets are dequeued in turn and dropped.
-    fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
-        self.params = Params { flows: self.params.flows, ..params };
-        self.constants = self.params.constants();
-        self.queues.quantum = params.quantum;
-        while self.queues.packets() > params.pie.limit as usize {
-            let Dequeue::Packet(packet) = self.serve(now) else { break };
-            sink.dropped(packet, DropReason::Overflow, true);
-        }
-    }
-}
-
-impl<P: Packet> FqPie<P> {
-    /// Returns the next packet to leave.
-    #[inline]
-    fn serve(&mut self, now: Nanos) -> Dequeue<P> {
-        let Self { constants, queues, totals, .. } = self;
-        totals.leave(queues.serve(|pie, bucket| {
-            let queued = bucket.take()?;
-            pie.departed(constants, now, queued.at, queued.packet.len(), bucket.bytes());
-            Some(queued.packet)
-        }))
-    }
-}
-
-viewed!(FqPie in queues);
-
-impl<P: Packet> Discipline<P> for FqPie<P> {
-    #[inline]
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        mut packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
-        let Self { params, constants, queues, counters, .. } = self;
-        let is_full = queues.packets() >= params.pie.limit as usize;
-        // The kernel computes the sum in 32 bits.
-        let memory_limit = params.memory_limit.wrapping_add(packet.truesize());
-        if is_full {
-            self.overlimit += 1;
-        } else if queues.memory() > u64::from(memory_limit) {
-            self.overmemory += 1;
-        }
-        let index = queues.index(&packet);
-        let (pie, backlog) = queues.policy(index);
-        if !is_full && pie.admit(constants, counters, backlog, &mut packet, draws, sink) {
-            queues.push(index, now, packet);
-            return Return::Success;
-        }
-        pie.dropped(counters);
-        self.totals.drops += 1;
-        let reason = if is_full { DropReason::Overflow } else { DropReason::Early };
-        sink.dropped(packet, reason, false);
-        Return::Congestion
-    }
-
-    #[inline]
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        _draws: &mut impl Draws,
-        _sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
-        self.serve(now)
-    }
-
-    #[inline]
-    fn next_timer(&self) -> Option<Nanos> {
-        Some(self.timer)
-    }
-
-    fn on_timer(&mut self, now: Nanos) {
-        let end = self.queues.len().min(self.cursor + UPDATES);
-        for index in self.cursor..end {
-            let (pie, backlog) = self.queues.policy(index);
-            pie.update(&self.constants, backlog);
-        }
-        if end < self.queues.len() {
-            self.cursor = end;
-            self.timer = jiffies::after(now, 0, self.params.pie.hz);
-        } else {
-            self.cursor = 0;
-            self.timer = self.params.pie.next_update(now);
-        }
-    }
-
-    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
-        self.queues.visit(visit);
-    }
-
-    fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
-        if let Some(pie) = self.queues.visit_flow(flow, visit) {
-            pie.visit(visit);
-        }
-    }
-
-    fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
-        self.queues.visit_lists(visit);
-    }
-
-    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        self.totals.visit(self, visit);
-        visit("packets_in", self.counters.packets_in);
-        visit("dropped", self.counters.dropped);
-        visit("overlimit", self.overlimit);
-        visit("ecn_mark", self.counters.ecn_mark);
-        visit("overmemory", self.overmemory);
-    }
-}
+pub type FqPie<P> = FqAqm<P, Params>;

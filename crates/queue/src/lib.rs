@@ -1,8 +1,8 @@
 //! Queue disciplines, written once for simulated and for real packets.
 //!
 //! A discipline owns its packets and uses no clock, no random generator and no I/O: the current
-//! time is an argument, random numbers come from [`Draws`], and dropped and marked packets go to a
-//! [`Sink`]. [`Discipline`] states the contract; each discipline has a module.
+//! time is part of the [`Call`], random numbers come from its [`Draws`], and dropped and marked
+//! packets go to its [`Sink`]. [`Discipline`] states the contract; each discipline has a module.
 //!
 //! [`Params::parse`] reads a description in `tc` syntax; [`Params::build`] creates the [`Queue`].
 
@@ -52,6 +52,7 @@ macro_rules! disciplines {
 
 disciplines!(modules!);
 
+mod aqm;
 mod bands;
 pub mod classes;
 mod commands;
@@ -59,6 +60,7 @@ mod declaration;
 mod device;
 mod discipline;
 mod flow_queues;
+mod fq_aqm;
 mod kinds;
 mod limit;
 mod linux;
@@ -68,15 +70,17 @@ mod params;
 mod peek;
 pub mod pi;
 mod queue;
+mod single;
 mod speed;
 mod tc;
 mod typed;
 
+pub use aqm::{Aqm, AqmParams, Common};
 pub use commands::Place;
 pub use declaration::{Configured, DisciplineParams};
 pub use device::Device;
 pub use discipline::{
-    Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
+    Call, Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
 };
 pub use limit::Unit;
 pub use linux::Linux;

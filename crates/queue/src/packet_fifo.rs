@@ -163,6 +163,8 @@ pub trait Source<P> {
     fn take(&mut self) -> Option<Queued<P>>;
     /// Returns whether this queue has no packets.
     fn is_empty(&self) -> bool;
+    /// Returns the backlog of this queue in bytes.
+    fn bytes(&self) -> u64;
     /// Returns the backlog of the whole discipline in bytes, of which this queue may be a part.
     fn backlog(&self) -> u64;
 }
@@ -179,8 +181,13 @@ impl<P: Packet> Source<P> for PacketFifo<P> {
     }
 
     #[inline]
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    #[inline]
     fn backlog(&self) -> u64 {
-        self.bytes()
+        self.bytes
     }
 }
 

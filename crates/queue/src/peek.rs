@@ -1,6 +1,6 @@
 //! A wrapper that shows the next packet of a discipline before it leaves.
 
-use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, View};
+use crate::discipline::{Call, Dequeue, Discipline, Draws, Return, Sink, View};
 use crate::packet::Packet;
 use sojourn_units::Nanos;
 use std::cmp::Ordering;
@@ -24,16 +24,11 @@ impl<Q: Discipline<P>, P: Packet> Peek<Q, P> {
     }
 
     /// Returns the packet that the next dequeue will return.
-    pub fn peek(
-        &mut self,
-        now: Nanos,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Dequeue<&P> {
+    pub fn peek(&mut self, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<&P> {
         if self.held.is_none() && self.inner.head().is_none() {
-            match self.inner.dequeue(now, draws, sink) {
+            match self.inner.dequeue(call) {
                 Dequeue::Packet(packet) => {
-                    self.held = Some((self.inner.left_at().unwrap_or(now), packet));
+                    self.held = Some((self.inner.left_at().unwrap_or(call.now), packet));
                 }
                 Dequeue::Empty => return Dequeue::Empty,
                 Dequeue::NotBefore(time) => return Dequeue::NotBefore(time),
@@ -91,27 +86,16 @@ impl<Q: Discipline<P>, P: Packet> View for Peek<Q, P> {
 }
 
 impl<Q: Discipline<P>, P: Packet> Discipline<P> for Peek<Q, P> {
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
-        self.inner.enqueue(now, packet, draws, sink)
+    fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
+        self.inner.enqueue(packet, call)
     }
 
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
+    fn dequeue(&mut self, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         if let Some((at, packet)) = self.held.take() {
             self.left = Some(at);
             return Dequeue::Packet(packet);
         }
-        let result = self.inner.dequeue(now, draws, sink);
+        let result = self.inner.dequeue(call);
         if matches!(result, Dequeue::Packet(_)) {
             self.left = self.inner.left_at();
         }

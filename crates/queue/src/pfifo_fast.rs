@@ -11,7 +11,7 @@
 use crate::bands::Bands;
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
-use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals};
+use crate::discipline::{Call, Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals};
 use crate::kinds::packets;
 use crate::limit::Unit;
 use crate::packet::Packet;
@@ -90,37 +90,24 @@ viewed!(PfifoFast in bands);
 
 impl<P: Packet> Discipline<P> for PfifoFast<P> {
     #[inline]
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        _draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
+    fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
         let band = usize::from(BAND[packet.priority() as usize & 15]);
         if self.bands.len(band) < self.params.limit as usize {
-            self.bands.push(band, now, packet);
+            self.bands.push(band, call.now, packet);
             return Return::Success;
         }
-        self.totals.refuse(packet, DropReason::Overflow, sink);
+        self.totals.refuse(packet, DropReason::Overflow, call.sink);
         Return::Drop
     }
 
     #[inline]
-    fn dequeue(
-        &mut self,
-        _now: Nanos,
-        _draws: &mut impl Draws,
-        _sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
+    fn dequeue(&mut self, _call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         self.totals.leave(self.bands.pop())
     }
 
     fn head(&self) -> Option<Dequeue<&P>> {
         Some(self.bands.head())
     }
-
-    fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
 
     /// Visits the state of a band; bands are numbered from 0, and band 0 is served first.
     fn flow_state(&self, band: usize, visit: &mut dyn FnMut(&'static str, i128)) {

@@ -15,7 +15,7 @@
 //! and Classic packets with `capable`, are dropped only if `coupling_factor` p' > 1 (overload).
 
 use crate::device::Device;
-use crate::discipline::Draws;
+use crate::discipline::{Draws, visit_fields};
 use crate::kinds::micros;
 use sojourn_units::declare::{Param, integer};
 use sojourn_units::words::{Kind, Value};
@@ -205,7 +205,6 @@ impl State {
 
     /// Visits the fields, under the kernel's names.
     pub fn visit(&self, visit: &mut dyn FnMut(&'static str, i128)) {
-        visit("prob", self.prob.into());
-        visit("last_qdelay", self.last_qdelay.into());
+        visit_fields!(visit, self, [prob, last_qdelay]);
     }
 }

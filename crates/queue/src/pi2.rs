@@ -12,14 +12,17 @@
 //! Invariants: no early drop below a backlog of two largest frames; with `ecn`, ECN-capable packets
 //! are dropped early only under overload.
 
-use crate::declaration::{Configured, DisciplineParams};
+use crate::aqm::{Aqm, AqmParams, Common};
+use crate::declaration::DisciplineParams;
 use crate::device::Device;
-use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
+use crate::discipline::{Call, Draws, MarkReason, Sink};
+use crate::flow_queues::Overflow;
 use crate::kinds::{ecn, packets};
 use crate::limit::Unit;
 use crate::packet::{Ecn, Packet};
-use crate::packet_fifo::{PacketFifo, viewed};
-use crate::pi::{self, Constants, MAX_PROB, State, Verdict};
+use crate::packet_fifo::{PacketFifo, Source};
+use crate::pi::{self, MAX_PROB, State, Verdict};
+use crate::single::Single;
 use sojourn_units::declare::{Parameters, derived, part};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
@@ -62,132 +65,91 @@ impl DisciplineParams for Params {
     }
 }
 
-/// Counters of PI2: early drops, overflow drops, marks.
+/// Parameters in the units of the decisions.
+#[derive(Clone, Copy, Debug)]
+pub struct Constants {
+    controller: pi::Constants,
+    ecn: bool,
+    mtu: u32,
+}
+
+impl AqmParams for Params {
+    type Aqm = State;
+
+    fn constants(&self) -> Constants {
+        Constants { controller: self.pi.constants(), ecn: self.ecn, mtu: self.mtu }
+    }
+
+    fn first_update(&self, now: Nanos) -> Option<Nanos> {
+        self.next_update(now, false)
+    }
+
+    fn next_update(&self, now: Nanos, _is_partial: bool) -> Option<Nanos> {
+        Some(now + self.pi.constants().tupdate)
+    }
+
+    fn visit(counters: &Counters, overflow: &Overflow, visit: &mut dyn FnMut(&'static str, u64)) {
+        visit("early", counters.early);
+        visit("overflow", overflow.dropped);
+        visit("ecn_mark", counters.ecn_mark);
+    }
+}
+
+/// Counters of PI2: early drops, marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Counters {
+pub struct Counters {
     early: u64,
-    overflow: u64,
     ecn_mark: u64,
 }
 
-/// A PI2 queue.
-#[derive(Clone, Debug)]
-pub struct Pi2<P> {
-    params: Params,
-    constants: Constants,
-    state: State,
-    counters: Counters,
-    totals: Totals,
-    fifo: PacketFifo<P>,
-    timer: Nanos,
-}
+impl Aqm for State {
+    type Constants = Constants;
+    type Counters = Counters;
 
-impl<P: Packet> Configured<P, Params> for Pi2<P> {
-    fn new(params: Params, now: Nanos) -> Self {
-        let constants = params.pi.constants();
-        Self {
-            params,
-            constants,
-            state: State::default(),
-            counters: Counters::default(),
-            totals: Totals::default(),
-            fifo: PacketFifo::default(),
-            timer: now + constants.tupdate,
-        }
-    }
-
-    fn params(&self) -> &Params {
-        &self.params
-    }
-
-    /// Replaces the parameters; a new `tupdate` applies from the next update on. If the new limit
-    /// is exceeded, the oldest packets are dropped.
-    fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
-        self.params = params;
-        self.constants = params.pi.constants();
-        self.fifo.cut(params.limit as usize, &mut self.totals, sink);
-    }
-}
-
-impl<P: Packet> Pi2<P> {
     #[inline]
-    fn judge(&self, packet: &P, draws: &mut impl Draws) -> Verdict {
-        if self.fifo.bytes() < 2 * u64::from(self.params.mtu) {
-            return Verdict::Pass;
-        }
-        match packet.ecn() {
-            Ecn::Ect1 | Ecn::Ce if self.params.ecn => {
-                self.state.scalable(&self.constants, true, draws)
-            }
-            Ecn::Ect0 => self.state.classic(&self.constants, self.params.ecn, draws),
-            _ => self.state.classic(&self.constants, false, draws),
-        }
-    }
-}
-
-viewed!(Pi2 in fifo);
-
-impl<P: Packet> Discipline<P> for Pi2<P> {
-    #[inline]
-    fn enqueue(
+    fn admit<P: Packet>(
         &mut self,
-        now: Nanos,
-        mut packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
-        let reason = if self.fifo.len() >= self.params.limit as usize {
-            self.counters.overflow += 1;
-            DropReason::Overflow
-        } else {
-            match self.judge(&packet, draws) {
-                Verdict::Drop => {
-                    self.counters.early += 1;
-                    DropReason::Early
-                }
-                verdict => {
-                    if verdict == Verdict::Mark && packet.set_ce() {
-                        self.counters.ecn_mark += 1;
-                        sink.marked(&packet, MarkReason::Early);
-                    }
-                    self.fifo.push(now, packet);
-                    return Return::Success;
-                }
-            }
+        common: &mut Common<Self>,
+        queue: &PacketFifo<P>,
+        packet: &mut P,
+        call: &mut Call<'_, impl Draws, impl Sink<P>>,
+    ) -> bool {
+        let Common { constants: Constants { controller, ecn, mtu }, counters } = common;
+        if queue.bytes() < 2 * u64::from(*mtu) {
+            return true;
+        }
+        let verdict = match packet.ecn() {
+            Ecn::Ect1 | Ecn::Ce if *ecn => self.scalable(controller, true, call.draws),
+            Ecn::Ect0 => self.classic(controller, *ecn, call.draws),
+            _ => self.classic(controller, false, call.draws),
         };
-        self.totals.refuse(packet, reason, sink);
-        Return::Drop
+        if verdict == Verdict::Mark && packet.set_ce() {
+            counters.ecn_mark += 1;
+            call.sink.marked(packet, MarkReason::Early);
+        }
+        counters.early += u64::from(verdict == Verdict::Drop);
+        verdict != Verdict::Drop
     }
 
     #[inline]
-    fn dequeue(
+    fn dequeue<P: Packet>(
         &mut self,
-        _now: Nanos,
-        _draws: &mut impl Draws,
-        _sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
-        self.totals.leave(self.fifo.pop().map(|queued| queued.packet))
+        _common: &mut Common<Self>,
+        source: &mut impl Source<P>,
+        _call: &mut Call<'_, impl Draws, impl Sink<P>>,
+    ) -> Option<P> {
+        source.take().map(|queued| queued.packet)
     }
 
-    #[inline]
-    fn next_timer(&self) -> Option<Nanos> {
-        Some(self.timer)
+    fn update<P: Packet>(&mut self, constants: &Constants, now: Nanos, queue: &PacketFifo<P>) {
+        let delay = queue.enqueued_at(0).map_or(0, |at| now - at);
+        self.update(&constants.controller, delay, MAX_PROB);
     }
 
-    fn on_timer(&mut self, now: Nanos) {
-        let delay = self.fifo.enqueued_at(0).map_or(0, |at| now - at);
-        self.state.update(&self.constants, delay, MAX_PROB);
-        self.timer = now + self.constants.tupdate;
-    }
-
-    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
-        self.state.visit(visit);
-    }
-
-    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        self.totals.visit(self, visit);
-        visit("early", self.counters.early);
-        visit("overflow", self.counters.overflow);
-        visit("ecn_mark", self.counters.ecn_mark);
+    fn visit(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        self.visit(visit);
     }
 }
+
+/// A PI2 queue.
+pub type Pi2<P> = Single<P, Params>;

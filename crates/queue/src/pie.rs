@@ -13,13 +13,16 @@
 //! Invariants: no early drop within 150 ms of an update without congestion, or below a backlog of
 //! two largest frames. Under long overload the probability can exceed 1, as in the kernel.
 
-use crate::declaration::{Configured, DisciplineParams};
+use crate::aqm::{Aqm, AqmParams, Common};
+use crate::declaration::DisciplineParams;
 use crate::device::Device;
-use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
+use crate::discipline::{Call, Draws, DropReason, MarkReason, Sink, visit_fields};
+use crate::flow_queues::Overflow;
 use crate::kinds::{micros, packets};
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::packet_fifo::{PacketFifo, viewed};
+use crate::packet_fifo::{PacketFifo, Queued, Source};
+use crate::single::Single;
 use sojourn_units::declare::{Parameters, derived, integer, switch};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, jiffies, params};
@@ -85,15 +88,29 @@ impl Params {
             ecn_max_prob: MAX_PROB / 10,
         }
     }
+}
 
-    /// Returns the time of the first update of a queue created at `now`.
-    pub(crate) fn first_update(&self, now: Nanos) -> Nanos {
-        jiffies::after(now, u64::from(self.hz / 2), self.hz)
+impl AqmParams for Params {
+    type Aqm = State;
+
+    fn constants(&self) -> Constants {
+        self.constants()
     }
 
-    /// Returns the time of the update after an update at `now`.
-    pub(crate) fn next_update(&self, now: Nanos) -> Nanos {
-        jiffies::after(now, jiffies::from_micros(self.tupdate_us, self.hz), self.hz)
+    fn first_update(&self, now: Nanos) -> Option<Nanos> {
+        Some(jiffies::after(now, u64::from(self.hz / 2), self.hz))
+    }
+
+    /// The update of the buckets left out follows at the next timer tick.
+    fn next_update(&self, now: Nanos, is_partial: bool) -> Option<Nanos> {
+        let ticks = if is_partial { 0 } else { jiffies::from_micros(self.tupdate_us, self.hz) };
+        Some(jiffies::after(now, ticks, self.hz))
+    }
+
+    fn visit(counters: &Counters, overflow: &Overflow, visit: &mut dyn FnMut(&'static str, u64)) {
+        visit_fields!(visit, counters, [packets_in, dropped]);
+        visit("overlimit", overflow.dropped);
+        visit_fields!(visit, counters, [ecn_mark, maxq]);
     }
 }
 
@@ -229,36 +246,6 @@ impl State {
         false
     }
 
-    /// Returns whether to enqueue a packet that arrives at a backlog of `backlog` bytes, and marks
-    /// it if required.
-    #[inline]
-    pub fn admit<P: Packet>(
-        &mut self,
-        constants: &Constants,
-        counters: &mut Counters,
-        backlog: u64,
-        packet: &mut P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> bool {
-        if self.early(constants, backlog, packet.len(), draws) {
-            if !(constants.ecn && self.prob <= constants.ecn_max_prob && packet.set_ce()) {
-                return false;
-            }
-            counters.ecn_mark += 1;
-            sink.marked(packet, MarkReason::Early);
-        }
-        counters.packets_in += 1;
-        true
-    }
-
-    /// Updates the state after the drop of an arriving packet, for any reason.
-    #[inline]
-    pub fn dropped(&mut self, counters: &mut Counters) {
-        counters.dropped += 1;
-        self.accu_prob = 0;
-    }
-
     /// Updates the state after the departure of a packet of `len` bytes, enqueued at `at`, which
     /// leaves a backlog of `backlog` bytes.
     #[inline]
@@ -319,7 +306,7 @@ impl State {
         Some(elapsed)
     }
 
-    /// Updates the drop probability; called once per `tupdate`.
+    /// Updates the drop probability at a backlog of `backlog` bytes; called once per `tupdate`.
     #[inline]
     pub fn update(&mut self, constants: &Constants, backlog: u64) {
         // An empty queue in its initial state does not change. Most of the queues of `fq_pie` are
@@ -384,19 +371,65 @@ impl State {
             self.qdelay_old = delay;
         }
     }
+}
 
-    /// Visits the fields, under the kernel's names; a value of 2^64 - 1 is visited as -1.
-    pub fn visit(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+impl Aqm for State {
+    type Constants = Constants;
+    type Counters = Counters;
+
+    #[inline]
+    fn admit<P: Packet>(
+        &mut self,
+        common: &mut Common<Self>,
+        queue: &PacketFifo<P>,
+        packet: &mut P,
+        call: &mut Call<'_, impl Draws, impl Sink<P>>,
+    ) -> bool {
+        if self.early(&common.constants, queue.bytes(), packet.len(), call.draws) {
+            if !(common.constants.ecn
+                && self.prob <= common.constants.ecn_max_prob
+                && packet.set_ce())
+            {
+                return false;
+            }
+            common.counters.ecn_mark += 1;
+            call.sink.marked(packet, MarkReason::Early);
+        }
+        common.counters.packets_in += 1;
+        // As in the kernel, the maximum does not include the arriving packet.
+        common.counters.maxq = common.counters.maxq.max(queue.len() as u64);
+        true
+    }
+
+    #[inline]
+    fn refused(&mut self, common: &mut Common<Self>, _now: Nanos, _reason: DropReason) {
+        common.counters.dropped += 1;
+        self.accu_prob = 0;
+    }
+
+    #[inline]
+    fn dequeue<P: Packet>(
+        &mut self,
+        common: &mut Common<Self>,
+        source: &mut impl Source<P>,
+        call: &mut Call<'_, impl Draws, impl Sink<P>>,
+    ) -> Option<P> {
+        let Queued { at, packet, .. } = source.take()?;
+        self.departed(&common.constants, call.now, at, packet.len(), source.bytes());
+        Some(packet)
+    }
+
+    #[inline]
+    fn update<P: Packet>(&mut self, constants: &Constants, _now: Nanos, queue: &PacketFifo<P>) {
+        self.update(constants, queue.bytes());
+    }
+
+    fn visit(&self, visit: &mut dyn FnMut(&'static str, i128)) {
         let valid = |value: u64| if value == INVALID { -1 } else { i128::from(value) };
-        visit("prob", self.prob.into());
-        visit("accu_prob", self.accu_prob.into());
-        visit("qdelay", self.qdelay.into());
-        visit("qdelay_old", self.qdelay_old.into());
-        visit("burst_time", self.burst_time.into());
+        visit_fields!(visit, self, [prob, accu_prob, qdelay, qdelay_old, burst_time]);
         visit("dq_tstamp", valid(self.dq_tstamp));
         visit("dq_count", valid(self.dq_count));
-        visit("avg_dq_rate", self.avg_dq_rate.into());
-        visit("backlog_old", self.backlog_old.into());
+        visit_fields!(visit, self, [avg_dq_rate, backlog_old]);
     }
 }
 
@@ -409,115 +442,12 @@ pub struct Counters {
     pub dropped: u64,
     /// Number of packets marked instead of dropped.
     pub ecn_mark: u64,
+    /// Largest number of packets of one queue.
+    pub maxq: u64,
 }
 
 /// A PIE queue.
-#[derive(Clone, Debug)]
-pub struct Pie<P> {
-    params: Params,
-    constants: Constants,
-    state: State,
-    counters: Counters,
-    overlimit: u64,
-    maxq: u64,
-    totals: Totals,
-    fifo: PacketFifo<P>,
-    timer: Nanos,
-}
-
-impl<P: Packet> Configured<P, Params> for Pie<P> {
-    fn new(params: Params, now: Nanos) -> Self {
-        Self {
-            params,
-            constants: params.constants(),
-            state: State::default(),
-            counters: Counters::default(),
-            overlimit: 0,
-            maxq: 0,
-            totals: Totals::default(),
-            fifo: PacketFifo::default(),
-            timer: params.first_update(now),
-        }
-    }
-
-    fn params(&self) -> &Params {
-        &self.params
-    }
-
-    /// Replaces the parameters; a new `tupdate` applies from the next update on. If the new limit
-    /// is exceeded, the oldest packets are dropped.
-    fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
-        self.params = params;
-        self.constants = params.constants();
-        self.fifo.cut(params.limit as usize, &mut self.totals, sink);
-    }
-}
-
-viewed!(Pie in fifo);
-
-impl<P: Packet> Discipline<P> for Pie<P> {
-    #[inline]
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        mut packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
-        let Self { constants, state, counters, fifo, .. } = self;
-        let reason = if fifo.len() >= self.params.limit as usize {
-            self.overlimit += 1;
-            DropReason::Overflow
-        } else if state.admit(constants, counters, fifo.bytes(), &mut packet, draws, sink) {
-            // As in the kernel, the maximum does not include the arriving packet.
-            self.maxq = self.maxq.max(fifo.len() as u64);
-            fifo.push(now, packet);
-            return Return::Success;
-        } else {
-            DropReason::Early
-        };
-        state.dropped(counters);
-        self.totals.refuse(packet, reason, sink);
-        Return::Drop
-    }
-
-    #[inline]
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        _draws: &mut impl Draws,
-        _sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
-        let Some(queued) = self.fifo.pop() else { return Dequeue::Empty };
-        let len = queued.packet.len();
-        self.state.departed(&self.constants, now, queued.at, len, self.fifo.bytes());
-        self.totals.sent(len);
-        Dequeue::Packet(queued.packet)
-    }
-
-    #[inline]
-    fn next_timer(&self) -> Option<Nanos> {
-        Some(self.timer)
-    }
-
-    fn on_timer(&mut self, now: Nanos) {
-        self.state.update(&self.constants, self.fifo.bytes());
-        self.timer = self.params.next_update(now);
-    }
-
-    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
-        self.state.visit(visit);
-    }
-
-    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        self.totals.visit(self, visit);
-        visit("packets_in", self.counters.packets_in);
-        visit("dropped", self.counters.dropped);
-        visit("overlimit", self.overlimit);
-        visit("ecn_mark", self.counters.ecn_mark);
-        visit("maxq", self.maxq);
-    }
-}
+pub type Pie<P> = Single<P, Params>;
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! A queue of any discipline: one enum over all disciplines, dispatched by match.
 
 use crate::declaration::{Configured, DisciplineParams};
-use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, View};
+use crate::discipline::{Call, Dequeue, Discipline, Draws, Return, Sink, View};
 use crate::packet::Packet;
 use sojourn_units::{Nanos, each};
 
@@ -51,24 +51,13 @@ impl<P: Packet> View for Queue<P> {
 
 impl<P: Packet> Discipline<P> for Queue<P> {
     #[inline]
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
-        disciplines!(each! (Queue, self, queue => queue.enqueue(now, packet, draws, sink)))
+    fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
+        disciplines!(each! (Queue, self, queue => queue.enqueue(packet, call)))
     }
 
     #[inline]
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
-        disciplines!(each! (Queue, self, queue => queue.dequeue(now, draws, sink)))
+    fn dequeue(&mut self, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
+        disciplines!(each! (Queue, self, queue => queue.dequeue(call)))
     }
 
     #[inline]

@@ -18,7 +18,8 @@
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{
-    Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
+    Call, Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
+    visit_fields,
 };
 use crate::flow_queues::quantum;
 use crate::kinds::bytes;
@@ -541,13 +542,12 @@ impl<P: Packet> Sfq<P> {
     fn full(
         &mut self,
         slot: u32,
-        now: Nanos,
         packet: P,
         reason: DropReason,
-        sink: &mut impl Sink<P>,
+        call: &mut Call<'_, impl Draws, impl Sink<P>>,
     ) -> Return {
         if !self.params.headdrop {
-            self.totals.refuse(packet, reason, sink);
+            self.totals.refuse(packet, reason, call.sink);
             return Return::Drop;
         }
         let fifo = &mut self.slots[slot as usize].fifo;
@@ -555,9 +555,9 @@ impl<P: Packet> Sfq<P> {
         if let Some(head) = fifo.pop() {
             self.bytes -= u64::from(head.packet.len());
             self.totals.drops += 1;
-            sink.dropped(head.packet, reason, true);
+            call.sink.dropped(head.packet, reason, true);
         }
-        fifo.push(now, packet);
+        fifo.push(call.now, packet);
         Return::Congestion
     }
 
@@ -567,19 +567,18 @@ impl<P: Packet> Sfq<P> {
         &mut self,
         slot: u32,
         packet: &mut P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
+        call: &mut Call<'_, impl Draws, impl Sink<P>>,
     ) -> Option<DropReason> {
         let constants = self.constants?;
         let flow = &mut self.slots[slot as usize];
-        let verdict = flow.red.judge(&constants, flow.fifo.bytes(), draws);
+        let verdict = flow.red.judge(&constants, flow.fifo.bytes(), call.draws);
         if verdict == Verdict::Pass {
             return None;
         }
         self.totals.overlimits += 1;
         let is_hard = verdict == Verdict::Hard;
         let may_mark = self.params.ecn && !(is_hard && self.params.harddrop);
-        if may_mark && self.mark(slot, packet, is_hard, sink) {
+        if may_mark && self.mark(slot, packet, is_hard, call.sink) {
             return None;
         }
         if is_hard {
@@ -619,50 +618,41 @@ impl<P: Packet> View for Sfq<P> {
 }
 
 impl<P: Packet> Discipline<P> for Sfq<P> {
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        mut packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
+    fn enqueue(&mut self, mut packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
         if self.rekey {
-            self.rehash(draws, sink);
+            self.rehash(call.draws, call.sink);
         }
-        let bucket = self.bucket(&packet, draws);
+        let bucket = self.bucket(&packet, call.draws);
         let slot = match self.table[bucket] {
             NONE => {
                 let Some(slot) = self.open(bucket) else {
-                    self.totals.refuse(packet, DropReason::Overflow, sink);
+                    self.totals.refuse(packet, DropReason::Overflow, call.sink);
                     return Return::Drop;
                 };
                 slot
             }
             slot => {
-                if let Some(reason) = self.judge(slot, &mut packet, draws, sink) {
-                    return self.full(slot, now, packet, reason, sink);
+                if let Some(reason) = self.judge(slot, &mut packet, call) {
+                    return self.full(slot, packet, reason, call);
                 }
                 if self.slots[slot as usize].fifo.len() >= self.params.depth as usize {
-                    return self.full(slot, now, packet, DropReason::Overflow, sink);
+                    return self.full(slot, packet, DropReason::Overflow, call);
                 }
                 slot
             }
         };
-        self.append(slot, now, packet);
-        if self.packets > self.params.max_packets() as usize && self.overflow(sink) == Some(slot) {
+        self.append(slot, call.now, packet);
+        if self.packets > self.params.max_packets() as usize
+            && self.overflow(call.sink) == Some(slot)
+        {
             return Return::Congestion;
         }
         Return::Success
     }
 
-    fn dequeue(
-        &mut self,
-        _now: Nanos,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
+    fn dequeue(&mut self, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         if self.rekey {
-            self.rehash(draws, sink);
+            self.rehash(call.draws, call.sink);
         }
         while let Some(&slot) = self.round.front() {
             let flow = &mut self.slots[slot as usize];
@@ -706,8 +696,7 @@ impl<P: Packet> Discipline<P> for Sfq<P> {
         visit("qlen", flow.map_or(0, |flow| flow.fifo.len() as i128));
         visit("backlog", flow.map_or(0, |flow| flow.fifo.bytes().into()));
         visit("allot", flow.map_or(0, |flow| flow.allot.into()));
-        visit("qavg", red.qavg.into());
-        visit("qcount", red.qcount.into());
+        visit_fields!(visit, red, [qavg, qcount]);
         visit("qR", if red.qcount < 0 { 0 } else { red.q_r.into() });
     }
 
@@ -719,11 +708,10 @@ impl<P: Packet> Discipline<P> for Sfq<P> {
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.totals.visit(self, visit);
-        visit("prob_drop", self.counters.prob_drop);
-        visit("forced_drop", self.counters.forced_drop);
-        visit("prob_mark", self.counters.prob_mark);
-        visit("forced_mark", self.counters.forced_mark);
-        visit("prob_mark_head", self.counters.prob_mark_head);
-        visit("forced_mark_head", self.counters.forced_mark_head);
+        visit_fields!(
+            visit,
+            self.counters,
+            [prob_drop, forced_drop, prob_mark, forced_mark, prob_mark_head, forced_mark_head]
+        );
     }
 }

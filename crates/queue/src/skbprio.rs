@@ -14,7 +14,7 @@
 use crate::bands::Bands;
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
-use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
+use crate::discipline::{Call, Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
 use crate::kinds::packets;
 use crate::limit::Unit;
 use crate::packet::Packet;
@@ -84,44 +84,31 @@ viewed!(Skbprio in bands);
 
 impl<P: Packet> Discipline<P> for Skbprio<P> {
     #[inline]
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        _draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
+    fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
         let own = band(packet.priority());
         if self.bands.packets() < self.params.limit as usize {
-            self.bands.push(own, now, packet);
+            self.bands.push(own, call.now, packet);
             return Return::Success;
         }
         let displaced = self.bands.last().filter(|last| own < *last);
         let Some(displaced) = displaced.and_then(|last| self.bands.take_newest(last)) else {
-            self.totals.refuse(packet, DropReason::Overflow, sink);
+            self.totals.refuse(packet, DropReason::Overflow, call.sink);
             return Return::Drop;
         };
         self.totals.drops += 1;
-        sink.dropped(displaced.packet, DropReason::Overflow, true);
-        self.bands.push(own, now, packet);
+        call.sink.dropped(displaced.packet, DropReason::Overflow, true);
+        self.bands.push(own, call.now, packet);
         Return::Congestion
     }
 
     #[inline]
-    fn dequeue(
-        &mut self,
-        _now: Nanos,
-        _draws: &mut impl Draws,
-        _sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
+    fn dequeue(&mut self, _call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         self.totals.leave(self.bands.pop())
     }
 
     fn head(&self) -> Option<Dequeue<&P>> {
         Some(self.bands.head())
     }
-
-    fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
 
     /// Visits the state of the FIFO of `priority`.
     fn flow_state(&self, priority: usize, visit: &mut dyn FnMut(&'static str, i128)) {

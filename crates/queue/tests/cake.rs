@@ -3,7 +3,7 @@
 use crate::common::{self, Bench, Frame, Kept};
 use proptest::prelude::*;
 use sojourn_queue::{
-    Dequeue, Device, Discipline, Draws, DropReason, Ecn, Params, Queue, Return, TcpView, View,
+    Call, Dequeue, Device, Discipline, Draws, DropReason, Ecn, Params, Queue, Return, TcpView, View,
 };
 use sojourn_units::{EPOCH, MILLISECOND, Nanos, SECOND};
 use std::collections::BTreeMap;
@@ -469,9 +469,9 @@ proptest! {
                 for copy in 0..arrivals {
                     let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
                     let frame = Frame { ecn, ..Frame::new(id as u64 * 8 + copy, len) };
-                    queue.enqueue(now, frame, &mut draws, &mut kept);
+                    queue.enqueue(frame, &mut Call { now, draws: &mut draws, sink: &mut kept });
                 }
-                if let Dequeue::Packet(frame) = queue.dequeue(now, &mut draws, &mut kept) {
+                if let Dequeue::Packet(frame) = queue.dequeue(&mut Call { now, draws: &mut draws, sink: &mut kept }) {
                     taken.push(frame);
                 }
             }

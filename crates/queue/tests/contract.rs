@@ -3,7 +3,8 @@
 use crate::common::{Bench, Frame, Kept};
 use proptest::prelude::*;
 use sojourn_queue::{
-    Dequeue, Device, Discipline, Ecn, Headers, Params, Queue, Return, TcpView, Unit, View, tables,
+    Call, Dequeue, Device, Discipline, Ecn, Headers, Params, Queue, Return, TcpView, Unit, View,
+    tables,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -409,12 +410,18 @@ fn compare_shortcuts(bench: &Bench, frame: &Frame) {
     let text = |queue: &Queue<Frame>| format!("{queue:?}");
     let (mut dice, mut kept) = (bench.dice.clone(), Kept::default());
     let mut usual = queue.clone();
-    assert_eq!(usual.dequeue(bench.now, &mut dice, &mut kept), Dequeue::Empty);
+    assert_eq!(
+        usual.dequeue(&mut Call { now: bench.now, draws: &mut dice, sink: &mut kept }),
+        Dequeue::Empty
+    );
     assert_eq!(text(&usual), text(queue), "dequeue of the empty queue");
     let mut shortcut = queue.clone();
     if shortcut.pass(bench.now, frame) {
-        usual.enqueue(bench.now, frame.clone(), &mut dice, &mut kept);
-        let next = usual.dequeue(bench.now, &mut dice, &mut kept);
+        usual.enqueue(
+            frame.clone(),
+            &mut Call { now: bench.now, draws: &mut dice, sink: &mut kept },
+        );
+        let next = usual.dequeue(&mut Call { now: bench.now, draws: &mut dice, sink: &mut kept });
         assert_eq!(next, Dequeue::Packet(frame.clone()));
     }
     assert_eq!(text(&shortcut), text(&usual), "passed");

@@ -5,8 +5,8 @@ use crate::common::{Dice, Frame};
 use proptest::prelude::*;
 use sojourn_queue::external::{Backlog, Draws, Factory, Fault, Id, Next, Params, Policy, Verdict};
 use sojourn_queue::{
-    Dequeue, Discipline, Draws as _, DropReason, Ecn, Headers, MarkReason, Params as AnyParams,
-    Peek, Queue, Return, Sink, TcpView, View,
+    Call, Dequeue, Discipline, Draws as _, DropReason, Ecn, Headers, MarkReason,
+    Params as AnyParams, Peek, Queue, Return, Sink, TcpView, View,
 };
 use sojourn_units::external::Code;
 use sojourn_units::{EPOCH, Nanos};
@@ -144,10 +144,13 @@ fn play(queue: &mut Queue<Frame>, steps: &[(bool, u64)], seed: u64) -> (Vec<u64>
             frame.ecn = if id % 3 == 0 { Ecn::NotEct } else { Ecn::Ect0 };
             id += 1;
             let before = books.dropped.len();
-            let result = queue.enqueue(now, frame, &mut dice, &mut books);
+            let result =
+                queue.enqueue(frame, &mut Call { now, draws: &mut dice, sink: &mut books });
             let refused = books.dropped[before..].contains(&(id - 1));
             assert_eq!(result == Return::Drop, refused);
-        } else if let Dequeue::Packet(packet) = queue.dequeue(now, &mut dice, &mut books) {
+        } else if let Dequeue::Packet(packet) =
+            queue.dequeue(&mut Call { now, draws: &mut dice, sink: &mut books })
+        {
             left.push(packet.id);
         }
         assert_eq!(left.len() + books.dropped.len() + queue.packets(), id as usize);
@@ -167,7 +170,7 @@ proptest! {
         let (mut dice, mut rest) = (Dice::new(seed), Books::default());
         let (mut all, mut now) = ([left, books.dropped].concat(), EPOCH + 1_000_000);
         for _ in 0..10_000 {
-            match queue.dequeue(now, &mut dice, &mut rest) {
+            match queue.dequeue(&mut Call { now, draws: &mut dice, sink: &mut rest }) {
                 Dequeue::Packet(packet) => all.push(packet.id),
                 Dequeue::NotBefore(time) => now = time,
                 Dequeue::Empty => break,
@@ -192,7 +195,7 @@ proptest! {
             let (mut dice, mut books, mut now) = (Dice::new(1), Books::default(), EPOCH + 1_000_000);
             let mut left = Vec::new();
             for _ in 0..200 {
-                match queue.dequeue(now, &mut dice, &mut books) {
+                match queue.dequeue(&mut Call { now, draws: &mut dice, sink: &mut books }) {
                     Dequeue::Packet(packet) => left.push(packet.id),
                     Dequeue::NotBefore(time) => now = time,
                     Dequeue::Empty => break,
@@ -211,11 +214,15 @@ fn peek_shows_the_packet_that_leaves_next() {
     let (mut dice, mut books) = (Dice::new(1), Books::default());
     for id in 0..9 {
         let frame = Frame { flow: id as u32 % 3, ..Frame::new(id, 1000) };
-        queue.enqueue(EPOCH + id, frame, &mut dice, &mut books);
+        queue.enqueue(frame, &mut Call { now: EPOCH + id, draws: &mut dice, sink: &mut books });
     }
     let mut arrivals: Vec<_> = (0..9).map(|id| EPOCH + id).collect();
     for left in (0..9).rev() {
-        let Dequeue::Packet(seen) = queue.peek(EPOCH + 9, &mut dice, &mut books) else { panic!() };
+        let Dequeue::Packet(seen) =
+            queue.peek(&mut Call { now: EPOCH + 9, draws: &mut dice, sink: &mut books })
+        else {
+            panic!()
+        };
         let seen = seen.id;
         let times: Vec<_> = (0..=left).map(|n| queue.enqueued_at(n).unwrap()).collect();
         assert_eq!((times, queue.enqueued_at(left + 1)), (arrivals.clone(), None));
@@ -227,14 +234,19 @@ fn peek_shows_the_packet_that_leaves_next() {
             }
         });
         assert_eq!(qlen, left as u64 + 1);
-        let Dequeue::Packet(packet) = queue.dequeue(EPOCH + 10, &mut dice, &mut books) else {
+        let Dequeue::Packet(packet) =
+            queue.dequeue(&mut Call { now: EPOCH + 10, draws: &mut dice, sink: &mut books })
+        else {
             panic!()
         };
         assert_eq!(packet.id, seen);
         assert_eq!(queue.left_at(), Some(EPOCH + seen));
         arrivals.retain(|at| *at != EPOCH + seen);
     }
-    assert_eq!(queue.peek(EPOCH + 11, &mut dice, &mut books), Dequeue::Empty);
+    assert_eq!(
+        queue.peek(&mut Call { now: EPOCH + 11, draws: &mut dice, sink: &mut books }),
+        Dequeue::Empty
+    );
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use crate::common::{Bench, Dice, Frame, Kept};
 use sojourn_queue::{
-    Dequeue, Device, Discipline, DropReason, Headers, MarkReason, Params, Return, Sender, Sink,
-    Socket, SocketKind, TcpView, View,
+    Call, Dequeue, Device, Discipline, DropReason, Headers, MarkReason, Params, Return, Sender,
+    Sink, Socket, SocketKind, TcpView, View,
 };
 use sojourn_units::{EPOCH, MILLISECOND, Nanos, SECOND};
 
@@ -190,14 +190,15 @@ impl Sink<Frame> for Host {
 fn departures(text: &str, senders: &[Sender]) -> Vec<(u64, Nanos)> {
     let mut queue = Params::parse(text, &Device::default()).expect("a queue").build(EPOCH);
     let (mut dice, mut host) = (Dice::new(1), Host(Kept::default(), senders.to_vec()));
+    let mut call = Call { now: EPOCH, draws: &mut dice, sink: &mut host };
     for id in 0..senders.len() as u64 {
-        queue.enqueue(EPOCH, Frame::new(id, 1000), &mut dice, &mut host);
+        queue.enqueue(Frame::new(id, 1000), &mut call);
     }
-    let (mut now, mut left) = (EPOCH, Vec::new());
+    let mut left = Vec::new();
     loop {
-        match queue.dequeue(now, &mut dice, &mut host) {
-            Dequeue::Packet(frame) => left.push((frame.id, now - EPOCH)),
-            Dequeue::NotBefore(time) => now = time,
+        match queue.dequeue(&mut call) {
+            Dequeue::Packet(frame) => left.push((frame.id, call.now - EPOCH)),
+            Dequeue::NotBefore(time) => call.now = time,
             Dequeue::Empty => return left,
         }
     }

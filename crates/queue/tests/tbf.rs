@@ -4,7 +4,7 @@ use crate::common::{Bench, Dice, Frame, Kept};
 use proptest::prelude::*;
 use sojourn_queue::tbf::Constants;
 use sojourn_queue::{
-    Dequeue, Device, Discipline, DropReason, Ecn, NoKernelEquivalent, Params, Return, View,
+    Call, Dequeue, Device, Discipline, DropReason, Ecn, NoKernelEquivalent, Params, Return, View,
 };
 use sojourn_units::{EPOCH, MILLISECOND, Nanos, SECOND};
 
@@ -118,8 +118,9 @@ fn nothing_fits_a_limit_of_zero() {
     params.limit = 0;
     let mut queue = Params::Tbf(params).build::<Frame>(EPOCH);
     let (mut dice, mut kept) = (Dice::new(1), Kept::default());
-    assert_eq!(queue.enqueue(EPOCH, Frame::new(0, 1), &mut dice, &mut kept), Return::Drop);
-    assert_eq!(queue.dequeue(EPOCH, &mut dice, &mut kept), Dequeue::Empty);
+    let mut call = Call { now: EPOCH, draws: &mut dice, sink: &mut kept };
+    assert_eq!(queue.enqueue(Frame::new(0, 1), &mut call), Return::Drop);
+    assert_eq!(queue.dequeue(&mut call), Dequeue::Empty);
     assert_eq!(queue.wake_up(), None);
 }
 

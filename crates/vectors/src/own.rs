@@ -9,7 +9,7 @@ use crate::read::{self, Json, Object, Recorded};
 use crate::report::{Outcome, Report};
 use crate::{expect, tc};
 use sojourn_queue::external::{self, Draws, External, Fault, Policy};
-use sojourn_queue::{Configured, Dequeue, Discipline, View};
+use sojourn_queue::{Call, Configured, Dequeue, Discipline, View};
 use sojourn_units::Nanos;
 use sojourn_units::external::Code;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -119,7 +119,8 @@ impl<'a> Player<'a> {
             let (time, frame) = self.columns.frame(line, value)?;
             self.now = time;
             let mut unused = Recorded::default();
-            self.queue.enqueue(time, frame, &mut unused, &mut lost);
+            let mut call = Call { now: time, draws: &mut unused, sink: &mut lost };
+            self.queue.enqueue(frame, &mut call);
             let queued = u64::from(!lost.dropped.contains(&frame.id));
             verdict = Some(("verdict", Json::from(queued)));
         } else {
@@ -128,7 +129,8 @@ impl<'a> Player<'a> {
         match op {
             "d" => {
                 let mut unused = Recorded::default();
-                let left = match self.queue.dequeue(self.now, &mut unused, &mut lost) {
+                let mut call = Call { now: self.now, draws: &mut unused, sink: &mut lost };
+                let left = match self.queue.dequeue(&mut call) {
                     Dequeue::Packet(frame) => Json::from(frame.id),
                     Dequeue::Empty | Dequeue::NotBefore(_) => Json::Null,
                 };

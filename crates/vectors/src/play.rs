@@ -6,7 +6,7 @@ use crate::header;
 use crate::read::{self, Json, Object, Recorded};
 use crate::report::{Outcome, Report};
 use crate::{classes, tbf, tc};
-use sojourn_queue::{Dequeue, Device, Discipline, Linux, Params, Queue, Return};
+use sojourn_queue::{Call, Dequeue, Device, Discipline, Linux, Params, Queue, Return};
 use sojourn_units::{Nanos, jiffies};
 
 type Result<T> = std::result::Result<T, Outcome>;
@@ -141,7 +141,7 @@ impl Player {
                 let (time, frame) = self.columns.frame(line, value)?;
                 self.advance(line, time)?;
                 lost.arrives(&frame);
-                let given = self.queue.enqueue(time, frame, draws, lost);
+                let given = self.queue.enqueue(frame, &mut Call { now: time, draws, sink: lost });
                 draws.finish(line)?;
                 let queued = u64::from(!lost.dropped.contains(&frame.id));
                 let recorded = read::number(line, row, "v", 1)?;
@@ -152,7 +152,8 @@ impl Player {
             }
             "d" => {
                 self.advance(line, read::unsigned(line, "d", value, i64::MAX as u64)?)?;
-                let given = match self.queue.dequeue(self.now, draws, lost) {
+                let given = match self.queue.dequeue(&mut Call { now: self.now, draws, sink: lost })
+                {
                     Dequeue::Packet(frame) => Json::from(frame.id),
                     Dequeue::Empty | Dequeue::NotBefore(_) => Json::Null,
                 };

@@ -4,6 +4,7 @@ use crate::frame::{self, Frame};
 use crate::known::{self, Known};
 use crate::read::{self, Object, Recorded};
 use crate::report::{Outcome, Report};
+use sojourn_queue::Aqm;
 use sojourn_queue::cobalt::{Constants, State};
 
 const HEADER: &[&str] = &[

@@ -83,7 +83,7 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
         self.line.cut(direct.announced as usize);
         for packet in self.line.cut(self.backlog.packets as usize) {
             let at = packet.comes_at();
-            self.tap(at, observer, |queue, draws, tap| queue.enqueue(at, packet, draws, tap));
+            self.tap(at, observer, |queue, call| queue.enqueue(packet, call));
         }
     }
 

@@ -14,8 +14,8 @@ use crate::trace::{Opportunities, Trace};
 use sojourn_measure::Count;
 use sojourn_queue::OtherDiscipline;
 use sojourn_queue::{
-    Dequeue, Discipline, Draws, DropReason, Headers, MarkReason, Packet, Queue, Return, Sender,
-    Sink, TcpView,
+    Call, Dequeue, Discipline, Draws, DropReason, Headers, MarkReason, Packet, Queue, Return,
+    Sender, Sink, TcpView,
 };
 use sojourn_random::{Key, Stream};
 use sojourn_units::{NEVER, Nanos, Rate};
@@ -275,8 +275,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
             return Return::Success;
         }
         self.arrive(now, &packet, observer);
-        let verdict =
-            self.tap(now, observer, |queue, draws, tap| queue.enqueue(now, packet, draws, tap));
+        let verdict = self.tap(now, observer, |queue, call| queue.enqueue(packet, call));
         if !self.transmitting {
             self.transmit_next(now, observer);
         }
@@ -393,10 +392,11 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         &mut self,
         at: Nanos,
         observer: &mut O,
-        call: impl FnOnce(&mut Q, &mut StreamDraws, &mut Tap<'_, O>) -> R,
+        act: impl FnOnce(&mut Q, &mut Call<'_, StreamDraws, Tap<'_, O>>) -> R,
     ) -> R {
-        let mut tap = Tap { at, backlog: &mut self.backlog, ledger: &mut self.ledger, observer };
-        let result = call(&mut self.queue, &mut self.draws, &mut tap);
+        let Self { backlog, ledger, draws, .. } = self;
+        let mut tap = Tap { at, backlog, ledger, observer };
+        let result = act(&mut self.queue, &mut Call { now: at, draws, sink: &mut tap });
         // Most disciplines have no periodic task: do not ask them for its next time.
         if self.timer != NEVER {
             self.timer = self.queue.next_timer().unwrap_or(NEVER);
@@ -426,7 +426,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         if self.rate.is_none() && !self.has_opportunity(at) {
             return;
         }
-        let next = self.tap(at, observer, |queue, draws, tap| queue.dequeue(at, draws, tap));
+        let next = self.tap(at, observer, |queue, call| queue.dequeue(call));
         match next {
             Dequeue::Packet(packet) => {
                 self.depart(at, &packet, observer);

@@ -104,8 +104,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         medium: Option<&mut Medium>,
         observer: &mut dyn Observer<P>,
     ) -> Return {
-        let verdict =
-            self.link.tap(at, observer, |queue, draws, tap| queue.enqueue(at, packet, draws, tap));
+        let verdict = self.link.tap(at, observer, |queue, call| queue.enqueue(packet, call));
         self.stir(at, medium, observer);
         verdict
     }
@@ -244,7 +243,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
 
     /// Asks the queue for a packet.
     fn dequeue(&mut self, at: Nanos, observer: &mut dyn Observer<P>) -> Dequeue<P> {
-        let next = self.link.tap(at, observer, |queue, draws, tap| queue.dequeue(at, draws, tap));
+        let next = self.link.tap(at, observer, |queue, call| queue.dequeue(call));
         match &next {
             Dequeue::Packet(packet) => self.link.depart(at, packet, observer),
             Dequeue::Empty => {

@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use sojourn_link::StreamDraws;
 use sojourn_queue::external::External;
 use sojourn_queue::{
-    Configured, Dequeue, Discipline, DropReason, Ecn, Headers, MarkReason, Packet, Sink, TcpView,
-    View,
+    Call, Configured, Dequeue, Discipline, DropReason, Ecn, Headers, MarkReason, Packet, Sink,
+    TcpView, View,
 };
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos};
@@ -134,7 +134,8 @@ impl QueueBench {
         let ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(ecn & 3)];
         let mut lost = Lost::default();
         let packet = Given { number, bytes: nbytes, flow, ecn, dscp };
-        self.queue.enqueue(now, packet, &mut self.draws, &mut lost);
+        let mut call = Call { now, draws: &mut self.draws, sink: &mut lost };
+        self.queue.enqueue(packet, &mut call);
         self.step(None, None, lost)
     }
 
@@ -142,7 +143,8 @@ impl QueueBench {
     #[pyo3(signature = (now, /))]
     fn dequeue(&mut self, now: Nanos) -> PyResult<Step> {
         let mut lost = Lost::default();
-        match self.queue.dequeue(now, &mut self.draws, &mut lost) {
+        let mut call = Call { now, draws: &mut self.draws, sink: &mut lost };
+        match self.queue.dequeue(&mut call) {
             Dequeue::Packet(packet) => self.step(Some(packet.number), None, lost),
             Dequeue::Empty => self.step(None, None, lost),
             Dequeue::NotBefore(time) => self.step(None, Some(time), lost),

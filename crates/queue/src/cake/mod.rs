@@ -28,8 +28,11 @@ mod words;
 
 pub use words::{Params, TABLE};
 
+use crate::aqm::Aqm;
 use crate::declaration::{Configured, DisciplineParams};
-use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
+use crate::discipline::{
+    Call, Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View, visit_fields,
+};
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::Queued;
@@ -273,13 +276,7 @@ impl<P: Packet> View for Cake<P> {
 
 impl<P: Packet> Discipline<P> for Cake<P> {
     #[inline]
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        mut packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
+    fn enqueue(&mut self, mut packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
         self.wake = None;
         let tin = self.params.diffserv.tin(packet.dscp());
         if self.params.wash {
@@ -287,7 +284,7 @@ impl<P: Packet> Discipline<P> for Cake<P> {
         }
         let queue = self.tins[tin].choose(&packet, &mut self.counters.ways);
         if self.tins[tin].backlog == 0 {
-            self.restart(now, tin);
+            self.restart(call.now, tin);
         }
         let bytes = u64::from(packet.len());
         self.packets += 1;
@@ -296,9 +293,9 @@ impl<P: Packet> Discipline<P> for Cake<P> {
         let length = self.params.framing.length(packet.len());
         let chosen = &mut self.tins[tin];
         chosen.backlog += bytes;
-        chosen.flows[queue].fifo.push_noted(now, packet, length);
+        chosen.flows[queue].fifo.push_noted(call.now, packet, length);
         if self.params.ack_filter != AckFilter::Off {
-            self.filter_acks(now, (tin, queue), sink);
+            self.filter_acks(call.now, (tin, queue), call.sink);
         }
         self.overflow.grown(tin, queue, |t, q| Self::backlog(&self.tins, t, q));
         let chosen = &mut self.tins[tin];
@@ -306,7 +303,7 @@ impl<P: Packet> Discipline<P> for Cake<P> {
             Set::None | Set::Decaying => {
                 chosen.lists.push(NEW, queue);
                 chosen.enter(queue, Set::Sparse);
-                chosen.flows[queue].deficit = chosen.quantum(queue, draws);
+                chosen.flows[queue].deficit = chosen.quantum(queue, call.draws);
             }
             Set::SparseWait => chosen.enter(queue, Set::Bulk),
             Set::Sparse | Set::Bulk => {}
@@ -314,7 +311,7 @@ impl<P: Packet> Discipline<P> for Cake<P> {
         let mut given = Return::Success;
         while self.memory > self.limit {
             let was_live = self.overflow.is_live();
-            match self.drop_longest(now, sink) {
+            match self.drop_longest(call.now, call.sink) {
                 Some(victim) if victim == (tin, queue) => given = Return::Congestion,
                 Some(_) => {}
                 None if was_live => {}
@@ -326,14 +323,9 @@ impl<P: Packet> Discipline<P> for Cake<P> {
     }
 
     #[inline]
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
+    fn dequeue(&mut self, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         self.wake = None;
-        self.next_packet(now, draws, sink)
+        self.next_packet(call)
     }
 
     fn wake_up(&self) -> Option<Nanos> {
@@ -385,8 +377,7 @@ impl<P: Packet> Discipline<P> for Cake<P> {
         self.totals.visit(self, visit);
         visit("tin_dropped", self.counters.dropped);
         visit("tin_ecn_mark", self.counters.ecn_mark);
-        visit("ack_drops", self.counters.ack_drops);
-        visit("drop_overlimit", self.counters.drop_overlimit);
+        visit_fields!(visit, self.counters, [ack_drops, drop_overlimit]);
         visit("way_directs", self.counters.ways.directs);
         visit("way_hits", self.counters.ways.hits);
         visit("way_misses", self.counters.ways.misses);

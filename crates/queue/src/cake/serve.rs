@@ -3,7 +3,7 @@
 use super::Cake;
 use super::flows::{Set, Tin};
 use super::lists::{DECAYING, NEW, OLD};
-use crate::discipline::{Dequeue, Draws, DropReason, MarkReason, Sink};
+use crate::discipline::{Call, Dequeue, Draws, DropReason, MarkReason, Sink};
 use crate::packet::Packet;
 use crate::packet_fifo::Queued;
 use sojourn_units::Nanos;
@@ -22,21 +22,19 @@ impl<P: Packet> Cake<P> {
     /// Returns the next packet if the shaper permits one.
     pub(super) fn next_packet(
         &mut self,
-        now: Nanos,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
+        call: &mut Call<'_, impl Draws, impl Sink<P>>,
     ) -> Dequeue<P> {
         let mut is_first = true;
         while self.packets > 0 {
-            if let Some(next) = self.shaper.wait(now) {
+            if let Some(next) = self.shaper.wait(call.now) {
                 self.totals.overlimits += 1;
                 self.wake = Some(next);
                 return Dequeue::NotBefore(next);
             }
-            let Some(tin) = self.choose(now) else { break };
-            if let Some(packet) = self.serve(now, tin, &mut is_first, draws, sink) {
+            let Some(tin) = self.choose(call.now) else { break };
+            if let Some(packet) = self.serve(tin, &mut is_first, call) {
                 self.totals.sent(packet.len());
-                self.wake = self.after_packet(now);
+                self.wake = self.after_packet(call.now);
                 self.overflow.sent();
                 return Dequeue::Packet(packet);
             }
@@ -78,11 +76,9 @@ impl<P: Packet> Cake<P> {
     #[inline]
     fn serve(
         &mut self,
-        now: Nanos,
         tin: usize,
         is_first: &mut bool,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
+        call: &mut Call<'_, impl Draws, impl Sink<P>>,
     ) -> Option<P> {
         loop {
             let lists = &self.tins[tin].lists;
@@ -93,14 +89,14 @@ impl<P: Packet> Cake<P> {
                 .or_else(|| lists.head(DECAYING))?;
             *is_first = false;
             if self.tins[tin].flows[queue].deficit <= 0 {
-                self.end_turn(tin, queue, draws);
+                self.end_turn(tin, queue, call.draws);
                 continue;
             }
-            match self.take_by_cobalt(now, (tin, queue), draws, sink) {
+            match self.take_by_cobalt((tin, queue), call) {
                 Served::Packet(packet) => return Some(packet),
                 Served::Again => {}
                 Served::Empty => {
-                    self.leave(now, tin, queue);
+                    self.leave(call.now, tin, queue);
                     return None;
                 }
             }
@@ -143,10 +139,8 @@ impl<P: Packet> Cake<P> {
     #[inline]
     fn take_by_cobalt(
         &mut self,
-        now: Nanos,
         (tin, queue): (usize, usize),
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
+        call: &mut Call<'_, impl Draws, impl Sink<P>>,
     ) -> Served<P> {
         loop {
             let Some(mut queued) = self.take(tin, queue) else { return Served::Empty };
@@ -157,24 +151,31 @@ impl<P: Packet> Cake<P> {
             // of two MTUs for each bulk queue. Otherwise drops could use all capacity.
             let flows = if self.params.ingress { u32::from(*bulk) } else { 0 };
             let Queued { at, packet, .. } = &mut queued;
-            let drop = flow.cobalt.should_drop(&numbers.constants, now, *at, packet, flows, draws);
+            let drop = flow.cobalt.should_drop(
+                &numbers.constants,
+                call.now,
+                *at,
+                packet,
+                flows,
+                call.draws,
+            );
             let marked = flow.cobalt.ecn_marked;
             let drop = drop && !flow.fifo.is_empty();
             if marked {
-                sink.marked(&queued.packet, MarkReason::Early);
+                call.sink.marked(&queued.packet, MarkReason::Early);
             }
             if !drop {
                 self.counters.ecn_mark += u64::from(marked);
-                self.charge(now, tin, length, false);
+                self.charge(call.now, tin, length, false);
                 self.use_turn(tin, queue, length);
                 self.left_at = Some(queued.at);
                 return Served::Packet(queued.packet);
             }
             self.counters.dropped += 1;
             self.totals.drops += 1;
-            sink.dropped(queued.packet, DropReason::Early, true);
+            call.sink.dropped(queued.packet, DropReason::Early, true);
             if self.params.ingress {
-                self.charge(now, tin, length, true);
+                self.charge(call.now, tin, length, true);
                 self.use_turn(tin, queue, length);
                 return Served::Again;
             }

@@ -23,7 +23,7 @@ pub use params::{MAX_LIMIT, Params, TABLE};
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
-use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
+use crate::discipline::{Call, Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::viewed;
@@ -123,50 +123,40 @@ viewed!(Choke in ring);
 
 impl<P: Packet> Discipline<P> for Choke<P> {
     #[inline]
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
-        self.policy.average(now, self.ring.packets() as u64);
+    fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
+        self.policy.average(call.now, self.ring.packets() as u64);
         let verdict = if self.policy.against_min() != Ordering::Greater {
             self.policy.below()
-        } else if let Some(slot) = self.match_at_random(&packet, draws) {
+        } else if let Some(slot) = self.match_at_random(&packet, call.draws) {
             self.matched += 1;
             self.totals.drops += 2;
             if let Some(queued) = self.ring.take(slot) {
-                sink.dropped(queued.packet, DropReason::Early, true);
+                call.sink.dropped(queued.packet, DropReason::Early, true);
             }
-            sink.dropped(packet, DropReason::Early, false);
+            call.sink.dropped(packet, DropReason::Early, false);
             return Return::Congestion;
         } else if self.policy.against_end() == Ordering::Greater {
             self.policy.above()
         } else {
-            self.policy.between(draws)
+            self.policy.between(call.draws)
         };
-        let Some(packet) = self.policy.carry_out(verdict, packet, &mut self.totals, sink) else {
+        let Some(packet) = self.policy.carry_out(verdict, packet, &mut self.totals, call.sink)
+        else {
             return Return::Congestion;
         };
         if self.ring.packets() < self.params.limit as usize {
-            self.ring.push(now, packet);
+            self.ring.push(call.now, packet);
             return Return::Success;
         }
-        self.policy.overflow(packet, &mut self.totals, sink);
+        self.policy.overflow(packet, &mut self.totals, call.sink);
         Return::Drop
     }
 
     #[inline]
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        _draws: &mut impl Draws,
-        _sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
+    fn dequeue(&mut self, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         let head = self.ring.pop();
         if head.is_none() {
-            self.policy.idle(now);
+            self.policy.idle(call.now);
         }
         self.totals.leave(head.map(|queued| queued.packet))
     }

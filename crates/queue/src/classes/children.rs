@@ -1,7 +1,7 @@
 //! The queues of a discipline's classes, and their common counters.
 
 use crate::discipline::{
-    Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
+    Call, Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
 };
 use crate::packet::{Headers, Packet, Sender, TcpView};
 use crate::params::Params;
@@ -73,13 +73,13 @@ impl<P: Packet> Children<P> {
     fn drain(&mut self, place: usize, now: Nanos, sink: &mut impl Sink<P>) {
         let queue = &mut self.queues[place].queue;
         let mut unmarked = Unmarked { sink, packets: PhantomData };
-        let mut time = now;
+        let mut call = Call { now, draws: &mut Constant, sink: &mut unmarked };
         loop {
-            match queue.dequeue(time, &mut Constant, &mut unmarked) {
+            match queue.dequeue(&mut call) {
                 Dequeue::Packet(packet) => {
-                    unmarked.sink.dropped(packet, DropReason::Overflow, true);
+                    call.sink.sink.dropped(packet, DropReason::Overflow, true);
                 }
-                Dequeue::NotBefore(next) => time = next,
+                Dequeue::NotBefore(next) => call.now = next,
                 Dequeue::Empty => return,
             }
         }
@@ -101,14 +101,12 @@ impl<P: Packet> Children<P> {
     pub fn enqueue(
         &mut self,
         place: usize,
-        now: Nanos,
         packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
+        call: &mut Call<'_, impl Draws, impl Sink<P>>,
     ) -> Return {
         self.wake = None;
         self.offered += 1;
-        self.queues[place].queue.enqueue(now, packet, draws, sink)
+        self.queues[place].queue.enqueue(packet, call)
     }
 
     /// Drops a packet that has no class. The sending host is not notified.
@@ -123,11 +121,9 @@ impl<P: Packet> Children<P> {
     pub fn peek(
         &mut self,
         place: usize,
-        now: Nanos,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
+        call: &mut Call<'_, impl Draws, impl Sink<P>>,
     ) -> Dequeue<u32> {
-        match self.queues[place].queue.peek(now, draws, sink) {
+        match self.queues[place].queue.peek(call) {
             Dequeue::Packet(packet) => Dequeue::Packet(packet.len()),
             Dequeue::Empty => Dequeue::Empty,
             Dequeue::NotBefore(time) => Dequeue::NotBefore(time),
@@ -142,7 +138,7 @@ impl<P: Packet> Children<P> {
         now: Nanos,
         sink: &mut impl Sink<P>,
     ) -> Dequeue<u32> {
-        self.peek(place, now, &mut Constant, sink)
+        self.peek(place, &mut Call { now, draws: &mut Constant, sink })
     }
 
     /// Clears the requested time at the beginning of a dequeue.
@@ -154,12 +150,10 @@ impl<P: Packet> Children<P> {
     pub fn dequeue(
         &mut self,
         place: usize,
-        now: Nanos,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
+        call: &mut Call<'_, impl Draws, impl Sink<P>>,
     ) -> Dequeue<P> {
         let queue = &mut self.queues[place].queue;
-        let result = queue.dequeue(now, draws, sink);
+        let result = queue.dequeue(call);
         if let Dequeue::Packet(packet) = &result {
             self.left = queue.left_at();
             self.totals.sent(packet.len());
@@ -276,9 +270,9 @@ impl<P: Packet> View for Children<P> {
     }
 }
 
-/// Constant draws for a queue that is emptied. With all bits set, `draw_below` does not repeat its
+/// Constant draws for a change of parameters and for a queue that is emptied. With all bits set, `draw_below` does not repeat its
 /// draw.
-struct Constant;
+pub(crate) struct Constant;
 
 impl Draws for Constant {
     fn draw_u16(&mut self) -> u16 {

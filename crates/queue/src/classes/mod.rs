@@ -18,7 +18,7 @@ mod selectors;
 pub(crate) mod statements;
 mod tree;
 
-pub(crate) use children::{Children, earlier};
+pub(crate) use children::{Children, Constant, earlier};
 pub use classful::Classful;
 pub(crate) use classful::default_class;
 pub use filter::Filter;

@@ -2,9 +2,8 @@
 //! `ets`, and round robin by packets.
 
 use super::{Children, earlier};
-use crate::discipline::{Dequeue, Draws, Sink};
+use crate::discipline::{Call, Dequeue, Draws, Sink};
 use crate::packet::Packet;
-use sojourn_units::Nanos;
 use std::collections::VecDeque;
 
 /// Minimum and maximum of a quantum, in bytes; a value outside is clamped.
@@ -68,13 +67,11 @@ impl Rounds {
     pub fn serve<P: Packet>(
         &mut self,
         children: &mut Children<P>,
-        now: Nanos,
         quantum: impl Fn(usize) -> u32,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
+        call: &mut Call<'_, impl Draws, impl Sink<P>>,
     ) -> Dequeue<P> {
         while let Some(&place) = self.active.front() {
-            let length = match children.peek(place, now, draws, sink) {
+            let length = match children.peek(place, call) {
                 Dequeue::Packet(length) => length,
                 Dequeue::Empty => {
                     self.active.pop_front();
@@ -84,7 +81,7 @@ impl Rounds {
             };
             if length <= self.deficits[place] {
                 self.deficits[place] -= length;
-                let given = children.dequeue(place, now, draws, sink);
+                let given = children.dequeue(place, call);
                 if children.is_empty(place) {
                     self.active.pop_front();
                 }
@@ -102,14 +99,12 @@ impl Rounds {
     pub fn serve_packets<P: Packet>(
         &mut self,
         children: &mut Children<P>,
-        now: Nanos,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
+        call: &mut Call<'_, impl Draws, impl Sink<P>>,
     ) -> Dequeue<P> {
         let mut wait = None;
         for _ in 0..self.active.len() {
             let Some(place) = self.active.pop_front() else { break };
-            match children.dequeue(place, now, draws, sink) {
+            match children.dequeue(place, call) {
                 Dequeue::Packet(packet) => {
                     self.active.push_back(place);
                     return Dequeue::Packet(packet);

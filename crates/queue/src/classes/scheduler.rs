@@ -7,7 +7,7 @@ use super::classful::Classful;
 use super::rounds::Rounds;
 use super::tree::ClassParams;
 use crate::declaration::Configured;
-use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink};
+use crate::discipline::{Call, Dequeue, Discipline, Draws, Return, Sink};
 use crate::packet::Packet;
 use crate::packet_fifo::viewed;
 use sojourn_units::Nanos;
@@ -148,17 +148,11 @@ impl<P: Packet, D: Ranked> Configured<P, D> for Scheduler<P, D> {
 viewed!(Scheduler<D: Ranked> in children);
 
 impl<P: Packet, D: Ranked> Discipline<P> for Scheduler<P, D> {
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
-        let Some(place) = self.place(&packet, sink) else {
-            return self.children.refuse(packet, sink);
+    fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
+        let Some(place) = self.place(&packet, call.sink) else {
+            return self.children.refuse(packet, call.sink);
         };
-        let result = self.children.enqueue(place, now, packet, draws, sink);
+        let result = self.children.enqueue(place, packet, call);
         let Rank { is_strict, turn, .. } = self.ranks[place];
         if !is_strict && !self.children.is_empty(place) && !self.rounds.is_active(place) {
             self.rounds.add(place, turn);
@@ -166,16 +160,11 @@ impl<P: Packet, D: Ranked> Discipline<P> for Scheduler<P, D> {
         result
     }
 
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
+    fn dequeue(&mut self, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         self.children.begin();
         let mut wait = None;
         for place in &self.strict {
-            match self.children.dequeue(*place, now, draws, sink) {
+            match self.children.dequeue(*place, call) {
                 Dequeue::Packet(packet) => return Dequeue::Packet(packet),
                 Dequeue::Empty => {}
                 Dequeue::NotBefore(time) => wait = Some(earlier(wait, time)),
@@ -183,8 +172,8 @@ impl<P: Packet, D: Ranked> Discipline<P> for Scheduler<P, D> {
         }
         let turn = |place: usize| self.ranks[place].turn;
         let result = match D::TURNS {
-            Turns::Packets => self.rounds.serve_packets(&mut self.children, now, draws, sink),
-            _ => self.rounds.serve(&mut self.children, now, turn, draws, sink),
+            Turns::Packets => self.rounds.serve_packets(&mut self.children, call),
+            _ => self.rounds.serve(&mut self.children, turn, call),
         };
         match result {
             Dequeue::Packet(packet) => Dequeue::Packet(packet),
@@ -204,8 +193,6 @@ impl<P: Packet, D: Ranked> Discipline<P> for Scheduler<P, D> {
     fn on_timer(&mut self, now: Nanos) {
         self.children.on_timer(now);
     }
-
-    fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
 
     /// Visits the state of the class with this minor number; bands without a class have zeros.
     fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {

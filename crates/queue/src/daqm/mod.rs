@@ -26,7 +26,9 @@ pub use params::Setting;
 pub use words::{Params, TABLE};
 
 use crate::declaration::{Configured, DisciplineParams};
-use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals};
+use crate::discipline::{
+    Call, Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, visit_fields,
+};
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::{PacketFifo, viewed};
@@ -201,45 +203,34 @@ viewed!(Daqm in fifo);
 
 impl<P: Packet> Discipline<P> for Daqm<P> {
     #[inline]
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
+    fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
         let reason = if self.fifo.len() >= self.params.limit as usize {
             self.counters.overflow += 1;
             DropReason::Overflow
-        } else if now < self.phase.until && draws.draw_u32() < self.phase.rate {
+        } else if call.now < self.phase.until && call.draws.draw_u32() < self.phase.rate {
             self.counters.phase_drops += 1;
             DropReason::Early
         } else {
-            self.fifo.push(now, packet);
+            self.fifo.push(call.now, packet);
             return Return::Success;
         };
-        self.totals.refuse(packet, reason, sink);
+        self.totals.refuse(packet, reason, call.sink);
         Return::Drop
     }
 
     #[inline]
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        _draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
-        let verdict = self.evaluate(now);
+    fn dequeue(&mut self, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
+        let verdict = self.evaluate(call.now);
         let Some(mut head) = self.fifo.pop() else { return Dequeue::Empty };
-        self.clock.departed(now);
+        self.clock.departed(call.now);
         if verdict != Verdict::Passed && self.has(Quirk::Discards) {
-            self.discard_measured(sink);
+            self.discard_measured(call.sink);
         }
         self.flagged = matches!(verdict, Verdict::Hit(_));
         if let Verdict::Hit(feature) = verdict {
-            self.begin_phase(now, feature);
+            self.begin_phase(call.now, feature);
             self.totals.drops += 1;
-            sink.dropped(head.packet, DropReason::Forced, true);
+            call.sink.dropped(head.packet, DropReason::Forced, true);
             let Some(next) = self.fifo.pop() else { return Dequeue::Empty };
             head = next;
         }
@@ -273,12 +264,10 @@ impl<P: Packet> Discipline<P> for Daqm<P> {
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.totals.visit(self, visit);
-        visit("overflow", self.counters.overflow);
-        visit("evaluated", self.counters.evaluated);
+        visit_fields!(visit, self.counters, [overflow, evaluated]);
         for (name, feature) in HITS.into_iter().zip(Feature::ALL) {
             visit(name, *self.counters.hits.of(feature));
         }
-        visit("phase_drops", self.counters.phase_drops);
-        visit("measurement", self.counters.measurement);
+        visit_fields!(visit, self.counters, [phase_drops, measurement]);
     }
 }

@@ -25,7 +25,8 @@ pub use params::{Params, Step, TABLE};
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{
-    Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
+    Call, Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
+    visit_fields,
 };
 use crate::limit::Unit;
 use crate::packet::{Ecn, Packet};
@@ -275,15 +276,14 @@ impl<P: Packet> DualPi2<P> {
         class: Class,
         mut packet: P,
         queued: bool,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
+        call: &mut Call<'_, impl Draws, impl Sink<P>>,
     ) -> Option<P> {
-        match self.judge(class, &packet, draws) {
+        match self.judge(class, &packet, call.draws) {
             Verdict::Pass => {}
-            Verdict::Mark => self.mark(&mut packet, MarkReason::Early, sink),
+            Verdict::Mark => self.mark(&mut packet, MarkReason::Early, call.sink),
             Verdict::Drop => {
                 self.totals.drops += 1;
-                sink.dropped(packet, DropReason::Early, queued);
+                call.sink.dropped(packet, DropReason::Early, queued);
                 return None;
             }
         }
@@ -337,23 +337,17 @@ impl<P: Packet> View for DualPi2<P> {
 
 impl<P: Packet> Discipline<P> for DualPi2<P> {
     #[inline]
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
+    fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
         let memory = self.memory + u64::from(packet.truesize());
         if self.packets() >= self.params.limit as usize || memory > self.params.memory_limit.into()
         {
             self.totals.overlimits += 1;
-            self.totals.refuse(packet, DropReason::Overflow, sink);
+            self.totals.refuse(packet, DropReason::Overflow, call.sink);
             return Return::Drop;
         }
         let class = self.class(&packet);
         let packet = if self.params.drop_enqueue {
-            match self.pass(class, packet, false, draws, sink) {
+            match self.pass(class, packet, false, call) {
                 Some(packet) => packet,
                 // Linux hides this drop from the sending host.
                 None => return Return::Success,
@@ -367,30 +361,25 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
         let lane = class.lane();
         let head = self.heads.of(lane);
         if *head == 0 {
-            *head = now;
+            *head = call.now;
         }
         match lane {
             Lane::C => {
                 self.counters.packets_in_c += 1;
-                self.c.push(now, packet);
+                self.c.push(call.now, packet);
             }
             Lane::L => {
                 self.counters.packets_in_l += 1;
                 let is_long = self.l.len() >= self.params.min_qlen_step as usize;
                 let note = Note { class, is_stepped: class == Class::L4s && is_long };
-                self.l.push_noted(now, packet, note);
+                self.l.push_noted(call.now, packet, note);
             }
         }
         Return::Success
     }
 
     #[inline]
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
+    fn dequeue(&mut self, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         while let Some((lane, weight)) = self.schedule() {
             let Some(Taken { at, note, mut packet }) = self.take(lane) else { break };
             let next = match lane {
@@ -399,19 +388,19 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
             };
             *self.heads.of(lane) = next.unwrap_or(0);
             if !self.params.drop_enqueue {
-                match self.pass(note.class, packet, true, draws, sink) {
+                match self.pass(note.class, packet, true, call) {
                     Some(kept) => packet = kept,
                     None => continue,
                 }
             }
-            if note.is_stepped && self.is_beyond_step(now, at) {
+            if note.is_stepped && self.is_beyond_step(call.now, at) {
                 if packet.ecn() == Ecn::NotEct {
                     self.totals.drops += 1;
-                    sink.dropped(packet, DropReason::Forced, true);
+                    call.sink.dropped(packet, DropReason::Forced, true);
                     continue;
                 }
                 self.counters.step_marks += 1;
-                self.mark(&mut packet, MarkReason::CeThreshold, sink);
+                self.mark(&mut packet, MarkReason::CeThreshold, call.sink);
             }
             // The kernel's credit has 32 bits.
             self.credit = self.credit.wrapping_add(weight.wrapping_mul(packet.len() as i32));
@@ -463,10 +452,10 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.totals.visit(self, visit);
-        visit("packets_in_c", self.counters.packets_in_c);
-        visit("packets_in_l", self.counters.packets_in_l);
-        visit("maxq", self.counters.maxq);
-        visit("ecn_mark", self.counters.ecn_mark);
-        visit("step_marks", self.counters.step_marks);
+        visit_fields!(
+            visit,
+            self.counters,
+            [packets_in_c, packets_in_l, maxq, ecn_mark, step_marks]
+        );
     }
 }

@@ -12,7 +12,8 @@ mod backlog;
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{
-    Dequeue, Discipline, Draws as AnyDraws, DropReason, MarkReason, Return, Sink, Totals, View,
+    Call, Dequeue, Discipline, Draws as AnyDraws, DropReason, MarkReason, Return, Sink, Totals,
+    View,
 };
 use crate::limit::Unit;
 use crate::packet::Packet;
@@ -458,25 +459,19 @@ impl<P: Packet> View for External<P> {
 }
 
 impl<P: Packet> Discipline<P> for External<P> {
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        draws: &mut impl AnyDraws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
+    fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl AnyDraws, impl Sink<P>>) -> Return {
         self.wake = None;
         if !self.fits(packet.len()) {
-            return self.refuse(packet, DropReason::Overflow, sink);
+            return self.refuse(packet, DropReason::Overflow, call.sink);
         }
-        let info = PacketInfo::of(&packet, sink.headers(&packet), now);
+        let info = PacketInfo::of(&packet, call.sink.headers(&packet), call.now);
         let id = self.backlog.arrive(info);
         if self.packets.len() <= id.slot() {
             self.packets.resize_with(id.slot() + 1, || None);
         }
         self.packets[id.slot()] = Some(packet);
-        let verdict = self.ask(now, draws, |policy, queue| {
-            let verdict = policy.enqueue(now, id, queue)?;
+        let verdict = self.ask(call.now, call.draws, |policy, queue| {
+            let verdict = policy.enqueue(call.now, id, queue)?;
             match queue.taken() {
                 Some(_) => backlog::fault("`enqueue` took a packet from the queue"),
                 None => Ok(verdict),
@@ -490,11 +485,11 @@ impl<P: Packet> Discipline<P> for External<P> {
                 _ => Some(DropReason::Early),
             },
         };
-        self.apply(sink);
+        self.apply(call.sink);
         if let Some(reason) = dropped {
             self.backlog.remove(id);
             if let Some(packet) = self.packets[id.slot()].take() {
-                return self.refuse(packet, reason, sink);
+                return self.refuse(packet, reason, call.sink);
             }
         } else {
             self.backlog.accept(id);
@@ -502,23 +497,18 @@ impl<P: Packet> Discipline<P> for External<P> {
         Return::Success
     }
 
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        draws: &mut impl AnyDraws,
-        sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
+    fn dequeue(&mut self, call: &mut Call<'_, impl AnyDraws, impl Sink<P>>) -> Dequeue<P> {
         self.wake = None;
-        let next = self.ask(now, draws, |policy, queue| policy.dequeue(now, queue));
-        let next = match next.map(|next| self.settle(next, now)) {
+        let next = self.ask(call.now, call.draws, |policy, queue| policy.dequeue(call.now, queue));
+        let next = match next.map(|next| self.settle(next, call.now)) {
             Some(Ok(next)) => Some(next),
             Some(Err(fault)) => {
-                self.fail(now, &fault);
+                self.fail(call.now, &fault);
                 None
             }
             None => None,
         };
-        self.apply(sink);
+        self.apply(call.sink);
         let id = match next {
             Some(Next::Packet(id)) => Some(id),
             Some(Next::Empty) => None,
@@ -559,8 +549,6 @@ impl<P: Packet> Discipline<P> for External<P> {
             Err(fault) => self.fail(now, &fault),
         }
     }
-
-    fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.totals.visit(self, visit);

@@ -23,7 +23,8 @@ pub use params::{BANDS, Beyond, Constants, Params, TABLE};
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::discipline::{
-    Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
+    Call, Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
+    visit_fields,
 };
 use crate::limit::Unit;
 use crate::packet::{Packet, Sender, Socket, SocketKind};
@@ -486,28 +487,22 @@ impl<P: Packet> View for Fq<P> {
 }
 
 impl<P: Packet> Discipline<P> for Fq<P> {
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
+    fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
         self.wake = None;
-        let sender = sink.sender(&packet);
+        let sender = call.sink.sender(&packet);
         let band = self.params.priomap[(packet.priority() & 15) as usize];
         let into = &mut self.bands[usize::from(band)];
         if into.packets >= self.params.limit {
             into.drops += 1;
-            self.totals.refuse(packet, DropReason::Overflow, sink);
+            self.totals.refuse(packet, DropReason::Overflow, call.sink);
             return Return::Drop;
         }
-        let horizon = now.saturating_add(self.constants.horizon);
-        let mut time = sender.departure.unwrap_or(now);
+        let horizon = call.now.saturating_add(self.constants.horizon);
+        let mut time = sender.departure.unwrap_or(call.now);
         if time > horizon {
             if self.params.beyond == Beyond::Drop {
                 self.counters.horizon_drops += 1;
-                self.totals.refuse(packet, DropReason::Forced, sink);
+                self.totals.refuse(packet, DropReason::Forced, call.sink);
                 return Return::Drop;
             }
             self.counters.horizon_caps += 1;
@@ -515,28 +510,28 @@ impl<P: Packet> Discipline<P> for Fq<P> {
         }
         let (is_timed, continues) = (sender.departure.is_some(), sender.continues);
         let note = Note { time, band, is_timed, continues };
-        if self.passes(now, time, &sender) {
+        if self.passes(call.now, time, &sender) {
             self.counters.fastpath += 1;
             self.packets += 1;
             self.bytes += u64::from(packet.len());
-            self.fast.push(Queued { at: now, note, packet });
+            self.fast.push(Queued { at: call.now, note, packet });
             return Return::Success;
         }
-        while let Some(number) = draws.stale_flow() {
-            self.forget(number, now);
+        while let Some(number) = call.draws.stale_flow() {
+            self.forget(number, call.now);
         }
         let key = Key::of(&packet, &sender, self.params.orphan_mask);
-        let slot = self.find(now, key, &sender);
+        let slot = self.find(call.now, key, &sender);
         let length = self.flow(slot).line.len();
         if !continues && self.flow(slot).line.supers() >= self.params.flow_limit as usize {
             self.counters.flows_plimit += 1;
-            self.totals.refuse(packet, DropReason::Overflow, sink);
+            self.totals.refuse(packet, DropReason::Overflow, call.sink);
             return Return::Drop;
         }
         if self.flow(slot).state == State::Detached {
             self.list(slot, true);
             let quantum = self.params.quantum as i32;
-            let returns = self.tick(now) > self.flow(slot).age + self.constants.refill_delay;
+            let returns = self.tick(call.now) > self.flow(slot).age + self.constants.refill_delay;
             let flow = self.flow(slot);
             if returns && (0..quantum).contains(&flow.credit) {
                 flow.credit = quantum;
@@ -550,7 +545,7 @@ impl<P: Packet> Discipline<P> for Fq<P> {
         self.bands[usize::from(band)].packets += 1;
         let flow = self.flow(slot);
         flow.band = band;
-        flow.line.push(Queued { at: now, note, packet });
+        flow.line.push(Queued { at: call.now, note, packet });
         let (state, time_next) = (flow.state, flow.time_next);
         // A requested departure time before that of the flow's other packets ends the throttling
         // earlier.
@@ -559,7 +554,7 @@ impl<P: Packet> Discipline<P> for Fq<P> {
             && state == State::Throttled
             && time < time_next
         {
-            if time <= now {
+            if time <= call.now {
                 self.release(slot);
                 if self.next_delayed == Some(time_next) {
                     self.next_delayed = self.first_delayed().map(|(time, _)| time);
@@ -572,14 +567,9 @@ impl<P: Packet> Discipline<P> for Fq<P> {
         Return::Success
     }
 
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        _draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
+    fn dequeue(&mut self, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         self.wake = None;
-        match (self.serve(now, sink), self.wake) {
+        match (self.serve(call.now, call.sink), self.wake) {
             (Some(packet), _) => Dequeue::Packet(packet),
             (None, Some(time)) => Dequeue::NotBefore(time),
             (None, None) => Dequeue::Empty,
@@ -632,13 +622,19 @@ impl<P: Packet> Discipline<P> for Fq<P> {
         {
             visit(name, band.drops);
         }
-        visit("ce_mark", self.counters.ce_mark);
-        visit("horizon_drops", self.counters.horizon_drops);
-        visit("horizon_caps", self.counters.horizon_caps);
-        visit("flows_plimit", self.counters.flows_plimit);
-        visit("pkts_too_long", self.counters.pkts_too_long);
-        visit("gc_flows", self.counters.gc_flows);
-        visit("throttled", self.counters.throttled);
-        visit("fastpath", self.counters.fastpath);
+        visit_fields!(
+            visit,
+            self.counters,
+            [
+                ce_mark,
+                horizon_drops,
+                horizon_caps,
+                flows_plimit,
+                pkts_too_long,
+                gc_flows,
+                throttled,
+                fastpath
+            ]
+        );
     }
 }

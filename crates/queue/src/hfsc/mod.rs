@@ -20,7 +20,7 @@ pub use params::{Curve, Curves, Params, TABLE};
 
 use crate::classes::Children;
 use crate::declaration::Configured;
-use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, View};
+use crate::discipline::{Call, Dequeue, Discipline, Draws, Return, Sink, View, visit_fields};
 use crate::packet::Packet;
 use crate::packet_fifo::viewed;
 use crate::speed::TICK;
@@ -444,20 +444,14 @@ impl<P: Packet> Configured<P, Params> for Hfsc<P> {
 viewed!(Hfsc in children);
 
 impl<P: Packet> Discipline<P> for Hfsc<P> {
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
-        let place = self.place(&packet, sink);
+    fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
+        let place = self.place(&packet, call.sink);
         let leaf = place.and_then(|place| Some((place, self.classes[place].queue?)));
         let Some((place, queue)) = leaf else {
-            return self.children.refuse(packet, sink);
+            return self.children.refuse(packet, call.sink);
         };
         let length = packet.len();
-        let result = self.children.enqueue(queue, now, packet, draws, sink);
+        let result = self.children.enqueue(queue, packet, call);
         let class = &self.classes[place];
         let is_idle = class.listed.is_none() && class.nactive == 0;
         if !is_idle || self.children.is_empty(queue) {
@@ -465,26 +459,21 @@ impl<P: Packet> Discipline<P> for Hfsc<P> {
         }
         let (has_rt, has_ls) = (class.rt.is_some(), class.ls.is_some());
         if has_rt {
-            self.begin_real_time(place, length, ticks(now));
+            self.begin_real_time(place, length, ticks(call.now));
         }
         if has_ls {
-            self.activate(place, ticks(now));
+            self.activate(place, ticks(call.now));
         }
         // `peek` fixes the class's next packet: the packet whose length was used above.
-        if has_rt && !matches!(self.children.peek(queue, now, draws, sink), Dequeue::Packet(_)) {
+        if has_rt && !matches!(self.children.peek(queue, call), Dequeue::Packet(_)) {
             self.deactivate(place);
         }
         result
     }
 
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
+    fn dequeue(&mut self, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         self.children.begin();
-        let time = ticks(now);
+        let time = ticks(call.now);
         loop {
             if self.children.packets() == 0 {
                 return Dequeue::Empty;
@@ -495,7 +484,7 @@ impl<P: Packet> Discipline<P> for Hfsc<P> {
                 return self.children.wait(next);
             };
             let Some(queue) = self.classes[place].queue else { return Dequeue::Empty };
-            let packet = match self.children.dequeue(queue, now, draws, sink) {
+            let packet = match self.children.dequeue(queue, call) {
                 Dequeue::Packet(packet) => packet,
                 Dequeue::Empty => {
                     self.deactivate(place);
@@ -510,7 +499,7 @@ impl<P: Packet> Discipline<P> for Hfsc<P> {
                 class.cumul = class.cumul.wrapping_add(length.into());
             }
             if self.classes[place].rt.is_some() {
-                match self.children.peek(queue, now, draws, sink) {
+                match self.children.peek(queue, call) {
                     Dequeue::Packet(next) if is_real_time => self.go_on_real_time(place, next),
                     Dequeue::Packet(next) => self.set_deadline(place, next),
                     Dequeue::Empty => {
@@ -534,8 +523,6 @@ impl<P: Packet> Discipline<P> for Hfsc<P> {
     fn on_timer(&mut self, now: Nanos) {
         self.children.on_timer(now);
     }
-
-    fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
 
     /// Visits the state of the class with the minor number `flow`; 0 is the root.
     fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
@@ -561,9 +548,7 @@ impl<P: Packet> Discipline<P> for Hfsc<P> {
         ] {
             visit(name, i128::from(value as i64));
         }
-        visit("nactive", class.nactive.into());
-        visit("vtperiod", class.vtperiod.into());
-        visit("parentperiod", class.parentperiod.into());
+        visit_fields!(visit, class, [nactive, vtperiod, parentperiod]);
         self.children.state(class.queue, visit);
     }
 

@@ -15,7 +15,7 @@ mod detector;
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
-use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
+use crate::discipline::{Call, Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
 use crate::flow_queues;
 use crate::kinds::{bytes, micros, packets};
 use crate::limit::Unit;
@@ -240,17 +240,11 @@ impl<P: Packet> View for Hhf<P> {
 }
 
 impl<P: Packet> Discipline<P> for Hhf<P> {
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
-        let own = self.class(now, &packet, draws);
+    fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
+        let own = self.class(call.now, &packet, call.draws);
         let turn = self.turn(own);
         let class = &mut self.classes[own];
-        class.fifo.push(now, packet);
+        class.fifo.push(call.now, packet);
         if !class.is_listed {
             class.is_listed = true;
             class.deficit = turn;
@@ -263,15 +257,10 @@ impl<P: Packet> Discipline<P> for Hhf<P> {
             return Return::Success;
         }
         self.drop_overlimit += 1;
-        if self.drop_oldest(sink) == own { Return::Congestion } else { Return::Success }
+        if self.drop_oldest(call.sink) == own { Return::Congestion } else { Return::Success }
     }
 
-    fn dequeue(
-        &mut self,
-        _now: Nanos,
-        _draws: &mut impl Draws,
-        _sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
+    fn dequeue(&mut self, _call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         let packet = self.serve();
         self.totals.leave(packet)
     }

@@ -19,7 +19,7 @@ pub use params::{Bucket, Constants, LEVELS, MBUFFER, Params, TABLE};
 
 use crate::classes::{Children, earlier};
 use crate::declaration::Configured;
-use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink};
+use crate::discipline::{Call, Dequeue, Discipline, Draws, Return, Sink, visit_fields};
 use crate::fifo;
 use crate::limit::Unit;
 use crate::packet::Packet;
@@ -359,10 +359,8 @@ impl<P: Packet> Htb<P> {
         &mut self,
         level: usize,
         prio: usize,
-        now: Nanos,
         wait: &mut Option<Nanos>,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
+        call: &mut Call<'_, impl Draws, impl Sink<P>>,
     ) -> Option<P> {
         let mut first_held = None;
         loop {
@@ -372,7 +370,7 @@ impl<P: Packet> Htb<P> {
                 self.deactivate(place);
                 continue;
             }
-            match self.children.dequeue(queue, now, draws, sink) {
+            match self.children.dequeue(queue, call) {
                 Dequeue::Packet(packet) => {
                     let length = packet.len();
                     let class = self.get_mut(place);
@@ -384,7 +382,7 @@ impl<P: Packet> Htb<P> {
                     if self.children.is_empty(queue) {
                         self.deactivate(place);
                     }
-                    self.charge(place, level, now, length);
+                    self.charge(place, level, call.now, length);
                     return Some(packet);
                 }
                 Dequeue::Empty => self.deactivate(place),
@@ -504,22 +502,16 @@ impl<P: Packet> Configured<P, Params> for Htb<P> {
 viewed!(Htb in children);
 
 impl<P: Packet> Discipline<P> for Htb<P> {
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
-        let Some(place) = self.place(&packet, sink) else {
-            let result = self.children.enqueue(self.direct, now, packet, draws, sink);
+    fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
+        let Some(place) = self.place(&packet, call.sink) else {
+            let result = self.children.enqueue(self.direct, packet, call);
             self.direct_packets += u64::from(result == Return::Success);
             return result;
         };
         let Some(queue) = self.get(place).queue else {
-            return self.children.refuse(packet, sink);
+            return self.children.refuse(packet, call.sink);
         };
-        let result = self.children.enqueue(queue, now, packet, draws, sink);
+        let result = self.children.enqueue(queue, packet, call);
         let is_filled = !self.children.is_empty(queue);
         let class = self.get_mut(place);
         if is_filled && class.active == 0 {
@@ -529,29 +521,24 @@ impl<P: Packet> Discipline<P> for Htb<P> {
         result
     }
 
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
+    fn dequeue(&mut self, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         use crate::discipline::View;
         self.children.begin();
-        if let Dequeue::Packet(packet) = self.children.dequeue(self.direct, now, draws, sink) {
+        if let Dequeue::Packet(packet) = self.children.dequeue(self.direct, call) {
             return Dequeue::Packet(packet);
         }
         if self.children.packets() == 0 {
             return Dequeue::Empty;
         }
-        let mut next = now + FAR;
+        let mut next = call.now + FAR;
         let mut held = None;
         for level in 0..LEVELS {
-            if now >= self.near[level] {
-                self.near[level] = self.wake(level, now);
+            if call.now >= self.near[level] {
+                self.near[level] = self.wake(level, call.now);
             }
             next = next.min(self.near[level]);
             for prio in 0..PRIOS {
-                if let Some(packet) = self.serve(level, prio, now, &mut held, draws, sink) {
+                if let Some(packet) = self.serve(level, prio, &mut held, call) {
                     return Dequeue::Packet(packet);
                 }
             }
@@ -588,14 +575,12 @@ impl<P: Packet> Discipline<P> for Htb<P> {
             return;
         };
         let class = self.get(*place);
-        visit("tokens", class.tokens.into());
-        visit("ctokens", class.ctokens.into());
+        visit_fields!(visit, class, [tokens, ctokens]);
         visit("t_c", class.checked.into());
         visit("cmode", class.mode as i128);
         visit("prio_activity", class.active.into());
         visit("wake", class.wake.map_or(0, |(at, _)| at).into());
-        visit("lends", class.lends.into());
-        visit("borrows", class.borrows.into());
+        visit_fields!(visit, class, [lends, borrows]);
         self.children.state(class.queue, visit);
         for (name, deficit) in DEFICITS.into_iter().zip(class.deficit) {
             visit(name, deficit.into());

@@ -31,7 +31,7 @@ pub use policy::{State, reciprocal};
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
-use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, Totals};
+use crate::discipline::{Call, Dequeue, Discipline, Draws, Return, Sink, Totals};
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::{PacketFifo, viewed};
@@ -149,37 +149,27 @@ viewed!(Red in fifo);
 
 impl<P: Packet> Discipline<P> for Red<P> {
     #[inline]
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
-        self.policy.average(now, self.backlog());
-        let verdict = self.judge(draws);
-        let Some(packet) = self.policy.carry_out(verdict, packet, &mut self.totals, sink) else {
+    fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
+        self.policy.average(call.now, self.backlog());
+        let verdict = self.judge(call.draws);
+        let Some(packet) = self.policy.carry_out(verdict, packet, &mut self.totals, call.sink)
+        else {
             return Return::Congestion;
         };
         let Params { unit, limit, .. } = *self.params();
         if unit.fits(limit, &self.fifo, &packet) {
-            self.fifo.push(now, packet);
+            self.fifo.push(call.now, packet);
             return Return::Success;
         }
-        self.policy.overflow(packet, &mut self.totals, sink);
+        self.policy.overflow(packet, &mut self.totals, call.sink);
         Return::Drop
     }
 
     #[inline]
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        _draws: &mut impl Draws,
-        _sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
+    fn dequeue(&mut self, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         let head = self.fifo.pop();
         if head.is_none() {
-            self.policy.idle(now);
+            self.policy.idle(call.now);
         }
         self.totals.leave(head.map(|queued| queued.packet))
     }

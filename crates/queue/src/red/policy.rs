@@ -2,7 +2,7 @@
 
 use super::average::Filter;
 use super::params::{Adaptation, Averaging, Options, Params, Ramp};
-use crate::discipline::{Draws, DropReason, MarkReason, Sink, Totals};
+use crate::discipline::{Draws, DropReason, MarkReason, Sink, Totals, visit_fields};
 use crate::packet::Packet;
 use sojourn_units::Nanos;
 use std::cmp::Ordering;
@@ -333,8 +333,7 @@ impl Policy {
     /// Visits the state, under the kernel's names.
     pub(crate) fn visit_state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
         let (factor, first, second) = reciprocal(self.state.divisor);
-        visit("qavg", self.state.qavg.into());
-        visit("qcount", self.state.qcount.into());
+        visit_fields!(visit, self.state, [qavg, qcount]);
         visit("qR", self.state.q_r.into());
         visit("qidlestart", self.state.qidlestart.into());
         visit("max_P", self.state.max_p.into());
@@ -345,11 +344,11 @@ impl Policy {
 
     /// Visits the counters, under the kernel's names.
     pub(crate) fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        visit("prob_drop", self.counters.prob_drop);
-        visit("forced_drop", self.counters.forced_drop);
-        visit("pdrop", self.counters.pdrop);
-        visit("prob_mark", self.counters.prob_mark);
-        visit("forced_mark", self.counters.forced_mark);
+        visit_fields!(
+            visit,
+            self.counters,
+            [prob_drop, forced_drop, pdrop, prob_mark, forced_mark]
+        );
     }
 }
 

@@ -28,7 +28,9 @@ pub use params::{Params, TABLE};
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
-use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
+use crate::discipline::{
+    Call, Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, visit_fields,
+};
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::{PacketFifo, viewed};
@@ -216,51 +218,45 @@ viewed!(Sfb in fifo);
 
 impl<P: Packet> Discipline<P> for Sfb<P> {
     #[inline]
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        mut packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
+    fn enqueue(&mut self, mut packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
         if self.fifo.len() >= self.params.limit as usize {
             self.counters.queuedrop += 1;
-            return self.refuse(packet, DropReason::Overflow, sink);
+            return self.refuse(packet, DropReason::Overflow, call.sink);
         }
         let slot = self.state.slot;
-        let tick = jiffies::at(now, self.params.hz);
+        let tick = jiffies::at(call.now, self.params.hz);
         self.rehash(tick);
         let mut hashes = Hashes::default();
-        let hash = self.slots[slot].hash(&packet, draws);
+        let hash = self.slots[slot].hash(&packet, call.draws);
         hashes[slot] = Some(hash);
         let (qlen, p) = self.slots[slot].arrive(hash, &self.params);
         if qlen >= self.params.max {
             self.counters.bucketdrop += 1;
-            return self.refuse(packet, DropReason::Forced, sink);
+            return self.refuse(packet, DropReason::Forced, call.sink);
         }
         if p == u16::MAX {
             if self.state.double_buffering {
                 let other = slot ^ 1;
-                let hash = self.slots[other].hash(&packet, draws);
+                let hash = self.slots[other].hash(&packet, call.draws);
                 hashes[other] = Some(hash);
                 self.slots[other].arrive(hash, &self.params);
             }
             if !self.has_token(tick) {
                 self.counters.penaltydrop += 1;
-                return self.refuse(packet, DropReason::Forced, sink);
+                return self.refuse(packet, DropReason::Forced, call.sink);
             }
         } else {
-            let draw = draws.draw_u16();
+            let draw = call.draws.draw_u16();
             if draw < p {
                 // Above a probability of 1/2 some marks are replaced by drops: the flow does not
                 // respond, or the congestion is severe.
                 let must_drop = u32::from(draw) < 2 * u32::from(p.saturating_sub(HALF));
                 if must_drop || !packet.set_ce() {
                     self.counters.earlydrop += 1;
-                    return self.refuse(packet, DropReason::Early, sink);
+                    return self.refuse(packet, DropReason::Early, call.sink);
                 }
                 self.counters.marked += 1;
-                sink.marked(&packet, MarkReason::Early);
+                call.sink.marked(&packet, MarkReason::Early);
             }
         }
         for (slot, hash) in self.slots.iter_mut().zip(hashes) {
@@ -269,17 +265,12 @@ impl<P: Packet> Discipline<P> for Sfb<P> {
             }
         }
         self.hashes.push_back(hashes);
-        self.fifo.push(now, packet);
+        self.fifo.push(call.now, packet);
         Return::Success
     }
 
     #[inline]
-    fn dequeue(
-        &mut self,
-        _now: Nanos,
-        _draws: &mut impl Draws,
-        _sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
+    fn dequeue(&mut self, _call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         let (Some(queued), Some(hashes)) = (self.fifo.pop(), self.hashes.pop_front()) else {
             return Dequeue::Empty;
         };
@@ -298,27 +289,20 @@ impl<P: Packet> Discipline<P> for Sfb<P> {
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
         visit("slot", self.state.slot as i128);
-        visit("double_buffering", self.state.double_buffering.into());
-        visit("tokens_avail", self.state.tokens_avail.into());
-        visit("token_time", self.state.token_time.into());
-        visit("rehash_time", self.state.rehash_time.into());
+        visit_fields!(visit, self.state, [double_buffering, tokens_avail, token_time, rehash_time]);
     }
 
     /// Visits the state of a bin; bins are numbered set by set, level by level.
     fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
         if let Some(slot) = self.slots.get(flow / (LEVELS * BINS)) {
             let bin = slot.bin(flow % (LEVELS * BINS));
-            visit("qlen", bin.qlen.into());
-            visit("p_mark", bin.p_mark.into());
+            visit_fields!(visit, bin, [qlen, p_mark]);
         }
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.totals.visit(self, visit);
-        visit("earlydrop", self.counters.earlydrop);
-        visit("penaltydrop", self.counters.penaltydrop);
-        visit("bucketdrop", self.counters.bucketdrop);
-        visit("queuedrop", self.counters.queuedrop);
+        visit_fields!(visit, self.counters, [earlydrop, penaltydrop, bucketdrop, queuedrop]);
         // The kernel's inner queue has the same limit and therefore never drops.
         visit("childdrop", 0);
         visit("marked", self.counters.marked);

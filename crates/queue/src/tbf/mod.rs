@@ -22,7 +22,7 @@ pub use params::{Constants, Params, TABLE};
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
-use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
+use crate::discipline::{Call, Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::viewed;
@@ -175,30 +175,19 @@ impl<P: Packet> Configured<P, Params> for Tbf<P> {
 viewed!(Tbf in child);
 
 impl<P: Packet> Discipline<P> for Tbf<P> {
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
+    fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
         self.wake = None;
         self.offered += 1;
         if packet.len() > self.constants.max_size {
-            sink.dropped(packet, DropReason::Overflow, false);
+            call.sink.dropped(packet, DropReason::Overflow, false);
             return Return::Drop;
         }
-        self.child.enqueue(now, packet, draws, sink)
+        self.child.enqueue(packet, call)
     }
 
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
+    fn dequeue(&mut self, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         self.wake = None;
-        let length = match self.child.peek(now, draws, sink) {
+        let length = match self.child.peek(call) {
             Dequeue::Packet(packet) => packet.len(),
             Dequeue::Empty => return Dequeue::Empty,
             Dequeue::NotBefore(time) => {
@@ -206,17 +195,17 @@ impl<P: Packet> Discipline<P> for Tbf<P> {
                 return Dequeue::NotBefore(time);
             }
         };
-        let (tokens, peak_tokens) = self.tokens_after(now, length);
+        let (tokens, peak_tokens) = self.tokens_after(call.now, length);
         if tokens < 0 || peak_tokens < 0 {
             let missing = tokens.wrapping_neg().max(peak_tokens.wrapping_neg());
-            let time = now.wrapping_add(missing as Nanos);
+            let time = call.now.wrapping_add(missing as Nanos);
             self.totals.overlimits += 1;
             self.wake = Some(time);
             return Dequeue::NotBefore(time);
         }
-        let given = self.child.dequeue(now, draws, sink);
+        let given = self.child.dequeue(call);
         if let Dequeue::Packet(packet) = &given {
-            self.checked = now;
+            self.checked = call.now;
             self.tokens = tokens;
             self.peak_tokens = peak_tokens;
             self.totals.sent(packet.len());

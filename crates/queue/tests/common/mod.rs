@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use sojourn_queue::{
-    Dequeue, Device, Discipline, Draws, DropReason, Ecn, Headers, MarkReason, Packet, Params,
+    Call, Dequeue, Device, Discipline, Draws, DropReason, Ecn, Headers, MarkReason, Packet, Params,
     Queue, Return, Sink, TcpView, View,
 };
 use sojourn_units::{EPOCH, Nanos};
@@ -183,7 +183,8 @@ impl Bench {
     pub fn offer(&mut self, mut frame: Frame) -> Return {
         frame.id = self.next_id;
         self.next_id += 1;
-        self.queue.enqueue(self.now, frame, &mut self.dice, &mut self.kept)
+        let Self { queue, now, dice, kept, .. } = self;
+        queue.enqueue(frame, &mut Call { now: *now, draws: dice, sink: kept })
     }
 
     pub fn arrive(&mut self, len: u32) -> Return {
@@ -206,7 +207,8 @@ impl Bench {
 
     pub fn take(&mut self) -> Option<Frame> {
         self.not_before = None;
-        match self.queue.dequeue(self.now, &mut self.dice, &mut self.kept) {
+        let Self { queue, now, dice, kept, .. } = self;
+        match queue.dequeue(&mut Call { now: *now, draws: dice, sink: kept }) {
             Dequeue::Packet(frame) => Some(frame),
             Dequeue::Empty => None,
             Dequeue::NotBefore(time) => {
