@@ -76,11 +76,10 @@ impl Group {
         })
     }
 
-    /// Returns a pair of nodes with the client first. The client is the receiver of Web traffic and
-    /// of responsiveness tests, and the sender of all other traffic.
+    /// Returns a pair of nodes with the client first: the receiver of a
+    /// [session](App::opens_sessions), otherwise the sender.
     pub fn client_first(&self, (from, to): (usize, usize)) -> (usize, usize) {
-        let receives = matches!(self.app, App::Web(_) | App::Responsiveness(_));
-        if receives { (to, from) } else { (from, to) }
+        if self.app.opens_sessions() { (to, from) } else { (from, to) }
     }
 
     /// Returns the servers of a Web session of `client`: the senders in its pairs, each once.

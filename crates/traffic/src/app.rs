@@ -37,6 +37,14 @@ fn sends<A: AppParams>(_: &A) -> bool {
     A::Source::SENDS
 }
 
+fn opens_sessions<A: AppParams>(_: &A) -> bool {
+    A::OPENS_SESSIONS
+}
+
+fn is_balanced<A: AppParams>(_: &A) -> bool {
+    A::IS_BALANCED
+}
+
 impl App {
     /// Reads a description such as `cbr rate 250kbit size 573`.
     ///
@@ -92,6 +100,17 @@ impl App {
     /// jumbo frame; 0 if it sends no packets.
     pub fn longest_payload(&self) -> u32 {
         applications!(each! (App, self, params => params.longest_payload()))
+    }
+
+    /// Returns whether a flow is a session of its receiver, the client, which opens several
+    /// connections to the senders.
+    pub fn opens_sessions(&self) -> bool {
+        applications!(each! (App, self, params => opens_sessions(params)))
+    }
+
+    /// Returns whether a balancer may select the server of a flow.
+    pub fn is_balanced(&self) -> bool {
+        applications!(each! (App, self, params => is_balanced(params)))
     }
 
     /// Returns whether the application's flows end by themselves.

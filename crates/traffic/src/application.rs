@@ -44,6 +44,13 @@ pub trait AppParams: Parameters<On = ()> + Clone {
     /// A word that a description must contain, and an example of a description with this word.
     const REQUIRED: Option<(&'static str, &'static str)> = None;
 
+    /// Whether a flow is a session of its receiver, the client, which opens several connections to
+    /// the senders.
+    const OPENS_SESSIONS: bool = false;
+
+    /// Whether a balancer may select the server of a flow.
+    const IS_BALANCED: bool = true;
+
     /// Packet source of the application; [`Infallible`] if it [sends](Source::SENDS) no packets.
     type Source: Source;
 

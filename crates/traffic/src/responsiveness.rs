@@ -112,6 +112,9 @@ impl AppParams for Params {
         words: Params::WORDS,
     };
 
+    const OPENS_SESSIONS: bool = true;
+    const IS_BALANCED: bool = false;
+
     type Source = Infallible;
 }
 

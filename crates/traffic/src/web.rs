@@ -144,6 +144,8 @@ impl AppParams for Params {
         words: Params::WORDS,
     };
 
+    const OPENS_SESSIONS: bool = true;
+
     type Source = Infallible;
 
     fn initial(given: &Given) -> Self {

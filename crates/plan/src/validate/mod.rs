@@ -204,8 +204,8 @@ impl Plan {
         }
         self.check_transport(problems, i);
         check_ports(problems, i, group);
-        if matches!(group.app, App::Responsiveness(_)) && group.balancer.is_some() {
-            problems.add(at("balancer"), "`responsiveness` cannot use a balancer");
+        if !group.app.is_balanced() && group.balancer.is_some() {
+            problems.add(at("balancer"), format!("`{}` cannot use a balancer", group.app.name()));
         }
         if matches!(group.app, App::Command(_)) {
             if group.dscp != 0 {
@@ -353,7 +353,7 @@ fn check_ports(problems: &mut Problems, i: usize, group: &Group) {
             problems.add(at!["groups", i, field], message);
         }
     }
-    let is_one = group.count == 1 && !matches!(group.app, App::Web(_) | App::Responsiveness(_));
+    let is_one = group.count == 1 && !group.app.opens_sessions();
     if given.iter().all(|(_, port)| port.is_some()) && !is_one {
         let message =
             "with both ports given, all connections would be the same one: give only one port";

@@ -9,7 +9,6 @@ use super::timers::NEVER;
 use sojourn_network::{Node, Place, Tally};
 use sojourn_plan::{Group, Plan, Transport};
 use sojourn_tcp::{Connection, Params, Role};
-use sojourn_traffic::App;
 use sojourn_units::{Nanos, SECOND};
 use std::sync::Arc;
 
@@ -197,8 +196,7 @@ impl Connections {
         });
         // If flows have one connection at a time, the maximum number of connections is known. The
         // tables get this capacity at once.
-        let several = |app: &App| matches!(app, App::Web(_) | App::Responsiveness(_));
-        let single = plan.groups.iter().filter(|g| is_tcp(g) && !several(&g.app));
+        let single = plan.groups.iter().filter(|g| is_tcp(g) && !g.app.opens_sessions());
         let pairs: usize = single.map(|g| g.count as usize).sum();
         Self {
             ends: Vec::with_capacity(2 * pairs),
