@@ -55,56 +55,6 @@ impl Params {
     pub fn framing(&self) -> Framing {
         Framing { overhead: self.overhead, cells: self.cells }
     }
-
-    /// Checks parameters that do not come from a text.
-    ///
-    /// # Errors
-    /// A probability outside 0 to 1, a time above the longest, a limit of 0, or a
-    /// reordering without a gap or with a kept order.
-    pub fn check(&self) -> Result<(), String> {
-        let i = &self.impairments;
-        if self.delay > LONGEST || i.jitter.is_some_and(|jitter| jitter.span > LONGEST) {
-            return Err("delay and jitter must be below 73 years".to_owned());
-        }
-        let mut probabilities = vec![
-            i.duplicate.probability,
-            i.duplicate.correlation,
-            i.corrupt.probability,
-            i.corrupt.correlation,
-            i.jitter.map_or(0.0, |jitter| jitter.correlation),
-        ];
-        match i.loss {
-            Loss::None => {}
-            Loss::Random { probability, correlation } => {
-                probabilities.extend([probability, correlation]);
-            }
-            Loss::Gemodel { p, r, bad_loss, good_loss } => {
-                probabilities.extend([p, r, bad_loss, good_loss]);
-            }
-            Loss::State { p13, p31, p32, p23, p14 } => {
-                probabilities.extend([p13, p31, p32, p23, p14]);
-            }
-        }
-        if i.limit == Some(0) {
-            return Err("the limit of packets on the wire must be above 0".to_owned());
-        }
-        if i.slot.is_some_and(|slot| slot.packets == Some(0) || slot.bytes == Some(0)) {
-            return Err("a slot must let packets and bytes through".to_owned());
-        }
-        if i.slot.is_some_and(|slot| slot.delay > LONGEST || slot.spread > LONGEST) {
-            return Err("slots must be below 73 years apart".to_owned());
-        }
-        if let Some(Reorder { probability, correlation, gap }) = i.reorder {
-            probabilities.extend([probability, correlation]);
-            if gap == 0 || i.keep_order {
-                return Err("reordering needs a gap above 0, and excludes `keep_order`".to_owned());
-            }
-        }
-        if probabilities.iter().any(|p| !(0.0..=1.0).contains(p)) {
-            return Err("probabilities and correlations must be from 0 to 1".to_owned());
-        }
-        Ok(())
-    }
 }
 
 /// Effects of the wire on packets, after netem.
@@ -198,6 +148,42 @@ pub struct Slot {
 }
 
 impl Impairments {
+    /// Reports values that no text gives: the keys of the value, and what is wrong.
+    pub fn check(&self, mut report: impl FnMut(&[&'static str], &'static str)) {
+        let loss = match self.loss {
+            Loss::None => vec![],
+            Loss::Random { probability, correlation } => vec![probability, correlation],
+            Loss::Gemodel { p, r, bad_loss, good_loss } => vec![p, r, bad_loss, good_loss],
+            Loss::State { p13, p31, p32, p23, p14 } => vec![p13, p31, p32, p23, p14],
+        };
+        let of = |chance: Chance| vec![chance.probability, chance.correlation];
+        let reorder = self.reorder.map_or(vec![], |r| vec![r.probability, r.correlation]);
+        let jitter = self.jitter.map_or(vec![], |jitter| vec![jitter.correlation]);
+        for (key, shares) in [
+            ("loss", loss),
+            ("duplicate", of(self.duplicate)),
+            ("corrupt", of(self.corrupt)),
+            ("reorder", reorder),
+            ("jitter", jitter),
+        ] {
+            if shares.iter().any(|share| !(0.0..=1.0).contains(share)) {
+                report(&[key], "probabilities and correlations must be from 0 to 1");
+            }
+        }
+        if self.reorder.is_some_and(|reorder| reorder.gap == 0) {
+            report(&["reorder", "gap"], "must be above zero");
+        }
+        if self.reorder.is_some() && self.keep_order {
+            report(&["reorder"], "packets cannot overtake each other with `keep_order`");
+        }
+        if self.limit == Some(0) {
+            report(&["limit"], "must be above zero");
+        }
+        if self.slot.is_some_and(|slot| slot.packets == Some(0) || slot.bytes == Some(0)) {
+            report(&["slot"], "must allow at least a packet and a byte");
+        }
+    }
+
     /// Returns whether the wire only delays.
     pub fn is_none(&self) -> bool {
         *self == Self { keep_order: self.keep_order, ..Self::default() }

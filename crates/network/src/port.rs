@@ -1,5 +1,4 @@
-//! The port of a link: its own transmitter, or a station with a transmit ring, a late host or a
-//! shared medium.
+//! The port of a link: its own transmitter, or a station.
 
 use crate::probe::Work;
 use crate::slab::Packet;
@@ -28,12 +27,11 @@ impl Port {
     /// Returns the port of a plan's link.
     pub fn new(link: &sojourn_plan::Link, seed: u64) -> Self {
         let key = Key::new(seed, &link.name);
-        let host = link.host.as_ref().filter(|host| !host.is_punctual());
-        if link.medium.is_none() && link.ring == 0 && host.is_none() {
+        if link.has_own_transmitter() {
             return Self::Link(Link::new(&link.params, key, EPOCH));
         }
         let mut station = Station::new(&link.params, link.ring, key, EPOCH);
-        if let Some(host) = host {
+        if let Some(host) = link.host.as_ref().filter(|host| !host.is_punctual()) {
             station = station.with_host(host);
         }
         Self::Station(Box::new(station), link.medium.map(|medium| medium as u32))

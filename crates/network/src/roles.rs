@@ -123,10 +123,7 @@ fn settle(
 /// no impairments, and delays every packet.
 fn is_constant(link: &Link) -> bool {
     let params = &link.params;
-    let has_own_transmitter = link.medium.is_none()
-        && link.ring == 0
-        && link.host.as_ref().is_none_or(sojourn_link::host::Params::is_punctual);
-    has_own_transmitter
+    link.has_own_transmitter()
         && link.changes.is_empty()
         && params.trace.is_none()
         && params.impairments.is_none()

@@ -11,6 +11,7 @@ mod changes;
 pub mod dscp;
 mod edits;
 mod externals;
+pub mod features;
 mod flows;
 mod labels;
 pub mod limits;
@@ -130,6 +131,10 @@ pub struct Link {
 }
 
 impl Link {
+    /// Greatest values of the numbers of a link, by key.
+    pub const MOST: &[(&str, fn(&Self) -> u64, u64)] =
+        &[("ring", |link| link.ring.into(), 1_000_000)];
+
     /// Returns whether the link's rate changes during the run.
     pub fn varies(&self) -> bool {
         self.params.trace.is_some() || self.changes.iter().any(|change| change.rate.is_some())

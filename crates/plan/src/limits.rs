@@ -10,8 +10,6 @@ pub const LINKS: usize = 1_000_000;
 pub const MEDIA: usize = 10_000;
 /// Maximum number of links that have their own columns in series and summary.
 pub const SHOWN_LINKS: usize = 64;
-/// Maximum number of packets in a device's transmit ring.
-pub const RING: u32 = 1_000_000;
 /// Maximum number of opportunities in the traces of all links.
 pub const OPPORTUNITIES: usize = 5_000_000;
 /// Maximum number of changes in the plans of all links.
@@ -68,9 +66,9 @@ pub const QUEUE: u32 = 1 << 24;
 /// Maximum timeout of a store in nanoseconds.
 pub const TIMEOUT: Nanos = 24 * 3600 * SECOND;
 
-/// Limits of numbers in a scenario, by name, for checks of its texts.
+/// Limits of numbers in a scenario, by name, for checks of its texts. [`crate::Link::MOST`] has
+/// those of a link.
 pub const TABLE: &[(&str, u64)] = &[
-    ("ring", RING as u64),
     ("opportunities", OPPORTUNITIES as u64),
     ("flows", FLOWS),
     ("balancers", BALANCERS as u64),

@@ -73,7 +73,9 @@ mod _core {
     #[pymodule_export]
     use crate::rcvbuf::{AdaptiveBuffer, RcvbufTuner, rcvbuf_restore, rcvbuf_state_folder};
     #[pymodule_export]
-    use crate::simulate::{Record, check, limits, simulate, simulate_server, validate_plan};
+    use crate::simulate::{
+        Record, check, limits, link_features, simulate, simulate_server, validate_plan,
+    };
     #[pymodule_export]
     use crate::stats::{summarize, t_isf, t_sf};
     #[pymodule_export]

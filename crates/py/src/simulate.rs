@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use sojourn_measure::{Column, Table, Values};
-use sojourn_plan::Plan;
+use sojourn_plan::{Plan, features};
 use sojourn_sim::{Control, RunError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +38,21 @@ pub(crate) fn check(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<()> 
 /// Returns the greatest allowed values of numbers in scenarios, by name.
 #[pyfunction]
 pub(crate) fn limits() -> BTreeMap<&'static str, u64> {
-    sojourn_plan::limits::TABLE.iter().copied().collect()
+    let links = sojourn_plan::Link::MOST.iter().map(|(key, _, most)| (*key, *most));
+    sojourn_plan::limits::TABLE.iter().copied().chain(links).collect()
+}
+
+/// The name of a feature of links, and its noun in sentences.
+type Feature = (&'static str, &'static str);
+
+/// Returns the features of each link that an engine may lack: those of device, line and medium, and
+/// the effects of the wire other than its delay.
+#[pyfunction]
+#[pyo3(signature = (plan_json, /))]
+pub(crate) fn link_features(plan_json: &str) -> PyResult<Vec<(Vec<Feature>, Vec<Feature>)>> {
+    let pairs = |all: Vec<&features::Feature>| all.iter().map(|f| (f.name, f.phrase)).collect();
+    let of = |link: &sojourn_plan::Link| link.features().map(pairs).into();
+    Ok(read(plan_json)?.links.iter().map(of).collect())
 }
 
 /// Simulates a plan with a seed, without holding the interpreter.

@@ -72,7 +72,6 @@ impl Wire {
             }
             (old, Some(new)) => *old = new.clone(),
         }
-        params.check()?;
         if change.queue.is_some() || change.params.is_some() {
             self.net.set(self.now, id as u32, &params).map_err(|e| e.to_string())?;
         } else {

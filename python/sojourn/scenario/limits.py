@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from sojourn import _core
 
-_ENGINE = _core.limits()
+ENGINE = _core.limits()
+"""The engine's limits, by name."""
 
 FILE_BYTES = 256 * 1024
 LINE_CHARACTERS = 16 * 1024
@@ -18,23 +19,22 @@ VALUES = 100_000
 LINKS = 200_000
 """Largest number of link directions; a link has two directions."""
 HOSTS = 10_000
-RING = _ENGINE["ring"]
 CHANGES = 10_000
 """Largest number of changes of one link."""
 GROUPS = 1_000
-BALANCERS = _ENGINE["balancers"]
-MISSES = _ENGINE["misses"]
+BALANCERS = ENGINE["balancers"]
+MISSES = ENGINE["misses"]
 MESH = 128
 """Largest number of nodes of a full mesh; a star may have more."""
-REPLICAS = _ENGINE["replicas"]
+REPLICAS = ENGINE["replicas"]
 REQUESTS = 1_000_000_000
-OUTSTANDING = _ENGINE["outstanding"]
-RECORDS = _ENGINE["records"]
-SCAN = _ENGINE["scan"]
-WAITING = _ENGINE["queue"]
+OUTSTANDING = ENGINE["outstanding"]
+RECORDS = ENGINE["records"]
+SCAN = ENGINE["scan"]
+WAITING = ENGINE["queue"]
 """Largest number of requests that wait at a store's node."""
-FAULTS = _ENGINE["faults"]
-FLOWS = _ENGINE["flows"]
+FAULTS = ENGINE["faults"]
+FLOWS = ENGINE["flows"]
 CAPTURE_BYTES = 256 * 1024**2
 TRACE_BYTES = 16 * 1024**2
 OPPORTUNITIES = 1_000_000

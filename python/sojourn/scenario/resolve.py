@@ -17,7 +17,7 @@ from sojourn.scenario.locate import Path
 from sojourn.scenario.models import DEFAULT_QUEUE, Mesh, Model
 from sojourn.scenario.source import Source
 from sojourn.scenario.store import store_of, store_place
-from sojourn.scenario.topology import NO_CELLS, OneWay, Turn, default_bottleneck
+from sojourn.scenario.topology import NO_CELLS, PARAMS, OneWay, Turn, default_bottleneck
 from sojourn.scenario.words import time_of
 
 
@@ -79,18 +79,17 @@ class _Resolver(Context):
         )
         netem = self.words(link.netem_at, _core.parse_netem, link.netem or "")
         changes = [self.change(turn) for turn in link.changes]
-        numbers = dict(link.numbers)
         return {
             "name": link.name,
             "from": self.node_index[link.source],
             "to": None if link.target is None else self.node_index[link.target],
             "medium": None if link.medium is None else self.medium_index[link.medium],
-            "ring": numbers.pop("ring"),
+            **{key: value for key, value in link.numbers.items() if key not in PARAMS},
             **({"host": self.host(link)} if link.host.strip() else {}),
             **({"host_queue": True} if link.host_queue else {}),
             "params": {
                 **capacity,
-                **numbers,
+                **{key: value for key, value in link.numbers.items() if key in PARAMS},
                 **({} if link.cells == NO_CELLS else {"cells": link.cells}),
                 "queue": queue,
                 **netem,

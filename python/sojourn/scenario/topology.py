@@ -29,6 +29,8 @@ LAN = "lan"
 OTHERS = ("rate", "netem", "queue", "cells", "host", "host_queue")
 NUMBERS = [key for key in LinkKeys.model_fields if key not in OTHERS]
 """Keys of links that the plan takes as numbers."""
+PARAMS = ("overhead",)
+"""Those of `NUMBERS` that are parameters of transmission; the others belong to the device."""
 _OF_QUEUE = ("queue", "host_queue")
 """Keys that concern a queue, and therefore one direction only."""
 
@@ -64,7 +66,7 @@ class OneWay:
     queue: str
     """Description of the queue, even if `queue_name` is set."""
     numbers: dict[str, int]
-    """Values of the keys `NUMBERS`, such as `overhead` and `ring`."""
+    """Values of the keys `NUMBERS`, such as `overhead`."""
     cells: str
     host: str
     """Lateness of the sending host; empty if the host is never late."""
@@ -103,8 +105,8 @@ class OneWay:
                 return self.rate_at
             case ("params", *_):
                 return self.netem_at
-            case ("ring",):
-                return (*self.place, "ring")
+            case (key,) if key in self.numbers:
+                return (*self.place, key)
             case ("host", *_):
                 return self.host_at
             case ("host_queue",):

@@ -17,6 +17,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from sojourn import _core
 from sojourn.metrics import unit
 from sojourn.study import quantities
 from sojourn.study.answer import listed, words
@@ -88,15 +89,19 @@ def shape(plan: Json) -> Json:
     trips: list[int] = []
     back = 1.0
     impairments: list[Json] = []
+    features = dict(
+        zip([link["name"] for link in links], _core.link_features(json.dumps(plan)), strict=True)
+    )
     for group in plan["groups"]:
         for a, b in group["pairs"]:
             there, again = _path(links, a, b), _path(links, b, a)
             if line not in there:
                 raise Unlike(f"flows of {group['name']} do not pass the bottleneck")
             for link in there + again:
-                _steady(link)
+                if device := features[link["name"]][0]:
+                    raise Unlike(f"no recorded scenario has a link with {device[0][1]}")
             impairments += [link["params"]["impairments"] for link in [line, *again]]
-            if any(_impaired(link) for link in there if link is not line):
+            if any(features[link["name"]][1] for link in there if link is not line):
                 raise Unlike("no recorded scenario has impairments before or behind the bottleneck")
             if any(_rate(link) < FACTOR * rate for link in there if link is not line):
                 raise Unlike("no recorded scenario has a second bottleneck")
@@ -121,24 +126,6 @@ def shape(plan: Json) -> Json:
         # The timer frequency is a property of the machine, not of the scenario.
         "queue": {key: value for key, value in line["params"]["queue"].items() if key != "hz"},
     }
-
-
-def _steady(link: Json) -> None:
-    if link["changes"] or link["ring"] or link["medium"] is not None:
-        raise Unlike("no recorded scenario has a changing link, a transmit ring or a shared bus")
-    if "host" in link:
-        raise Unlike("no recorded scenario has a host that serves its queue late")
-    if "cells" in link["params"]:
-        raise Unlike("no recorded scenario has a line with ATM or PTM cells")
-
-
-def _impaired(link: Json) -> bool:
-    usual = {"correlation": 0.0, "probability": 0.0}
-    harmless = {"loss": {"model": "none"}, "corrupt": usual, "duplicate": usual}
-    found = link["params"]["impairments"]
-    return any(found[key] != value for key, value in harmless.items()) or any(
-        found[key] for key in ("jitter", "reorder")
-    )
 
 
 def _rate(link: Json) -> float:

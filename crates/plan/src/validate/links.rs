@@ -3,7 +3,7 @@
 use crate::apps::App;
 use crate::problems::{Names, Path, Problems};
 use crate::{Link, Plan, Wire, at, limits};
-use sojourn_link::{Chance, Impairments, Loss, Trace};
+use sojourn_link::{Impairments, Trace};
 use sojourn_units::Nanos;
 use std::collections::BTreeSet;
 
@@ -34,9 +34,10 @@ impl Plan {
                 let node = &self.nodes[link.from].name;
                 problems.add(at!["links", i], format!("a link must not join `{node}` to itself"));
             }
-            if link.ring > limits::RING {
-                let most = limits::RING;
-                problems.add(at!["links", i, "ring"], format!("must be at most {most} packets"));
+            for (key, value, most) in Link::MOST {
+                if value(link) > *most {
+                    problems.add(at!["links", i, *key], format!("must be at most {most} packets"));
+                }
             }
             let sojourn_link::Params { delay, impairments, .. } = &link.params;
             check_wire(problems, || at!["links", i, "params"], *delay, impairments);
@@ -125,9 +126,9 @@ fn check_trace(problems: &mut Problems, i: usize, link: &Link) {
     if link.params.rate.is_some() {
         problems.add(at(), "a link must not have both a rate and a trace");
     }
-    if link.medium.is_some() || link.ring > 0 || link.host.is_some() {
-        let message = "a link with a transmit ring, with a late host or on a shared medium cannot follow a trace";
-        problems.add(at(), message);
+    if !link.has_own_transmitter() || link.host.is_some() {
+        let [device, _] = link.features();
+        problems.add(at(), format!("a link with {} cannot follow a trace", device[0].phrase));
     }
 }
 
@@ -144,45 +145,12 @@ fn check_host(problems: &mut Problems, i: usize, link: &Link) {
 /// Checks impairments for values that the texts of a scenario exclude but the numbers of a plan do
 /// not.
 fn check_wire(problems: &mut Problems, at: impl Fn() -> Path, delay: Nanos, wire: &Impairments) {
-    let spans = [("delay", delay), ("jitter", wire.jitter.map_or(0, |j| j.span))];
-    for (name, span) in spans {
+    let jitter = wire.jitter.map_or(0, |jitter| jitter.span);
+    let slot = wire.slot.map_or(0, |slot| slot.delay.max(slot.spread));
+    for (name, span) in [("delay", delay), ("jitter", jitter), ("slot", slot)] {
         if span > limits::DELAY {
             problems.add(at().join(name), "must be at most one hour");
         }
     }
-    let mut shares = |name, shares: &[f64]| {
-        if shares.iter().any(|share| !(0.0..=1.0).contains(share)) {
-            problems.add(at().join(name), "probabilities and correlations must be from 0 to 1");
-        }
-    };
-    match wire.loss {
-        Loss::None => {}
-        Loss::Random { probability, correlation } => shares("loss", &[probability, correlation]),
-        Loss::Gemodel { p, r, bad_loss, good_loss } => shares("loss", &[p, r, bad_loss, good_loss]),
-        Loss::State { p13, p31, p32, p23, p14 } => shares("loss", &[p13, p31, p32, p23, p14]),
-    }
-    let Chance { probability, correlation } = wire.duplicate;
-    shares("duplicate", &[probability, correlation]);
-    let Chance { probability, correlation } = wire.corrupt;
-    shares("corrupt", &[probability, correlation]);
-    if let Some(reorder) = wire.reorder {
-        shares("reorder", &[reorder.probability, reorder.correlation]);
-    }
-    if let Some(jitter) = wire.jitter {
-        shares("jitter", &[jitter.correlation]);
-    }
-    if wire.reorder.is_some_and(|reorder| reorder.gap == 0) {
-        problems.add(at().join("reorder").join("gap"), "must be above zero");
-    }
-    if wire.limit == Some(0) {
-        problems.add(at().join("limit"), "must be above zero");
-    }
-    if let Some(slot) = wire.slot {
-        if slot.delay > limits::DELAY || slot.spread > limits::DELAY {
-            problems.add(at().join("slot"), "must be at most one hour");
-        }
-        if slot.packets == Some(0) || slot.bytes == Some(0) {
-            problems.add(at().join("slot"), "must allow at least a packet and a byte");
-        }
-    }
+    wire.check(|keys, why| problems.add(keys.iter().fold(at(), |path, key| path.join(*key)), why));
 }

@@ -20,9 +20,7 @@ from sojourn.lab.kernel import reasons
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.sandbox import Sandbox
-from sojourn.plan import Link as PlanLink
 from sojourn.plan import Plan, decoding
-from sojourn.plan.link import NoLoss
 from sojourn.plan.names import name_of
 from sojourn.plan.queue.classes import Filter
 from sojourn.plan.queue.family import Queue
@@ -135,9 +133,10 @@ def links(plan: Plan, *, captures: bool = False, marks: bool = False) -> list[Li
     """
     made: list[Link] = []
     problems: list[Problem] = []
-    for number, given in enumerate(plan.links):
+    features = _core.link_features(plan.text)
+    for number, (given, beyond) in enumerate(zip(plan.links, features, strict=True)):
         params, name = given.params, given.name
-        problems += [Problem(name, what, _WIRE) for what in _beyond(given)]
+        problems += [Problem(name, what, _WIRE) for what, _ in [*beyond[0], *beyond[1]]]
         queue, marked = None, False
         if params.rate is not None:
             asked = _labels(plan, params.queue)
@@ -206,29 +205,6 @@ def _conditions(part: object) -> Iterator[str]:
 def _has_programs_with_marks(plan: Plan) -> bool:
     """Returns whether the user's own programs, whose ports are unknown, have a mark."""
     return any(group.mark and isinstance(group.app, Command) for group in plan.groups)
-
-
-def _beyond(link: PlanLink) -> list[str]:
-    """Returns the features of a link that the kernel's links lack."""
-    params = link.params
-    impairments = params.impairments
-    found = {
-        "a shared medium": link.medium is not None or link.to is None,
-        "ring": link.ring > 0,
-        "a late host": link.host is not None,
-        "cells": params.cells != "none",
-        "a trace": params.trace is not None,
-        "changes during the run": bool(link.changes),
-        "jitter": impairments.jitter is not None,
-        "loss": not isinstance(impairments.loss, NoLoss),
-        "reorder": impairments.reorder is not None,
-        "duplicate": impairments.duplicate.probability > 0,
-        "corrupt": impairments.corrupt.probability > 0,
-        "netem's rate": impairments.rate is not None,
-        "netem's limit": impairments.limit is not None,
-        "slot": impairments.slot is not None,
-    }
-    return [feature for feature, is_used in found.items() if is_used]
 
 
 def require(sandbox: Sandbox, wanted: Sequence[Link]) -> None:

@@ -76,7 +76,6 @@ MOST_WEIGHT = 1_000_000
 Weights = Annotated[list[Annotated[int, *whole(1, MOST_WEIGHT, "parts")]], BeforeValidator(listed)]
 Overhead = Annotated[int, *whole(-1000, 1000, "bytes")]
 Cells = Literal["none", "atm", "ptm"]
-Ring = Annotated[int, *whole(0, limits.RING, "packets")]
 
 
 def named(value: object, kind: str, names: list[str]) -> str:

@@ -16,7 +16,6 @@ from sojourn.scenario.models.common import (
     Overhead,
     Part,
     Rates,
-    Ring,
     whole,
 )
 from sojourn.scenario.words import (
@@ -57,7 +56,7 @@ class LinkKeys(Part):
             "for 48, ADSL), `ptm` (65 bytes for 64, VDSL2) or `none` (default)."
         ),
     )
-    ring: Ring | None = Field(
+    ring: Annotated[int, *whole(0, limits.ENGINE["ring"], "packets")] | None = Field(
         None,
         description=(
             "Number of packets that the sending device takes from the queue into its transmit "
