@@ -13,8 +13,8 @@ from sojourn.plans import store_in
 from sojourn.scenario import trace
 from sojourn.scenario.described import Described
 from sojourn.scenario.engine import values_of
+from sojourn.scenario.explanations import explanations
 from sojourn.scenario.measured import Measured
-from sojourn.scenario.responsiveness import explained, groups_of
 
 
 def format_value(value: float, unit: str, metric: str = "") -> str:
@@ -62,8 +62,7 @@ def summarise(run: Measured, scenario: Described) -> str:
     for group in plan["groups"]:
         lines += ["", f"{group['name']}:"]
         lines += _row(run, f"{group['name']}.", "flow")
-    for group in groups_of(run.metrics):
-        sentence = explained(group, run.metrics, _waits(run))
+    for sentence in explanations(run.metrics, lambda: _waits(run)):
         lines += ["", *textwrap.wrap(sentence, 94)]
     lines += [
         "",

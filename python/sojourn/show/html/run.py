@@ -7,7 +7,7 @@ import math
 import pandas as pd
 
 from sojourn.metrics import base, find, view
-from sojourn.scenario.responsiveness import explained, groups_of
+from sojourn.scenario.explanations import explanations
 from sojourn.show import charts, colours, labels
 from sojourn.show.charts import Panels
 from sojourn.show.data import series
@@ -29,7 +29,7 @@ def page(results: Results) -> Page:
     place = results.bottleneck
     lead: list[Block] = [
         Text(_sentence(summary, place or "the bottleneck"), "answer"),
-        *_responsiveness(run, summary),
+        *_explanations(run, summary),
         common.statistics_text(1, ""),
     ]
     flows = run.table("flows")
@@ -82,15 +82,15 @@ def _sentence(summary: pd.DataFrame, place: str) -> str:
     )
 
 
-def _responsiveness(run: StoredRun, summary: pd.DataFrame) -> list[Block]:
-    """Returns sentences on the results of the run's responsiveness tests."""
-    found = groups_of(summary.columns)
-    if not found:
-        return []
+def _explanations(run: StoredRun, summary: pd.DataFrame) -> list[Block]:
+    """Returns sentences on the results of the run's applications."""
+
+    def waits() -> dict[str, float]:
+        queues = run.table("queues")
+        return dict(zip(queues["link"], queues["sojourn_mean"], strict=True))
+
     metrics = dict(zip(summary.columns, summary.iloc[0], strict=True))
-    queues = run.table("queues")
-    waits = dict(zip(queues["link"], queues["sojourn_mean"], strict=True))
-    return [Text(explained(group, metrics, waits)) for group in found]
+    return [Text(sentence) for sentence in explanations(metrics, waits)]
 
 
 def _table(frame: pd.DataFrame, wanted: tuple[str, ...], caption: str) -> Table:
