@@ -318,7 +318,7 @@ impl Connection {
         let times = Times {
             rto: timeout,
             srtt: smoothed,
-            answers: self.sender.sender().is_some_and(|sender| sender.bytes > 0),
+            answers: self.sender.sender().is_some_and(|sender| sender.frequent.bytes > 0),
         };
         self.receiver.on_segment(now, segment, ce, times);
         if self.sender.is_closing() || self.receiver.fin_received() {

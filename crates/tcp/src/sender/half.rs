@@ -168,7 +168,7 @@ impl Half {
     pub(crate) fn count_event(&mut self) {
         match self {
             Self::Quiet(quiet) => quiet.events += 1,
-            Self::Sending(sender) => sender.events += 1,
+            Self::Sending(sender) => sender.frequent.events += 1,
         }
     }
 
@@ -185,7 +185,7 @@ impl Half {
     pub(crate) fn events(&self) -> u64 {
         match self {
             Self::Quiet(quiet) => u64::from(quiet.events),
-            Self::Sending(sender) => sender.events,
+            Self::Sending(sender) => sender.frequent.events,
         }
     }
 
@@ -288,7 +288,7 @@ impl Quiet {
         }
         sender.space = self.space;
         sender.ecn = self.ecn.clone();
-        sender.events = self.events.into();
+        sender.frequent.events = self.events.into();
         if self.rtos > 0 {
             sender.others.rtos = self.rtos.into();
         }

@@ -94,6 +94,23 @@ pub struct Counters {
     pub events: u64,
 }
 
+/// The [`Counters`] that every connection changes, so they are apart from the others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Frequent {
+    segments: u64,
+    pub(crate) bytes: u64,
+    pub(crate) events: u64,
+}
+
+impl Frequent {
+    /// Counts a data segment of `len` bytes.
+    #[inline]
+    fn on_sent(&mut self, len: u64) {
+        self.segments += 1;
+        self.bytes += len;
+    }
+}
+
 impl Initial for Counters {
     const INITIAL: &'static Self = &Self {
         segments: 0,
@@ -131,11 +148,7 @@ pub(crate) struct Sender {
     pub(crate) stream: Stream,
     pub(crate) board: Scoreboard,
     pub(crate) rtt: Rtt,
-    /// [`Counters::segments`]. Every connection changes this counter and the next two, so they are
-    /// not in `others`.
-    segments: u64,
-    pub(crate) bytes: u64,
-    pub(crate) events: u64,
+    pub(crate) frequent: Frequent,
     pub(crate) others: Rare<Counters>,
 
     pub(crate) window: Window,
@@ -186,9 +199,7 @@ impl Sender {
                 .counting(params.memory == Memory::Truesize),
             board: Scoreboard::new(window.mss, false),
             rtt: Rtt::new(params),
-            segments: 0,
-            bytes: 0,
-            events: 0,
+            frequent: Frequent::default(),
             others: Rare::new(),
             answers_marks: control.answers_marks(),
             limited_end: 0,
@@ -283,13 +294,13 @@ impl Sender {
 
     /// Returns all counters.
     pub(crate) fn counters(&self) -> Counters {
-        let (segments, bytes, events) = (self.segments, self.bytes, self.events);
+        let Frequent { segments, bytes, events } = self.frequent;
         Counters { segments, bytes, events, ..*self.others }
     }
 
     #[inline]
     fn event(&mut self) {
-        self.events += 1;
+        self.frequent.events += 1;
     }
 }
 

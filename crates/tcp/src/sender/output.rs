@@ -224,8 +224,7 @@ impl Sender {
         self.space.nxt += numbers;
         self.stream.on_sent(fin);
         self.last_sent = now;
-        self.segments += 1;
-        self.bytes += len;
+        self.frequent.on_sent(len);
         self.recovery.on_sent(len);
         self.pace(now, len);
         self.rto.start(now, &self.rtt);
@@ -251,8 +250,7 @@ impl Sender {
         self.recovery.on_retransmit();
         self.last_sent = now;
         let len = entry.len - u32::from(entry.fin);
-        self.segments += 1;
-        self.bytes += u64::from(len);
+        self.frequent.on_sent(u64::from(len));
         self.others.retransmits += 1;
         self.others.retransmitted_bytes += u64::from(len);
         self.event();
