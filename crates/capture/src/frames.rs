@@ -3,6 +3,7 @@
 //! Payloads are zeros, so a checksum depends only on the headers. Node `n` has the IPv4 address
 //! 10.0.0.0 + n + 1 and the MAC address 02:00:00:00:00:00 + n + 1.
 
+use crate::checksum::{fold, sum};
 use crate::pcap::Writer;
 use sojourn_units::Nanos;
 use std::collections::BTreeMap;
@@ -74,17 +75,6 @@ pub struct Frames {
 /// One side of a connection: its sending and receiving node, its sending and receiving port.
 type Side = ((u32, u32), (u16, u16));
 
-/// Returns the Internet checksum (RFC 1071) over `bytes`, starting from `sum`.
-fn checksum(bytes: &[u8], mut sum: u32) -> u16 {
-    for pair in bytes.chunks(2) {
-        sum += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
-    }
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
-}
-
 fn address(node: u32) -> u32 {
     0x0a00_0000 + (node + 1)
 }
@@ -151,14 +141,11 @@ fn write_headers(head: &mut [u8; ETHERNET + IPV4 + 60], frame: &Frame, scale: u8
     ip[9] = protocol;
     ip[12..16].copy_from_slice(&address(from).to_be_bytes());
     ip[16..20].copy_from_slice(&address(to).to_be_bytes());
-    let sum = checksum(ip, 0);
-    ip[10..12].copy_from_slice(&sum.to_be_bytes());
+    let checksum = !fold(sum(ip));
+    ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+    let pseudo = sum(&ip[12..20]) + u64::from(protocol);
 
     let segment = total.saturating_sub(IPV4 as u16);
-    let pseudo: u32 =
-        [address(from), address(to)].iter().map(|a| (a >> 16) + (a & 0xffff)).sum::<u32>()
-            + u32::from(protocol)
-            + u32::from(segment);
     let body = &mut head[ETHERNET + IPV4..];
     body[0..2].copy_from_slice(&frame.ports.0.to_be_bytes());
     body[2..4].copy_from_slice(&frame.ports.1.to_be_bytes());
@@ -169,11 +156,11 @@ fn write_headers(head: &mut [u8; ETHERNET + IPV4 + 60], frame: &Frame, scale: u8
         }
         Some(tcp) => (write_tcp(body, tcp, usize::from(segment), scale), 16),
     };
-    let mut sum = checksum(&body[..length], pseudo);
-    if sum == 0 && frame.tcp.is_none() {
-        sum = 0xffff;
+    let mut checksum = !fold(sum(&body[..length]) + pseudo + u64::from(segment));
+    if checksum == 0 && frame.tcp.is_none() {
+        checksum = 0xffff;
     }
-    body[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+    body[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
     ETHERNET + IPV4 + length
 }
 
@@ -283,10 +270,8 @@ mod tests {
         capture.add(0, &frame);
         let bytes = capture.into_bytes();
         let ip = &bytes[40 + ETHERNET..];
-        assert_eq!(checksum(&ip[..IPV4], 0), 0);
-        let pseudo =
-            ip[12..20].chunks(2).map(|p| u32::from(p[0]) << 8 | u32::from(p[1])).sum::<u32>();
-        assert_eq!(checksum(&ip[IPV4..], pseudo + 6 + 1480), 0);
+        assert_eq!(!fold(sum(&ip[..IPV4])), 0);
+        assert_eq!(!fold(sum(&ip[IPV4..]) + sum(&ip[12..20]) + 6 + 1480), 0);
         assert_eq!(ip[IPV4 + 12] >> 4, 8);
     }
 }

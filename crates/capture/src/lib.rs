@@ -12,6 +12,7 @@
 //! The crate `pcap-file` is not used, since its release 2.0 interprets all times in a pcapng file
 //! as nanoseconds.
 
+pub mod checksum;
 pub mod frames;
 mod headers;
 mod pcap;

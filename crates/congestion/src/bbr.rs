@@ -22,7 +22,7 @@ use crate::path::{self, FullPipe, MIN_SEGMENTS, Pacing, Recovery, Rounds, RttPro
 use crate::window::{Ack, Cause, SuperPacket, Window};
 use sojourn_units::declare::{Parameters, choice, time};
 use sojourn_units::words::Table;
-use sojourn_units::{MILLISECOND, Nanos, SECOND, choices, params};
+use sojourn_units::{MILLISECOND, Nanos, choices, params};
 
 /// The number 1 in the fixed-point format of gains, which are in 1/256.
 const UNIT: u64 = 256;
@@ -451,9 +451,7 @@ impl Bbr {
         if self.min_rtt == 0 && !self.is_linux() {
             return self.initial_cwnd;
         }
-        let bdp = u128::from(bandwidth) * u128::from(self.min_rtt) / u128::from(SECOND);
-        let mut bytes =
-            u64::try_from(bdp * u128::from(gain) / u128::from(UNIT)).unwrap_or(u64::MAX);
+        let mut bytes = path::gained(path::bytes(bandwidth, self.min_rtt), gain, UNIT);
         if self.min_rtt == 0 {
             bytes = self.initial_cwnd;
         }
@@ -729,6 +727,7 @@ impl Control for Bbr {
 mod tests {
     use super::*;
     use crate::window::RateSample;
+    use sojourn_units::SECOND;
 
     const MSS: u64 = 1000;
 

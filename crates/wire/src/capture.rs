@@ -404,9 +404,9 @@ fn write_all(mut outlets: Vec<Outlet>) -> Vec<Written> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checksum;
     use crate::flows::Facts;
     use crate::vnet::Partial;
+    use sojourn_capture::checksum;
     use sojourn_capture::pcapng::{PACKET, SECTION};
     use sojourn_network::{Class, Copies, node};
     use std::io::{Read, Seek, SeekFrom};

@@ -17,9 +17,9 @@
 
 use sojourn_queue::TcpView;
 
-use crate::checksum;
 use crate::headers::{ETHERNET, Fragment, Headers, Transport, UDP, pseudo_header};
 use crate::vnet::{self, Gso, Partial, VnetHeader};
+use sojourn_capture::checksum;
 
 /// Maximum number of packets in a super-packet.
 pub const MAX_PACKETS: usize = 64;

@@ -9,8 +9,8 @@ use std::net::IpAddr;
 
 use sojourn_queue::{Ecn, SackBlocks, TcpView};
 
-use crate::checksum;
 use crate::vnet::Partial;
+use sojourn_capture::checksum;
 
 /// Length of an Ethernet header in bytes. Queues count it in the length of a packet on every
 /// device.

@@ -22,7 +22,6 @@
 mod answer;
 mod arena;
 pub mod capture;
-mod checksum;
 mod clock;
 pub mod coalesce;
 pub mod control;

@@ -12,9 +12,9 @@
 
 use sojourn_queue::TcpView;
 
-use crate::checksum;
 use crate::headers::{Framing, Headers, Transport, pseudo_header};
 use crate::vnet::{Gso, Partial, VnetHeader};
+use sojourn_capture::checksum;
 
 /// A packet that has been written to a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

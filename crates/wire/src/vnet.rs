@@ -6,7 +6,7 @@
 //! checksum holds the sum of the pseudo-header; the program that sends the frame must complete it.
 //! This is the legacy form of the header: ten bytes, native byte order.
 
-use crate::checksum;
+use sojourn_capture::checksum;
 
 /// Length of the header in bytes.
 pub const LENGTH: usize = 10;

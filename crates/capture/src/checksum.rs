@@ -2,6 +2,7 @@
 
 /// Returns the ones' complement sum of `bytes` as big-endian 16-bit words, not folded to 16 bits.
 /// An odd last byte is padded with zero.
+#[inline]
 pub fn sum(bytes: &[u8]) -> u64 {
     // The ones' complement sum does not depend on the word size, as long as each byte keeps its
     // place in a 16-bit word. Therefore 64 bits are added at a time, as two 32-bit words.
@@ -19,6 +20,7 @@ pub fn sum(bytes: &[u8]) -> u64 {
 }
 
 /// Folds a sum to 16 bits. The Internet checksum is its complement.
+#[inline]
 pub fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum >> 16) + (sum & 0xffff);
@@ -28,6 +30,7 @@ pub fn fold(mut sum: u64) -> u16 {
 
 /// Returns the checksum after one of the 16-bit words that it covers has changed from `old` to
 /// `new` (RFC 1624, equation 3).
+#[inline]
 pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
     !fold(u64::from(!checksum) + u64::from(!old) + u64::from(new))
 }
