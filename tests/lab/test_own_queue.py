@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sojourn.lab import LabError
 from sojourn.lab.kernel.engine import KernelEngine
 from sojourn.lab.wire import control
+from sojourn.lab.wire.counters import LinkCounters
 from sojourn.lab.wire.join import Direction, Wanted, joined
 from sojourn.scenario import Scenario
 from sojourn.study import Results, Study, StudyError
@@ -75,9 +75,8 @@ def test_a_wire_asks_it_and_changes_it(spaces: tuple[str, str], name: str, polic
         one, two = (udp(*end) for end in zip(spaces, link.addresses, strict=True))
         with one, two, running(link), control.Client(name) as client:
 
-            def forward() -> dict[str, Any]:
-                found: dict[str, Any] = client.counters()["links"][0]
-                return found
+            def forward() -> LinkCounters:
+                return client.counters().links[0]
 
             def lost() -> int:
                 """Packets that a burst of 20, 2 ms apart, loses at 130 ms each."""
@@ -85,12 +84,12 @@ def test_a_wire_asks_it_and_changes_it(spaces: tuple[str, str], name: str, polic
                 for _ in range(20):
                     one.sendto(bytes(1000), two.getsockname())
                     time.sleep(0.002)
-                until(lambda: forward()["offered"][0] >= before["offered"][0] + 20)
-                dropped = forward()["dropped"]["early"] - before["dropped"]["early"]
+                until(lambda: forward().offered[0] >= before.offered[0] + 20)
+                dropped = forward().dropped["early"] - before.dropped["early"]
                 client.set(name, rate="100mbit")
-                until(lambda: not forward()["backlog_packets"])
+                until(lambda: not forward().backlog_packets)
                 client.set(name, rate="64kbit")
-                return int(dropped)
+                return dropped
 
             assert lost() >= 10
             client.set(name, queue="mine.py:Mine target 60s")

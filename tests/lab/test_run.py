@@ -199,6 +199,7 @@ def name_of(pid: int) -> str:
 @pytest.mark.needs("iperf3")
 def test_a_real_run_is_watched_changed_and_captured(tmp_path: Path) -> None:
     from sojourn.lab.wire.control import Client
+    from sojourn.lab.wire.counters import Counters
     from sojourn.study.attached import PCAPNG
 
     wanted = scenario(count=1).replace({"observe.capture": ["wire"]})
@@ -206,7 +207,7 @@ def test_a_real_run_is_watched_changed_and_captured(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
-        seen: list[dict[str, Any]] = []
+        seen: list[Counters] = []
 
         def look() -> None:
             with Client(path, 120) as client:
@@ -220,9 +221,9 @@ def test_a_real_run_is_watched_changed_and_captured(tmp_path: Path) -> None:
             thread.start()
             record = run(wanted, control=listener.fileno())
             thread.join(60)
-    assert [link["link"] for link in seen[0]["links"]] == ["wire", "wire.reverse"]
-    assert seen[-1]["links"][1]["rate"] == 20_000_000
-    assert seen[-1]["links"][0]["sent"][0] > 100
+    assert [link.link for link in seen[0].links] == ["wire", "wire.reverse"]
+    assert seen[-1].links[1].rate == 20_000_000
+    assert seen[-1].links[0].sent[0] > 100
     (capture,) = record.captures
     assert capture.startswith(PCAPNG)
     (about,) = record.real["captures"]

@@ -129,7 +129,7 @@ def test_packets_take_the_links_time(spaces: tuple[str, str], name: str) -> None
         assert [interfaces(space) for space in spaces] == [["lo", "sjtest0"]] * 2
         one, two = (udp(*end) for end in zip(spaces, link.addresses, strict=True))
         with one, two, running(link) as outcomes, control.Client(name) as client:
-            assert client.about()["pid"] == os.getpid()
+            assert client.about().pid == os.getpid()
             delays = []
             for _ in range(5):
                 begin = time.monotonic()
@@ -137,9 +137,9 @@ def test_packets_take_the_links_time(spaces: tuple[str, str], name: str) -> None
                 two.sendto(two.recv(100), one.getsockname())
                 assert one.recv(100) == b"there"
                 delays.append(time.monotonic() - begin)
-            forward = client.counters()["links"][0]
-            assert forward["link"] == name
-            assert forward["delivered"][0] >= 5
+            forward = client.counters().links[0]
+            assert forward.link == name
+            assert forward.delivered[0] >= 5
             client.set(name, netem="delay 0ms")
             client.stop()
     # Never earlier, and the best of them not much later.
@@ -160,12 +160,12 @@ def test_a_queue_drops_what_it_has_no_room_for(spaces: tuple[str, str], name: st
             assert two.recv(100) == b"first"  # neighbours know each other now
             for _ in range(50):
                 one.sendto(bytes(1000), two.getsockname())
-            dropped = until(lambda: client.counters()["links"][0]["dropped"]["overflow"])
+            dropped = until(lambda: client.counters().links[0].dropped["overflow"])
             assert dropped >= 30
-            backlog = client.counters()["links"][0]
-            assert 0 < backlog["backlog_packets"] <= 5
+            backlog = client.counters().links[0]
+            assert 0 < backlog.backlog_packets <= 5
             client.set(name, rate="10mbit")
-            until(lambda: not client.counters()["links"][0]["backlog_packets"])
+            until(lambda: not client.counters().links[0].backlog_packets)
 
 
 def test_a_new_rate_keeps_the_packets_of_red(spaces: tuple[str, str], name: str) -> None:
@@ -179,15 +179,15 @@ def test_a_new_rate_keeps_the_packets_of_red(spaces: tuple[str, str], name: str)
             assert two.recv(100) == b"first"  # neighbours know each other now
             for _ in range(30):
                 one.sendto(bytes(1000), two.getsockname())
-            until(lambda: client.counters()["links"][0]["backlog_packets"] >= 20)
+            until(lambda: client.counters().links[0].backlog_packets >= 20)
             client.set(name, rate="32kbit", netem="delay 1ms")
-            counters = client.counters()["links"][0]
-            assert counters["backlog_packets"] >= 10
-            assert not any(counters["dropped"].values())
+            counters = client.counters().links[0]
+            assert counters.backlog_packets >= 10
+            assert not any(counters.dropped.values())
             client.set(name, queue=red)
-            counters = client.counters()["links"][0]
-            assert counters["dropped"]["overflow"] >= 10
-            assert counters["backlog_packets"] < 10
+            counters = client.counters().links[0]
+            assert counters.dropped["overflow"] >= 10
+            assert counters.backlog_packets < 10
 
 
 def test_a_trace_of_capacity_is_followed(
@@ -438,11 +438,11 @@ def test_captures_have_both_sides_of_the_queue_and_what_it_drops(
         with one, two, running(link) as outcomes, control.Client(name) as client:
             for _ in range(30):
                 one.sendto(bytes(500), two.getsockname())
-            until(lambda: client.counters()["links"][0]["dropped"]["overflow"])
+            until(lambda: client.counters().links[0].dropped["overflow"])
             client.set(name, rate="100mbit")
             two.recv(1000)
-            until(lambda: not client.counters()["links"][0]["backlog_packets"])
-            dropped = client.counters()["links"][0]["dropped"]["overflow"]
+            until(lambda: not client.counters().links[0].backlog_packets)
+            dropped = client.counters().links[0].dropped["overflow"]
     with pytest.raises(LabError, match="are never overwritten"), joined(wanted):
         pass
     forward, reverse = outcomes[0].captures

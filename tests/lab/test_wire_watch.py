@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from sojourn.lab.wire.counters import Counters, LinkCounters
 from sojourn.lab.wire.watch import View, bits, duration, octets, sparkline
 
 
-def link(name: str, sent: int, **more: Any) -> dict[str, Any]:
-    return {
-        "link": name, "rate": 10_000_000, "queue": "codel", "backlog_packets": 0,
-        "backlog_bytes": 0, "sojourn": 0.004, "sent": [sent, sent * 1000],
-        "dropped": {"early": 0, "overflow": 0}, "marked": 0, "lost": 0, **more,
-    }  # fmt: skip
+def link(name: str, sent: int, **more: Any) -> LinkCounters:
+    made = LinkCounters(
+        link=name, rate=10_000_000, queue="codel", backlog_packets=0, backlog_bytes=0,
+        sojourn=0.004, sent=(sent, sent * 1000), dropped={"early": 0, "overflow": 0}, marked=0,
+        lost=0, offered=(0, 0), delivered=(0, 0), busy=0,
+    )  # fmt: skip
+    return replace(made, **more)
 
 
-def counters(time: float, *links: dict[str, Any], late: Any = (4e-5, 1e-4)) -> dict[str, Any]:
-    return {"time": time, "links": list(links), "lateness": late}
+def counters(time: float, *links: LinkCounters, late: Any = (4e-5, 1e-4)) -> Counters:
+    return Counters(time, 0, late, links)
 
 
 def shown(view: View, width: int = 160, height: int = 40) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from sojourn.lab.errors import LabError
 from sojourn.lab.wire.control import Client
+from sojourn.lab.wire.counters import Counters
 
 WIRE_PATIENCE = 1.0
 """Time to wait for the first answer of a wire, in seconds."""
@@ -76,11 +77,11 @@ class WireSource:
         self.patience = WIRE_PATIENCE
         self._client: Client | None = None
 
-    def _ask(self) -> dict[str, Any]:
+    def _ask(self) -> Counters:
         try:
             if self._client is None:
                 self._client = Client(self.where, self.patience)
-            found: dict[str, Any] = self._client.ask("counters", links=self.links)["counters"]
+            found = self._client.counters(self.links)
         except LabError as error:
             self.close()
             raise BacklogError(f"{self.text}: {error}") from error
@@ -92,13 +93,13 @@ class WireSource:
     def check(self) -> None:
         """Raises `BacklogError` unless the links have a rate and the wire's clock advances."""
         first = self._ask()
-        for link in first["links"]:
-            if link["rate"] is None:
+        for link in first.links:
+            if link.rate is None:
                 raise BacklogError(
-                    f"{self.text}: link {link['link']} has no rate, so no packets queue there"
+                    f"{self.text}: link {link.link} has no rate, so no packets queue there"
                 )
         time.sleep(0.02)
-        if self._ask()["monotonic"] <= first["monotonic"]:
+        if self._ask().monotonic <= first.monotonic:
             raise BacklogError(
                 f"{self.text}: the wire's clock does not advance, so the wire carries no packets"
             )
@@ -107,10 +108,10 @@ class WireSource:
     def read(self) -> list[Backlog]:
         """Returns the current backlogs of the links."""
         counters = self._ask()
-        at = int(counters["monotonic"])
+        at = counters.monotonic
         return [
-            Backlog(at, link["backlog_packets"], link["backlog_bytes"], link["rate"])
-            for link in counters["links"]
+            Backlog(at, link.backlog_packets, link.backlog_bytes, link.rate)
+            for link in counters.links
         ]
 
     def close(self) -> None:

@@ -16,14 +16,17 @@ import re
 import socket
 import stat
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from sojourn import _core
+from sojourn.data import Json, Object
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.machine.journal import default_folder
+from sojourn.lab.typed import of_json
+from sojourn.lab.wire.counters import About, Counters
 from sojourn.own.sources import is_own
 from sojourn.own.text import own, queue_params
 
@@ -213,7 +216,7 @@ class Client:
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
-    def ask(self, do: str, **more: Any) -> dict[str, Any]:
+    def ask(self, do: str, **more: Json) -> Object:
         """Sends the request `do` and returns the answer; raises `Refused` or `Ended`."""
         try:
             self._socket.sendall(json.dumps({"do": do, **more}).encode() + b"\n")
@@ -221,7 +224,7 @@ class Client:
             raise Ended from error
         return self.next()
 
-    def next(self) -> dict[str, Any]:
+    def next(self) -> Object:
         """Returns the next answer; raises `Refused`, `Ended`, or `LabError` after a timeout."""
         try:
             line = self._lines.readline(ANSWER_BYTES)
@@ -232,35 +235,35 @@ class Client:
             raise Ended from error
         if not line.endswith(b"\n"):
             raise Ended
-        answer: dict[str, Any] = json.loads(line)
+        answer: Object = json.loads(line)
         if not answer.get("ok"):
             raise Refused(str(answer.get("error")))
         if answer.get("ended"):
             raise Ended
         return answer
 
-    def about(self) -> dict[str, Any]:
-        """Returns the wire's name, version, process and links."""
-        return self.ask("about")
+    def about(self) -> About:
+        """Returns the wire's name, process and links."""
+        return of_json(About, self.ask("about"))
 
-    def counters(self) -> dict[str, Any]:
-        """Returns the current values of all counters."""
-        counters: dict[str, Any] = self.ask("counters")["counters"]
-        return counters
+    def counters(self, links: Sequence[str] | None = None) -> Counters:
+        """Returns the current counters of these links, by default of all."""
+        wanted = {} if links is None else {"links": list(links)}
+        return of_json(Counters, self.ask("counters", **wanted)["counters"])
 
-    def watch(self, every: float) -> Iterator[dict[str, Any]]:
+    def watch(self, every: float) -> Iterator[Counters]:
         """Yields the counters at once and then every `every` seconds, until the wire ends."""
         with suppress(Ended):
             answer = self.ask("watch", every=every)
             self._socket.settimeout(self.patience + every)
             while True:
-                yield answer["counters"]
+                yield of_json(Counters, answer["counters"])
                 answer = self.next()
 
-    def set(self, link: str, **changes: Any) -> None:
+    def set(self, link: str, **changes: Json) -> None:
         """Changes a link; the file of a user's own queue is read by this process."""
         if is_own(str(changes.get("queue", ""))):
-            changes["params"] = queue_params(own("queue", changes.pop("queue")))
+            changes["params"] = queue_params(own("queue", str(changes.pop("queue"))))
         self.ask("set", link=link, **changes)
 
     def stop(self) -> None:
@@ -281,7 +284,7 @@ def holding(name: str) -> str:
     links = {}
     for wire in running:
         with suppress(LabError), Client(wire) as client:
-            links[wire] = [link["link"] for link in client.about()["links"]]
+            links[wire] = [link.link for link in client.about().links]
     having = [wire for wire, own in links.items() if name in own]
     if len(having) == 1:
         return having[0]

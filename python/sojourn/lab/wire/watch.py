@@ -10,9 +10,9 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from rich import box
 from rich.console import Console, Group
@@ -22,6 +22,7 @@ from rich.text import Text
 
 from sojourn.lab.errors import LabError
 from sojourn.lab.wire.control import Client
+from sojourn.lab.wire.counters import Counters, LinkCounters
 
 EVERY = 0.5
 """Default interval between two readings, in seconds."""
@@ -84,16 +85,16 @@ class View:
         self.time = 0.0
         self.lateness: tuple[float | None, float | None] = (None, None)
         """Median and 99th percentile of packets' lateness in seconds; `None` without packets."""
-        self._before: dict[str, Any] | None = None
+        self._before: Counters | None = None
 
-    def update(self, counters: dict[str, Any]) -> list[Row]:
+    def update(self, counters: Counters) -> list[Row]:
         """Updates the view with new counters; returns one row for each link."""
-        before = self._before or {"time": counters["time"], "links": []}
-        span = counters["time"] - before["time"]
-        earlier = {link["link"]: link for link in before["links"]}
-        self.rows = [_row(link, earlier.get(link["link"]), span) for link in counters["links"]]
-        self.time = counters["time"]
-        self.lateness = (counters["lateness"][0], counters["lateness"][1])
+        before = self._before or replace(counters, links=())
+        span = counters.time - before.time
+        earlier = {link.link: link for link in before.links}
+        self.rows = [_row(link, earlier.get(link.link), span) for link in counters.links]
+        self.time = counters.time
+        self.lateness = counters.lateness
         if span > 0:
             for row in self.rows:
                 history = self.history.setdefault(row.link, _History())
@@ -153,29 +154,29 @@ class View:
         return [row for row in self.rows if row.link in wanted]
 
 
-def _row(link: dict[str, Any], before: dict[str, Any] | None, span: float) -> Row:
+def _row(link: LinkCounters, before: LinkCounters | None, span: float) -> Row:
     def per_second(now: int, then: int) -> float:
         # The wire resets its counters at the end of the warm-up.
         return (now - then if now >= then else now) / span if span > 0 else 0.0
 
-    drops = sum(link["dropped"].values())
+    drops = sum(link.dropped.values())
     then = before or link
-    sent = per_second(link["sent"][0], then["sent"][0])
-    idle = not sent and not link["backlog_packets"]
+    sent = per_second(link.sent[0], then.sent[0])
+    idle = not sent and not link.backlog_packets
     return Row(
-        link["link"],
-        link["queue"],
-        link["rate"],
-        per_second(link["sent"][1], then["sent"][1]) * 8,
+        link.link,
+        link.queue,
+        link.rate,
+        per_second(link.sent[1], then.sent[1]) * 8,
         sent,
-        link["backlog_packets"],
-        link["backlog_bytes"],
-        None if idle else link["sojourn"],
+        link.backlog_packets,
+        link.backlog_bytes,
+        None if idle else link.sojourn,
         drops,
-        link["marked"],
-        link["lost"],
-        per_second(drops, sum(then["dropped"].values())),
-        per_second(link["marked"], then["marked"]),
+        link.marked,
+        link.lost,
+        per_second(drops, sum(then.dropped.values())),
+        per_second(link.marked, then.marked),
     )
 
 
@@ -222,7 +223,7 @@ def _count(total: int, per_second: float) -> str:
 
 def looks(client: Client, every: float = EVERY) -> Iterator[View]:
     """Yields the view after each update, every `every` seconds, until the wire ends."""
-    view = View(str(client.about()["wire"]))
+    view = View(client.about().wire)
     for counters in client.watch(every):
         view.update(counters)
         yield view
