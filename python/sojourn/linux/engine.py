@@ -175,7 +175,7 @@ class LinuxEngine(Counted):
         if done.get("error") or "start" not in done:
             raise LabError(f"the guest failed: {done.get('error', 'without a reason')}")
         logs = [content for name, content in sorted(files.items()) if name.startswith("host-")]
-        report = json.loads(_core.endpoint_report(run.probed.text, run.seed, logs, run.duration))
+        report = _core.endpoint_report(run.probed.text, run.seed, logs, run.duration)
         played, groups = endpoint.read_report(run, report)
         played |= programs.collect(run, files)
         flows = tuple(

@@ -7,10 +7,9 @@ Endpoints send real packets over real sockets, with the code and random draws of
 from __future__ import annotations
 
 import errno
-import json
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 from sojourn import _core
 from sojourn.lab.programs.balanced import Balanced
@@ -23,10 +22,12 @@ from sojourn.lab.programs.results import (
     GroupStats,
     Sample,
     Stats,
+    Summary,
     Transfer,
 )
-from sojourn.lab.programs.summaries import summarize, summary
+from sojourn.lab.programs.summaries import summarize
 from sojourn.lab.sandbox.modules import environment, python
+from sojourn.lab.typed import typed
 
 INSIDE = "sojourn.lab.programs.inside"
 """Package of the programs of this project that run in hosts."""
@@ -76,7 +77,7 @@ def collect(
     errors = [f"{one.program.name}: {one.trouble}" for one in ended if one.status != 0]
     logs = [one.log.read_bytes() for one in ended if one.log is not None]
     try:
-        report = json.loads(_core.endpoint_report(run.probed.text, run.seed, logs, end))
+        report = _core.endpoint_report(run.probed.text, run.seed, logs, end)
     except ValueError as error:
         return {}, {}, [*errors, f"the endpoints' logs cannot be evaluated: {error}"]
     flows, groups = read_report(run, report)
@@ -85,81 +86,144 @@ def collect(
     return {number: flow for number, flow in flows.items() if number in ours}, groups, errors
 
 
-def read_report(
-    run: Run, report: dict[str, Any]
-) -> tuple[dict[int, FlowResult], dict[int, GroupStats]]:
+@dataclass(frozen=True)
+class Sent:
+    """The state of a sending TCP connection at one moment."""
+
+    at: int
+    window: int
+    """Congestion window in bytes."""
+    smoothed_rtt: int
+    retransmitted: int
+    """Number of segments retransmitted so far."""
+    timeouts: int | None
+    """Number of expiries so far; `None` if the kernel does not report them."""
+
+
+@dataclass(frozen=True)
+class Sending:
+    """One transfer, with the number of its error."""
+
+    start: int
+    end: int | None
+    bytes: int
+    error: int | None
+
+
+@dataclass(frozen=True)
+class FlowReport:
+    """The engine's report on a flow; `EndpointResult` describes the fields that both have."""
+
+    flow: int
+    bytes: int
+    sent: int
+    not_sent: int
+    received: int
+    lost: int
+    pending: int
+    duplicates: int
+    reordered: int
+    overflowed: int
+    strange: int
+    refused: int
+    finished: int
+    unfinished: int
+    end: int | None
+    delay: Stats
+    lateness: Stats
+    jitter: float | None
+    mos: float | None
+    transfers: Sequence[Sending]
+    errors: Sequence[tuple[int, int]]
+    """Numbers of errors, and how often each occurred."""
+    samples: Sequence[Sent]
+    """Samples of a bulk transfer's sender."""
+    deliveries: Sequence[tuple[int, int]]
+    """Times, and bytes that a bulk transfer's receiver has read until then."""
+
+
+@dataclass(frozen=True)
+class GroupReport:
+    """The engine's report on the flows of a group."""
+
+    group: int
+    delay: Summary
+    fct: Summary
+
+
+@dataclass(frozen=True)
+class Report:
+    """The report of `_core.endpoint_report`."""
+
+    flows: Sequence[FlowReport]
+    groups: Sequence[GroupReport]
+
+
+def read_report(run: Run, text: str) -> tuple[dict[int, FlowResult], dict[int, GroupStats]]:
     """Converts a report of `_core.endpoint_report` into results of flows and groups, by number."""
-    flows = {item["flow"]: _result(run, item) for item in report["flows"]}
+    report = typed(Report, text)
+    flows = {item.flow: _result(run, item) for item in report.flows}
     members: dict[int, set[int]] = {}
     for flow in (*run.flows, *run.probes):
         members.setdefault(flow.group, set()).add(flow.flow)
     groups = {
-        item["group"]: GroupStats(
-            delay=summary(item["delay"]),
-            fct=summary(item["fct"]),
+        item.group: GroupStats(
+            delay=item.delay,
+            fct=item.fct,
             page=summarize([]),
             unfinished=sum(
-                one["unfinished"]
-                for one in report["flows"]
-                if one["flow"] in members[item["group"]]
+                one.unfinished for one in report.flows if one.flow in members[item.group]
             ),
         )
-        for item in report["groups"]
+        for item in report.groups
     }
     return flows, groups
 
 
-def _result(run: Run, item: dict[str, Any]) -> FlowResult:
-    flow = (*run.flows, *run.probes)[item["flow"]]
+def _result(run: Run, item: FlowReport) -> FlowResult:
+    flow = (*run.flows, *run.probes)[item.flow]
     return _bulk(flow, item) if flow.app == "bulk" else _flow(run, item)
 
 
-def _bulk(flow: Flow, item: dict[str, Any]) -> BulkResult:
+def _bulk(flow: Flow, item: FlowReport) -> BulkResult:
     sent, before, retransmitted, timeouts = [], flow.start or 0, 0, 0
-    for one in item["samples"]:
-        expired = one["timeouts"]
-        sent.append(
-            Sample(
-                before, one["at"], 0, one["retransmitted"] - retransmitted, one["window"],
-                one["smoothed_rtt"], None if expired is None else expired - timeouts,
-            )
-        )  # fmt: skip
-        before, retransmitted, timeouts = one["at"], one["retransmitted"], expired or 0
+    for one in item.samples:
+        again, expired = one.retransmitted - retransmitted, one.timeouts
+        fired = None if expired is None else expired - timeouts
+        sent.append(Sample(before, one.at, 0, again, one.window, one.smoothed_rtt, fired))
+        before, retransmitted, timeouts = one.at, one.retransmitted, expired or 0
     received, before, delivered = [], flow.start or 0, 0
-    for at, count in item["deliveries"]:
+    for at, count in item.deliveries:
         received.append(Sample(before, at, count - delivered))
         before, delivered = at, count
-    errors = [f"{os.strerror(number)} ({count} times)" for number, count in item["errors"]]
+    errors = [f"{os.strerror(number)} ({count} times)" for number, count in item.errors]
     return BulkResult(
         flow.flow, flow.name, flow.number, "; ".join(errors) or None, tuple(sent), tuple(received)
     )
 
 
-def _flow(run: Run, item: dict[str, Any]) -> EndpointResult:
-    flow = (*run.flows, *run.probes)[item["flow"]]
+def _flow(run: Run, item: FlowReport) -> EndpointResult:
+    flow = (*run.flows, *run.probes)[item.flow]
     counted = {
-        key: item[key]
-        for key in (
+        name: getattr(item, name)
+        for name in (
             "bytes", "sent", "not_sent", "received", "lost", "pending", "duplicates", "reordered",
-            "overflowed", "strange", "refused", "finished", "unfinished", "end",
+            "overflowed", "strange", "refused", "finished", "unfinished", "end", "jitter", "mos",
         )
     }  # fmt: skip
-    errors = [f"{os.strerror(number)} ({count} times)" for number, count in item["errors"]]
-    if item["overflowed"]:
-        errors.append(f"the receiving socket buffer dropped {item['overflowed']} datagrams")
+    errors = [f"{os.strerror(number)} ({count} times)" for number, count in item.errors]
+    if item.overflowed:
+        errors.append(f"the receiving socket buffer dropped {item.overflowed} datagrams")
     return EndpointResult(
         flow.flow,
         flow.name,
         flow.number,
         "; ".join(errors) or None,
         **counted,
-        delay=Stats(**item["delay"]),
-        lateness=Stats(**item["lateness"]),
-        jitter=item["jitter"],
-        mos=item["mos"],
+        delay=item.delay,
+        lateness=item.lateness,
         transfers=tuple(
-            Transfer(one["start"], one["end"], one["bytes"], _error(one["error"]))
-            for one in item["transfers"]
+            Transfer(one.start, one.end, one.bytes, _error(one.error)) for one in item.transfers
         ),
     )
 
