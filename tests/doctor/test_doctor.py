@@ -24,7 +24,7 @@ from sojourn.doctor import (
     programs,
     sockets,
 )
-from sojourn.doctor.examination import Report, within
+from sojourn.doctor.examination import Machine, Report, within
 from sojourn.doctor.libraries import asked, library
 from sojourn.lab import syscalls
 from sojourn.lab.kernel import qdiscs
@@ -305,8 +305,7 @@ def test_what_is_asked_for_decides_the_status(monkeypatch: pytest.MonkeyPatch) -
         found = {name: (Finding("part", "yes", "1.0"),) for name in GROUPS}
         found["tune"] = (Finding("optuna", "no", "not installed", "pip install 'sojourn[tune]'"),)
         groups = tuple(Group(name, what, found[name]) for name, what in GROUPS.items())
-        machine = {"distribution": "Linux", "kernel": "6", "architecture": "x86_64", "cores": 2}
-        return Report({**machine, "memory": None, "python": "3", "user": "me"}, groups, 0.1)
+        return Report(Machine("Linux", "6", "x86_64", 2, None, "3", "me"), groups, 0.1)
 
     monkeypatch.setattr(examination, "examine", examined)
     assert sojourn("doctor").status == 0

@@ -87,7 +87,8 @@ def test_congestion_control_of_a_route(pair: tuple[Host, Host]) -> None:
     b.wait_port(80, SECONDS)
     for name in ("reno", "cubic"):
         try:
-            a.add_route("10.0.0.2/32", link="eth0", congctl=name, initcwnd=4, replace=True)
+            metrics: dict[str, int | str] = {"congctl": name, "initcwnd": 4}
+            a.add_route("10.0.0.2/32", link="eth0", metrics=metrics, replace=True)
         except RequestFailed as error:
             assert name == "cubic"
             pytest.skip(f"the kernel has no {name}: {error}")

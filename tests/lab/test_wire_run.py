@@ -146,7 +146,7 @@ def test_packets_take_the_links_time(spaces: tuple[str, str], name: str) -> None
     assert 0.06 <= min(delays) < 0.06 + 1
     (outcome,) = outcomes
     assert outcome.links[0]["departures"] >= 5
-    assert outcome.health["refused"] == 0
+    assert outcome.health.refused == 0
     assert [interfaces(space) for space in spaces] == [["lo"]] * 2
     assert name not in control.names()
 
@@ -446,9 +446,9 @@ def test_captures_have_both_sides_of_the_queue_and_what_it_drops(
     with pytest.raises(LabError, match="are never overwritten"), joined(wanted):
         pass
     forward, reverse = outcomes[0].captures
-    assert (forward["link"], reverse["link"]) == (name, f"{name}.reverse")
-    assert forward["missed"] == [0, 0, 0]
-    assert forward["error"] is None
+    assert (forward.link, reverse.link) == (name, f"{name}.reverse")
+    assert forward.missed == [0, 0, 0]
+    assert forward.error is None
     found = tshark(folder / f"{name}.pcapng", "udp.checksum.status", "frame.time_epoch")
     by_side = {
         side: [p for p in found if p[0] == f"{name} {side}" and p[3] == "508"]
@@ -462,4 +462,4 @@ def test_captures_have_both_sides_of_the_queue_and_what_it_drops(
     assert {p[2] for p in found if p[3] == "508"} == {link.addresses[0].partition("/")[0]}
     assert {p[4] for p in found if p[3] == "508"} == {"1"}  # tshark's word for good
     assert all(begin - 1 < float(p[5]) < time.time() + 1 for p in found)
-    assert len(found) == sum(forward["packets"])
+    assert len(found) == sum(forward.packets)

@@ -67,9 +67,7 @@ def doctor(
     report = examine(measure=trials(SECONDS) if measure else None)
     wanted = what or list(GROUPS)
     if as_json:
-        data = report.as_dict()
-        data["groups"] = [group for group in data["groups"] if group["name"] in wanted]
-        output.print_data(data)
+        output.print_data(report.as_dict(wanted))
     else:
         show(report, [report.group(name) for name in GROUPS if name in wanted])
     if any(report.group(name).verdict == "no" for name in what or ["simulate"]):
@@ -127,12 +125,12 @@ def show(report: Report, groups: list[Group]) -> None:
 def headline(report: Report) -> str:
     """Returns a description of the machine in one line."""
     it = report.machine
-    parts = [it["distribution"], it["kernel"], it["architecture"]]
-    if it["cores"]:
-        parts.append(f"{it['cores']} core{'s' * (it['cores'] != 1)}")
-    if it["memory"]:
-        parts.append(f"{it['memory'] / 2**30:.1f} GiB free")
-    return ", ".join([*parts, f"Python {it['python']}", f"as {it['user']}"])
+    parts = [it.distribution, it.kernel, it.architecture]
+    if it.cores:
+        parts.append(f"{it.cores} core{'s' * (it.cores != 1)}")
+    if it.memory:
+        parts.append(f"{it.memory / 2**30:.1f} GiB free")
+    return ", ".join([*parts, f"Python {it.python}", f"as {it.user}"])
 
 
 def rows(finding: Finding, names: int, width: int) -> list[object]:

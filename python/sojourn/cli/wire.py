@@ -225,8 +225,8 @@ def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({
             "wire": wanted.name, "seconds": outcome.seconds, "links": outcome.links,
-            "units": outcome.units, "health": outcome.health,
-            "captures": outcome.captures,
+            "units": outcome.units, "health": asdict(outcome.health),
+            "captures": [asdict(found) for found in outcome.captures],
         }))  # fmt: skip
         return
     forms = {"bit/s": bits, "s": duration, "B": octets}
@@ -240,22 +240,22 @@ def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
     columns = ["link", *view("wire")]
     rows = [{name: shown(name, link[name]) for name in columns} for link in outcome.links]
     output.table(rows, columns, f"{wanted.name}, {outcome.seconds:.1f} s")
-    late = duration(outcome.health["lateness_p99"])
+    late = duration(outcome.health.lateness_p99 or 0.0)
     output.note(f"99th percentile of the delay of packets beyond their due time: {late}")
     for name, what in (
         ("refused", "packets rejected because a device's queue was full"),
         ("overflowed", "packets lost because the wire was full"),
         ("malformed", "super-packets that could not be split"),
     ):
-        if outcome.health[name]:
-            output.note(f"{outcome.health[name]} {what}")
+        if count := getattr(outcome.health, name):
+            output.note(f"{count} {what}")
     for found in outcome.captures:
-        missed = sum(found["missed"])
-        output.note(f"capture of {found['link']}: {sum(found['packets'])} packets")
-        if missed or found["error"]:
+        missed = sum(found.missed)
+        output.note(f"capture of {found.link}: {sum(found.packets)} packets")
+        if missed or found.error:
             output.note(
                 "  incomplete: "
-                f"{found['error'] or f'{missed} packets exceeded the capacity of the capture'}"
+                f"{found.error or f'{missed} packets exceeded the capacity of the capture'}"
             )
 
 

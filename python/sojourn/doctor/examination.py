@@ -7,12 +7,12 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
+from sojourn.data import Object
 from sojourn.doctor import network, parts, sockets, virtual
 from sojourn.doctor.finding import GROUPS, Finding, Group
 from sojourn.doctor.libraries import library
@@ -30,10 +30,26 @@ Probe = Callable[[], Findings]
 
 
 @dataclass(frozen=True)
+class Machine:
+    """A machine and its user."""
+
+    distribution: str
+    kernel: str
+    architecture: str
+    cores: int | None
+    """Number of processors that this process may use; `None` if unknown."""
+    memory: int | None
+    """Available memory in bytes; `None` if unknown."""
+    python: str
+    """Version of Python."""
+    user: str
+
+
+@dataclass(frozen=True)
 class Report:
     """Result of an examination."""
 
-    machine: dict[str, Any]
+    machine: Machine
     """Description of the machine, as `machine()` returns it."""
     groups: tuple[Group, ...]
     seconds: float
@@ -43,11 +59,12 @@ class Report:
         """Returns the group with this name."""
         return next(group for group in self.groups if group.name == name)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Returns the fields as a dictionary."""
+    def as_dict(self, names: Collection[str] | None = None) -> Object:
+        """Returns the fields as a dictionary, with all groups or those of these names."""
+        chosen = [group for group in self.groups if names is None or group.name in names]
         return {
-            "machine": self.machine,
-            "groups": [group.as_dict() for group in self.groups],
+            "machine": asdict(self.machine),
+            "groups": [group.as_dict() for group in chosen],
             "seconds": self.seconds,
         }
 
@@ -157,17 +174,17 @@ def within(seconds: float, asked: Sequence[tuple[str, Probe]]) -> list[list[Find
     ]
 
 
-def machine() -> dict[str, Any]:
+def machine() -> Machine:
     """Returns a description of this machine and its user, for display and JSON."""
-    return {
-        "distribution": packages.release().get("PRETTY_NAME", platform.system()),
-        "kernel": f"{platform.system()} {platform.release()}",
-        "architecture": platform.machine(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
-        "memory": _memory(),
-        "python": platform.python_version(),
-        "user": "root" if os.geteuid() == 0 else getpass.getuser(),
-    }
+    return Machine(
+        distribution=packages.release().get("PRETTY_NAME", platform.system()),
+        kernel=f"{platform.system()} {platform.release()}",
+        architecture=platform.machine(),
+        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
+        memory=_memory(),
+        python=platform.python_version(),
+        user="root" if os.geteuid() == 0 else getpass.getuser(),
+    )
 
 
 def _memory() -> int | None:

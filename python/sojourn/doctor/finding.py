@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
+
+from sojourn.data import Object
 
 State = Literal["yes", "no", "unknown"]
 Verdict = Literal["yes", "partly", "no"]
@@ -58,7 +60,7 @@ class Group:
         lacking = any(f.state == "no" or (f.needed and f.state != "yes") for f in self.findings)
         return "partly" if lacking else "yes"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Object:
         """Returns the fields as a dictionary."""
         return {
             "name": self.name,

@@ -192,10 +192,10 @@ class Result:
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the fields as a dictionary, with null for NaN."""
-        data = with_former_key(asdict(self)) | {"verdict": self.verdict}
+        data = asdict(self)
         for row in data["measured"]:
             row |= {k: None for k, v in row.items() if isinstance(v, float) and math.isnan(v)}
-        return data
+        return {**with_former_key(data), "verdict": self.verdict}
 
 
 def metrics(record: Record | LabRecord) -> dict[str, float]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+
+from sojourn.data import Json, Object
+from sojourn.lab.typed import of_json
 
 FORMER = "doubts"
 """Key of the violations in JSON data up to version 0.1.0; deprecated."""
@@ -31,12 +33,12 @@ class Violation:
         return asdict(self)
 
 
-def violations_in(data: Mapping[str, Any]) -> list[dict[str, str]]:
+def violations_in(data: Mapping[str, Json]) -> list[dict[str, str]]:
     """Returns the violations in a real run's record; also reads records of earlier versions."""
-    found: list[dict[str, str]] = data["violations" if "violations" in data else FORMER]
-    return found
+    found = data["violations" if "violations" in data else FORMER]
+    return of_json(list[dict[str, str]], found)
 
 
-def with_former_key(data: Mapping[str, Any]) -> dict[str, Any]:
+def with_former_key(data: Mapping[str, Json]) -> Object:
     """Returns JSON data with its `violations` also under the deprecated key `doubts`."""
     return {**data, FORMER: data["violations"]}

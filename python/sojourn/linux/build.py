@@ -464,7 +464,7 @@ def boot(folder: Path, described: dict[str, Any]) -> dict[str, Any]:
     """
     kernel = kernels.Kernel(
         folder, folder.name, "", described["hz"], described["build"],
-        tuple(described["patches"]), {},
+        tuple(described["patches"]), kernels.Facts((), (), ()),
     )  # fmt: skip
     end = time.monotonic() + BOOT
     try:

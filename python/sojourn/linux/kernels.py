@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import util
 from pathlib import Path
-from typing import Any
 
+from sojourn.data import Object
 from sojourn.lab import downloads
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.programs.stack import Kernel as Abilities
+from sojourn.lab.typed import of_json
 from sojourn.linux import patches
 
 DESCRIPTION = "kernel.json"
@@ -25,6 +27,18 @@ REMEDY = "sojourn linux build"
 """Advice if there is no kernel."""
 PACKAGE = "sojourn_linux"
 """Name of an optional Python package with kernels."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Features that a kernel reported."""
+
+    controls: Sequence[str]
+    """Names of congestion controls."""
+    cubic: Sequence[tuple[str, str | int]]
+    """Parameters of CUBIC."""
+    sysctls: Sequence[str]
+    """Names of sysctls below net.ipv4."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +56,8 @@ class Kernel:
     """Hash of source, configuration, patches, compiler and iproute2."""
     patches: tuple[str, ...]
     """Names of the applied patches."""
-    facts: dict[str, Any]
-    """Features as the kernel reported them: `controls`, `cubic` (parameters), `sysctls`."""
+    facts: Facts
+    """Features as the kernel reported them."""
 
     @property
     def repeats(self) -> bool:
@@ -58,13 +72,13 @@ class Kernel:
         """Returns the features of the kernel's TCP."""
         major, minor = re.findall(r"\d+", self.release)[:2]
         return Abilities(
-            controls=tuple(self.facts["controls"]),
-            cubic={name: int(value) for name, value in self.facts["cubic"]},
-            sysctls=frozenset(n for n in self.facts["sysctls"] if n.startswith("tcp_")),
+            controls=tuple(self.facts.controls),
+            cubic={name: int(value) for name, value in self.facts.cubic},
+            sysctls=frozenset(n for n in self.facts.sysctls if n.startswith("tcp_")),
             version=(int(major), int(minor)),
         )
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Object:
         """Returns a description for JSON."""
         return {
             "name": self.name,
@@ -105,7 +119,7 @@ def read(folder: Path) -> Kernel | None:
             data["hz"],
             data["build"],
             tuple(data["patches"]),
-            {name: data["facts"][name] for name in ("controls", "cubic", "sysctls")},
+            of_json(Facts, data["facts"]),
         )
         found.abilities()
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -19,11 +19,11 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from string import Template
-from typing import IO, Any, Literal, TypeVar
+from typing import IO, Any, Literal, Protocol, TypeVar
 
 Outcome = Literal["acknowledged", "unavailable", "error", "timed_out"]
 
@@ -144,6 +144,18 @@ def load_driver() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import cassandra.cluster  # noqa: F401
+
+
+class Future(Protocol):
+    """The answer to a request, as the driver represents it."""
+
+    coordinator_host: Any
+    """The driver's node that handled the request; `None` if unknown."""
+
+    def add_callbacks(
+        self, good: Callable[[object], None], bad: Callable[[Exception], None]
+    ) -> object:
+        """Calls `good` with the rows, or `bad` with the error."""
 
 
 @dataclass(frozen=True)
@@ -440,16 +452,17 @@ class Client:
         """Returns the key of a record: `first_key` plus its number, as a signed 64-bit number."""
         return (self.given.first_key + record + (1 << 63)) % (1 << 64) - (1 << 63)
 
-    def ask(self, request: Request) -> Any:
+    def ask(self, request: Request) -> Future:
         """Sends a request, or the read of a `modify`; returns the driver's future."""
+        execute: Callable[..., Future] = self.session.execute_async
         key = self.key_of(request.key)
         if request.kind in ("update", "insert"):
             value = bytes(self.given.value_bytes)
-            return self.session.execute_async(self._prepared["write"], (key, value))
+            return execute(self._prepared["write"], (key, value))
         if request.kind == "scan":
             bound = (key, request.length)
-            return self.session.execute_async(self._prepared["scan"], bound)
-        return self.session.execute_async(self._prepared["read"], (key,))
+            return execute(self._prepared["scan"], bound)
+        return execute(self._prepared["read"], (key,))
 
 
 class _Run:
@@ -532,11 +545,11 @@ class _Run:
             lambda error: self._answered(asked, error, future),
         )
 
-    def _answered(self, asked: _Asked, error: Exception | None, future: Any) -> None:
+    def _answered(self, asked: _Asked, error: Exception | None, future: Future | None) -> None:
         with self.change:
             self._done(asked, error, future)
 
-    def _done(self, asked: _Asked, error: Exception | None, future: Any) -> None:
+    def _done(self, asked: _Asked, error: Exception | None, future: Future | None) -> None:
         now = time.monotonic_ns()
         request, outcome = asked.request, outcome_of(error)
         host = getattr(future, "coordinator_host", None)
@@ -585,7 +598,7 @@ def outcome_of(error: Exception | None) -> Outcome:
     return "error"
 
 
-def _policy(coordinator: str, data_centre: str) -> Any:
+def _policy(coordinator: str, data_centre: str) -> object:
     from cassandra.policies import DCAwareRoundRobinPolicy, RoundRobinPolicy, TokenAwarePolicy
 
     match coordinator:
@@ -601,17 +614,17 @@ def _policy(coordinator: str, data_centre: str) -> Any:
             raise ValueError(f"unknown coordinator policy: {other}")
 
 
-def _reconnection() -> Any:
+def _reconnection() -> object:
     from cassandra.policies import ConstantReconnectionPolicy
 
     return ConstantReconnectionPolicy(1.0, max_attempts=None)
 
 
-def _secured(given: Session) -> dict[str, Any]:
+def _secured(given: Session) -> dict[str, object]:
     """Returns the driver's options for TLS and credentials, if the settings have them."""
     from cassandra.auth import PlainTextAuthProvider
 
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     if given.authority:
         context = ssl.create_default_context(cafile=given.authority)
         context.check_hostname = False  # nodes are named by their addresses

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 from sojourn.lab.kernel import qdiscs
 from sojourn.lab.kernel.tables import queue, tables
@@ -73,9 +72,9 @@ class KernelLinks(Links):
                 host.add_neighbour(link.device, address(goal), link.mac(1))
                 settings = setup.settings.get(node)
                 route = None if settings is None else settings.routes.get(goal)
-                metrics: dict[str, Any] = {} if route is None else dict(route.metrics())
-                there = f"{address(goal)}/32"
-                host.add_route(there, link=link.device, source=address(node), **metrics)
+                metrics = None if route is None else route.metrics()
+                there, source = f"{address(goal)}/32", address(node)
+                host.add_route(there, link=link.device, source=source, metrics=metrics)
         for node, settings in setup.settings.items():
             hosts[node].sysctl(settings.sysctls)
 

@@ -8,15 +8,15 @@ import shlex
 import shutil
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
+from sojourn.data import Object
 from sojourn.lab.programs import stack
 from sojourn.lab.programs.errors import Problem
 from sojourn.lab.programs.plan import SECOND, Flow, Run, address
 from sojourn.lab.programs.program import Ended, Program, Ready
-from sojourn.lab.programs.results import CommandResult, ProgramEnd
+from sojourn.lab.programs.results import CommandResult, FlowResult, ProgramEnd
 from sojourn.plan.names import name_of
 from sojourn.scenario.commands import filled
 
@@ -258,10 +258,10 @@ def results(run: Run, ends: Iterable[tuple[Command, ProgramEnd]]) -> dict[int, C
     }
 
 
-def records(results: Sequence[Any]) -> list[dict[str, Any]]:
+def records(results: Sequence[FlowResult]) -> list[Object]:
     """Returns the ends of all programs as dictionaries with the name of the flow."""
     return [
-        {"flow": f"{result.name}.{result.number}", **end.as_dict()}
+        {"flow": f"{result.name}.{result.number}", **asdict(end)}
         for result in results
         if isinstance(result, CommandResult)
         for end in result.programs

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from sojourn.lab.errors import DeadlinePassed, LabError, SandboxDied
 from sojourn.lab.machine.waiting import Waits
@@ -83,8 +83,8 @@ class Execution:
             host = self.hosts[node]
             host.sysctl(settings.sysctls)
             for to, route in settings.routes.items():
-                metrics: dict[str, Any] = {"replace": True, **route.metrics()}
-                host.add_route(f"{address(to)}/32", link=link, **metrics)
+                there = f"{address(to)}/32"
+                host.add_route(there, link=link, replace=True, metrics=route.metrics())
 
     def ready(self) -> None:
         """Starts all programs without a start time, and waits until they are ready.

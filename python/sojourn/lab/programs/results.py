@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -119,10 +118,6 @@ class ProgramEnd:
         return (
             f"ended by signal {-self.status}" if self.status < 0 else f"exit status {self.status}"
         )
-
-    def as_dict(self) -> dict[str, Any]:
-        """Returns the fields as a dictionary."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

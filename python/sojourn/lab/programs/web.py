@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from typing import Any
 
+from sojourn.data import Object
 from sojourn.lab.programs.balanced import Balanced
 from sojourn.lab.programs.endpoint import INSIDE
 from sojourn.lab.programs.plan import Flow, Run, address
@@ -129,7 +130,7 @@ def programs(
     With a balancer, all servers listen for every session, and browsers send to the virtual address.
     """
     served: dict[int, list[Flow]] = {}
-    clients: dict[int, dict[str, Any]] = {}
+    clients: dict[int, dict[str, Object]] = {}
     for flow in flows:
         for node in flow.servers if balanced is None else balanced.serving(flow):
             served.setdefault(node, []).append(flow)
@@ -179,7 +180,7 @@ def browser_name(host: str) -> str:
     return f"browser-{host}"
 
 
-def _options(flow: Flow) -> dict[str, Any]:
+def _options(flow: Flow) -> Object:
     assert flow.tcp is not None
     options = socket(flow.tcp)
     return {

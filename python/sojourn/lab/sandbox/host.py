@@ -148,7 +148,7 @@ class Host(Namespace):
         link: str | None = None,
         source: str | None = None,
         replace: bool = False,
-        **metrics: int | str,
+        metrics: Mapping[str, int | str] | None = None,
     ) -> None:
         """Adds a route to a network or to `default`, through a gateway (`via`), a link or both.
 
@@ -163,7 +163,7 @@ class Host(Namespace):
             name=link,
             source=source,
             replace=replace,
-            metrics=metrics or None,
+            metrics=dict(metrics) if metrics else None,
         )
 
     def routes(self) -> list[Entry]:

@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.machine.needs import require_pyroute2
 from sojourn.lab.sandbox.inside.network import Network
+from sojourn.lab.sandbox.messages import Message
 
 NETNS = Path("/run/netns")
 """Folder of the namespaces that `ip netns` has created."""
@@ -142,7 +142,7 @@ class Configurator:
     def __init__(self, home: int) -> None:
         self._network = Network(home)
 
-    def call(self, end: End, what: str, /, **arguments: Any) -> dict[str, Any]:
+    def call(self, end: End, what: str, /, **arguments: object) -> Message:
         """Executes a call of `Network` in the namespace of an end; raises `LabError`."""
         try:
             return self._network.call(end.fd, what, arguments)

@@ -8,6 +8,7 @@ devices with their addresses and routes.
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import struct
@@ -17,12 +18,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from sojourn import _core
+from sojourn.data import Object
 from sojourn.lab.errors import LabError, Unavailable
+from sojourn.lab.typed import typed
 from sojourn.lab.wire import control, ends
 from sojourn.lab.wire.control_server import ControlServer, describe
+from sojourn.lab.wire.health import Health
 from sojourn.own import OwnError
 from sojourn.own.sources import is_own
 from sojourn.own.text import own, queue_params
@@ -41,8 +45,6 @@ MTU = (68, 9000)
 """Smallest and largest MTU in bytes."""
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end a wire."""
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -90,25 +92,41 @@ class Wanted:
     """Largest size of a capture's file, in bytes."""
 
 
+Row: TypeAlias = dict[str, Any]
+"""Values of a link, by the name of the column."""
+
+
+@dataclass(frozen=True)
+class Captured:
+    """The result of a capture: numbers of packets before the queue, after it, and dropped."""
+
+    link: str
+    """Name of the link."""
+    packets: Sequence[int]
+    """Packets written."""
+    missed: Sequence[int]
+    """Packets omitted."""
+    error: str | None
+    """Error message if the file is incomplete; else `None`."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """Measurements of an ended wire."""
 
-    links: list[Json]
+    links: list[Row]
     """One row for each link, with the columns of the table `queues`."""
-    health: Json
+    health: Health
     """Lateness of packets, use of the processor, and packets lost outside the links."""
     seconds: float
     """Duration of the wire in seconds."""
     units: dict[str, str]
     """Units by the name of the column."""
-    captures: list[Json]
-    """Result of each capture: `link`, numbers of packets written and `missed` (before the queue,
-    after the queue, dropped), and `error` if the file is incomplete.
-    """
+    captures: list[Captured]
+    """Result of each capture."""
 
 
-def direction(link: str, wanted: Direction, mtu: int, sources: dict[str, Json]) -> Json:
+def direction(link: str, wanted: Direction, mtu: int, sources: Object) -> Object:
     """Returns the parameters of a link as in a plan.
 
     Adds the source code of a user's own queue to `sources`. Raises `LabError` with the invalid
@@ -128,7 +146,7 @@ def direction(link: str, wanted: Direction, mtu: int, sources: dict[str, Json]) 
     return {**capacity, "overhead": wanted.overhead, "queue": queue, **netem}
 
 
-def _queue(text: str, mtu: int, rate: int | None, sources: dict[str, Json]) -> Json:
+def _queue(text: str, mtu: int, rate: int | None, sources: Object) -> Object:
     if not is_own(text):
         return dict(json.loads(_core.parse_queue(text, mtu, 1000, rate)))
     found = own("queue", text)
@@ -136,7 +154,7 @@ def _queue(text: str, mtu: int, rate: int | None, sources: dict[str, Json]) -> J
     return queue_params(found, mtu)
 
 
-def _capacity(text: str | None) -> tuple[Json, int | None]:
+def _capacity(text: str | None) -> tuple[Object, int | None]:
     """Returns the rate or trace of a link as in a plan, and its mean rate in bit/s.
 
     The mean rate is `None` for a link without a rate limit.
@@ -144,8 +162,8 @@ def _capacity(text: str | None) -> tuple[Json, int | None]:
     if text is None:
         return {"rate": None}, None
     if trace.is_trace(text):
-        capacity = {"rate": None, "trace": trace.loaded(text, Source().read)}
-        return capacity, trace.mean_rate(capacity)
+        loaded = trace.loaded(text, Source().read)
+        return {"rate": None, "trace": loaded}, trace.mean_rate({"rate": None, "trace": loaded})
     rate = int(_core.parse_quantity("rate", text))
     return {"rate": rate}, rate
 
@@ -162,8 +180,8 @@ def plan_of(wanted: Wanted) -> Plan:
             f"the duration must be above 0 s, at most {LONGEST // 3600} hours; found {seconds:g} s"
         )
     ways = ((wanted.name, wanted.forward), (f"{wanted.name}.reverse", wanted.reverse))
-    sources: dict[str, Json] = {}
-    plan: Json = {
+    sources: Object = {}
+    plan: Object = {
         "duration": max(1, round(seconds * 1e9)),
         "warmup": 0,
         "nodes": [{"name": text} for text in _node_names(wanted.between)],
@@ -248,7 +266,7 @@ def _monotonic() -> int:
 
 
 def _outcome(end: _core.WireOutcome) -> Outcome:
-    columns = {}
+    columns: dict[str, list[Any]] = {}
     units = {}
     for name, unit, dtype, data in end.record.table("queues"):
         units[name] = unit
@@ -261,17 +279,17 @@ def _outcome(end: _core.WireOutcome) -> Outcome:
     count = len(next(iter(columns.values()), []))
     links = [{name: values[i] for name, values in columns.items()} for i in range(count)]
     return Outcome(
-        links, json.loads(end.health), end.record.reached / 1e9, units, json.loads(end.captures)
+        links,
+        typed(Health, end.health),
+        end.record.reached / 1e9,
+        units,
+        typed(list[Captured], end.captures),
     )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: float) -> float | None:
     """Returns a value for JSON: `None` for NaN and infinity."""
-    return (
-        None
-        if isinstance(value, float) and (value != value or abs(value) == float("inf"))
-        else value
-    )
+    return value if math.isfinite(value) else None
 
 
 @contextmanager

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import takewhile
-from typing import Any
+from typing import cast
 
 from sojourn import _core
+from sojourn.data import Object
 from sojourn.lab.engine import WireEngine
+from sojourn.lab.record import LabRecord
 from sojourn.lab.sandbox.sandbox import Privilege
 from sojourn.lab.violation import with_former_key
 from sojourn.lab.wire.watch import bits, duration
@@ -81,7 +83,7 @@ class Report:
     first rate failed.
     """
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Object:
         """Returns the fields as a dictionary, with the report's text as `words`."""
         trials = [with_former_key(asdict(trial)) for trial in self.trials]
         return {**asdict(self), "trials": trials, "words": self.words()}
@@ -121,7 +123,7 @@ def _scenario(rate: str, app: str, seconds: float, netem: str) -> Scenario:
 
 def _try(engine: WireEngine, what: str, wanted: Scenario, rate: str | None) -> Trial:
     run = wanted.run(1, engine=engine)
-    record: Any = run.record
+    record = cast("LabRecord", cast("object", run.record))
     health = record.real["health"]
     metrics = run.metrics
     return Trial(

@@ -19,11 +19,13 @@ import signal
 import socket
 import sys
 import time
-from typing import IO, Any
+from collections.abc import Mapping
+from typing import IO
 
 import pycurl
 
 from sojourn import _core
+from sojourn.data import Object
 from sojourn.lab.programs.inside.nginx import set_options
 from sojourn.lab.programs.web import body, request_padding, url
 
@@ -44,7 +46,7 @@ class Fetch:
         self.started = 0
         self.bytes = 0
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> Object:
         """Returns the log entry of an unfinished object."""
         return {
             "flow": self.session.flow,
@@ -68,7 +70,9 @@ class Fetch:
 class Browser:
     """All users of one host, in one thread."""
 
-    def __init__(self, plan: str, seed: int, node: int, options: dict[str, Any]) -> None:
+    def __init__(
+        self, plan: str, seed: int, node: int, options: Mapping[str, dict[str, int | str | None]]
+    ) -> None:
         self.sessions = _core.web_sessions(plan, seed, node)
         self.duration = int(json.loads(plan)["duration"])
         self.options = options
@@ -195,7 +199,7 @@ class Browser:
             )
         self.ask(wanted.session)
 
-    def write(self, entry: dict[str, Any]) -> None:
+    def write(self, entry: Object) -> None:
         """Writes an entry to the log, as a line of JSON."""
         self.log.write(json.dumps(entry, separators=(",", ":")) + "\n")
 
