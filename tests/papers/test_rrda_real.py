@@ -16,6 +16,7 @@ from sojourn.papers.report import show, verdicts
 from sojourn.papers.rrda import claims, scenarios, study
 from sojourn.papers.rrda.engine import Real
 from sojourn.papers.rrda.paper import PAPER
+from sojourn.plan import Plan
 from tests.lab.conftest import possible
 
 TINY = study.ServerSize(
@@ -66,7 +67,7 @@ def test_a_quota_is_no_pause_of_the_handler_s_own() -> None:
             return {"arrived": seed, "throughput": 1.0, "samples": [], "violations": ["late"]}
 
     told = scenarios.server("enqueued", "rrda", 35, 0.75, 1, 0)
-    record = Real(Fake()).simulate(json.dumps(told), 3)  # type: ignore[arg-type]
+    record = Real(Fake()).simulate(Plan.of(json.dumps(told)), 3)  # type: ignore[arg-type]
     assert record.events == 3
     assert record.real is not None
     about = dict(record.real)
