@@ -10,21 +10,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import IO, Any, Literal, Self
 
+from sojourn.data import Object
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.machine import cpu
 from sojourn.lab.machine.settings import AtLeast, Settings
 from sojourn.lab.machine.waiting import waited as waited_for
 from sojourn.lab.programs.endpoint import INSIDE
 from sojourn.lab.programs.execution import NICE
+from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.modules import environment, python
 from sojourn.lab.sandbox.process import Process
 from sojourn.lab.sandbox.sandbox import Privilege, Sandbox
+from sojourn.lab.typed import typed
 from sojourn.lab.validity import WAITING
 
 SECOND = 1_000_000_000
@@ -103,7 +106,7 @@ class Receivers:
         self._stack.close()
 
     @property
-    def about(self) -> dict[str, Any]:
+    def about(self) -> Object:
         """Returns a description of how runs are made."""
         version = self._hierarchy.version if self._hierarchy is not None else None
         return {
@@ -156,7 +159,7 @@ class Receivers:
             seconds = plan["duration"] / SECOND
             if clients.wait(seconds + END_SECONDS) != 0:
                 raise LabError(f"the clients failed{clients.complaint()}")
-            sent = json.loads(clients.output())
+            sent = typed(Sent, clients.output())
             waited = {
                 name: waited_for(server.pid, number) or 0.0 for name, number in threads.items()
             }
@@ -168,17 +171,17 @@ class Receivers:
             if server.wait(END_SECONDS) != 0:
                 raise LabError(f"the server failed{server.complaint()}")
         lines = server.output().decode().splitlines()
-        report = json.loads(lines[-1])
-        if report["failure"]:
-            raise LabError(f"the server failed: {report['failure']}")
-        found = _outcome(report["samples"], sent)
+        report = typed(Report, lines[-1])
+        if report.failure:
+            raise LabError(f"the server failed: {report.failure}")
+        found = _outcome(report.samples, sent)
         found["throttled"] = throttled
         found["violations"] = _violations(sent, waited, lost, seconds)
         return found
 
     def _spawn(
-        self, stack: ExitStack, host: Any, module: str, given: Mapping[str, Any], nice: int
-    ) -> tuple[Process, Any]:
+        self, stack: ExitStack, host: Host, module: str, given: Object, nice: int
+    ) -> tuple[Process, IO[bytes]]:
         """Starts a program with `given` as its first line; returns the process and its input."""
         reading, writing = os.pipe()
         tell = stack.enter_context(os.fdopen(writing, "wb", buffering=0))
@@ -192,7 +195,7 @@ class Receivers:
         return process, tell
 
 
-def _clients(plan: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def _clients(plan: Mapping[str, Any], seed: int) -> Object:
     """Returns the settings of the real clients from the simulator's input."""
     load = plan["load"]
     each = {
@@ -219,44 +222,95 @@ def _clients(plan: Mapping[str, Any], seed: int) -> dict[str, Any]:
     }
 
 
-def _outcome(samples: list[dict[str, Any]], sent: Mapping[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Count:
+    """Messages, and their bytes with the receive buffer's charge."""
+
+    messages: int
+    bytes: int
+
+    @property
+    def payload(self) -> int:
+        """Bytes of payload."""
+        return self.bytes - CHARGE * self.messages
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The server's counters at one moment."""
+
+    at: float
+    """`CLOCK_MONOTONIC` in seconds."""
+    size: int
+    """Size of the receive buffer in bytes."""
+    occupied: int
+    """Bytes in the receive buffer."""
+    peak_size: int
+    peak_occupied: int
+    sojourn_p50: float | None
+    sojourn_p99: float | None
+    cpu_receive: float
+    """Processor time of the receiving thread in seconds."""
+    cpu_handle: float
+    """Processor time of the handler in seconds."""
+    arrived: Count
+    processed: Count
+    discarded: Count
+
+
+@dataclass(frozen=True)
+class Report:
+    """The report of a server at its end."""
+
+    samples: Sequence[Sample]
+    failure: str | None
+
+
+@dataclass(frozen=True)
+class Sent:
+    """The report of the clients."""
+
+    begin: float
+    """Start by `CLOCK_MONOTONIC` in seconds."""
+    end: float
+    repeated: int
+    """Messages sent again."""
+    failed: int
+    """Number of clients that failed."""
+
+
+def _outcome(samples: Sequence[Sample], sent: Sent) -> dict[str, Any]:
     """Returns the results of a run from the server's samples; keys are as in the simulator."""
-
-    def payload(sample: Mapping[str, Any], what: str) -> int:
-        count = sample[what]
-        return int(count["bytes"] - CHARGE * count["messages"])
-
-    before = [s for s in samples if s["at"] <= sent["begin"]]
+    before = [s for s in samples if s.at <= sent.begin]
     first = before[-1] if before else samples[0]
-    last = next((s for s in samples if s["at"] >= sent["end"]), samples[-1])
-    seconds = last["at"] - first["at"]
-    processed = payload(last, "processed") - payload(first, "processed")
-    spent = {name: last[f"cpu_{name}"] - first[f"cpu_{name}"] for name in ("receive", "handle")}
-    arrived, discarded = last["arrived"]["messages"], last["discarded"]["messages"]
-    during = [s for s in samples if first["at"] <= s["at"] <= last["at"]]
+    last = next((s for s in samples if s.at >= sent.end), samples[-1])
+    processed = last.processed.payload - first.processed.payload
+    receive, handle = last.cpu_receive - first.cpu_receive, last.cpu_handle - first.cpu_handle
+    arrived, discarded = last.arrived.messages, last.discarded.messages
+    during = [s for s in samples if first.at <= s.at <= last.at]
     return {
         "arrived": arrived,
         "discarded": discarded,
         "exhaustion": discarded / arrived if arrived else 0.0,
-        "throughput": processed / seconds,
-        "repeated": sent["repeated"],
-        "peak_size": last["peak_size"],
-        "peak_occupied": last["peak_occupied"],
-        "mean_size": sum(s["size"] for s in during) / len(during),
-        "sojourn_p50": last["sojourn_p50"],
-        "sojourn_p99": last["sojourn_p99"],
-        "cpu_receive": spent["receive"],
-        "cpu_handle": spent["handle"],
-        "cpu_per_gbit": sum(spent.values()) / max(processed * 8 / 1e9, 1e-9),
+        "throughput": processed / (last.at - first.at),
+        "repeated": sent.repeated,
+        "peak_size": last.peak_size,
+        "peak_occupied": last.peak_occupied,
+        "mean_size": sum(s.size for s in during) / len(during),
+        "sojourn_p50": last.sojourn_p50,
+        "sojourn_p99": last.sojourn_p99,
+        "cpu_receive": receive,
+        "cpu_handle": handle,
+        "cpu_per_gbit": (receive + handle) / max(processed * 8 / 1e9, 1e-9),
         "samples": [
             {
-                "at": round((s["at"] - first["at"]) * SECOND),
-                "size": s["size"],
-                "occupied": s["occupied"],
-                "arrived": payload(s, "arrived"),
-                "processed": payload(s, "processed"),
-                "discarded": payload(s, "discarded"),
-                "cpu": s["cpu_receive"] + s["cpu_handle"],
+                "at": round((s.at - first.at) * SECOND),
+                "size": s.size,
+                "occupied": s.occupied,
+                "arrived": s.arrived.payload,
+                "processed": s.processed.payload,
+                "discarded": s.discarded.payload,
+                "cpu": s.cpu_receive + s.cpu_handle,
             }
             for s in during
         ],
@@ -272,9 +326,7 @@ def _lost(pid: int) -> int:
     return 0
 
 
-def _violations(
-    sent: Mapping[str, Any], waited: Mapping[str, float], lost: int, seconds: float
-) -> list[str]:
+def _violations(sent: Sent, waited: Mapping[str, float], lost: int, seconds: float) -> list[str]:
     """Returns the violations of a run, as texts; empty if the run is valid."""
     violations = []
     for name, time in waited.items():
@@ -284,6 +336,6 @@ def _violations(
             )
     if lost:
         violations.append(f"{lost} datagrams were dropped by the server's socket buffer")
-    if sent["failed"]:
-        violations.append(f"{sent['failed']} clients failed")
+    if sent.failed:
+        violations.append(f"{sent.failed} clients failed")
     return violations

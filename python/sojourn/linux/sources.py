@@ -19,8 +19,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, cast
+from typing import IO, cast
 
+from sojourn.data import Object
 from sojourn.lab import downloads
 from sojourn.lab.errors import LabError, Unavailable
 
@@ -126,9 +127,9 @@ class Archive:
         """Returns the key by which a repeated build finds its folder: the hash."""
         return self.sha256
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> Object:
         """Returns the description of the source for the kernel's description."""
-        data: dict[str, Any] = {"file": self.path.name, "sha256": self.sha256}
+        data: Object = {"file": self.path.name, "sha256": self.sha256}
         return data | ({"addresses": self.pin.addresses()} if self.pin else {})
 
 
@@ -149,9 +150,9 @@ class Tree:
         """Returns the key by which a repeated build finds its folder: a hash of the path."""
         return hashlib.sha256(os.fsencode(self.path)).hexdigest()
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> Object:
         """Returns the description of the source for the kernel's description."""
-        data: dict[str, Any] = {"folder": str(self.path)}
+        data: Object = {"folder": str(self.path)}
         return data | ({"commit": self.commit, "modified": self.modified} if self.commit else {})
 
 
