@@ -1,6 +1,6 @@
 """Real programs for the flows of a plan, and measurements from their output.
 
-setup = prepare(plan_json, seed)    # raises NotPossible or MissingProgram
+setup = prepare(plan, seed)         # raises NotPossible or MissingProgram
     setup.settings                      # sysctls and route attributes, by host
     with Execution(setup, hosts, folder) as execution:
         execution.configure()           # applies the settings

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from sojourn import _core
 from sojourn.lab.programs.balanced import Balanced
@@ -17,11 +17,11 @@ from sojourn.lab.programs.plan import Flow, Run
 from sojourn.lab.programs.program import Ended, Program, Ready
 from sojourn.lab.programs.results import (
     BulkResult,
+    Counts,
     EndpointResult,
     FlowResult,
     GroupStats,
     Sample,
-    Stats,
     Summary,
     Transfer,
 )
@@ -110,29 +110,11 @@ class Sending:
     error: int | None
 
 
-@dataclass(frozen=True)
-class FlowReport:
-    """The engine's report on a flow; `EndpointResult` describes the fields that both have."""
+@dataclass(frozen=True, kw_only=True)
+class FlowReport(Counts):
+    """The engine's report on a flow."""
 
     flow: int
-    bytes: int
-    sent: int
-    not_sent: int
-    received: int
-    lost: int
-    pending: int
-    duplicates: int
-    reordered: int
-    overflowed: int
-    strange: int
-    refused: int
-    finished: int
-    unfinished: int
-    end: int | None
-    delay: Stats
-    lateness: Stats
-    jitter: float | None
-    mos: float | None
     transfers: Sequence[Sending]
     errors: Sequence[tuple[int, int]]
     """Numbers of errors, and how often each occurred."""
@@ -204,13 +186,7 @@ def _bulk(flow: Flow, item: FlowReport) -> BulkResult:
 
 def _flow(run: Run, item: FlowReport) -> EndpointResult:
     flow = (*run.flows, *run.probes)[item.flow]
-    counted = {
-        name: getattr(item, name)
-        for name in (
-            "bytes", "sent", "not_sent", "received", "lost", "pending", "duplicates", "reordered",
-            "overflowed", "strange", "refused", "finished", "unfinished", "end", "jitter", "mos",
-        )
-    }  # fmt: skip
+    counted = {each.name: getattr(item, each.name) for each in fields(Counts)}
     errors = [f"{os.strerror(number)} ({count} times)" for number, count in item.errors]
     if item.overflowed:
         errors.append(f"the receiving socket buffer dropped {item.overflowed} datagrams")
@@ -220,8 +196,6 @@ def _flow(run: Run, item: FlowReport) -> EndpointResult:
         flow.number,
         "; ".join(errors) or None,
         **counted,
-        delay=item.delay,
-        lateness=item.lateness,
         transfers=tuple(
             Transfer(one.start, one.end, one.bytes, _error(one.error)) for one in item.transfers
         ),

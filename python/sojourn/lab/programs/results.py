@@ -190,7 +190,7 @@ class Transfer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EndpointResult(FlowResult):
+class Counts:
     """Measurements of a packet source or of a flow of transfers, after the warm-up."""
 
     bytes: int
@@ -229,6 +229,12 @@ class EndpointResult(FlowResult):
     """Interarrival jitter (RFC 3550) in seconds; `None` if unknown."""
     mos: float | None
     """Mean opinion score of a voice call; `None` for other applications."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndpointResult(FlowResult, Counts):
+    """Measurements of a flow by endpoints."""
+
     transfers: tuple[Transfer, ...]
 
 
