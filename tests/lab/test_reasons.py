@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from sojourn.data import Object
 from sojourn.lab.kernel.reasons import Counters, read, split
 
 
@@ -65,7 +66,7 @@ def test_cake_has_dropped_early_if_it_always_had_room() -> None:
 
 
 def test_an_inner_discipline_tells_why_and_an_outer_one_how_many() -> None:
-    inner = {"kind": "codel", "handle": "11:", "dev": "o0", "parent": "10:1", "drops": 5}
+    inner: Object = {"kind": "codel", "handle": "11:", "dev": "o0", "parent": "10:1", "drops": 5}
     found = read([*listed("tbf", drops=9), inner | {"drop_overlimit": 2}], "10:", "o0")
     assert found is not None
     assert (found.kind, found.drops) == ("codel", 9)

@@ -8,8 +8,11 @@ that a later acknowledgement makes redundant, `measurement` for drops by which d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import TypeAlias
+
+from sojourn.data import Json
+from sojourn.lab.typed import of_json
 
 REASONS = ("early", "forced", "overflow", "ack_filter", "measurement")
 """All reasons, in the order of the metrics `drops_...`."""
@@ -72,6 +75,18 @@ MARKS = ("ecn_mark", "ecn-mark", "marked", "ecn_mark_l4s")
 """Names in `tc` for packets that were marked instead of dropped."""
 
 
+Listed: TypeAlias = Mapping[str, Json]
+"""A discipline in the output of `tc -s -j qdisc show`."""
+
+
+@dataclass(frozen=True)
+class Tin:
+    """The counters of one of CAKE's tins that its totals lack."""
+
+    ecn_mark: int
+    ack_drops: int
+
+
 @dataclass(frozen=True)
 class Counters:
     """The counters of a discipline and of its inner disciplines."""
@@ -116,37 +131,38 @@ class Counters:
         return sum(known) if known else None
 
 
-def read(listed: Sequence[Mapping[str, Any]], handle: str, device: str) -> Counters | None:
+def read(listed: Sequence[Listed], handle: str, device: str) -> Counters | None:
     """Returns a discipline's counters from `tc -s -j qdisc show`; `None` if it is not listed."""
     here = [one for one in listed if one.get("dev") == device]
     found = next((one for one in here if one.get("handle") == handle), None)
     if found is None:
         return None
     inside = _inside(here, handle)
-    decide = [one for one in inside if not _inside(here, one["handle"])]
-    if len(decide) == 1 and found["kind"] not in TREES:
+    decide = [one for one in inside if not _inside(here, str(one["handle"]))]
+    kind = str(found["kind"])
+    if len(decide) == 1 and kind not in TREES:
         # An inner discipline knows the reasons; only the outer one counts all drops.
-        return Counters(decide[0]["kind"], _numbers(decide[0]) | _counted(found))
-    leaves = {one["handle"]: Counters(one["kind"], _counted(one)) for one in decide}
-    return Counters(found["kind"], _counted(found), leaves)
+        return Counters(str(decide[0]["kind"]), _numbers(decide[0]) | _counted(found))
+    leaves = {str(one["handle"]): Counters(str(one["kind"]), _counted(one)) for one in decide}
+    return Counters(kind, _counted(found), leaves)
 
 
-def _inside(here: Sequence[Mapping[str, Any]], handle: str) -> list[Mapping[str, Any]]:
+def _inside(here: Sequence[Listed], handle: str) -> list[Listed]:
     """Returns the disciplines inside the discipline with this handle, at all depths."""
     direct = [one for one in here if str(one.get("parent", "")).startswith(handle)]
-    return [*direct, *(inner for one in direct for inner in _inside(here, one["handle"]))]
+    return [*direct, *(inner for one in direct for inner in _inside(here, str(one["handle"])))]
 
 
-def _counted(one: Mapping[str, Any]) -> dict[str, int]:
+def _counted(one: Listed) -> dict[str, int]:
     values = _numbers(one)
-    for tin in one.get("tins", ()):
-        for name in ("ecn_mark", "ack_drops"):
-            values[name] = values.get(name, 0) + tin[name]
+    for tin in of_json(list[Tin], one.get("tins", [])):
+        for name, count in asdict(tin).items():
+            values[name] = values.get(name, 0) + count
     return values
 
 
-def _numbers(one: Mapping[str, Any]) -> dict[str, int]:
-    return {name: value for name, value in one.items() if type(value) is int}
+def _numbers(one: Listed) -> dict[str, int]:
+    return {n: v for n, v in one.items() if isinstance(v, int) and not isinstance(v, bool)}
 
 
 def split(counters: Counters) -> dict[str, int]:
