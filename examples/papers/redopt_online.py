@@ -46,6 +46,7 @@ from sojourn.stats.cells import Cell
 from sojourn.study import Table
 from sojourn.tune.redopt import RedParameters
 from sojourn.tune.redopt_online import PLACE
+from sojourn.tune.settings import Verification
 from sojourn.tune.verify import verified
 
 LOADS = (16, 64, 256)
@@ -278,9 +279,8 @@ def lasting(size: CourseSize) -> str:
 
 def settings(size: CourseSize) -> dict[int, RedParameters]:
     """Returns REDopt's parameters by number of flows, verified by simulation."""
-    return {
-        n: verified(taildrop.link(n), 2, size.proof, size.proof / 3).parameters for n in size.loads
-    }
+    runs = Verification(duration=size.proof, warmup=size.proof / 3)
+    return {n: verified(taildrop.link(n), runs).parameters for n in size.loads}
 
 
 def queues(size: CourseSize, found: dict[int, RedParameters]) -> dict[str, str]:

@@ -56,13 +56,16 @@ class Option:
     """
     min: float | None = None
     max: float | None = None
-    complete: Complete | None = None
+    complete: Complete | Literal["engines", "metrics", "policies", "queues"] | None = None
+    """Words for the completion by the shell, or their kind."""
     existing: bool = False
     """Whether the command refuses a path that is not a file."""
     readable: bool = True
     """Whether the command refuses a file that it cannot read."""
     dash: bool = False
     """Whether `-` is a valid path, for standard input."""
+    command: bool = True
+    """Whether the command has an option for the setting."""
     positional: bool = False
     """Whether the setting is an argument of the command, not an option."""
 

@@ -31,7 +31,7 @@ from sojourn.study.cluster import LEAST_IN_FLIGHT
 from sojourn.study.folder import ResultsFolder
 from sojourn.study.remote import Identity, simulate
 from sojourn.tune.search import search
-from sojourn.tune.search_loop import Effort
+from sojourn.tune.settings import Effort, Goal
 from tests.cli.test_commands import sojourn
 from tests.study.clusters import MARK, Cluster, TracedEngine, process, scheduler, until, worker
 from tests.study.fakes import FakeEngine, scenario
@@ -142,10 +142,10 @@ def test_comparisons_in_python(cluster: Cluster) -> None:
 
 def test_searches(cluster: Cluster) -> None:
     effort = Effort(trials=8, seeds=2, proof=3, finalists=2)
-    vary = ["target 1ms..100ms"]
+    goal = Goal(["target 1ms..100ms"])
     options: dict[str, Any] = {"effort": effort, "engine": Landscape()}
-    there = search(landscape("codel target 90ms"), vary, on=cluster.address, **options)
-    here = search(landscape("codel target 90ms"), vary, **options)
+    there = search(landscape("codel target 90ms"), goal, on=cluster.address, **options)
+    here = search(landscape("codel target 90ms"), goal, **options)
     assert there.trials == here.trials
     assert there.answer() == here.answer()
 

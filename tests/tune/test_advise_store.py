@@ -15,14 +15,13 @@ from sojourn.study.durability import caution, promise_of
 from sojourn.tune.advise_store import (
     Advice,
     AdviceError,
-    Asked,
-    By,
     Choice,
     advise,
     candidates,
     mixed,
     unreadable,
 )  # fmt: skip
+from sojourn.tune.settings import Asked, By
 
 EDGE = """
 duration = "600s"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sojourn.tune.redopt import STANDARD_WEIGHT, Link, drop_probability, flows_at, pftk_rate, redopt
+from sojourn.tune.settings import Verification
 from sojourn.tune.verify import DEVIATION_BELOW, MEAN_WITHIN, proving_ground, verified
 
 PAPER: dict[str, Any] = {
@@ -102,7 +103,7 @@ def test_what_has_no_meaning_is_refused_by_name(field: str, value: object) -> No
 
 def test_a_setting_is_accepted_only_if_the_queue_stays_in_the_middle() -> None:
     """The verdict follows from the measured average, and the search improves on the model."""
-    found = verified(Link(flows=64, **PAPER), seeds=2, duration=100, warmup=40)
+    found = verified(Link(flows=64, **PAPER), Verification(seeds=2, duration=100, warmup=40))
     for trial in found.trials:
         good = trial.off_middle <= MEAN_WITHIN and trial.oscillation < DEVIATION_BELOW
         assert trial.accepted == good
@@ -128,6 +129,6 @@ def test_bad_lengths_are_refused() -> None:
     """A warm-up that leaves nothing to measure, no seeds."""
     link = Link(flows=8, **PAPER)
     with pytest.raises(ValueError, match="warmup"):
-        verified(link, duration=10, warmup=10)
+        verified(link, Verification(duration=10, warmup=10))
     with pytest.raises(ValueError, match="seeds"):
-        verified(link, seeds=0)
+        verified(link, Verification(seeds=0))

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from math import isnan
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING
 
 import typer
 
 from sojourn.cli import bars, exits, options, output
-from sojourn.settings import Option
+from sojourn.tune.settings import Asked
 
 if TYPE_CHECKING:
     from sojourn.stats import Interval
-    from sojourn.tune.advise_store import Advice, Asked, By, Choice
-
-MEASURES = ("mean", "p95", "p99")
+    from sojourn.tune.advise_store import Advice, Choice
 
 
 def register(app: typer.Typer) -> None:
@@ -29,55 +27,7 @@ def register(app: typer.Typer) -> None:
 @exits.command
 def store(
     file: options.ScenarioFile,
-    survive: Annotated[
-        int,
-        Option(
-            help="Number of nodes that may fail permanently without loss of an acknowledged write.",
-            min=0,
-        ),
-    ] = 1,
-    node_up: Annotated[
-        float, Option(help="Probability that a node is up.", min=0.0, max=1.0)
-    ] = 0.99,
-    down: Annotated[
-        int,
-        Option(
-            help="Number of replicas of a record that may be down while its reads and writes "
-            "still succeed.",
-            min=0,
-        ),
-    ] = 1,
-    stale: Annotated[
-        float,
-        Option(
-            help="Largest allowed probability that a read right after an acknowledged write "
-            "does not return it. With 0, every read returns the latest acknowledged write.",
-            min=0.0,
-            max=1.0,
-        ),
-    ] = 0.0,
-    reads: Annotated[
-        float | None,
-        Option(
-            help="Share of reads among the requests, 0 to 1. By default the share in the "
-            "scenario's workload, or 0.5 if the workload has no reads.",
-            min=0.0,
-            max=1.0,
-        ),
-    ] = None,
-    unavailable: Annotated[
-        float,
-        Option(
-            help="Largest allowed probability that too few replicas are up for a request.",
-            min=0.0,
-            max=1.0,
-        ),
-    ] = 1.0,
-    by: Annotated[
-        str,
-        Option("MEASURE", help="Statistic of latency that ranks the choices: mean, p95 or p99."),
-    ] = "p99",
-    seeds: Annotated[int, Option(help="Number of runs (seeds) of each choice.", min=2)] = 10,
+    asked: Asked,
     settings: options.Settings = None,
     workers: options.Workers = None,
     as_json: options.AsJson = False,
@@ -88,12 +38,9 @@ def store(
     and with the same seeds. The recommended choice has the fewest copies among those that are not
     clearly slower than the fastest.
     """
-    from sojourn.tune.advise_store import AdviceError, Asked, advise
+    from sojourn.tune.advise_store import AdviceError, advise
 
-    if by not in MEASURES:
-        exits.fail(f"`--by` must be one of {', '.join(MEASURES)}; found `{by}`", as_json=as_json)
     scenario = options.load(file, settings)
-    asked = Asked(survive, down, stale, reads, node_up, unavailable, cast("By", by), seeds)
     try:
         with bars.counting("simulating choices", "runs") as tell:
             advice = advise(scenario, asked, workers, tell)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sojourn import _core, study
-from sojourn.cli import bars, completion, deploy, exits, options, output
+from sojourn.cli import bars, deploy, exits, options, output
 from sojourn.data import Json
 from sojourn.plans import the_store
 from sojourn.settings import Option, settings
@@ -36,7 +36,7 @@ def register(app: typer.Typer) -> None:
 class Candidates:
     """Options that select the compared choices."""
 
-    queues: Annotated[list[str] | None, Option('"QUEUE" ...', complete=completion.queues)] = None
+    queues: Annotated[list[str] | None, Option('"QUEUE" ...', complete="queues")] = None
     """Queues to compare, in tc's words; takes all words up to the next option. By default the
     scenario's question.queues, otherwise its own queue, pfifo, red, codel, fq_codel, pie, cobalt
     and cake.
@@ -46,9 +46,7 @@ class Candidates:
     several keys. Queues are then compared only with --queues. By default, a store's consistency
     levels are compared.
     """
-    policies: Annotated[list[str] | None, Option('"POLICY" ...', complete=completion.policies)] = (
-        None
-    )
+    policies: Annotated[list[str] | None, Option('"POLICY" ...', complete="policies")] = None
     """Compare policies by which the scenario's balancer selects servers; takes all words up to the
     next option. `all` is the scenario's policy and one of each other kind (`sojourn list
     balancer`).
@@ -57,11 +55,11 @@ class Candidates:
 
 @settings
 class Question:
-    """Options for the number of runs, the metric and the conditions."""
+    """Options for the number of runs, the metric, the conditions and the results."""
 
     seeds: Annotated[int | None, Option(min=2)] = None
     """Number of runs (seeds) of each choice; 10 by default."""
-    by: Annotated[str | None, Option("METRIC", complete=completion.metrics)] = None
+    by: Annotated[str | None, Option("METRIC", complete="metrics")] = None
     """Metric that ranks the choices (`sojourn list metric`). By default the scenario's question.by,
     otherwise a metric of the interactive flows (of the group with the worst value) or of the store,
     or else sojourn_p95.
@@ -72,6 +70,9 @@ class Question:
     acknowledged >= 99% of best).
     """
     smallest: options.Smallest = None
+    settings: options.Settings = None
+    out: Annotated[Path | None, Option("DIR")] = None
+    """Save results in DIR and reuse existing results."""
 
 
 @exits.command
@@ -79,11 +80,6 @@ def compare(
     file: options.ScenarioFile,
     candidates: Candidates,
     question: Question,
-    settings: options.Settings = None,
-    out: Annotated[
-        Path | None, Option("DIR", help="Save results in DIR and reuse existing results.")
-    ] = None,
-    *,
     precise: options.Precise,
     tc: options.FromTc,
     made: options.Made,
@@ -97,9 +93,9 @@ def compare(
     """
     from sojourn.study.question import BY_OTHERWISE
 
-    rule = precise.rule(question.seeds)
+    rule, out = precise.rule(question.seeds), question.out
     seeds = question.seeds or SEEDS
-    scenario = tc.applied(options.load(file, settings))
+    scenario = tc.applied(options.load(file, question.settings))
     queues = chosen_queues(candidates.queues or [])
     factors = varied(candidates.vary or [])
     if candidates.policies is not None:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 
 from sojourn._core import format_quantity, parse_quantity
-from sojourn.settings import Option, Setting, declared
+from sojourn.settings import Complete, Option, Setting, declared
 
 PER_SECOND = 10**9
 """Nanoseconds of a second: texts of times are read in nanoseconds."""
@@ -46,6 +46,8 @@ def parameters(setting: Setting) -> Iterator[Parameter]:
             yield from parameters(inner)
         return
     hint, default = setting.hint, setting.default
+    if setting.option is not None and not setting.option.command:
+        return
     if (option := setting.option) is not None or setting.help:
         option = option or Option()
         if option.unit is not None:
@@ -75,12 +77,21 @@ def _declaration(setting: Setting, option: Option) -> Any:
         help=option.help or setting.help,
         min=option.min if option.unit is None else None,
         max=option.max if option.unit is None else None,
-        autocompletion=option.complete,
+        autocompletion=_completion(option),
         exists=option.existing,
         dir_okay=not option.existing,
         readable=option.readable,
         allow_dash=option.dash,
     )
+
+
+def _completion(option: Option) -> Complete | None:
+    if not isinstance(option.complete, str):
+        return option.complete
+    from sojourn.cli import completion
+
+    found: Complete = getattr(completion, option.complete)
+    return found
 
 
 def _text(option: Option, value: Any) -> Any:
@@ -93,7 +104,7 @@ def _text(option: Option, value: Any) -> Any:
 def _value(setting: Setting, values: Mapping[str, Any]) -> Any:
     if (group := _group(setting)) is not None:
         return group(**{inner.name: _value(inner, values) for inner in declared(group)})
-    value, option = values[setting.name], setting.option
+    value, option = values.get(setting.name, setting.default), setting.option
     if option is None or option.unit is None or value is None:
         return value
     amount = parse_quantity(option.unit, value)

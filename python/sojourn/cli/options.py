@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from sojourn import engines
-from sojourn.cli import completion
 from sojourn.cli.exits import FINDINGS, fail
 from sojourn.cli.output import complain, note
 from sojourn.plan import Plan
@@ -47,7 +46,7 @@ Engines = Annotated[
         flag="--engine",
         help=f"Engine of the runs: {engines.help_text()}. Several, such as sim,linux, make the "
         "same runs, shown side by side.",
-        complete=completion.engines,
+        complete="engines",
     ),
 ]
 Privilege = Annotated[

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sojourn import study
-from sojourn.cli import bars, completion, exits, options, output
+from sojourn.cli import bars, exits, options, output
 from sojourn.plan import Plan
 from sojourn.settings import Option
 
@@ -29,7 +29,7 @@ Metrics = Annotated[
         "METRIC",
         flag="--metric",
         help="Show only this metric. Repeat for more.",
-        complete=completion.metrics,
+        complete="metrics",
     ),
 ]
 Queues = Annotated[

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sojourn import _core
-from sojourn.cli import bars, completion, deploy, exits, options, output
-from sojourn.settings import Option, settings
+from sojourn.cli import bars, deploy, exits, options, output
+from sojourn.settings import BitRate, Bytes, Option, settings
+from sojourn.tune.settings import Effort, Goal, Verification
 
 if TYPE_CHECKING:
     from sojourn.scenario import Scenario
@@ -30,61 +32,8 @@ def register(app: typer.Typer) -> None:
 @exits.command
 def search(
     file: options.ScenarioFile,
-    vary: Annotated[
-        list[str] | None,
-        Option(
-            '"WORD RANGE"',
-            help='Parameter to vary, with its range: "target 1ms..50ms log", a parameter alone '
-            '(a tenth to ten times its default), a pattern such as "*-rate", or '
-            'alternatives such as "ecn | noecn". Repeat for more.',
-        ),
-    ] = None,
-    queue: Annotated[
-        str | None,
-        Option(
-            "QUEUE",
-            help="Queue whose parameters are varied. By default the scenario's own queue.",
-            complete=completion.queues,
-        ),
-    ] = None,
-    objective: Annotated[
-        str | None,
-        Option(
-            "METRIC",
-            help='Metric to optimise, for example "p95 sojourn". By default the scenario\'s '
-            "question.by, otherwise sojourn_p95.",
-        ),
-    ] = None,
-    subject_to: Annotated[
-        str | None,
-        Option(
-            "EXPR",
-            help='Conditions that a setting must meet, for example "goodput >= 0.95 best and '
-            "loss <= 1%\". By default the scenario's question.subject_to, otherwise goodput "
-            ">= 95% of best.",
-        ),
-    ] = None,
-    against: Annotated[
-        list[str] | None,
-        Option(
-            "QUEUE",
-            help="Additional queue with which the best setting is compared. Repeat for more.",
-        ),
-    ] = None,
-    trials: Annotated[
-        int, Option(help="Number of settings to try, rounded up to whole batches.", min=1)
-    ] = 100,
-    time: Annotated[
-        str | None, Option("TIME", help="Time after which no new batch starts.")
-    ] = None,
-    seeds: Annotated[int, Option(help="Number of runs (seeds) of each tried setting.", min=1)] = 5,
-    proof: Annotated[
-        int, Option(help="Number of new seeds for the verification of the best setting.", min=2)
-    ] = 20,
-    batch: Annotated[
-        int, Option(help="Number of settings that are proposed and tried together.", min=1)
-    ] = 8,
-    seed: Annotated[int, Option(help="Seed of the random proposals of settings.", min=0)] = 1,
+    goal: Goal,
+    effort: Effort,
     settings: options.Settings = None,
     out: Annotated[
         Path | None, Option("DIR", help="Folder for results; results/search-NAME by default.")
@@ -101,28 +50,24 @@ def search(
     """
     from sojourn.study.question import SUBJECT_TO
     from sojourn.tune.search import search as find
-    from sojourn.tune.search_loop import Effort
 
     scenario = options.load(file, settings)
-    effort = Effort(
-        trials=trials,
-        seconds=_core.parse_quantity("time", time) / 1e9 if time else None,
-        seeds=seeds,
-        batch=batch,
-        proof=proof,
-        seed=seed,
-    )
-    if subject_to is None and scenario.question.subject_to is None:
-        subject_to = SUBJECT_TO
+    if goal.subject_to is None and scenario.question.subject_to is None:
+        goal = replace(goal, subject_to=SUBJECT_TO)
     folder = out or options.folder_of(f"search-{scenario.name}", "search")
     with (
         made.cluster.connected() as cluster,
-        bars.study_progress(f"searching {(queue or scenario.queue).split()[0]}") as report,
+        bars.study_progress(f"searching {(goal.queue or scenario.queue).split()[0]}") as report,
     ):
         found = find(
-            scenario, vary or (), objective, subject_to, queue=queue, against=against or (),
-            effort=effort, out=folder, workers=made.workers, on=cluster, progress=report,
-        )  # fmt: skip
+            scenario,
+            goal,
+            effort,
+            out=folder,
+            workers=made.workers,
+            on=cluster,
+            progress=report,
+        )
     if as_json:
         output.print_data(found.as_dict())
     else:
@@ -148,29 +93,31 @@ def show(found: Found, scenario: Scenario) -> None:
 
 
 @settings
-class Redopt:
-    """Options of REDopt's model and its verification."""
+class Load:
+    """Options of REDopt's link and its load."""
 
-    rate: Annotated[str, Option("RATE")]
+    rate: BitRate
     """Rate of the bottleneck, for example 10mbit."""
     rtt: Annotated[list[str], Option("TIME")]
     """Base round-trip time of the flows. Repeat for several."""
     flows: float
     """Average number of TCP flows."""
-    packet: Annotated[str, Option("SIZE")] = "1514b"
+    packet: Bytes = 1514
     """Size of a full TCP frame on the link."""
-    udp: Annotated[str | None, Option("RATE")] = None
+    udp: BitRate | None = None
     """Rate of unresponsive traffic (UDP). By default none."""
-    duration: Annotated[str, Option("TIME")] = "200s"
-    """Simulated duration of a verification run."""
-    seeds: Annotated[int, Option(min=1)] = 2
-    """Number of verification runs of each setting."""
-    model_only: bool = False
-    """Print the parameters that the model computes, without verification."""
 
 
 @exits.command
-def redopt(asked: Redopt, as_json: options.AsJson = False) -> None:
+def redopt(
+    load: Load,
+    runs: Verification,
+    model_only: Annotated[
+        bool,
+        Option(help="Print the parameters that the model computes, without verification."),
+    ] = False,
+    as_json: options.AsJson = False,
+) -> None:
     """Compute RED's parameters for a link and its load (REDopt).
 
     REDopt is from the paper on tail drop (`sojourn paper taildrop`); its model is reconstructed.
@@ -183,23 +130,19 @@ def redopt(asked: Redopt, as_json: options.AsJson = False) -> None:
 
     try:
         link = model.Link(
-            rate=_core.parse_quantity("rate", asked.rate),
-            rtts=tuple(_core.parse_quantity("time", t) / 1e9 for t in asked.rtt),
-            flows=asked.flows,
-            packet=_core.parse_quantity("size", asked.packet),
-            unresponsive=_core.parse_quantity("rate", asked.udp) if asked.udp else 0.0,
+            rate=load.rate,
+            rtts=tuple(_core.parse_quantity("time", t) / 1e9 for t in load.rtt),
+            flows=load.flows,
+            packet=load.packet,
+            unresponsive=load.udp or 0.0,
         )
-        seconds = _core.parse_quantity("time", asked.duration) / 1e9
     except _core.WordError:
         raise
     except ValueError as error:
         exits.fail(str(error).replace("unresponsive:", "--udp:"), as_json=as_json)
-    if asked.model_only:
+    if model_only:
         parameters, accepted, trials = model.redopt(link), None, []
     else:
-        if seconds < 1:
-            exits.fail("--duration must be at least 1s, for the queue to settle", as_json=as_json)
-
         number = itertools.count(1)
 
         def announce(trial: proof.Trial) -> None:
@@ -213,9 +156,7 @@ def redopt(asked: Redopt, as_json: options.AsJson = False) -> None:
                 which = f"setting {done + 1} of at most {proof.ROUNDS}"
                 tell(which, (done + fraction) / proof.ROUNDS)
 
-            found = proof.verified(
-                link, asked.seeds, seconds, seconds / 4, progress=announce, simulated=simulated
-            )
+            found = proof.verified(link, runs, progress=announce, simulated=simulated)
         parameters, accepted = found.parameters, found.accepted
         trials = [trial.as_dict() for trial in found.trials]
     if as_json:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import isnan
-from typing import Any, Literal
+from typing import Any
 
 from sojourn.metrics import registry
 from sojourn.plans import store_in
@@ -24,8 +24,8 @@ from sojourn.stats import Interval, holm, mean_interval, paired_difference
 from sojourn.stats.promises import Promise, levels_of, plural, promises, unavailable
 from sojourn.stats.quorum import phi
 from sojourn.study.machine import cores
+from sojourn.tune.settings import Asked, By
 
-By = Literal["mean", "p95", "p99"]
 MEASURES: tuple[By, ...] = ("mean", "p95", "p99")
 ALPHA = 0.05
 """Significance level of the comparisons with the fastest candidate, with Holm's correction."""
@@ -42,28 +42,6 @@ STALE_LATER = "stale_100ms"
 
 class AdviceError(ValueError):
     """No recommendation is possible: the scenario is unsuitable, or no candidate is left."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Requirements on a store."""
-
-    survive: int = 1
-    """Number of nodes whose loss an acknowledged write must survive."""
-    down: int = 1
-    """Number of a record's replicas that may be down while writes and reads must succeed."""
-    stale: float = 0.0
-    """Maximum probability that a read misses a write that was acknowledged just before."""
-    reads: float | None = None
-    """Share of reads; `None` for that of the scenario, or `READS` if it has no reads."""
-    node_up: float = 0.99
-    """Probability that a node is up."""
-    unavailable: float = 1.0
-    """Maximum probability that too few replicas are up for a request."""
-    by: By = "p99"
-    """Measure of the latency by which candidates are ranked."""
-    seeds: int = 10
-    """Number of simulated runs of each candidate."""
 
 
 @dataclass(frozen=True)

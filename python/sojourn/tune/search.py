@@ -9,7 +9,6 @@ search has not used.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,10 +24,11 @@ from sojourn.study.comparison import Comparison
 from sojourn.study.progress import Report
 from sojourn.study.question import BY, Asked, conditions, sensible
 from sojourn.study.session import Session
-from sojourn.tune.search_loop import Effort, Overall, Search
+from sojourn.tune.search_loop import Overall, Search
 from sojourn.tune.search_proof import Verdict, verdicts
 from sojourn.tune.search_space import Space
 from sojourn.tune.search_trials import Trial
+from sojourn.tune.settings import Effort, Goal
 
 FIFO = "pfifo limit 1000p"
 """Queue that is added to the references if a condition requires a share of the best."""
@@ -116,13 +116,9 @@ class Found:
 
 def search(
     scenario: Scenario,
-    vary: Sequence[str],
-    objective: str | None = None,
-    subject_to: str | None = None,
-    *,
-    queue: str | None = None,
-    against: Sequence[str] = (),
+    goal: Goal,
     effort: Effort | None = None,
+    *,
     out: str | Path | None = None,
     workers: int | None = None,
     on: Place | None = None,
@@ -131,18 +127,16 @@ def search(
 ) -> Found:
     """Searches values of a queue's words for a scenario, and verifies the best values.
 
-    `vary` has words of `queue` (by default, of the scenario's queue) with their ranges: see
-    `sojourn.tune.search_space`. `objective` and `subject_to` are a metric and conditions as in
-    `compare`; by default, those of the scenario's `[question]`, or else `sojourn_p95` and no
-    conditions. In a condition, `of best` refers to the best of the original queue, the rivals
-    `against`, a FIFO and the trial itself. `out` is the folder for runs and trials; the same call
-    continues an interrupted search in it. `workers`, `on`, `engine` and `progress` are those of
-    `Study.run`.
+    In a condition of the goal, `of best` refers to the best of the original queue, the rivals
+    `against`, a FIFO and the trial itself. Without conditions here or in the scenario, every
+    setting qualifies. `out` is the folder for runs and trials; the same call continues an
+    interrupted search in it. `workers`, `on`, `engine` and `progress` are those of `Study.run`.
     """
-    base = " ".join((queue or scenario.queue).split())
-    space = Space.of(base, vary, scenario.policy_reader())
-    rivals = tuple(dict.fromkeys(" ".join(r.split()) for r in against))
-    objective = spelled(objective or scenario.question.by or BY)
+    base = " ".join((goal.queue or scenario.queue).split())
+    space = Space.of(base, goal.vary or (), scenario.policy_reader())
+    rivals = tuple(dict.fromkeys(" ".join(r.split()) for r in goal.against or ()))
+    objective = spelled(goal.objective or scenario.question.by or BY)
+    subject_to = goal.subject_to
     if subject_to is None:
         subject_to = scenario.question.subject_to or ""
     asked = Asked(objective, subject_to)

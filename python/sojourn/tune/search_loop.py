@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,45 +23,12 @@ from sojourn.study.study import Study
 from sojourn.study.table import Table
 from sojourn.tune.search_space import Space, Value
 from sojourn.tune.search_trials import Trial, load, propose, save
+from sojourn.tune.settings import Effort
 
 FURTHER = 1_000_000
 """Number before the first of the seeds that decide between the finalists."""
 PRUNE_AFTER = 8
 """Number of complete and feasible trials before which no trial is stopped for its objective."""
-
-
-@dataclass(frozen=True)
-class Effort:
-    """Effort of a search."""
-
-    trials: int = 100
-    """Number of trials."""
-    seconds: float | None = None
-    """Time in seconds after which no new batch begins; `None` without a limit."""
-    seeds: int = 5
-    """Number of seeds of a trial; it may be stopped after the first half of them."""
-    batch: int = 8
-    """Number of trials that are proposed together.
-
-    Large batches occupy more workers; small batches use results of earlier trials sooner.
-    """
-    finalists: int = 4
-    """Number of best trials that are run with further seeds."""
-    proof: int = 20
-    """Number of fresh seeds that verify the winner."""
-    seed: int = 1
-    """Seed of the random proposals."""
-
-    def __post_init__(self) -> None:
-        for name in ("trials", "seeds", "batch", "finalists"):
-            if getattr(self, name) < 1:
-                raise StudyError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if self.proof < 2:
-            raise StudyError(
-                f"proof must be at least 2, because one seed gives no interval; found {self.proof}"
-            )
-        if self.seconds is not None and not self.seconds > 0:
-            raise StudyError(f"time must be above 0 s, not {self.seconds} s")
 
 
 class Search:

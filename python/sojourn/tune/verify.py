@@ -8,19 +8,20 @@ width.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from statistics import fmean
 from typing import Any
 
 from sojourn.scenario import Scenario
 from sojourn.tune.redopt import (
-    LARGEST_WEIGHT,
     UNRESPONSIVE_FACTOR,
     Link,
     RedParameters,
     redopt,
 )
+from sojourn.tune.settings import Verification
 
 #: Scale of the average queue in `red`'s state, a fixed-point number with 24 fraction bits if the
 #: queue has the word `weight`.
@@ -188,73 +189,57 @@ def queue(link: Link, parameters: RedParameters, words: str = "") -> str:
 def measure(
     link: Link,
     parameters: RedParameters,
-    seeds: Sequence[int],
-    duration: float = 200.0,
-    warmup: float = 50.0,
-    tcp: str = "reno profile sack-2001",
-    words: str = "",
+    settings: Verification,
     progress: Callable[[float], None] | None = None,
 ) -> Trial:
-    """Returns the behaviour of a setting in simulations with these seeds.
+    """Returns the behaviour of a setting in simulations.
 
     Results are means over the seeds; `deviation` is a mean of deviations over time. `progress`
     receives the completed fraction of all runs.
     """
-    scenario = proving_ground(link, queue(link, parameters, words), duration, warmup, tcp)
+    words = queue(link, parameters, settings.words)
+    scenario = proving_ground(link, words, settings.duration, settings.begin, settings.tcp)
     averages, deviations, losses, goodputs = [], [], [], []
-    for number, seed in enumerate(seeds):
+    for number in range(settings.seeds):
 
         def report(fraction: float, _events: int, before: int = number) -> None:
             if progress is not None:
-                progress((before + fraction) / len(seeds))
+                progress((before + fraction) / settings.seeds)
 
-        run = scenario.run(seed, report)
+        run = scenario.run(number + 1, report)
         columns = {name: values for name, _, values in run.columns("series")}
-        average = columns["bottleneck.state.qavg"][columns["time"] >= warmup] / _FRACTION
+        average = columns["bottleneck.state.qavg"][columns["time"] >= settings.begin] / _FRACTION
         averages.append(float(average.mean()))
         deviations.append(float(average.std()))
         losses.append(float(run.metrics["loss"]))
         goodputs.append(float(run.metrics["goodput"]))
 
-    def mean(values: list[float]) -> float:
-        return sum(values) / len(values)
-
-    return Trial(parameters, mean(averages), mean(deviations), mean(losses), mean(goodputs))
+    return Trial(parameters, fmean(averages), fmean(deviations), fmean(losses), fmean(goodputs))
 
 
 def verified(
     link: Link,
-    seeds: int = 2,
-    duration: float = 200.0,
-    warmup: float = 50.0,
-    tcp: str = "reno profile sack-2001",
-    words: str = "",
+    settings: Verification | None = None,
+    *,
     progress: Callable[[Trial], None] | None = None,
     simulated: Callable[[int, float], None] | None = None,
-    largest_weight: float = LARGEST_WEIGHT,
 ) -> Verified:
     """Returns up to `ROUNDS` trials of REDopt's parameters, corrected until a trial is accepted.
 
     If the average queue is not in the middle, the estimated drop probability is wrong, and
     ``max_p`` is corrected by the measured average. If the average oscillates, the ramp is too
-    narrow for the feedback delay, and the factor ``kappa`` of its width is increased. Each setting
-    is simulated with `seeds` seeds for `duration` seconds. No averaging weight is above
-    `largest_weight`. `words` are further words of ``red``, such as ``wait``. `progress` receives
-    each trial; `simulated` receives the number of finished trials and the completed fraction of the
-    next trial's runs.
+    narrow for the feedback delay, and the factor ``kappa`` of its width is increased. `progress`
+    receives each trial; `simulated` receives the number of finished trials and the completed
+    fraction of the next trial's runs.
     """
-    if not 0 <= warmup < duration:
-        raise ValueError(f"warmup: found {warmup:g}, expected less than the duration {duration:g}")
-    if seeds < 1:
-        raise ValueError(f"seeds: found {seeds}, expected at least 1")
+    settings = settings or Verification()
     factor = UNRESPONSIVE_FACTOR if link.unresponsive else 1.0
-    parameters = redopt(link, largest_weight=largest_weight)
+    parameters = redopt(link, largest_weight=settings.largest_weight)
     correction = 1.0
     trials: list[Trial] = []
     for _ in range(ROUNDS):
         watch = None if simulated is None else partial(simulated, len(trials))
-        judges = range(1, seeds + 1)
-        trial = measure(link, parameters, judges, duration, warmup, tcp, words, watch)
+        trial = measure(link, parameters, settings, watch)
         trials.append(trial)
         if progress is not None:
             progress(trial)
@@ -264,7 +249,7 @@ def verified(
         if trial.oscillation >= DEVIATION_BELOW:
             kappa *= max(1.15, min(2.0, trial.oscillation / DEVIATION_BELOW))
             kappa = min(kappa, LARGEST_KAPPA)
-        model = redopt(link, kappa, largest_weight)
+        model = redopt(link, kappa, settings.largest_weight)
         # The measured average had the drop probability max_p * share. The middle has the same
         # probability if max_p is 2 * share times as large.
         share = (trial.average - parameters.minimum) / trial.width

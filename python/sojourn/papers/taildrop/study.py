@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from sojourn.study import Table
 from sojourn.study.machine import cores
 from sojourn.study.progress import Progress, Report
 from sojourn.tune.redopt import STANDARD_WEIGHT, Link, RedParameters
+from sojourn.tune.settings import Verification
 from sojourn.tune.verify import Trial, Verified, verified
 from sojourn.tune.verify import measure as proved
 
@@ -194,18 +195,15 @@ def settings_for(
     progress.
     """
     begin, done = time.perf_counter(), 0
+    runs = Verification(seeds=2, duration=proof, warmup=proof / 3, words=spacing)
 
     def one(item: tuple[int, float]) -> Setting:
         load, flows = item
         path = link(flows)
-        found = verified(path, 2, proof, proof / 3, words=spacing, largest_weight=STANDARD_WEIGHT)
+        found = verified(path, replace(runs, largest_weight=STANDARD_WEIGHT))
         trials = {
-            part: proved(
-                path, mechanisms.lighter(found.parameters, part), (1, 2), proof, proof / 3,
-                words=spacing,
-            )
-            for part in parts
-        }  # fmt: skip
+            part: proved(path, mechanisms.lighter(found.parameters, part), runs) for part in parts
+        }
         return Setting(load, flows, found, trials)
 
     made = []
