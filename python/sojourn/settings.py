@@ -104,8 +104,9 @@ class Setting:
         if (low is None or value >= low) and (high is None or value <= high):
             return
         unit = "" if limits.unit is None else UNITS[limits.unit]
-        bounds = f"at least {low:g}" if high is None else f"{low:g} to {high:g}"
-        raise SettingError(f"`{self.name}` must be {bounds}{unit}; found {value:g}")
+        least, most, found = (f"{n:g}" if isinstance(n, float) else n for n in (low, high, value))
+        bounds = f"at least {least}" if high is None else f"{least} to {most}"
+        raise SettingError(f"`{self.name}` must be {bounds}{unit}; found {found}")
 
 
 def _option(hint: object) -> Option | None:

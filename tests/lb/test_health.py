@@ -28,7 +28,12 @@ class Servers:
             for n, address in enumerate(self.addresses)
         ]
         service = Service.model_validate(
-            {"address": str(OURS), "policy": "random", "servers": servers, "health": health}
+            {
+                "address": str(OURS),
+                "policy": "random",
+                "servers": servers,
+                "probes": {"health": health},
+            }
         )
         self.director = Director(service)
         self.health = Health(service, self.director, lambda name, mac: None)

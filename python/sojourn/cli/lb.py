@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sojourn import _core
 from sojourn.cli import exits, options
-from sojourn.settings import Option, settings
+from sojourn.lb.settings import Affinity, Limits, Probes, Table
+from sojourn.settings import Option, Seconds, settings
 
 if TYPE_CHECKING:
     from sojourn.lb.service import Service
@@ -64,48 +65,6 @@ class Balanced:
 
 
 @settings
-class Affinity:
-    """Options for the affinity of flows and the lifetime of their rules."""
-
-    affinity: Literal["none", "client", "client-port"] = "none"
-    """Flows that must have the same server: all flows of a client (client), or its flows to the
-    same port (client-port).
-    """
-    affinity_time: Annotated[str, Option("TIME")] = "300s"
-    """Duration of the affinity after the client's last new flow."""
-    idle: Annotated[int, Option(min=1, max=65535)] = 30
-    """Idle time in seconds after which a flow's rules are removed."""
-
-    def known(self) -> dict[str, Any]:
-        """Returns the settings of `Service` that these options determine."""
-        return {
-            "affinity": self.affinity,
-            "affinity_seconds": _seconds(self.affinity_time),
-            "idle": self.idle,
-            "unproved": min(3, self.idle),
-        }
-
-
-@settings
-class Probes:
-    """Options for health checks of the servers."""
-
-    health: Annotated[str, Option("PROBE")] = "auto"
-    """Health check of the servers: arp, icmp, tcp:PORT, none, or auto (ARP, and TCP to the port
-    that clients use).
-    """
-    health_every: Annotated[str, Option("TIME")] = "1s"
-    """Time between two probes of a server."""
-    misses: Annotated[int, Option(min=1, max=100)] = 3
-    """Number of unanswered probes in a row after which a server counts as down."""
-
-    def known(self) -> dict[str, Any]:
-        """Returns the settings of `Service` that these options determine."""
-        seconds = _seconds(self.health_every)
-        return {"health": self.health, "health_seconds": seconds, "misses": self.misses}
-
-
-@settings
 class Switch:
     """Options of the connection to the switch, and limits on the use of the switch."""
 
@@ -121,14 +80,8 @@ class Switch:
     """Datapath identifier of an accepted switch: 16 hexadecimal digits. Repeat for more. By default
     any switch on this machine is accepted.
     """
-    table: Annotated[int, Option(min=0, max=254)] = 0
-    """Number of the flow table for the rules."""
-    priority: Annotated[int, Option(min=1, max=65000)] = 30_000
-    """Base priority; the rules are 10 to 40 above it."""
-    most_flows: Annotated[int, Option(flag="--flows", min=1, max=1_000_000)] = 20_000
-    """Largest number of flows that have rules at the same time."""
-    packets: Annotated[int, Option(min=1, max=100_000)] = 2000
-    """Packets per second that the switch may send to the controller."""
+    table: Table = Table()
+    limits: Limits = Limits()
     mac: Annotated[str | None, Option("MAC")] = None
     """MAC address for the virtual address. By default derived from the virtual address."""
 
@@ -139,8 +92,7 @@ class Switch:
         return {
             "mac": self.mac,
             "table": self.table,
-            "priority": self.priority,
-            "limits": {"flows": self.most_flows, "packets": self.packets},
+            "limits": self.limits,
             "listen": {
                 "host": host,
                 "port": port,
@@ -154,7 +106,7 @@ class Switch:
 class Session:
     """Options of this process and its display."""
 
-    stale: Annotated[str, Option("TIME")] = "3s"
+    stale: Seconds = 3.0
     """Maximum age of a backlog; the policy's period is added. If a backlog is older, round robin
     replaces a policy that reads backlogs.
     """
@@ -200,11 +152,11 @@ def serve(
     service = _service(
         as_json,
         **balanced.known(as_json, session.remove),
-        **affinity.known(),
-        **probes.known(),
+        affinity=affinity,
+        probes=probes,
         **switch.known(as_json),
         seed=seed,
-        stale_seconds=_seconds(session.stale),
+        stale_seconds=session.stale,
         dry_run=session.dry_run or session.remove,
     )
     if session.state != "none":
@@ -246,10 +198,6 @@ def _state_file(service: Service) -> Path:
     from sojourn.lab.wire.control import folder
 
     return folder() / f"lb-{service.cookie >> 32:08x}.flows"
-
-
-def _seconds(text: str) -> float:
-    return float(_core.parse_quantity("time", text)) / 1e9
 
 
 def _where(text: str, as_json: bool) -> tuple[str, int]:

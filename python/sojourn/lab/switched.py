@@ -242,15 +242,17 @@ class Switch(Part):
             "servers": servers,
             "policy": balancer_text(policy, plan.sources),
             "seed": self.setup.run.seed,
-            "affinity": self.balanced.affinity,
-            "affinity_seconds": AFFINITY_SECONDS,
-            **self._health(),
+            "affinity": {
+                "kind": self.balanced.affinity,
+                "time": AFFINITY_SECONDS,
+                "idle": IDLE_SECONDS,
+            },
+            "probes": self._probes(),
             "stale_seconds": STALE_SECONDS,
-            "idle": IDLE_SECONDS,
             "listen": {"host": "127.0.0.1", "port": PORT},
         }
 
-    def _health(self) -> Object:
+    def _probes(self) -> Object:
         """Returns the settings of probes, which are off unless servers fail during the run.
 
         Real probes wait in the measured queues and change the results.
@@ -259,7 +261,7 @@ class Switch(Part):
         if not balancer.faults:
             return {"health": "none"}
         every = max(balancer.probes.every / SECOND, LEAST_PROBES)
-        return {"health": "arp", "health_seconds": every, "misses": balancer.probes.misses}
+        return {"health": "arp", "every": every, "misses": balancer.probes.misses}
 
     def begin(self, context: RunContext) -> None:
         """Sends the start time to the controller; waits until all servers are up."""

@@ -289,7 +289,7 @@ class LoadBalancer(OSKenApp):
             found = recognise(self.service, rule)
             if found is not None:
                 connection.found.append(found)
-            elif rule.priority >= self.service.priority and len(connection.foreign) < 100:
+            elif rule.priority >= self.service.table.priority and len(connection.foreign) < 100:
                 connection.foreign.append(
                     f"priority {rule.priority}, cookie {rule.cookie:#x}, {dict(rule.match.items())}"
                 )
@@ -488,7 +488,8 @@ class LoadBalancer(OSKenApp):
             return
         server, port = self.service.servers[number], connection.servers[number]
         self._count(flow)
-        idle = self.service.idle if flow.proved else self.service.unproved
+        affinity = self.service.affinity
+        idle = affinity.idle if flow.proved else affinity.unproved
         back = connection.rules.reverse(flow, server.address, port, idle)
         forth = connection.rules.forward(flow, mac, server.address, port, idle)
         barrier = parser.OFPBarrierRequest(connection.datapath)
@@ -597,7 +598,7 @@ class LoadBalancer(OSKenApp):
             took = None
             if flow.began is not None and flow.proved:
                 # The flow ended when its idle timeout began.
-                took = time.monotonic_ns() - flow.began - self.service.idle * 10**9
+                took = time.monotonic_ns() - flow.began - self.service.affinity.idle * 10**9
             self.director.finished(number, took)
         if not flow.proved:
             self.flows.forget(flow.key)

@@ -262,7 +262,7 @@ class Director:
         return None
 
     def _who(self, key: Key) -> tuple[IPv4Address, int] | None:
-        match self.service.affinity:
+        match self.service.affinity.kind:
             case "client":
                 return (key.client, 0)
             case "client-port":
@@ -286,7 +286,7 @@ class Director:
         who = self._who(key)
         if who is None:
             return
-        self._clients[who] = (server, time.monotonic() + self.service.affinity_seconds)
+        self._clients[who] = (server, time.monotonic() + self.service.affinity.time)
         self._clients.move_to_end(who)
         while len(self._clients) > REMEMBERED_CLIENTS:
             self._clients.popitem(last=False)

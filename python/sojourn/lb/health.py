@@ -58,7 +58,7 @@ class Health:
         """Callback with the name and the new MAC address of a server."""
         self.director = director
         self.states = [_State() for _ in service.servers]
-        self.kind, _, port = service.health.partition(":")
+        self.kind, _, port = service.probes.health.partition(":")
         self.port = int(port or 0)
         """TCP port of the service; 0 while it is unknown."""
         self._since = 0.0
@@ -66,7 +66,7 @@ class Health:
 
     def opened(self, port: int, now: float) -> None:
         """Handles the start of a client's TCP flow to `port` of the virtual address, for `auto`."""
-        patience = self.service.misses * self.service.health_seconds
+        patience = self.service.probes.misses * self.service.probes.every
         if self.kind != "auto" or port == self.port:
             return
         if self.port and (any(s.served for s in self.states) or now - self._since < patience):
@@ -88,13 +88,13 @@ class Health:
                 yield number, self._arp(number)
             if now < state.due:
                 continue
-            state.due = now + self.service.health_seconds
+            state.due = now + self.service.probes.every
             if self.kind == "none":
                 if self._mac(number) is not None:
                     self._up(number)
                 continue
             state.asked += 1
-            if state.asked > self.service.misses:
+            if state.asked > self.service.probes.misses:
                 self._down(number, f"no answer to {state.asked - 1} probes")
             frame = self._probe(number)
             if frame is not None:
@@ -119,7 +119,7 @@ class Health:
             return None
         state = self.states[number]
         state.knocked += 1
-        if self.kind == "auto" and state.knocked > self.service.misses:
+        if self.kind == "auto" and state.knocked > self.service.probes.misses:
             self._listens(number, False)
             if not self.port:
                 return None

@@ -70,11 +70,11 @@ class Rules:
         idle: int = 0,
         hard: int = 0,
     ) -> Any:
-        priority = self.service.priority + min(int(kind), OURS_ABOVE)
+        priority = self.service.table.priority + min(int(kind), OURS_ABOVE)
         return parser.OFPFlowMod(
             self.datapath,
             cookie=self._cookie(kind),
-            table_id=self.service.table,
+            table_id=self.service.table.table,
             command=of.OFPFC_ADD,
             idle_timeout=idle,
             hard_timeout=hard,
@@ -178,7 +178,7 @@ class Rules:
 
     def read_all(self) -> Any:
         """Returns a request for all rules in the balancer's table."""
-        return parser.OFPFlowStatsRequest(self.datapath, table_id=self.service.table)
+        return parser.OFPFlowStatsRequest(self.datapath, table_id=self.service.table.table)
 
     def remove(self, kind: Kind) -> Any:
         """Returns a message that removes the balancer's rules of one kind."""
@@ -186,7 +186,7 @@ class Rules:
             self.datapath,
             cookie=self._cookie(kind),
             cookie_mask=WHOLE,
-            table_id=self.service.table,
+            table_id=self.service.table.table,
             command=of.OFPFC_DELETE,
             out_port=of.OFPP_ANY,
             out_group=of.OFPG_ANY,
@@ -199,7 +199,7 @@ class Rules:
             self.datapath,
             cookie=self.service.cookie,
             cookie_mask=COOKIE_MASK,
-            table_id=self.service.table,
+            table_id=self.service.table.table,
             command=of.OFPFC_DELETE,
             out_port=of.OFPP_ANY,
             out_group=of.OFPG_ANY,
@@ -233,7 +233,7 @@ class Found:
 
 def kind_of(service: Service, cookie: int, table: int) -> Kind | None:
     """Returns the kind of a rule from its cookie; None if it belongs to another application."""
-    if cookie & COOKIE_MASK != service.cookie or table != service.table:
+    if cookie & COOKIE_MASK != service.cookie or table != service.table.table:
         return None
     try:
         return Kind(cookie & ~COOKIE_MASK)

@@ -192,8 +192,8 @@ def _dry_run(controller: Controller, over: threading.Event) -> None:
     mac = server.mac or "02:00:00:00:00:02"
     rules = [
         *connection.rules.standing(connection.servers, connection.meters),
-        connection.rules.forward(example, mac, server.address, port, service.idle),
-        connection.rules.reverse(example, server.address, port, service.idle),
+        connection.rules.forward(example, mac, server.address, port, service.affinity.idle),
+        connection.rules.reverse(example, server.address, port, service.affinity.idle),
     ]
     _line(
         {

@@ -6,12 +6,11 @@ import re
 import zlib
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-Affinity = Literal["none", "client", "client-port"]
-Health = Annotated[str, Field(pattern=r"^(auto|none|arp|icmp|tcp:[1-9][0-9]{0,4})$")]
+from sojourn.lb.settings import Affinity, Limits, Probes, Table
 
 MOST_SERVERS = 256
 MAGIC = 0x534A
@@ -52,23 +51,6 @@ class Server(_Model):
     """
     backlog: str | None = None
     """Source of the port's backlog, `netlink:IF` or `wire:SOCKET:LINK`; None without one."""
-
-
-class Limits(_Model):
-    """Limits on the use of the switch and of memory."""
-
-    flows: Annotated[int, Field(ge=1, le=1_000_000)] = 20_000
-    """Largest number of flows with rules in the switch; each has two rules."""
-    remembered: Annotated[int, Field(ge=1, le=4_000_000)] = 100_000
-    """Largest number of flows whose server is remembered, with or without rules."""
-    pending: Annotated[int, Field(ge=1, le=100_000)] = 1024
-    """Largest number of flows whose rules the switch has not confirmed."""
-    client: Annotated[int, Field(ge=1)] = 4096
-    """Largest number of flows with rules of one client."""
-    packets: Annotated[int, Field(ge=1, le=100_000)] = 2000
-    """Largest number of packets per second from the switch to the controller. A meter enforces it
-    if the switch has meters.
-    """
 
 
 class Tls(_Model):
@@ -113,25 +95,13 @@ class Service(_Model):
     servers: Annotated[tuple[Server, ...], Field(min_length=1, max_length=MOST_SERVERS)]
     policy: str
     seed: Annotated[int, Field(ge=0)] = 1
-    affinity: Affinity = "none"
-    affinity_seconds: Annotated[float, Field(gt=0, le=86_400)] = 300.0
-    idle: Annotated[int, Field(ge=1, le=65_535)] = 30
-    """Idle timeout of a flow's rules in the switch, in seconds."""
-    unproved: Annotated[int, Field(ge=1, le=65_535)] = 3
-    """Idle timeout in seconds for a flow without a second packet. A short timeout removes rules of
-    a SYN flood early.
-    """
-    table: Annotated[int, Field(ge=0, le=254)] = 0
-    priority: Annotated[int, Field(ge=1, le=65_000)] = 30_000
-    """Base of the priorities of the rules, which are 10 to 40 above it."""
+    affinity: Affinity = Affinity()
+    table: Table = Table()
     number: Annotated[int, Field(ge=0, le=65_535)] | None = None
     """Number that identifies the balancer in the cookies of its rules; None: derived from the
     virtual address.
     """
-    health: Health = "auto"
-    health_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 1.0
-    misses: Annotated[int, Field(ge=1, le=100)] = 3
-    """Number of unanswered probes in a row after which a server counts as down."""
+    probes: Probes = Probes()
     health_from: Annotated[float, Field(ge=0)] = 0.0
     """Time of the monotonic clock in seconds before which no probes are sent; until then servers
     with a known MAC address count as up. It is for callers that know that servers cannot answer
@@ -163,8 +133,6 @@ class Service(_Model):
         for address in addresses:
             if address.is_multicast or address.is_unspecified or address.is_loopback:
                 raise ValueError(f"{address} cannot be a host's address")
-        if self.unproved > self.idle:
-            raise ValueError("the idle timeout `unproved` must not be longer than `idle`")
         return self
 
     @property

@@ -76,7 +76,7 @@ class Status:
         return {
             "address": str(service.address),
             "policy": director.policy.text,
-            "affinity": service.affinity,
+            "affinity": service.affinity.kind,
             "switch": None if connection is None else f"{connection.datapath.id:016x}",
             "ready": connection is not None and connection.ready,
             "meters": connection is not None and connection.meters.packets is not None,
