@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import pytest
 from sojourn import temporary
 from sojourn.study.batches import scan
 from tests.faults.tools import MAIN, SECONDS, SHORT
+from tests.waiting import until
 
 HOLDER = """
 import sys
@@ -31,14 +31,6 @@ with temporary.folder() as path:
 def logged(place: Path) -> bool:
     """Whether a log below a folder has a run."""
     return any(scan(log)[0] for log in place.rglob("log/*.runs"))
-
-
-def until(condition: Any, what: str) -> None:
-    """Waits for a condition, never for a time."""
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
 
 
 def test_temporary_folders_of_killed_processes_go(
@@ -108,7 +100,7 @@ def test_a_killed_comparison_leaves_its_folder_to_the_next(tmp_path: Path) -> No
     with subprocess.Popen(
         [*command, "--seeds", "500", "--set", "duration=30s"], **options
     ) as process:
-        until(lambda: any(place.rglob("tables/*")), "no run is made")
+        until(lambda: any(place.rglob("tables/*")))
         process.kill()
         process.wait()
     assert any(place.rglob("tables/*"))
@@ -127,7 +119,7 @@ def test_asked_to_end_it_stops_as_by_ctrl_c(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        until(lambda: logged(tmp_path), "no run is made")
+        until(lambda: logged(tmp_path))
         process.send_signal(signal.SIGTERM)
         _, told = process.communicate(timeout=SECONDS)
     assert process.returncode == 130
@@ -190,7 +182,7 @@ def test_a_killed_udp_server_leaves_nothing_to_the_next(tmp_path: Path) -> None:
         assert client.stdin is not None
         client.stdin.write(bytes(1 << 20))
         client.stdin.flush()
-        until(lambda: list(folder.glob(".sojourn-*.partial")), "nothing has come")
+        until(lambda: list(folder.glob(".sojourn-*.partial")))
         server.kill()
         server.wait()
         client.kill()

@@ -24,8 +24,8 @@ from tests.lab.test_wire_run import (
     running,
     spaces,
     udp,
-    until,
 )
+from tests.waiting import until
 
 __all__ = ["name", "pytestmark", "spaces"]
 

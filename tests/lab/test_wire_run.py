@@ -21,6 +21,7 @@ import pytest
 from sojourn.lab import LabError, syscalls
 from sojourn.lab.wire import control, ends
 from sojourn.lab.wire.join import Direction, Joined, Outcome, Wanted, joined
+from tests.waiting import until
 
 pytestmark = [
     pytest.mark.skipif(
@@ -110,16 +111,6 @@ def running(link: Joined) -> Iterator[list[Outcome]]:
         link.wire.stop()
         thread.join(PATIENCE)
     assert outcomes
-
-
-def until(condition: Any) -> Any:
-    """What `condition` gives, once it gives something."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        if found := condition():
-            return found
-        time.sleep(0.02)
-    raise AssertionError("did not happen")
 
 
 def test_packets_take_the_links_time(spaces: tuple[str, str], name: str) -> None:

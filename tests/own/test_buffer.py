@@ -20,6 +20,7 @@ from sojourn.own import OwnError
 from sojourn.own.text import alone
 from sojourn.rcvbuf import AdaptiveBuffer, Settings, Tuner
 from tests.own.commands import invoke
+from tests.waiting import until
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "policies" / "buffer.py"
 DOUBLING = f"{EXAMPLE}:Doubling"
@@ -203,13 +204,11 @@ def test_a_socket_of_ones_own(write: Callable[..., Path]) -> None:
         before = sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
         write(policy_class("return buffer.size // 1"))
         with AdaptiveBuffer(sock, alone("buffer", "mine.py:Mine"), interval=0.001) as adaptive:
-            time.sleep(0.1)
-            assert json.loads(adaptive.stats())["size"] >= before
+            until(lambda: json.loads(adaptive.stats())["size"] >= before)
         write(policy_class("return 1 // 0", '@sojourn.buffer("mine", n=2)'))
         adaptive = AdaptiveBuffer(sock, alone("buffer", "mine.py:Mine"), interval=0.001)
-        time.sleep(0.1)
         with pytest.raises(PolicyError, match="ZeroDivision"):
-            adaptive.stats()
+            until(lambda: not adaptive.stats())
         assert adaptive.stop()
 
 
@@ -222,8 +221,7 @@ def test_the_tuner_of_a_running_server(write: Callable[..., Path], tmp_path: Pat
             Settings(policy="mine.py:Mine", port=port, dry_run=True, state=tmp_path / "state")
         )
         try:
-            time.sleep(2)  # the first search finds the socket, and looks follow each 10 ms
             with pytest.raises(PolicyError, match=r"in observation 5.*ZeroDivision"):
-                tuner.snapshot()
+                until(lambda: not tuner.snapshot())
         finally:
             tuner.stop()

@@ -26,8 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import rcvbuf
+from tests.waiting import until
 
-from .tools import free_port, until
+from .tools import free_port
 
 UDP_SEGMENT = 103
 TRAIN = 32

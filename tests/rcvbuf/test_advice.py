@@ -10,11 +10,12 @@ import pytest
 
 from sojourn import rcvbuf
 from sojourn.rcvbuf.advice import SHOWN, Seen, advise, generous, tell
+from tests.waiting import until
 
 from .bursts import drops
 from .test_commands import command
 from .test_tuner import DEFAULT
-from .tools import Server, free_port, of, until
+from .tools import Server, free_port, of
 
 RMEM_MAX = int(Path("/proc/sys/net/core/rmem_max").read_text())
 MB = 1 << 20

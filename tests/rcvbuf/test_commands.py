@@ -19,9 +19,10 @@ from rich.console import Console
 from sojourn import rcvbuf
 from sojourn.rcvbuf import metrics
 from sojourn.rcvbuf.view import View
+from tests.waiting import until
 
 from .test_tuner import DEFAULT, POLICY
-from .tools import MAIN, Server, free_port, of, until
+from .tools import MAIN, Server, free_port, of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -180,7 +181,7 @@ def test_all_sockets_of_the_machine_are_exported(tmp_path: Path) -> None:
                 for one in lost
             )  # fmt: skip
 
-        until(exported, patience=60)
+        until(exported)
         running.send_signal(signal.SIGINT)
         running.communicate()
         assert server.ask()[0]["size"] == DEFAULT

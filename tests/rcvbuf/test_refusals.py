@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
+from tests.waiting import until
+
 from .test_tuner import DEFAULT, privileged
-from .tools import Server, of, until
+from .tools import Server, of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

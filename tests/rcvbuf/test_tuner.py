@@ -15,8 +15,9 @@ import pytest
 from sojourn import rcvbuf
 from sojourn._core import WordError
 from sojourn.lab import syscalls
+from tests.waiting import until
 
-from .tools import MAIN, Server, free_port, of, until
+from .tools import MAIN, Server, free_port, of
 
 pytestmark = pytest.mark.alone
 
@@ -304,7 +305,7 @@ def test_everybody_is_watched_in_every_network_namespace(tmp_path: Path) -> None
             first = found[0]
             return found if all(found) and first and first["drops"]["buffer"] else None
 
-        found = until(lost, patience=60)
+        found = until(lost)
         assert [one["pid"] for one in found] == [here.pid, there.pid]
         assert {"unit", "container"} <= found[0].keys()
         assert [one["changes"] for one in found] == [0, 0]
@@ -335,7 +336,7 @@ def test_one_budget_over_all(server: Server, tmp_path: Path) -> None:
             assert now["peak_size"] <= budget
             return now if now["peak_size"] > DEFAULT * 2 else None
 
-        now = until(above, patience=60)
+        now: Any = until(above)
         assert now["budget"] == budget
         assert now["budget_bound"] == "given"
         assert sum(one["size"] for one in server.ask()) <= budget

@@ -8,8 +8,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -82,15 +80,6 @@ def send(address: str, port: int, packets: int, size: int = 1000) -> None:
         data = bytes(size)
         for _ in range(packets):
             sender.send(data)
-
-
-def until(what: Callable[[], Any], patience: float = 10.0) -> Any:
-    """Waits until something is true; what it was last is in the message."""
-    end = time.monotonic() + patience
-    while not (found := what()):
-        assert time.monotonic() < end, f"still {found!r} after {patience} s"
-        time.sleep(0.005)
-    return found
 
 
 _PORTS = itertools.cycle(range(20_000 + os.getpid() % 1000 * 12, 20_012 + os.getpid() % 1000 * 12))

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sojourn.plan import Plan
 from sojourn.study.cluster import connected
 from tests.study.fakes import FakeEngine, FakeRecord
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from sojourn.scenario.engine import RunProgress
@@ -58,14 +58,6 @@ class TracedEngine(FakeEngine):
             return []
         lines = [line.split() for line in self.trace.read_text().splitlines()]
         return [f"{queue} {seed}" for what, queue, seed, _, _ in lines if what == word]
-
-
-def until(what: Any) -> None:
-    """Wait until it is so."""
-    end = time.monotonic() + PATIENCE
-    while not what():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
 
 
 @contextmanager

@@ -33,10 +33,11 @@ from sojourn.study.remote import Identity, simulate
 from sojourn.tune.search import search
 from sojourn.tune.settings import Effort, Goal
 from tests.cli.test_commands import sojourn
-from tests.study.clusters import MARK, Cluster, TracedEngine, process, scheduler, until, worker
+from tests.study.clusters import MARK, Cluster, TracedEngine, process, scheduler, worker
 from tests.study.fakes import FakeEngine, scenario
 from tests.tune.fakes import Landscape
 from tests.tune.fakes import scenario as landscape
+from tests.waiting import until
 
 HOME = Path(__file__).parents[2] / "examples" / "home.toml"
 

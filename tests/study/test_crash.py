@@ -21,6 +21,7 @@ from sojourn.study.claims import Claims
 from sojourn.study.folder import ResultsFolder
 from tests.study.fakes import FakeEngine, scenario
 from tests.study.test_study import LAYOUT
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 
@@ -89,9 +90,7 @@ def test_killed_at_random_moments_nothing_is_lost_or_doubled(
 
 def test_ctrl_c_stops_cleanly(tmp_path: Path) -> None:
     process = start(tmp_path / "out", 50, 0.05)
-    while not (tmp_path / "out" / "log").exists():
-        time.sleep(0.01)
-    time.sleep(1.0)
+    until(lambda: len(ResultsFolder(tmp_path / "out").refreshed().keys) >= 2)
     process.send_signal(signal.SIGINT)
     assert process.wait(60) != 0
     assert process.stdout is not None
