@@ -214,7 +214,7 @@ def test_verdicts() -> None:
     assert Group("", "", (yes, spare, no)).verdict == "no"
 
 
-def test_probes_that_hang_or_fail_are_told_as_such() -> None:
+def test_a_probe_that_hangs_or_fails_is_reported_with_its_reason() -> None:
     never = threading.Event()
     begin = time.monotonic()
 
@@ -299,7 +299,7 @@ def test_the_table_lines_up() -> None:
             assert set(line[: at + 9]) == {" "}
 
 
-def test_what_is_asked_for_decides_the_status(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_requested_groups_decide_the_exit_status(monkeypatch: pytest.MonkeyPatch) -> None:
     def examined(*, measure: bool) -> Report:
         assert not measure
         found = {name: (Finding("part", "yes", "1.0"),) for name in GROUPS}

@@ -104,7 +104,7 @@ def test_where_the_queue_forms(host: Host) -> None:
     run(host, "tc class replace dev eth0 parent 1: classid 1:1 htb rate 20gbit")
     remedy = seen(host)["bottleneck"]["remedy"]
     assert remedy == "sudo tc class replace dev eth0 parent 1: classid 1:1 htb rate 9.5gbit"
-    # What it advises is taken.
+    # The advised command has the stated effect.
     run(host, remedy.removeprefix("sudo "))
     assert seen(host)["bottleneck"]["state"] == "yes"
 

@@ -1,4 +1,4 @@
-"""A bench: clients, servers and Open vSwitch in a sandbox, our controller beside the switch."""
+"""A bench: clients, servers, Open vSwitch and our controller in a sandbox."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ while True:
     c, _ = l.accept()
     threading.Thread(target=stream, args=(c,), daemon=True).start()
 """
-"""Says its name to whoever connects, and before whatever it echoes."""
+"""A program that sends its name at each connection and before each echo."""
 
 ONCE = """
 import socket, sys
@@ -122,7 +122,7 @@ class Bench:
         return self.controller
 
     def look(self) -> dict[str, Any] | None:
-        """What the controller said last."""
+        """The last status that the controller printed."""
         assert self.controller is not None
         lines = self.controller.output().decode().splitlines()
         found = [json.loads(line) for line in lines if line.startswith('{"address"')]
@@ -142,7 +142,7 @@ class Bench:
         raise AssertionError(f"not in {seconds} s: {self.look()}\n{errors}")
 
     def once(self, client: int = 0, count: int = 1, port: int = 80) -> list[str]:
-        """Who answers so many new connections."""
+        """The servers that answer a number of new connections."""
         command = [sys.executable, "-c", ONCE, VIRTUAL, str(port), str(count)]
         process = self.clients[client].spawn(command)
         process.wait(60)

@@ -1,4 +1,4 @@
-"""Who may connect, what a dry run says, and the page: on real Open vSwitch."""
+"""Access to the controller, dry runs, and the page, on real Open vSwitch."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_the_controller_is_killed_and_comes_again(fresh: Bench) -> None:
     fresh.start()
     held = [fresh.hold(0), fresh.hold(1)]
     fresh.stop(kill=True)
-    assert all(fresh.goes_on(one) for one in held), "the rules need nobody"
+    assert all(fresh.goes_on(one) for one in held), "the rules need no controller"
     fresh.start()
     look = fresh.until(lambda look: look["counts"]["found"] >= 2)
     assert sum(s["open"] for s in look["servers"]) >= 2
@@ -155,7 +155,7 @@ while time.monotonic() < end:
     if sent % 20 == 0: time.sleep(0.002)
 print(sent)
 """
-"""SYNs from addresses that nobody has."""
+"""SYNs from addresses that no host has."""
 
 
 def test_a_syn_flood_takes_no_flow_away(fresh: Bench) -> None:
@@ -173,7 +173,7 @@ def test_a_syn_flood_takes_no_flow_away(fresh: Bench) -> None:
     assert len(fresh.rules()) <= 1000 + 6
     assert fresh.goes_on(held)
     assert all(server["up"] for server in look["servers"]), "probes have a limit of their own"
-    # What the flood left behind goes soon, and others are served again.
+    # The rules of the flood expire soon, and other clients are served again.
     fresh.until(lambda look: look["flows"]["installed"] <= 50)
     assert set(fresh.once(count=2)) == {"s1", "s2"}
     assert fresh.goes_on(held)
@@ -199,7 +199,7 @@ def test_a_full_table_takes_no_flow_away(fresh: Bench) -> None:
     assert all(fresh.goes_on(one) for one in held)
 
 
-def test_rules_that_somebody_removed_come_again(fresh: Bench) -> None:
+def test_removed_rules_are_written_again(fresh: Bench) -> None:
     fresh.start()
     held = fresh.hold(0)
     fresh.switch.flows("del-flows", "cookie=0x534a000000000000/0xffff000000000000")

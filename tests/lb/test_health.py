@@ -1,4 +1,4 @@
-"""The probe that learns its service's port, told of answers as a switch would bring them."""
+"""The probe that learns its service's port, with the answers that a switch would bring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a switch sends us may be anything: nothing raises, nothing is believed that is not so."""
+"""A switch may send any bytes: none raise an error, and no malformed packet is accepted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WHOLE = [
 ]
 
 
-def test_what_we_write_we_read() -> None:
+def test_written_packets_read_the_same() -> None:
     syn, echo, arp = (packets.read(frame) for frame in WHOLE)
     assert isinstance(syn, packets.Segment)
     assert (syn.source, syn.destination, syn.ports, syn.opens) == (THERE, HERE, (1234, 80), True)
@@ -82,7 +82,7 @@ def test_an_option_without_length_ends(options: bytes) -> None:
         (26, 0xE0, "a group as the sender"),
     ],
 )
-def test_what_is_not_believed(at: int, value: int, why: str) -> None:
+def test_a_malformed_packet_is_ignored(at: int, value: int, why: str) -> None:
     frame = bytearray(WHOLE[0])
     frame[at] = value
     assert packets.read(bytes(frame)) is None, why

@@ -1,4 +1,4 @@
-"""What `sojourn lb serve` refuses, before a switch is asked for anything, and what it says."""
+"""Errors of `sojourn lb serve` before its first request to a switch."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_policies_that_need_backlogs(policy: str) -> None:
         (["--policy", "jsq", "--backlog", "netlink:nonesuch0,nonesuch1"], "nonesuch0"),
     ],
 )
-def test_what_cannot_be_used(words: list[str], expected: str) -> None:
+def test_unusable_options_are_refused(words: list[str], expected: str) -> None:
     assert expected in refusal(*words)
 
 

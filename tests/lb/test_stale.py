@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 @contextmanager
 def wire(bench: Bench, name: str, rate: str = "50mbit") -> Iterator[Process]:
-    """A wire between two hosts of the bench, whose two links stand for the servers' ports."""
+    """A wire between two hosts of the bench, whose two links represent the servers' ports."""
     ends = ",".join(f"path:{host.path}" for host in bench.servers)
     command = [sys.executable, "-m", "sojourn.cli", "wire", "run", "--between", ends]
     process = bench.switch_host.spawn([*command, "--name", name, "--rate", rate, "--json"])

@@ -8,7 +8,7 @@ from sojourn.cli.app import app
 
 
 def invoke(*arguments: str, status: int = 0) -> str:
-    """What a command prints."""
+    """The output of a command."""
     result = CliRunner().invoke(app, list(arguments))
     assert result.exit_code == status, result.output
     return str(result.stdout)

@@ -1,4 +1,4 @@
-"""What tests of all families of own policies need."""
+"""Fixtures of the tests of all families of own policies."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def test_a_policy_sees_what_it_looks_at(write: Callable[..., Path]) -> None:
         (policy_class("return 0", '@sojourn.queue("m")'), "needs a method enqueue"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_said_at_once(
+def test_an_error_in_a_file_is_reported_at_once(
     write: Callable[..., Path], text: str, message: str
 ) -> None:
     write(text)

@@ -42,7 +42,7 @@ class Mine:
 
 
 def server(policy: str, ask: int = 0) -> dict[str, Any]:
-    """A simulated server whose handler pauses: what became of its messages."""
+    """The outcomes of the messages of a simulated server whose handler pauses."""
     params = {
         "policy": alone("buffer", policy),
         "ask": ask,
@@ -107,7 +107,7 @@ def test_a_policy_sees_the_buffer(write: Callable[..., Path]) -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_file_is_said_at_once(
+def test_an_error_in_a_file_is_reported_at_once(
     write: Callable[..., Path], text: str, policy: str, message: str
 ) -> None:
     write(text)

@@ -86,7 +86,7 @@ def test_reno_in_python_equals_reno(words: str, queue: str) -> None:
         assert run.metrics["drops"] + run.metrics["marks"] > 0
 
 
-def test_its_words_stand_beside_those_of_tcp() -> None:
+def test_its_words_may_be_mixed_with_those_of_tcp() -> None:
     made = json.loads(scenario(f"{AIMD} decrease 0.7 iw 3 ecn classic").plan_json)
     tcp = made["groups"][0]["transport"]
     assert tcp["congestion"]["spec"]["params"] == {"increase": 1.0, "decrease": 0.7}

@@ -114,7 +114,7 @@ def test_parameters_are_read_as_those_of_any_queue(write: Callable[..., Path]) -
         (FIFO.replace('"300p"', '"5ms"'), "mine.py:Fifo", r"`limit` must be a number of packets"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_said_at_once(
+def test_an_error_in_a_file_is_reported_at_once(
     write: Callable[..., Path], text: str, queue: str, message: str
 ) -> None:
     write(text)
@@ -159,7 +159,7 @@ def test_a_fault_loses_no_other_run(write: Callable[..., Path], tmp_path: Path) 
     with pytest.raises(StudyError, match=r"seed 1 failed: mine.py:Mine(.|\n)*2 runs failed"):
         study.run(tmp_path / "out", workers=1)
     with pytest.raises(StudyError, match="2 runs failed"):
-        study.run(tmp_path / "out", workers=1)  # what is there is not made again
+        study.run(tmp_path / "out", workers=1)  # existing runs are not made again
     assert len(Results.open(tmp_path / "out").runs()) == 2
 
 
@@ -176,7 +176,7 @@ def test_results_are_keyed_by_the_file_and_its_local_modules(
     first.run(1)
     deep.write_text("size = 8\n")
     assert scenario("mine.py:Fifo").digest() != first.digest()
-    # What a plan says of its sources is what runs, whatever is on disk by now.
+    # A plan's own sources run, regardless of the files on disk.
     shutil.rmtree(helper.parent)
     assert first.run(1).trace_hash == scenario("pfifo limit 300p").run(1).trace_hash
 

@@ -124,7 +124,7 @@ def test_a_plan_has_its_parameters_and_its_source(write: Callable[..., Path]) ->
         ),
     ],
 )
-def test_what_is_wrong_with_a_file_is_said_at_once(
+def test_an_error_in_a_file_is_reported_at_once(
     write: Callable[..., Path], text: str, message: str
 ) -> None:
     write(text)
@@ -187,7 +187,7 @@ def test_check_shrinks_a_fault(write: Callable[..., Path], body: str, message: s
     failure = found["failure"]
     assert re.search(message, failure["message"], re.DOTALL)
     packet = int(re.search(r"for packet (\d+)", failure["message"])[1])  # type: ignore[index]
-    # All packets up to the faulty one, and no step besides.
+    # All packets up to the faulty one, and no other step.
     assert len(failure["steps"]) == packet + 1
     assert failure["steps"][-1].split(": ")[1] == f"packet {packet}"
 

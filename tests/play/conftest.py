@@ -1,4 +1,4 @@
-"""What tests of the page share: the browser in which it is opened, and its files."""
+"""Fixtures of the tests of the page: the browser in which it is opened, and its files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses come from strangers: whatever one holds, a page opens or there is a message."""
+"""Addresses come from strangers: for any address a page opens or shows a message."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_an_address_of_the_earlier_form_is_read(before: str) -> None:
 
 
 def read(text: str) -> None:
-    """Whatever an address holds, it is read or refused by one of the two errors."""
+    """Any address is read, or refused by one of the two errors."""
     url = HERE + text
     try:
         if is_packed(url):
@@ -195,12 +195,12 @@ GOOD = packed(WRITTEN)
         (packed({"scenario": {}, "pinned": "x" * 5000}), "pinned"),
     ],
 )
-def test_mistakes_are_told(text: str, message: str) -> None:
+def test_a_wrong_address_is_refused_with_its_error(text: str, message: str) -> None:
     with pytest.raises(AddressError, match=message):
         unpacked(HERE + text)
 
 
-def test_what_unpacks_without_end_is_refused_at_the_bound() -> None:
+def test_an_address_that_unpacks_to_too_much_is_refused() -> None:
     bomb = zlib.compress(b" " * (40 * BYTES), 9)
     assert len(bomb) < CHARACTERS
     with pytest.raises(AddressError, match="unpacks to more than 256 KiB"):

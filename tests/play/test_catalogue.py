@@ -71,7 +71,7 @@ def test_each_template_asks_a_question_in_plain_words(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_all_queues_of_an_entry_can_be_had(name: str) -> None:
+def test_all_queues_of_an_entry_are_valid(name: str) -> None:
     found, scenario = of_template(name), TEMPLATES[name].scenario()
     queues = [found["queue"], found["against"], *found["queues"], *found["usual"].values()]
     for queue in queues:
@@ -174,7 +174,7 @@ def test_without_another_direction_there_is_no_round_trip_time() -> None:
         ("codel", ["codel", "pie"], ("codel", "pie")),
     ],
 )
-def test_a_good_queue_is_shown_beside_a_plainer_one(
+def test_a_good_queue_is_compared_with_a_plainer_one(
     own: str, asked: list[str], shown: tuple[str, str]
 ) -> None:
     found = entry(small(links={"l": link(queue=own)}, question={"queues": asked}))
@@ -191,7 +191,7 @@ def test_the_metric_that_decides_is_stated_or_compare_s() -> None:
     assert of_template("edge")["by"]["metric"] == "store.latency_p99"
 
 
-def test_an_own_scenario_is_told_as_commands_name_it(tmp_path: Path) -> None:
+def test_an_own_scenario_has_the_file_name_of_commands(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_bytes(TEMPLATES["home"].read("home.toml"))
     found = entry(Scenario.load(file), ["duration=9s"])

@@ -62,7 +62,7 @@ def served(url: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_serves_until_it_is_told_to_end(tmp_path: Path, number: signal.Signals) -> None:
+def test_it_serves_until_a_signal(tmp_path: Path, number: signal.Signals) -> None:
     with playing(tmp_path) as (process, url):
         assert url == f"http://127.0.0.1:{urlsplit(url).port}/"
         found = served(url)
@@ -147,7 +147,9 @@ TRACED = packed(TEMPLATES["mobile"].scenario().as_dict())
         (["--set", "links.uplink.rate=fast"], "links.uplink.rate"),
     ],
 )
-def test_what_cannot_be_played(tmp_path: Path, words: list[str], message: str) -> None:
+def test_a_scenario_that_cannot_be_played_is_refused(
+    tmp_path: Path, words: list[str], message: str
+) -> None:
     link = 'duration = "5s"\n[links.a]\nfrom = "x"\nto = "y"\nrate = "trace up"\n'
     flow = '[[flows]]\nfrom = "x"\nto = "y"\napp = "bulk"\n'
     (tmp_path / "gone.toml").write_text(link + flow)

@@ -51,7 +51,7 @@ def test_every_file_has_a_kind(page: dict[str, bytes]) -> None:
     assert {name.rpartition(".")[2] for name in page} <= set(KINDS)
 
 
-def test_without_the_engine_it_is_said_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_engine_the_error_states_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     from typer.testing import CliRunner
 
     from sojourn.cli.app import app

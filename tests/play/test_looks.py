@@ -107,7 +107,7 @@ def test_wide_light_with_a_mouse(opened: Opened, address: str) -> None:
 
     assert after(page, drag) != before
     assert "rate=" in page.url
-    # Several frames later a packet is still under the pointer that stands in a full queue.
+    # Several frames later a packet is still under the pointer, which is in a full queue.
     page.get_by_role("button", name="Reset").click()
     ready(page)
     page.get_by_role("button", name="Pause").click()

@@ -1,4 +1,4 @@
-"""The server sends the page's files to this machine, and nothing else to anybody."""
+"""The server sends the page's files to this machine, and nothing to other machines."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_files_are_only_read(server: PlayServer, method: str) -> None:
         b"GET / HTTP/1.1\r\na: " + b"b" * 100_000 + b"\r\n\r\n",
     ],
 )
-def test_what_is_no_request(
+def test_bytes_that_are_no_request_get_no_page(
     server: PlayServer, data: bytes, capfd: pytest.CaptureFixture[str]
 ) -> None:
     answer = sent(server, data)
@@ -164,7 +164,9 @@ def closed(connection: socket.socket) -> bool:
 
 
 @pytest.mark.parametrize("trickle", [False, True])
-def test_who_sends_slowly_is_let_go(trickle: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_sends_slowly_is_disconnected(
+    trickle: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(server_module, "SECONDS", 0.2)
     over = threading.Event()
 

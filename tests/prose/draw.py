@@ -35,7 +35,8 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=60, help="Number of passages.")
     parser.add_argument("--root", type=Path, default=ROOT, help="Checkout to draw from.")
     options = parser.parse_args()
-    for passage in draw(list(passages(options.root)), options.seed, options.count):
+    found = [p for p in passages(options.root) if not p.path.startswith("tests/")]
+    for passage in draw(found, options.seed, options.count):
         print(f"[{passage.kind}] {passage.place}\n    {passage.text}")
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.prose.passages import KINDS, Passage, passages
+from tests.prose.passages import KINDS, NAME, Passage, passages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -62,7 +62,7 @@ def read(path: Path = HERE / "rules.toml") -> tuple[list[Rule], list[str]]:
             re.compile(row["pattern"]),
             row["wrong"],
             row["write"],
-            tuple(row.get("kinds", KINDS)),
+            tuple(row.get("kinds", (*KINDS, NAME))),
         )
         for row in content["rule"]
     ]

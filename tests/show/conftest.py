@@ -1,4 +1,4 @@
-"""Results to be shown, made once by the stand-in engine."""
+"""Results for display, made once by the fake engine."""
 
 from __future__ import annotations
 

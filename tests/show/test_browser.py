@@ -55,7 +55,7 @@ def test_it_fits(
     assert not watched.complaints
 
 
-def test_figures_tell_values_and_stay_here(
+def test_figures_show_values_and_load_nothing(
     files: dict[str, Path], opened: Callable[..., Watched]
 ) -> None:
     watched = opened(files["comparison"].as_uri())

@@ -46,6 +46,6 @@ def test_contrast(scheme: int) -> None:
             assert contrast(names[ink], names[back]) >= 4.5, (ink, back)
     for badge in ("good", "bad", "open"):
         assert contrast(names[badge], names[f"{badge}-back"]) >= 4.5, badge
-    # Okabe and Ito's lighter colours reach 2; markers and line styles tell them apart as well.
+    # Okabe and Ito's lighter colours reach 2; they also differ by markers and line styles.
     for colour in (COLOURS, DARK)[scheme]:
         assert contrast(colour, names["page"]) >= 2.0, colour

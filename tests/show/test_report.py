@@ -109,7 +109,7 @@ def paper(swept: Results) -> Any:
             results={"bulk": swept},
             figures=[(over(table, "sojourn_p95", "rate", "queue"), "Delay", "As in figure 3.")],
             tables=[("Settings", pd.DataFrame({"load": [1, 2], "max_p": [0.1, 0.25]}))],
-            remarks=["What does not hold was <looked into>."],
+            remarks=["The refuted claims were <looked into>."],
             commands=["sojourn paper taildrop"],
         )
     )
@@ -220,7 +220,7 @@ def test_it_is_small(tmp_path: Path) -> None:
 
 
 def folded_parts(text: str) -> list[str]:
-    """What the details of a page hold."""
+    """The content of a page's details."""
     found = re.findall(r'<details data-packed="([^"]+)"', text)
     return [gzip.decompress(base64.b64decode(part)).decode() for part in found]
 

@@ -1,4 +1,4 @@
-"""Colours, markers and lines: the same for a queue everywhere, told apart by everybody."""
+"""Colours, markers and lines: the same for a queue everywhere, and different for every reader."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def nearest(colours: tuple[str, ...], vision: Array) -> float:
 
 
 @pytest.mark.parametrize("vision", VISIONS)
-def test_colours_are_told_apart_by_everybody(vision: str) -> None:
+def test_colours_differ_for_every_kind_of_vision(vision: str) -> None:
     """2.3 is a difference just noticed side by side; on a page far more is needed."""
     assert nearest(COLOURS, VISIONS[vision]) >= 15
     # The same colours on a dark page, where markers and lines help more.
@@ -86,7 +86,7 @@ def test_the_simulation_of_visions_is_right() -> None:
     assert nearest(("#b04040", "#737331"), VISIONS["deuteranopia"]) < 15
 
 
-def test_looks_are_told_apart_in_grey() -> None:
+def test_looks_differ_without_colours() -> None:
     """By their marker or their line, and where one of them is the same, by the other."""
     for a, b in itertools.combinations(LOOKS, 2):
         pairs = {(style.marker(x), str(style.line(x))) for x in (a, b)}
@@ -121,13 +121,13 @@ def test_a_queue_looks_the_same_everywhere() -> None:
     assert seen["td" if "td" in seen else "pfifo"] == {colours.QUEUES["pfifo"]}
 
 
-def test_what_is_no_queue_takes_its_turn() -> None:
+def test_other_names_take_the_colours_in_turn() -> None:
     assert colours.slots(["a", "b", "c"]) == [0, 1, 2]
     assert colours.slots([str(n) for n in range(20)]) == list(range(20))
     two = colours.slots(["pfifo limit 100p", "codel", "pfifo limit 1000p"])
     assert two[:2] == [colours.QUEUES["pfifo"], colours.QUEUES["codel"]]
     assert two[2] not in two[:2]
-    # fq_cobalt's colour is cobalt's, and not what stands beside it.
+    # fq_cobalt's colour is cobalt's, and no other name has it.
     beside = colours.slots(["fq_cobalt", "pfifo", "uploads", "flood", "call"])
     assert len({style.colour(look) for look in beside}) == 5
     assert colours.slots([]) == []

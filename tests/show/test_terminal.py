@@ -32,7 +32,7 @@ def test_comparison_lines_up(comparison: Comparison) -> None:
     rows = [line for line in lines if "±" in line and " of " not in line and "Mean" not in line]
     assert len(rows) == 4
     places = {tuple(i for i, c in enumerate(row) if c == "±") for row in rows}
-    assert len(places) == 1  # every column's signs stand below each other
+    assert len(places) == 1  # every column's signs are aligned
     points = {tuple(i for i, c in enumerate(row[30:]) if c == ".") for row in rows}
     assert len(points) == 1  # and so do the decimal points
     assert any("sojourn_p95 ↓" in line for line in lines)

@@ -120,7 +120,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Found:
-    """What repetitions of a rule gave."""
+    """The results of repetitions of a rule."""
 
     covered: float
     """Share of the intervals that hold the true mean, of those that were narrow enough."""

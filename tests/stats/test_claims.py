@@ -181,7 +181,7 @@ def test_three_verdicts(
 
 
 @pytest.mark.parametrize(("rng_seed", "truth"), [(i, 0.58) for i in range(4)] + [(9, 0.75)])
-def test_the_number_of_seeds_named_does_tell(rng_seed: int, truth: float) -> None:
+def test_the_stated_number_of_seeds_suffices_for_a_verdict(rng_seed: int, truth: float) -> None:
     means = cells([10.0, 10, 10], [10 * truth] * 3, [10.0, 10, 10])
     claim = Ratio(**ID, a=RED, b=TD, region=Region(high=0.65))
     few = verdict(claim, table(means, 3.0, 6, rng_seed))
@@ -272,7 +272,7 @@ def test_the_interval_of_an_undecided_claim_is_never_outside() -> None:
     assert seen > 1
 
 
-def test_parts_of_a_conjunction_stand_below_it_with_simultaneous_intervals() -> None:
+def test_parts_of_a_conjunction_have_simultaneous_intervals() -> None:
     parts = tuple(
         Ratio(id="", text=f"at {n}", metric="delay", a={**RED, "flows": n}, b={**TD, "flows": n},
               region=Region(0.4, 0.6))
@@ -310,7 +310,7 @@ def test_seeds_are_named_only_if_the_interval_shrinks_with_them() -> None:
 
 
 def test_the_paper_s_own_numbers_are_held_against_its_sentence() -> None:
-    """The wider region may hold where the sentence fails on the table beside it."""
+    """The wider region may hold where the sentence fails on its table."""
     own = pd.DataFrame({"queue": ["td", "red"], "flows": 16, "seed": 1, "delay": [10.0, 7.0]})
     wide = Ratio(**ID, a=RED, b=TD, region=Region(0.3, 0.8))
     strict = Ratio(**ID, a=RED, b=TD, region=Region(0.3, 0.8), as_published=Region(0.45, 0.55))
@@ -343,7 +343,7 @@ def test_no_spread_on_the_edge_is_inside() -> None:
     assert verdict(MeanIn(**ID, region=Region(3, 4)), frame).verdict == NOT
 
 
-def test_missing_values_are_told() -> None:
+def test_omitted_missing_values_are_reported() -> None:
     frame = table(HALF, 0.1)
     frame.loc[(frame.queue == "red") & (frame.seed == 3) & (frame.flows == 16), "delay"] = math.nan
     found = verdict(ratio, frame)
@@ -354,7 +354,7 @@ def test_missing_values_are_told() -> None:
     assert "two are required" in verdict(ratio, frame).note
 
 
-def test_one_seed_tells_nothing() -> None:
+def test_one_seed_gives_no_verdict() -> None:
     found = verdict(ratio, table(HALF, 0.1, 1))
     assert found.verdict == UNTOLD
     assert "1 seeds" in found.note
@@ -404,7 +404,7 @@ def test_region() -> None:
         Region(2, 1)
 
 
-def test_cells_that_are_compared_are_told_shortly() -> None:
+def test_common_levels_of_compared_cells_are_listed_once() -> None:
     a: Cell = {"network": "equal", "policy": "IQLB", "clients": [4, 10]}
     b: Cell = {"network": "equal", "policy": "RR", "clients": [4, 10]}
     told = describe_pair(a, "/", b, " at load 2")
@@ -415,7 +415,7 @@ def test_cells_that_are_compared_are_told_shortly() -> None:
 
 
 def test_limits_too_large_for_a_number_are_infinite() -> None:
-    """Two seeds that stand far apart leave nearly everything open."""
+    """Two seeds with very different values leave nearly everything open."""
     component = LogComponent("wide", Region(high=1), np.array([0.0, 300.0]), 2)
     found = component.interval(0.999)
     assert (found.low, found.high) == (0.0, math.inf)

@@ -312,6 +312,6 @@ def test_paired_tests_are_paired_tests() -> None:
         (lambda: ours.bartlett([[1.0, 1.0], [1.0, 2.0]]), "requires a variance"),
     ],
 )
-def test_what_cannot_be_answered(call: object, says: str) -> None:
+def test_invalid_input_is_refused(call: object, says: str) -> None:
     with pytest.raises(ours.StatisticsError, match=says):
         call()  # type: ignore[operator]

@@ -21,7 +21,7 @@ def test_the_interval_is_that_of_the_paired_differences_at_the_shared_level() ->
         assert gap.where == "within"
 
 
-def test_the_smallest_difference_is_of_the_smaller_mean_whichever_comes_first() -> None:
+def test_the_smallest_difference_is_a_share_of_the_smaller_mean() -> None:
     a, b = np.array([1.0, 1.1, 0.9]), np.array([2.0, 2.1, 2.0])
     for pair in ((a, b), (b, a), (-a, b)):
         [gap] = gaps([pair], lambda mean: 0.05 * mean)

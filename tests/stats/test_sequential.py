@@ -44,13 +44,13 @@ def test_students_interval_at_ten_looks_covers_too_little() -> None:
     assert hits / 600 < 0.92
 
 
-def test_a_heavy_tail_is_not_covered_and_the_page_says_so() -> None:
+def test_the_interval_does_not_cover_a_heavy_tail() -> None:
     kind = NAMED["Pareto, exponent 3"]
     assert not kind.met
     assert measured(kind, TARGETS[0], 300, seed=7).covered < BAND[0]
 
 
-def test_equal_queues_are_told_apart_in_few_comparisons() -> None:
+def test_equal_queues_differ_in_few_comparisons() -> None:
     wrong = told_apart(NAMED["skewed: exponential"], TARGETS[0], 400, seed=7)
     assert wrong <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 400)
 
@@ -104,7 +104,7 @@ def test_means_and_deviations_of_the_distributions_are_theirs() -> None:
         x = kind.draw(np.random.default_rng(5), 400_000)
         error = kind.deviation / math.sqrt(x.size)
         assert x.mean() == pytest.approx(kind.mean, abs=5 * error)
-        if kind.name != "Pareto, exponent 3":  # whose deviation samples do not tell
+        if kind.name != "Pareto, exponent 3":  # whose deviation cannot be estimated from samples
             assert x.std() == pytest.approx(kind.deviation, rel=0.05)
 
     for kind in KINDS:

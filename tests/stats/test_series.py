@@ -137,7 +137,7 @@ def test_seeds() -> None:
         (lambda: welch_plot([]), "list of runs is empty"),
     ],
 )
-def test_bad_input_is_told(call: object, says: str) -> None:
+def test_invalid_input_is_refused(call: object, says: str) -> None:
     assert callable(call)
     with pytest.raises(StatisticsError, match=says):
         call()

@@ -36,7 +36,7 @@ def test_the_ends() -> None:
     assert _core.t_isf(0.5, 3) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_what_is_not_a_probability_or_a_number_of_degrees_is_refused() -> None:
+def test_invalid_probabilities_and_degrees_of_freedom_are_refused() -> None:
     with pytest.raises(ValueError, match=r"the probability must be 0 to 1, found 1\.5"):
         _core.t_isf(1.5, 3)
     with pytest.raises(ValueError, match="the degrees of freedom must be above 0, found 0"):

@@ -39,7 +39,7 @@ def test_full_is_all_pairs_each_once() -> None:
     assert len(levels) == (21 + 6) * 5
 
 
-def test_some_controls_are_compared_with_cubic_beside_itself() -> None:
+def test_selected_controls_are_compared_with_cubic_against_itself() -> None:
     assert suite.pairs(rivals=["prague"]) == [("cubic", "cubic"), ("cubic", "prague")]
     with pytest.raises(StudyError, match="did you mean `prague`"):
         suite.pairs(rivals=["pragu"])
@@ -126,7 +126,7 @@ def test_intervals_hold_together() -> None:
     assert all(e.excess.interval.level == matrix.level for e in matrix.encounters.values())
 
 
-def test_without_the_incumbent_beside_itself_nothing_is_decided() -> None:
+def test_without_the_incumbent_against_itself_no_encounter_is_decided() -> None:
     whole = table()
     rows = whole.frame[whole.frame["rival"] != "cubic"]
     matrix = Coexistence(Table(rows, whole.factors))
@@ -154,7 +154,7 @@ def test_the_picture_has_a_bar_for_every_encounter(theme: str) -> None:
     )
 
 
-def test_unequal_round_trips_stand_apart() -> None:
+def test_unequal_round_trips_have_a_gap() -> None:
     assert places(["10 ms", "20 ms", "20/80 ms"]) == [0, 1, 2.5]
 
 

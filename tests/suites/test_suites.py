@@ -32,7 +32,7 @@ def test_every_scenario_is_whole(name: str) -> None:
 
 
 def test_every_discipline_takes_part() -> None:
-    """Whatever the engine knows is in the table, but for the byte-counting pfifo."""
+    """All disciplines of the engine are in the table, except the pfifo that counts bytes."""
     known = {table["name"] for table in json.loads(_core.describe())["queue"]}
     used = {text.split()[0] for text in every(10_000_000, 400).values()}
     assert known - used == {"bfifo"}
@@ -102,7 +102,7 @@ def test_a_suite_runs_into_one_table(tmp_path: Path) -> None:
     assert both["codel"] < both["pfifo"]
 
 
-def test_unknown_names_are_told() -> None:
+def test_unknown_names_are_refused_with_the_nearest_one() -> None:
     """With the nearest known one."""
     with pytest.raises(suites.SuiteError, match="did you mean `rfc7928`"):
         suites.load("rfc792")

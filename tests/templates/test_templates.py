@@ -1,4 +1,4 @@
-"""Ready-made scenarios: each is complete, runs, and takes what is said of its link."""
+"""Ready-made scenarios: each is complete, runs, and accepts values for its link."""
 
 from __future__ import annotations
 
@@ -92,7 +92,9 @@ TIMES = st.integers(0, 2_000).map(lambda n: f"{n}ms")
     template=st.sampled_from(list(TEMPLATES.values())),
     values=st.fixed_dictionaries({}, optional={"up": RATES, "down": RATES, "rtt": TIMES}),
 )
-def test_what_is_said_of_the_link_holds(template: Template, values: dict[Option, str]) -> None:
+def test_given_values_change_the_links_and_no_other_part(
+    template: Template, values: dict[Option, str]
+) -> None:
     values = {o: v for o, v in values.items() if o in template.options}
     text = template.text(values)
     assert comments(text) == comments(template.text())
@@ -139,7 +141,7 @@ def test_queues_follow_the_rate_of_their_link() -> None:
     assert "quantum 300" in first["queue"]
     slow = scaled("openwrt-sqm", "rate", "1mbit")["simple_qos"]["classes"]["1:1"]
     assert (slow["rate"], slow["burst"]) == ("950kbit", 1514), "a full frame at least"
-    # What comes down does not pass them.
+    # Downloads do not pass them.
     assert scaled("openwrt-sqm", "down", "1gbit") == scaled("openwrt-sqm", "rtt", "20ms")
 
     classes = scaled("isp-shaper-htb", "rate", "2gbit")["htb_fifo_burst"]["classes"]["1:1"]
@@ -170,10 +172,10 @@ def test_the_trace_is_the_one_that_is_made() -> None:
 
 
 def test_commands_of_a_comment() -> None:
-    text = "# What it is.\n#\n#   sojourn run a.toml \\\n#       --seed 3\n# More.\n\nname = 'x'\n"
+    text = "# A heading.\n#\n#   sojourn run a.toml \\\n#       --seed 3\n# More.\n\nname = 'x'\n"
     assert commands(text) == ["sojourn run a.toml --seed 3"]
     assert commands(renamed(text, "a.toml", "b c.toml")) == ["sojourn run 'b c.toml' --seed 3"]
-    assert "What it is." in renamed(text, "a.toml", "b.toml")
+    assert "A heading." in renamed(text, "a.toml", "b.toml")
 
 
 ANSWERS = [
@@ -199,7 +201,7 @@ def test_every_answer_makes_a_scenario() -> None:
 
 
 @pytest.mark.parametrize("hurts", COMPLAINTS)
-def test_what_decides_is_measured(hurts: str) -> None:
+def test_the_deciding_metric_is_measured(hurts: str) -> None:
     text = compose(Answers("20mbit", "5mbit", "20ms", list(ACTIVITIES), hurts), "my.toml")
     scenario = Scenario.from_toml(text).replace(duration="9s", warmup="1s")
     assert "sojourn compare my.toml" in commands(text)

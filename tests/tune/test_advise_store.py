@@ -1,4 +1,4 @@
-"""Advice on a store: what is asked is kept, and what is told follows from the runs."""
+"""Advice on a store meets the requirements of the question and follows from the runs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def levels(nodes: int, asked: Asked) -> list[tuple[int, str, str]]:
     return [(one.promise.replicas, one.write_level, one.read_level) for one in found]
 
 
-def test_what_is_asked_decides_who_is_compared() -> None:
+def test_the_question_decides_the_compared_levels() -> None:
     assert levels(3, Asked()) == [(3, "quorum", "quorum")]
     assert levels(3, Asked(survive=0, down=0)) == [
         (1, "quorum", "quorum"),
@@ -79,13 +79,13 @@ def test_what_is_asked_decides_who_is_compared() -> None:
     assert levels(5, Asked(unavailable=1e-5)) == [(5, "quorum", "quorum")]
 
 
-def test_no_level_is_advised_whose_reads_cannot_be_had() -> None:
+def test_no_level_is_advised_without_a_level_for_its_reads() -> None:
     """The review's case: RF 5 at TWO needs reads of four replicas, and there is no level FOUR."""
     assert (5, "two") not in {(rf, level) for rf, level, _ in levels(5, Asked())}
     (why,) = unreadable(5, Asked())
     assert why.startswith("RF 5, writes at TWO: a read must ask 4 replicas, so it needs ALL")
     assert "fails with 1 node down" in why
-    # With nobody down ALL can be had.
+    # With no node down ALL is available.
     assert (5, "two", "all") in levels(5, Asked(down=0))
     assert unreadable(5, Asked(down=0)) == []
 
@@ -157,7 +157,7 @@ def test_stale_reads_are_bounded_by_their_probability() -> None:
     assert {c.write_level for c in strict if c.replication == 3} == {"quorum"}
 
 
-def test_what_cannot_be_answered_is_told() -> None:
+def test_a_question_without_an_answer_is_refused() -> None:
     scenario = Scenario.from_toml(EDGE)
     with pytest.raises(AdviceError, match="survive the loss of 3"):
         advise(scenario, Asked(survive=3))

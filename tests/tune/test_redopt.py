@@ -67,7 +67,7 @@ def test_the_weight_is_smaller_than_redstd_s_however_many_flows() -> None:
 
 @pytest.mark.parametrize("flows", [1.5, 16, 256])
 def test_the_number_of_flows_follows_from_their_loss(flows: float) -> None:
-    """The inverse of the drop probability, whatever the link says of its flows."""
+    """The inverse of the drop probability, regardless of the link's flows."""
     link = Link(flows=flows, **PAPER)
     p = drop_probability(link, 90)
     assert flows_at(Link(flows=7, **PAPER), p, 90) == pytest.approx(flows)
@@ -94,7 +94,7 @@ def test_without_unresponsive_traffic_there_is_no_factor() -> None:
         ("min_rto", 0.0),
     ],
 )
-def test_what_has_no_meaning_is_refused_by_name(field: str, value: object) -> None:
+def test_an_invalid_value_is_refused_with_its_field(field: str, value: object) -> None:
     """The message starts with the field."""
     good: dict[str, Any] = {"flows": 10, **PAPER}
     with pytest.raises(ValueError, match=f"^{field}: "):

@@ -121,7 +121,7 @@ def test_the_queue_settles_in_the_middle_of_redopt_s_ramp(flows: int) -> None:
 
 
 def test_the_model_belongs_to_the_queue_s_sources() -> None:
-    """Results are kept under both files, whatever folder they lie in."""
+    """Results have the keys of both files, regardless of the folder."""
     found = own("queue", PLACE)
     assert set(found.sources.as_dict()) == {"redopt_online.py", "redopt.py"}
     assert queue_params(found)["period"] == 1_000_000_000

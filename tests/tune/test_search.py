@@ -1,4 +1,4 @@
-"""Searches: they find what is there, admit what is not, and go on after being killed."""
+"""Searches find improvements, report missing ones, and continue after a kill."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_it_admits_that_a_good_setting_cannot_be_beaten() -> None:
     assert "the original queue" in text or "none is better" in text
 
 
-def test_it_says_so_where_the_queue_as_it_is_was_best_of_all() -> None:
+def test_the_answer_states_that_the_original_queue_was_best() -> None:
     found = run(f"codel target {BEST:g}ms", engine=Landscape(noise=0.0, depth=50.0))
     assert found.queue is not None
     assert found.proof is None
@@ -77,7 +77,7 @@ def test_it_says_so_where_the_queue_as_it_is_was_best_of_all() -> None:
     assert not found.sure
 
 
-def test_chance_is_seldom_taken_for_merit() -> None:
+def test_random_differences_seldom_count_as_improvements() -> None:
     """Where no setting is better than another, the best of many means is luck: 5 % may pass."""
     effort = Effort(trials=8, seeds=2, batch=8, proof=6, finalists=2)
     wrong = 0
@@ -260,7 +260,7 @@ def test_time_ends_the_search_after_a_batch() -> None:
         ({"against": ["fq_codle"]}, "did you mean `fq_codel`"),
     ],
 )
-def test_mistakes_are_told_before_any_run(options: dict[str, Any], says: str) -> None:
+def test_invalid_options_are_refused_before_any_run(options: dict[str, Any], says: str) -> None:
     engine = Landscape()
     with pytest.raises(ValueError, match=says):
         run(engine=engine, **options)
@@ -319,7 +319,7 @@ def test_the_scenarios_question_is_the_objective(home: Path, tmp_path: Path) -> 
     assert other["objective"] == "goodput"
 
 
-def test_the_command_admits_what_it_cannot_tell(home: Path, tmp_path: Path) -> None:
+def test_the_command_reports_that_no_setting_is_better(home: Path, tmp_path: Path) -> None:
     """A limit that is never reached decides nothing."""
     words = ("tune", "search", home, "--queue", "codel", "--vary", "limit 900p..1200p")
     effort = ("--trials", "4", "--batch", "4", "--seeds", "2", "--proof", "3")

@@ -1,4 +1,4 @@
-"""What varies in a queue: words, ranges, texts."""
+"""The parameters of a queue that vary: words, ranges, texts."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_the_start_is_true_or_absent() -> None:
         ("blue", ["increment 1%..200%"], "is no probability"),
     ],
 )
-def test_what_cannot_vary_is_told(base: str, vary: list[str], says: str) -> None:
+def test_parameters_that_cannot_vary_are_refused(base: str, vary: list[str], says: str) -> None:
     with pytest.raises(ValueError, match=says) as caught:
         Space.of(base, vary)
     assert isinstance(caught.value, StudyError | _core.WordError)

@@ -186,7 +186,7 @@ def test_edits_make_the_plan_that_a_command_s_keys_make(name: str, calls: Calls)
     assert edited == {**wanted, **{key: found["plan"][key] for key in same}}
 
 
-def test_mistakes_are_told(calls: Calls) -> None:
+def test_invalid_calls_are_answered_with_their_errors(calls: Calls) -> None:
     plan = home()
     text, number, invalid, closed, opened, beyond, kept = calls(
         [
