@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Fixtures and markers of all tests."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
             signal.signal(number, usual)
     for marker in (
         "needs(program): skipped where the program is not installed",
-        "alone: measures real programs or packets; no other test runs beside it",
+        "alone: measures real programs or packets; no other test runs at the same time",
     ):
         config.addinivalue_line("markers", marker)
 
@@ -55,7 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Keeps other workers' tests away while a test marked `alone` runs.
 
-    Whoever waits holds the gate, so that a test marked `alone` waits for running tests only.
+    A waiting test holds the gate, so that a test marked `alone` waits for running tests only.
     """
     folder = item.config.cache.mkdir("locks")
     with (folder / "gate").open("w") as gate, (folder / "machine").open("w") as machine:

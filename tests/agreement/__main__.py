@@ -93,7 +93,7 @@ def tick(queue: dict[str, Any], hz: int) -> None:
 def verdicts(
     cell: AnyCell, ours: list[dict[str, float]], theirs: list[dict[str, float]]
 ) -> dict[str, Judged]:
-    """What is said of a cell, by quantity."""
+    """The judgements of a cell, by quantity."""
     found = {}
     for name, margin in margins(cell).items():
         a, b = [r[name] for r in ours], [r[name] for r in theirs]
@@ -113,7 +113,7 @@ def decided(cell: AnyCell, known: Known) -> bool:
 
 
 def main() -> None:
-    """Run what is asked for, and tell."""
+    """Runs the selected cells and prints the results."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--cells", default="", help="regular expression of their names")
@@ -210,7 +210,7 @@ def report(cells: Sequence[AnyCell], left_out: int, known: Known, folder: Path) 
 
 
 def described(cell: Cell, shared: dict[str, Any]) -> dict[str, Any]:
-    """The shape of a cell; its large parts stand once in `shared`."""
+    """The shape of a cell; its large parts are once in `shared`."""
     found = shape(json.loads(Scenario.from_dict(cell.scenario(0)).plan_json))
     for key in SHARED:
         text = json.dumps(found[key], sort_keys=True)

@@ -21,7 +21,7 @@ FEWEST = 200
 
 @dataclass(frozen=True)
 class Margin:
-    """What counts as equal: a share of Linux's mean, or an absolute difference, the larger."""
+    """Margin of equality: the larger one of a share of Linux's mean and an absolute difference."""
 
     share: float
     absolute: float = 0.0

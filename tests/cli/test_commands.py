@@ -416,7 +416,7 @@ def test_schema() -> None:
     assert sojourn("schema").json()["properties"]["links"]
 
 
-def test_a_fault_of_ours_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_the_program_has_its_own_status(monkeypatch: pytest.MonkeyPatch) -> None:
     import sojourn.cli.words as words
 
     def broken() -> None:
@@ -501,7 +501,7 @@ def test_verify(vectors: Path, tmp_path: Path) -> None:
     assert sojourn("verify", tmp_path / "packed").status == 0
 
 
-def test_verify_tells_what_differs(vectors: Path, tmp_path: Path) -> None:
+def test_verify_reports_the_difference(vectors: Path, tmp_path: Path) -> None:
     folder = tmp_path / "v"
     shutil.copytree(vectors, folder)
     path = next(folder.glob("codel*"))
@@ -580,7 +580,7 @@ def test_verify_counts_the_operations_that_are_listed(tmp_path: Path) -> None:
 
 
 def interrupted(arguments: list[str], meanwhile: str) -> Result:
-    """Ctrl-C, once a line of progress tells that."""
+    """Ctrl-C after a line of progress."""
     code = "from sojourn.cli import bars, main\n"
     code += "bars.LINE_FIRST = bars.LINE_EVERY = 0.2; main()"
     process = subprocess.Popen(

@@ -23,7 +23,7 @@ def program(tmp_path: Path) -> str:
 
 
 def completed(words: str, program: str) -> list[str]:
-    """What bash makes of the words, the last of which is begun."""
+    """The completions by bash of words, the last of which is incomplete."""
     listed = words.split(" ")
     script = (
         f"{sojourn('completion', 'bash').out}\n"

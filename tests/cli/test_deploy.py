@@ -83,7 +83,7 @@ to = "home"
 app = "bulk"
 count = 2
 """
-"""Pages with sizes of a heavy tail beside downloads: two runs decide nothing."""
+"""Pages with sizes of a heavy tail and downloads: two runs decide nothing."""
 
 
 def test_where_nothing_is_decided_no_commands_are_printed(tmp_path: Path) -> None:

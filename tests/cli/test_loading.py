@@ -1,4 +1,4 @@
-"""What is loaded by those who only import the package, or only ask for help.
+"""The modules that an import of the package and the help load.
 
 Their times are measured by `make bench`: a test that measures time fails on a busy machine.
 """
@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.test_commands import SHORT
 
-# What `--help` cannot do without: typer and what typer itself imports.
+# The modules that `--help` needs: typer and typer's imports.
 TYPER = {"annotated_doc", "shellingham", "typer"}
 
 # typer checks the values of options by pydantic, and loads it once a command has such options.
@@ -76,7 +76,7 @@ def test_help_of_any_command_loads_only_typer() -> None:
 
 
 def test_a_scenario_loads_no_tables_and_no_figures() -> None:
-    """What resolves a scenario needs pydantic and the engine."""
+    """The resolution of a scenario needs pydantic and the engine."""
     code = "import sojourn\nfrom sojourn.scenario import Scenario"
     heavy = {"matplotlib", "numpy", "pandas", "pyarrow", "scipy", "statsmodels"}
     assert third_party(code) & (heavy | {"distributed", "optuna", "rich"}) == set()

@@ -46,7 +46,7 @@ def test_a_template_with_a_link_of_ones_own(tmp_path: Path) -> None:
     assert "# an upload" in (tmp_path / "my.toml").read_text()
 
 
-def test_a_template_with_a_file_beside_it(tmp_path: Path) -> None:
+def test_a_template_with_a_second_file(tmp_path: Path) -> None:
     result = sojourn("new", "--template", "mobile", "--json", cwd=tmp_path).json()
     assert result["file"] == "mobile.toml"
     assert sorted(result["files"]) == ["mobile.toml", "mobile.trace"]
@@ -139,13 +139,13 @@ class Terminal:
     def read(self) -> bool:
         try:
             data = os.read(self.fd, 65536)
-        except OSError:  # so a terminal tells that nobody is there any more
+        except OSError:  # so a terminal signals that its user has gone
             return False
         self.seen += data.decode(errors="replace")
         return bool(data)
 
     def until(self, words: str) -> str:
-        """Waits for these words; what was said up to them, from the last ones on."""
+        """Waits for these words; returns the output since the last ones."""
         end = time.monotonic() + PATIENCE
         while words not in self.seen:
             assert self.read(), f"no {words!r} in {self.seen!r}"
@@ -157,7 +157,7 @@ class Terminal:
         os.write(self.fd, answer.encode())
 
     def insist(self, key: str) -> None:
-        """Types a key until nobody is there any more.
+        """Types a key until the program has ended.
 
         An interrupt that comes between Python's last look and its waiting for a line is seen only
         with the next key.
@@ -223,7 +223,7 @@ def test_the_kind_of_line_reaches_the_commands(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["ctrl-c", "end of input"])
-def test_who_does_not_answer_gets_nothing(key: str, tmp_path: Path) -> None:
+def test_without_an_answer_no_file_is_written(key: str, tmp_path: Path) -> None:
     it = Terminal(tmp_path, "new")
     it.until("[100mbit]:")
     it.insist(key)

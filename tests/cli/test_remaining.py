@@ -59,7 +59,7 @@ def test_work_that_changes_its_speed_is_followed() -> None:
     assert left == pytest.approx(true, rel=1 / 3), now
 
 
-def test_what_cannot_be_said_is_not_said() -> None:
+def test_an_unknown_remaining_time_is_not_shown() -> None:
     nearly_nothing = [(t / 4, 1e-9 * t) for t in range(200)]
     assert all(left is None for _, left in estimates(nearly_nothing))
     assert all(left is None or left < LONGEST for _, left in estimates(nearly_nothing))

@@ -1,4 +1,4 @@
-"""What runs until it is stopped."""
+"""Commands that run until they are stopped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sojourn.stopping import requests, stopped
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_it_is_told_and_signals_are_put_back(number: signal.Signals) -> None:
+def test_a_signal_sets_the_event_and_handlers_are_restored(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     with stopped() as over:
         assert not over.is_set()

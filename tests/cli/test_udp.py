@@ -127,7 +127,7 @@ def test_a_transfer_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert (tmp_path / "in" / "big").read_bytes() == data
 
 
-def test_who_is_not_protected_is_warned(tmp_path: Path) -> None:
+def test_an_address_for_other_machines_causes_a_warning(tmp_path: Path) -> None:
     for address, warned in (("127.0.0.1:0", False), ("0.0.0.0:0", True)):
         words = ["udp", "serve", "--dir", str(tmp_path), "--bind", address]
         with subprocess.Popen(

@@ -57,7 +57,7 @@ def test_study_says_that_the_maximum_came_first(scenario: Path) -> None:
         (("--until", "p95 ± 2%", "--engine", "sim,linux"), "requires a single engine"),
     ],
 )
-def test_mistakes_are_told_before_any_run(
+def test_invalid_options_are_refused_before_any_run(
     scenario: Path, options: tuple[str, ...], says: str
 ) -> None:
     done = sojourn("compare", scenario, *QUEUES, *options)

@@ -129,7 +129,7 @@ def queue(name: str, rate: int) -> Queue:
 
 @dataclass(frozen=True)
 class Cell:
-    """One dumbbell: what is run, whatever the seed."""
+    """One dumbbell: its parameters, for all seeds."""
 
     queue: str
     flows: int

@@ -198,7 +198,7 @@ def notes(rows: list[dict[str, Any]]) -> str:
                     f"margin ±{m['margin'] * 100:g} %"
                 )
                 if m["verdict"] == "open":
-                    text += ", but its interval reaches the margin: more seeds would tell"
+                    text += ", but its interval reaches the margin: more seeds would decide"
                 lines.append(text)
     return "\n".join(lines)
 
@@ -251,7 +251,7 @@ def gather(
     return found
 
 
-# What of a run of ns-3's is kept in recorded.json.
+# The results of a run of ns-3 in recorded.json.
 KEPT = (
     "goodput_bps",
     "jain",
@@ -271,7 +271,7 @@ KEPT = (
 
 
 def recorded(cell: Cell, seed: int) -> dict[str, Any] | None:
-    """What ns-3 said when recorded.json was made."""
+    """The results of ns-3 in recorded.json."""
     runs: dict[str, dict[str, Any]] = json.loads(RECORDED.read_text())["runs"]
     return runs.get(_name(cell, seed))
 

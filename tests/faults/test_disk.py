@@ -34,23 +34,23 @@ subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "none", d
 os.chdir(disk)
 
 def run():
-    told = io.StringIO()
-    with contextlib.redirect_stderr(told), contextlib.redirect_stdout(io.StringIO()):
+    output = io.StringIO()
+    with contextlib.redirect_stderr(output), contextlib.redirect_stdout(io.StringIO()):
         try:
             main(["study", "run", study, "--workers", "2"])
         except SystemExit as stop:
-            return stop.code or 0, told.getvalue()
+            return stop.code or 0, output.getvalue()
 
-status, told = run()
-assert status == 2, (status, told)
-assert "results/rates" in told, told
-assert "No space left on device" in told, told
-assert "continues from them" in told or "results are kept" in told, told
-assert "Traceback" not in told, told
+status, output = run()
+assert status == 2, (status, output)
+assert "results/rates" in output, output
+assert "No space left on device" in output, output
+assert "continues from them" in output or "results are kept" in output, output
+assert "Traceback" not in output, output
 assert Results.open("results/rates").check() == []
 subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
-status, told = run()
-assert status == 0, (status, told)
+status, output = run()
+assert status == 0, (status, output)
 assert len(whole(Path("results/rates")).keys) == 24
 """
 
@@ -89,7 +89,7 @@ def test_a_full_disk_in_the_middle_of_a_study(study: Path, tmp_path: Path, size:
 
 
 def test_files_that_may_not_grow(tmp_path: Path) -> None:
-    """The same by a limit on the size of files, at whatever is written."""
+    """The same by a limit on the size of files, at each written file."""
     (tmp_path / "study.toml").write_text(STUDY)
     done = run("study", "run", "study.toml", cwd=tmp_path, file_size=12_000)
     assert done.status == 2
@@ -134,7 +134,9 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
         (["report", "shut"], "shut"),
     ],
 )
-def test_what_may_not_be_read(arguments: list[str], told: str, tmp_path: Path) -> None:
+def test_unreadable_files_and_folders_are_reported(
+    arguments: list[str], told: str, tmp_path: Path
+) -> None:
     (tmp_path / "home.toml").write_text(SHORT)
     (tmp_path / "home.toml").chmod(0)
     (tmp_path / "shut").mkdir(mode=0)

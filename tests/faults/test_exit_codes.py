@@ -67,7 +67,7 @@ def test_situations(arguments: list[str], status: int, here: Path) -> None:
         (BrokenPipeError(32, "Broken pipe"), 2, "Broken pipe"),
     ],
 )
-def test_what_may_happen_inside(
+def test_each_exception_has_its_exit_status(
     happens: BaseException, status: int, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken() -> Any:
@@ -81,7 +81,7 @@ def test_what_may_happen_inside(
     assert ("Traceback" in result.err) == (status == 70)
 
 
-def test_a_fault_is_told_apart_from_findings_by_a_shell(here: Path) -> None:
+def test_a_shell_sees_the_exit_status(here: Path) -> None:
     for name, status in (("home.toml", 0), ("nowhere.toml", 2)):
         done = subprocess.run([*SOJOURN, "run", str(here / name)], capture_output=True, check=False)
         assert done.returncode == status

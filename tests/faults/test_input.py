@@ -1,4 +1,4 @@
-"""What people may write: anything. The message names the place, and nothing is begun."""
+"""Users may write anything: the message names the place, and nothing is begun."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ BROKEN = [
 @given(st.one_of(st.sampled_from(BROKEN), st.text(max_size=60), st.integers(0, len(STUDY))))
 @example("[study]\nname = '''\n[x]\n'''\n")
 def test_any_study_file(tmp_path_factory: pytest.TempPathFactory, text: str | int) -> None:
-    """Any text, and a study cut short or altered anywhere, is a study or is told."""
+    """Any text, and a study truncated or altered anywhere, is a study or is refused."""
     file = tmp_path_factory.getbasetemp() / "any.toml"
     broken = text if isinstance(text, str) else STUDY[:text] + "\x00\xff]"[text % 3] + STUDY[text:]
     file.write_text(broken, encoding="utf-8", errors="surrogatepass")

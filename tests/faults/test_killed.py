@@ -65,7 +65,7 @@ def test_temporary_folders_of_killed_processes_go(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_place_that_somebody_else_has_is_left_alone(
+def test_a_folder_of_another_user_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

@@ -156,8 +156,8 @@ def test_without_a_terminal_there_are_lines(home: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("kind", ["xterm", "dumb"])
-def test_messages_stand_above_the_bar(kind: str) -> None:
-    """On a terminal that cannot go back in a line, lines stand for the bar."""
+def test_messages_are_above_the_bar(kind: str) -> None:
+    """On a terminal that cannot go back in a line, lines replace the bar."""
     code = "import time; from sojourn.cli import bars, output; bars.LINE_FIRST = 0.01\n"
     code += "with bars.working('works') as tell:"
     code += " tell('on', 0.5); time.sleep(0.5); output.note('told')"
@@ -171,7 +171,7 @@ def test_messages_stand_above_the_bar(kind: str) -> None:
 
 
 def in_a_terminal(command: list[str], kind: str = "xterm") -> bytes:
-    """What a command that ends well shows on a terminal."""
+    """The output of a successful command on a terminal."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": kind}
     with subprocess.Popen(

@@ -34,13 +34,13 @@ try:
 except typer.Exit as stop:
     sys.exit(stop.exit_code)
 """
-"""What writes a page and a figure, and little else."""
+"""A command that writes a page and a figure only."""
 SECONDS = 400
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a process."""
+    """The outcome of a process."""
 
     status: int
     out: str
@@ -81,7 +81,7 @@ def run(
 
 
 def powerless() -> list[str]:
-    """What to run a command by, so that permissions of files hold for it: root has others."""
+    """The prefix of a command for which permissions of files hold, since they do not for root."""
     if os.geteuid() != 0:
         return []
     if shutil.which("setpriv") is None:

@@ -59,7 +59,7 @@ SCRIPT = Path(sys.executable).with_name("sojourn")
 
 
 def sojourn(*arguments: str) -> str:
-    """What the command prints."""
+    """The output of the command."""
     done = subprocess.run(
         [str(SCRIPT), *arguments], capture_output=True, text=True, check=False, timeout=300
     )
@@ -69,7 +69,7 @@ def sojourn(*arguments: str) -> str:
 
 
 def own_policies(examples: Path) -> None:
-    """Check an example of each family, and let all that stand in a scenario work in one run."""
+    """Check an example of each family, and run those of a scenario in one run."""
     places = [
         f"{path.name}:{name}"
         for path in sorted((examples / "policies").glob("*.py"))
@@ -106,7 +106,7 @@ def transfer(message: Path, data: bytes) -> None:
 
 
 def base(listed: list[str], examples: Path) -> None:
-    """Try what needs no extra, and that a command that needs one says so."""
+    """Try functions without extras, and the error of a command that needs one."""
     import sojourn as package
 
     here = Path(package.__file__).parent

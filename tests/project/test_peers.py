@@ -1,4 +1,4 @@
-"""The figures beside other simulators: what is recorded, and how builds of ns-3 are found."""
+"""The comparison with other simulators: recorded figures, and the search for builds of ns-3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scenario and an engine that stand in for the real ones: small, quick, deterministic."""
+"""A scenario and an engine that replace the real ones: small, quick, deterministic."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_equal_queues_are_not_decided() -> None:
         ({"flows.g0.tcp": "dctcp"}, "these transports"),
     ],
 )
-def test_outside_the_grid_nothing_is_said(changes: dict[str, Any], reason: str) -> None:
+def test_outside_the_grid_no_calibration_is_stated(changes: dict[str, Any], reason: str) -> None:
     other = scenario(**changes)
     found = study.compare(scenario(), ["codel noecn", "pfifo limit 34p"], seeds=1)
     with pytest.raises(Unlike, match=reason):

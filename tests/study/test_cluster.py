@@ -188,7 +188,7 @@ def test_a_killed_driver_resumes(cluster: Cluster, tmp_path: Path) -> None:
         driver.kill()
         driver.wait()
     kept = len(Results.open(folder).runs())
-    # Nobody waits for what was under way: the workers drop it.
+    # No process waits for unfinished runs: the workers drop them.
     until(lambda: len(engine.lines("dropped")) >= 1)
     cluster.idle()
     made = len(engine.lines("made"))

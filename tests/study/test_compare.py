@@ -69,7 +69,7 @@ def test_the_next_is_less_by_its_share_of_the_best() -> None:
     assert float(told[2]) == pytest.approx(100 * share, rel=0.05)
 
 
-def test_whom_another_queue_serves_better_is_told() -> None:
+def test_flows_that_another_queue_serves_better_are_listed() -> None:
     found = run(by="goodput", subject_to="")
     assert found.winners[0].choice == "pfifo"
     [trade] = found.otherwise
@@ -78,7 +78,7 @@ def test_whom_another_queue_serves_better_is_told() -> None:
     assert f"But for call, {trade.choice} is better: call quality (MOS) 4.3" in found.answer()
     assert "against 3.40 with pfifo (`--by call.mos` ranks by it)" in found.answer()
     assert json.loads(found.to_json())["otherwise"][0]["queue"] == trade.choice
-    # Not where the best queue is the best for them too, by little else, or by this very group.
+    # Not if the best queue is also the best for them, or if the group itself ranks.
     assert run().otherwise == run(by="call.mos", subject_to="").otherwise == ()
     # A queue that is out of the ranking is no advice.
     assert run(by="goodput", subject_to="sojourn_p95 > 150ms").otherwise == ()
@@ -117,7 +117,7 @@ class Unfinished(FakeEngine):
         return record
 
 
-def test_runs_without_a_value_are_told() -> None:
+def test_runs_without_a_value_are_reported() -> None:
     found = compare(scenario(), ["pfifo", "codel"], 5, "sojourn_p95", "", engine=Unfinished())
     told = (
         "3 of 5 runs have no value of sojourn_p95 (for example because no transfer finished); "
@@ -158,16 +158,16 @@ def test_conditions_of_every_kind() -> None:
     assert none.answer().startswith("No queue meets the condition")
 
 
-def test_what_a_condition_costs_is_told() -> None:
+def test_the_answer_states_the_cost_of_a_condition() -> None:
     dear = run(subject_to="goodput >= 9.5mbit")
     assert [e.choice for e in dear.winners] == ["pfifo"]
     assert "Without this condition, codel would lead with 19.8 ms" in dear.answer()
     assert "codel would lead" not in run(subject_to="goodput <= 9.42mbit").answer()
-    # What is out is worse besides: nothing is lost.
+    # The excluded queue is also worse: nothing is lost.
     assert "would lead" not in run().answer()
 
 
-def test_borderline_is_told() -> None:
+def test_a_borderline_condition_is_reported() -> None:
     found = run(subject_to="goodput >= 9.4mbit")
     entry = found.entry("codel")
     assert any(c.borderline for c in entry.checks)
@@ -219,7 +219,7 @@ def test_results_are_read_back(tmp_path: Path) -> None:
         ("sojourn_p95", "x" * 3000, "is longer than"),
     ],
 )
-def test_mistakes_are_told_before_any_run(by: str, subject_to: str, says: str) -> None:
+def test_invalid_arguments_are_refused_before_any_run(by: str, subject_to: str, says: str) -> None:
     engine = FakeEngine()
     with pytest.raises(StudyError, match=says):
         compare(scenario(), list(QUEUES), 2, by, subject_to, engine=engine)
@@ -232,7 +232,7 @@ def test_the_bottleneck_may_be_named() -> None:
     assert run(by="p95 sojourn").by == "sojourn_p95"
 
 
-def test_seeds_that_change_nothing_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_results_of_all_seeds_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "all seeds" not in run().answer().lower()
     monkeypatch.setattr("tests.study.fakes._noise", lambda text, seed: 0.1)
     assert "All seeds gave the same result because nothing random affects it" in run().answer()
@@ -296,7 +296,7 @@ def test_three_verdicts_come_from_one_interval() -> None:
 
 
 def test_a_significant_difference_of_no_interest_is_none() -> None:
-    """MOS 4.3576 against 4.3575: certain, and nobody hears it."""
+    """MOS 4.3576 against 4.3575: certain, and inaudible."""
     rng = np.random.default_rng(5)
     values = {"a": 4.3576 + rng.normal(0, 1e-6, 10), "b": 4.3575 + rng.normal(0, 1e-6, 10)}
     assert rank(values, "higher", NONE).verdict("a", "b") == "better"
@@ -305,7 +305,7 @@ def test_a_significant_difference_of_no_interest_is_none() -> None:
     assert found.letters == {"a": "a", "b": "a"}
 
 
-def test_pairing_tells_apart_what_unpaired_cannot() -> None:
+def test_pairing_finds_differences_that_unpaired_samples_hide() -> None:
     rng = np.random.default_rng(2)
     common = rng.normal(0, 5, 10)
     values = {"a": common, "b": common + 0.5 + rng.normal(0, 0.1, 10)}
@@ -339,7 +339,7 @@ def test_no_number_of_seeds_is_extrapolated_from_a_few() -> None:
     assert run(seeds=1).seeds_to_decide == {}
 
 
-def test_what_is_not_decided_comes_with_the_seeds_that_would_decide() -> None:
+def test_an_open_comparison_states_the_seeds_that_would_decide() -> None:
     found = compare(
         scenario(), ["codel", "fq_codel"], 10, "goodput", "", smallest="0.6%", engine=FakeEngine()
     )

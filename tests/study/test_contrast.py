@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sojourn.study import Contrasts
 
 NOISE = (0.0, 5.0, -3.0, 9.0, 2.0, -6.0)
-"""What a seed does to every queue alike."""
+"""The effect of a seed on every queue."""
 OWN = (0.1, -0.2, 0.05, 0.1, -0.15, 0.1)
 
 
@@ -87,7 +87,7 @@ def test_a_metric_without_a_direction_is_more_or_less() -> None:
 
 
 def test_a_baseline_names_its_factor() -> None:
-    """Also where it is another factor's; an unknown one has its nearest told."""
+    """Also if it is another factor's; the error for an unknown one names the nearest."""
     found = contrasts(table(), "sojourn_p95", "flat")
     assert found.factor == "rate"
     assert {row.level for row in found.rows} == {"5mbit"}
@@ -99,8 +99,8 @@ def test_a_baseline_names_its_factor() -> None:
         contrasts(table().where(queue="codel"), "sojourn_p95", "codel")
 
 
-def test_one_seed_tells_nothing() -> None:
-    """Whatever the difference is."""
+def test_one_seed_decides_nothing() -> None:
+    """For any difference."""
     one = table()
     one.frame = one.frame[one.frame["seed"] == 1]
     found = contrasts(one, "sojourn_p95", "codel")

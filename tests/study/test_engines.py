@@ -1,4 +1,4 @@
-"""Studies and comparisons made by several engines, which stand side by side."""
+"""Studies and comparisons by several engines, which are compared."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_the_table_fits_a_narrow_terminal_and_says_the_limits_once() -> None:
     assert "Limits of the engine other" in text
 
 
-def test_what_an_engine_does_not_measure_is_left_empty() -> None:
+def test_a_metric_that_an_engine_lacks_is_left_empty() -> None:
     found = across()
     sojourn = next(m for m in found.shown_metrics if "sojourn" in m)
     values = {r.engine: r.value(sojourn, found.by).n for r in found.rows}

@@ -19,7 +19,7 @@ KINDS = [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("arrow", pa.Table)
 
 
 def columns(frame: Any) -> dict[str, list[Any]]:
-    """The columns as lists, whichever library made them."""
+    """The columns as lists, for any library."""
     if isinstance(frame, pd.DataFrame):
         return frame.to_dict("list")  # type: ignore[return-value]
     if isinstance(frame, pl.DataFrame):

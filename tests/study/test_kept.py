@@ -1,4 +1,4 @@
-"""What a study keeps of its runs."""
+"""The parts of its runs that a study keeps."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_only_what_is_wanted_is_on_disk(tmp_path: Path) -> None:
     assert distribution([run], "sojourn", None) is None
     assert places(run, "sojourn") == []
     assert series(run, "throughput", "uplink") is None
-    # What was left out is had by running it again.
+    # An omitted table is made again by a new run.
     assert len(run.replay(FakeEngine()).table("series")) == 3
 
 

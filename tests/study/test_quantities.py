@@ -60,7 +60,7 @@ def test_one_large_value_does_not_make_all_others_small() -> None:
     assert q.scale("bit/s", [4e6, 5e6, 2e9]).unit == "Mbit/s"
 
 
-def test_a_small_value_keeps_its_digits_beside_large_ones() -> None:
+def test_a_small_value_keeps_its_digits_among_large_ones() -> None:
     means, halves = [0.1662, 296.0, 310.0], [0.0033, 227.0, 3931.0]
     places = q.decimals_of_each(means, halves)
     shown = [q.number(m, p) for m, p in zip(means, places, strict=True)]

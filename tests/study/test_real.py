@@ -114,7 +114,7 @@ def test_errors_of_the_scenario_keep_their_lines(tmp_path: Path) -> None:
     assert "voip" in str(caught.value)
 
 
-def test_a_wrong_level_is_told_by_the_scenario(home: Scenario) -> None:
+def test_the_scenario_refuses_a_wrong_level(home: Scenario) -> None:
     with pytest.raises(ScenarioError, match="codel"):
         _ = Study(home).vary(queue=["codle"]).cells
     with pytest.raises(ScenarioError):

@@ -75,7 +75,7 @@ def test_nothing_is_computed_twice(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(first.frame, again.frame)
 
 
-def test_more_seeds_and_levels_go_on_from_what_is_there(tmp_path: Path) -> None:
+def test_more_seeds_and_levels_reuse_existing_runs(tmp_path: Path) -> None:
     engine = FakeEngine()
     study(2).run(tmp_path, engine=engine)
     more = study(4).run(tmp_path, engine=engine)
@@ -341,7 +341,7 @@ def test_any_seed_of_64_bits(tmp_path: Path) -> None:
     assert Results.open(tmp_path).table().seeds == (3, most)
 
 
-def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 

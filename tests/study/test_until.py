@@ -1,4 +1,4 @@
-"""Runs until a precision: what is written, which looks are taken, and what is said of them."""
+"""Runs until a precision: its syntax, its looks, and the texts about them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_an_amount_has_the_metrics_unit() -> None:
         (["p95 ± 2%"], 39, "--max-seeds 39: must be at least 40"),
     ],
 )
-def test_mistakes_are_told(texts: list[str], most: int | None, says: str) -> None:
+def test_invalid_precisions_are_refused(texts: list[str], most: int | None, says: str) -> None:
     with pytest.raises(StudyError, match=says):
         parse(texts, most)
 
@@ -91,7 +91,7 @@ def test_the_maximum_is_not_decided() -> None:
 
 
 def test_a_comparison_is_about_differences() -> None:
-    # What the seeds have in common cancels: differences are known at the first look.
+    # Common effects of the seeds cancel: differences are known at the first look.
     found = compare(
         scenario(), ["codel", "fq_codel"], by="sojourn_p95", until="sojourn_p95 ± 1%",
         engine=FakeEngine(),
@@ -176,7 +176,7 @@ def test_runs_without_a_value_do_not_count() -> None:
     assert "has too few values (20)" in found.description()
 
 
-def test_what_no_run_has_is_told_before_and_after_the_runs() -> None:
+def test_an_unknown_metric_is_refused_before_and_after_the_runs() -> None:
     with pytest.raises(StudyError, match=r"did you mean call\.mos"):
         compare(scenario(), ["codel", "pfifo"], until="calll.mos ± 1%", engine=FakeEngine())
     with pytest.raises(StudyError, match="no metric `sojourn_p99`"):
