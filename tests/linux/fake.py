@@ -1,4 +1,4 @@
-"""A source of a kernel that compiles in a second, and programs likewise: for a build's stages.
+"""A source of a kernel, and programs, that compile in a second: for a build's stages.
 
 `python -m tests.linux.fake FOLDER STAGE WORDS` builds it, and dies when this stage says that.
 """
@@ -93,7 +93,7 @@ def tarball(path: Path, files: dict[str, str], around: str = "linux-9.1.2") -> P
 
 
 def facts(_folder: Path, _described: dict[str, Any]) -> dict[str, Any]:
-    """What a boot would say."""
+    """The output of a boot."""
     return dict(FACTS)
 
 
@@ -140,7 +140,7 @@ def make(
 
 
 def main() -> None:
-    """Die where told."""
+    """Ends at the requested stage."""
     folder, stage, text = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 
     def told(name: str, words: str) -> None:

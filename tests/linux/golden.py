@@ -31,7 +31,7 @@ def made(kernel: kernels.Kernel) -> str:
 
 
 def build(kernel: kernels.Kernel) -> str:
-    """What decides a run besides its scenario and seed."""
+    """The inputs of a run in addition to its scenario and seed."""
     return f"{kernel.build} {hashlib.sha256(init().read_bytes()).hexdigest()[:16]}"
 
 

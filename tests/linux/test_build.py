@@ -94,7 +94,7 @@ def test_the_same_again_is_there_already(tmp_path: Path, archive: Path) -> None:
     assert stages == []
 
 
-def test_what_decides_the_result_decides_its_hash(tmp_path: Path, archive: Path) -> None:
+def test_all_choices_that_decide_the_result_are_in_its_hash(tmp_path: Path, archive: Path) -> None:
     plain, _, _ = fake.make(tmp_path, archive)
     other, _, _ = fake.make(tmp_path, archive, hz=250)
     bare, _, notes = fake.make(tmp_path, archive, without=(patches.SEEDED,))
@@ -133,7 +133,7 @@ def test_a_folder_is_only_read(tmp_path: Path, folder: Path) -> None:
 
 
 @pytest.mark.needs("git")
-def test_a_repository_with_changes_is_told(tmp_path: Path, folder: Path) -> None:
+def test_changes_of_a_repository_are_noted(tmp_path: Path, folder: Path) -> None:
     def git(*words: str) -> None:
         one = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
         subprocess.run(["git", "-C", str(folder), *one, *words], check=True, capture_output=True)
@@ -157,7 +157,7 @@ def test_a_folder_that_was_built_in_place_is_refused(tmp_path: Path, folder: Pat
         fake.make(tmp_path, folder)
 
 
-def test_what_is_no_source(tmp_path: Path, archive: Path) -> None:
+def test_other_files_and_folders_are_no_source(tmp_path: Path, archive: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(LabError, match="no arch/um/Makefile"):
         fake.make(tmp_path, tmp_path / "empty")
@@ -295,7 +295,7 @@ def test_an_archive_that_zstd_made(tmp_path: Path) -> None:
     assert unpacked(tmp_path / "a.tar.zst", tmp_path / "zst") == sorted(fake.FILES)
 
 
-def test_an_archive_writes_nowhere_else(tmp_path: Path) -> None:
+def test_an_archive_writes_only_into_its_folder(tmp_path: Path) -> None:
     path = tmp_path / "evil.tar"
     with tarfile.open(path, "w") as tar:
         for name in ("a/../../evil", "/etc/evil", "a/link/evil", "a/good"):
@@ -357,7 +357,7 @@ def test_killed_in_any_stage_it_goes_on(
     assert names(made.kernel.folder / "patches") == sorted(f"{n}.patch" for n in patches.NAMES)
 
 
-def test_what_a_killed_build_has_started_ends_with_it(tmp_path: Path, archive: Path) -> None:
+def test_programs_of_a_killed_build_end_with_it(tmp_path: Path, archive: Path) -> None:
     command = [sys.executable, "-m", "tests.linux.fake", str(tmp_path), "compiling", "2 files"]
     subprocess.run(command, cwd=ROOT, check=False, capture_output=True)
     time.sleep(0.3)
@@ -383,7 +383,7 @@ def test_one_build_at_a_time(
 # Bad days
 
 
-def test_what_is_missing_is_named_with_its_packages(
+def test_missing_programs_are_named_with_their_packages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -432,7 +432,7 @@ def test_a_full_disk_while_it_compiles(tmp_path: Path) -> None:
     assert not list(place(tmp_path).glob("*/kernel.json"))
 
 
-def test_a_pinned_source_that_cannot_be_had(
+def test_an_unavailable_pinned_source_is_reported_with_its_addresses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sources, "ARCHIVE", (tmp_path / "archive").as_uri())

@@ -1,4 +1,4 @@
-"""Commands with the engine of Linux's network code in virtual time, beside the simulator."""
+"""Commands with the engine of Linux's network code in virtual time, and with the simulator."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_study_is_one_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("kernel")
-def test_what_it_cannot_run_is_told_before_anything_starts(tmp_path: Path) -> None:
+def test_an_impossible_scenario_is_refused_before_any_run(tmp_path: Path) -> None:
     out = tmp_path / "out"
     changes = ("flows.0.tcp=prague", "flows.1.app=web", "question.by=goodput")
     other = [word for change in changes for word in ("--set", change)]

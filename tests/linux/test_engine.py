@@ -76,9 +76,7 @@ def spin(stop: Event) -> None:
         pass
 
 
-def test_a_run_repeats_bit_for_bit_beside_a_busy_machine(
-    engine: LinuxEngine, tmp_path: Path
-) -> None:
+def test_a_run_repeats_bit_for_bit_on_a_busy_machine(engine: LinuxEngine, tmp_path: Path) -> None:
     text = plan(tmp_path)
     first = engine.simulate(Plan.of(text), 1)
     stop = multiprocessing.Event()
@@ -97,7 +95,9 @@ def test_a_run_repeats_bit_for_bit_beside_a_busy_machine(
 
 
 @pytest.mark.parametrize("queue", ["pfifo limit 100p", "codel", "fq_codel", "pie", "cake"])
-def test_what_a_queue_does_is_measured(engine: LinuxEngine, tmp_path: Path, queue: str) -> None:
+def test_the_effects_of_a_queue_are_measured(
+    engine: LinuxEngine, tmp_path: Path, queue: str
+) -> None:
     record = engine.simulate(Plan.of(plan(tmp_path, queue)), 3)
     found = row(record)
     assert not record.violations
@@ -141,7 +141,7 @@ def test_a_discipline_is_asked_when_its_queue_is_empty(engine: LinuxEngine) -> N
     assert row(engine.simulate(scenario.plan, 1))["utilisation"] > 0.8
 
 
-def test_what_the_kernel_s_links_have_not_is_ours(engine: LinuxEngine) -> None:
+def test_links_that_the_kernel_lacks_are_our_own(engine: LinuxEngine) -> None:
     link = {"from": "a", "to": "b", "rate": "10mbit"}
     flow = {"from": "a", "to": "b", "app": "bulk"}
     for change, why in (
@@ -164,7 +164,7 @@ def test_linux_and_the_simulator_agree_on_a_full_queue(engine: LinuxEngine, tmp_
         assert real[name] == pytest.approx(simulated[name], rel=margin), name
 
 
-def test_what_it_cannot_run_is_refused_before_anything_starts(
+def test_an_impossible_plan_is_refused_before_a_guest_starts(
     engine: LinuxEngine, tmp_path: Path
 ) -> None:
     text = plan(tmp_path).replace('"count": 4', '"count": 20000')
@@ -284,7 +284,7 @@ def test_nothing_is_left_of_a_guest_whose_parent_is_killed(
     assert Path(folder).is_dir()
     while Path("/proc", pid).exists():
         time.sleep(0.01)
-    # Whoever needs a folder next removes those of processes that are gone.
+    # The next process that needs a folder removes those of processes that are gone.
     assert temporary.sweep() == 1
     assert not Path(folder).exists()
 

@@ -1,4 +1,4 @@
-"""Kernels that are there: found, listed, damaged, removed; and as a package of their own."""
+"""Existing kernels: found, listed, damaged, removed; and as a package of their own."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_the_newest_comes_first(place: Path) -> None:
         kernels.find("other")
 
 
-def test_there_is_none(place: Path) -> None:
+def test_without_a_kernel_the_error_names_the_command(place: Path) -> None:
     with pytest.raises(Unavailable, match="sojourn linux build"):
         kernels.find()
     status, out, err = cli("list")
@@ -192,7 +192,7 @@ def recipe(monkeypatch: pytest.MonkeyPatch) -> Any:
     return module
 
 
-def test_what_goes_into_a_wheel(place: Path, tmp_path: Path, recipe: Any) -> None:
+def test_a_wheel_has_the_kernel_and_its_licences(place: Path, tmp_path: Path, recipe: Any) -> None:
     kernel(place, "9.1.2-hz100")
     project = tmp_path / "project"
     project.mkdir()

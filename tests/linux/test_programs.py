@@ -209,7 +209,7 @@ def test_a_program_that_is_not_there_is_named(linux: LinuxEngine, tmp_path: Path
         linux.check(made.plan, 1)
 
 
-def test_a_file_that_was_changed_is_told(linux: LinuxEngine, tmp_path: Path) -> None:
+def test_a_changed_file_is_refused(linux: LinuxEngine, tmp_path: Path) -> None:
     made = scenario(tmp_path, 'client = "python3 own.py"', own="1\n")
     linux.check(made.plan, 1)
     other = scenario(tmp_path, 'client = "python3 own.py"', own="2\n")
@@ -240,7 +240,7 @@ def test_the_command_ends_like_its_programs(tmp_path: Path, status: int) -> None
             assert "exit status 3" in result.out
 
 
-def test_a_server_that_does_not_listen_is_told(linux: LinuxEngine, tmp_path: Path) -> None:
+def test_a_server_that_does_not_listen_is_reported(linux: LinuxEngine, tmp_path: Path) -> None:
     server = "server = 'python3 -c \"raise SystemExit({port})\"'"
     made = scenario(tmp_path, 'client = "python3 -c 1"', server)
     with pytest.raises(

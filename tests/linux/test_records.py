@@ -1,4 +1,4 @@
-"""What a run on Linux's network code records, beside what a simulated run records."""
+"""The record of a run on Linux's network code, compared with that of a simulated run."""
 
 import itertools
 import math
@@ -32,7 +32,7 @@ UNKNOWN = {
     "recoveries", "loss_events", "consecutive_loss_mean", "consecutive_loss_sd",
     "consecutive_loss_max",
 }  # fmt: skip
-"""What neither counters nor packets tell."""
+"""Metrics that neither counters nor packets contain."""
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +58,12 @@ def row(record: Record) -> dict[str, float]:
 
 
 def known(record: Record, table: str) -> set[str]:
-    """The columns of a table that tell something."""
+    """The columns of a table that have values."""
     return {n for n, column in values(record, table).items() if not all(map(math.isnan, column))}
 
 
 @pytest.mark.parametrize("table", ["summary", "flows", "queues", "series", "distributions"])
-def test_what_a_simulated_run_tells_is_told(engine: LinuxEngine, table: str) -> None:
+def test_a_record_has_the_metrics_of_a_simulated_run(engine: LinuxEngine, table: str) -> None:
     plan = scenario().plan_json
     missing = known(_core.simulate(plan, 1), table) - known(
         engine.simulate(Plan.of(plan), 1), table
@@ -74,7 +74,9 @@ def test_what_a_simulated_run_tells_is_told(engine: LinuxEngine, table: str) -> 
 
 
 @pytest.mark.parametrize("table", ["summary", "flows", "queues", "series"])
-def test_what_a_simulated_run_tells_is_told_over_our_links(kernel: Kernel, table: str) -> None:
+def test_a_record_over_our_links_has_the_metrics_of_a_simulated_run(
+    kernel: Kernel, table: str
+) -> None:
     plan = scenario().plan_json
     record = LinuxEngine(kernel, wire=True).simulate(Plan.of(plan), 1)
     missing = known(_core.simulate(plan, 1), table) - known(record, table)
@@ -106,7 +108,7 @@ def test_drops_have_the_simulator_s_reasons(
         assert theirs == pytest.approx(ours, rel=1.0, abs=20), reason
 
 
-def test_what_counters_do_not_tell_apart_is_not_told(engine: LinuxEngine) -> None:
+def test_drops_that_counters_do_not_distinguish_are_missing(engine: LinuxEngine) -> None:
     red = "red limit 400000b min 10000b max 30000b avpkt 1000 burst 20 probability 0.02"
     found = row(engine.simulate(scenario(**{"links.line.queue": red}).plan, 1))
     # Of 40 seeds on Linux 78 to 118, of 200 seeds of the simulator too; the deviation of one is 10.

@@ -18,7 +18,7 @@ HOME = str(ROOT / "examples" / "home.toml")
 
 
 def at_a_terminal(*arguments: str, typed: Sequence[str]) -> tuple[int, str]:
-    """What a command shows at a terminal where each line is typed when it asks for one."""
+    """The output of a command at a terminal where each line is typed at its prompt."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.execv(sys.executable, [sys.executable, "-m", "sojourn.cli", *arguments])

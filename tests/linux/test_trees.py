@@ -95,7 +95,7 @@ BEGIN, END = "==begin==", "==end=="
 
 
 def shown(lines: list[str], form: str) -> str:
-    """What `tc` shows of a device in virtual time that was given these commands."""
+    """The output of `tc` about a device in virtual time after these commands."""
     with_filters = {line.partition(" protocol ")[0] for line in lines if " filter " in line}
     parents = sorted(line.rpartition(" ")[2] for line in with_filters)
     show = [f"{form} {kind} show dev eth9" for kind in ("qdisc", "class")]

@@ -66,7 +66,7 @@ def test_a_scenario_without_balancers_has_the_plan_that_it_had() -> None:
     assert "balancer" not in plan["groups"][0]
 
 
-def test_it_runs_and_tells_its_metrics() -> None:
+def test_a_run_has_the_metrics_of_the_balancer() -> None:
     run = Scenario.from_toml(TEXT).run(seed=2)
     assert run.metrics["lb.choices"] > 100
     # 4 x 2 ms and the decision.
@@ -126,7 +126,7 @@ def test_a_fault_is_a_link_that_loses_all_and_probes_that_find_it() -> None:
 
 
 def test_a_dead_server_has_the_shortest_queue() -> None:
-    """What is sent there leaves its port, so who looks at queues is drawn to it until told."""
+    """Packets sent there leave its port, so a policy of queues prefers it until it is informed."""
     text = TEXT.replace('queue = "pfifo limit 50p"', 'queue = "pfifo limit 50p", rate = "4mbit"')
     scenario = Scenario.from_toml(text).replace(
         {
@@ -210,9 +210,7 @@ def test_a_dead_server_has_the_shortest_queue() -> None:
         ({"balancers.bl.policy": "jsq"}, "balancers.bl.policy", "`balancers` has no entry `bl`"),
     ],
 )
-def test_what_does_not_fit_is_told_with_its_place(
-    change: dict[str, Any], at: str, says: str
-) -> None:
+def test_an_error_is_reported_with_its_place(change: dict[str, Any], at: str, says: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         Scenario.from_toml(TEXT).replace(change)
     told = str(caught.value)

@@ -43,7 +43,7 @@ def test_a_capture_is_found_beside_the_scenario(folder: Path) -> None:
     expected = {"name": "replay", "speed": 1.0, "repeat": 1, "packets": packets}
     assert app(scenario) == expected
     assert json.loads(scenario.plan_json)["groups"][1]["transport"] == {"protocol": "udp"}
-    # A text without a file is read from where one stands.
+    # A text without a file is read from the current folder.
     with pytest.raises(ScenarioError, match=r"a\.pcap"):
         Scenario.from_toml(REPLAY)
 
@@ -100,7 +100,7 @@ def test_words_choose_and_change(folder: Path) -> None:
         (None, "speed 2", "`replay` needs `file`"),
     ],
 )
-def test_what_cannot_be_replayed(
+def test_a_capture_that_cannot_be_replayed_is_refused(
     folder: Path, data: bytes | None, words: str, message: str
 ) -> None:
     if data is not None:
@@ -121,7 +121,7 @@ def test_a_large_file_is_no_capture(folder: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_run_can_be_replayed(tmp_path: Path) -> None:
-    """What one run captured, another sends: the same packets at the same moments."""
+    """A run sends the packets that another run captured, at the same moments."""
     link = {"from": "a", "to": "b", "rate": "10mbit", "queue": "pfifo limit 50p"}
     flow = {"from": "a", "to": "b", "app": "packets interval exp(20ms) size uniform(60,1514)"}
     scenario = Scenario(

@@ -46,7 +46,7 @@ def test_keys_that_are_not_there(key: str, words: str) -> None:
     assert words in str(caught.value)
 
 
-def test_what_was_changed_is_not_looked_for_in_the_text() -> None:
+def test_an_error_in_a_changed_value_has_no_line_of_the_file() -> None:
     scenario = Scenario.from_toml(HOME, file="home.toml")
     with pytest.raises(ScenarioError) as caught:
         scenario.replace({"links.uplink.queue": "codle"})

@@ -1,4 +1,4 @@
-"""Links that change on the way: what may be written, what it means, what is said of mistakes."""
+"""Links that change during a run: syntax, meaning and errors."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_each_direction_has_its_own() -> None:
     assert back[1] == netem
 
 
-def test_a_link_that_does_not_change_says_so() -> None:
+def test_a_link_without_changes_has_none() -> None:
     assert changes(Scenario.from_toml(HOME)) == {"uplink": [], "uplink.reverse": []}
 
 
@@ -92,7 +92,7 @@ def test_templates_change_too() -> None:
     found = changes(Scenario.from_toml(SWITCH).replace(star))
     assert [c["at"] for c in found["client3"]] == [5 * S]
     assert [c["at"] for c in found["client3.reverse"]] == [5 * S]
-    # What the servers say stands in place of what the whole star says.
+    # Keys of the servers replace those of the whole star.
     assert [c["at"] for c in found["server2"]] == [1 * S]
     assert found["server2.reverse"] == []
     pairs = {"template": "pairs", "pairs": 2, "rate": "10mbit", "changes": [change]}
@@ -196,6 +196,6 @@ def test_a_shaper_is_for_the_lowest_rate() -> None:
     deployment = Scenario.from_toml(CHANGING).to_tc("wan0")
     assert "rate 1900kbit" in deployment.commands[1]
     assert any(note.startswith("The line rate varies") for note in deployment.notes)
-    # What happens after the end does not happen.
+    # Changes after the end have no effect.
     short = Scenario.from_toml(CHANGING).replace({"duration": "15s"}).to_tc("wan0")
     assert "rate 19000kbit" in short.commands[1]

@@ -140,6 +140,6 @@ def test_the_simulator_refuses_them() -> None:
         Study(scenario).seeds(2).run(workers=1)
 
 
-def test_what_was_handed_on_runs_none() -> None:
+def test_a_scenario_from_plain_data_runs_no_programs() -> None:
     with pytest.raises(ScenarioError, match="from plain data runs no programs"):
         Scenario.from_dict(made().as_dict(), files={})

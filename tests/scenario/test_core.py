@@ -1,4 +1,4 @@
-"""The bindings: their stubs say what is there, their errors say where."""
+"""The bindings: their stubs are complete, their errors have places."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def defined() -> dict[str, ast.stmt]:
     return {n.name: n for n in stub().body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
 
 
-def test_stubs_name_what_is_there() -> None:
+def test_stubs_have_the_names_of_the_module() -> None:
     real = {name for name in vars(_core) if not name.startswith("_")}
     # A name with an underscore is a type for the stub alone.
     assert {name for name in defined() if not name.startswith("_")} == real
@@ -160,7 +160,7 @@ def test_it_describes_itself() -> None:
         assert preset["params"], preset["name"]
 
 
-def test_what_carries_an_application() -> None:
+def test_an_application_has_its_transports() -> None:
     assert _core.app_carriers("bulk") == ["tcp"]
     assert _core.app_carriers("voip") == ["udp", "tcp"]
     assert _core.app_carriers("client preset ftp model vbr") == ["tcp", "udp"]

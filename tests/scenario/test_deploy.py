@@ -36,7 +36,7 @@ def test_the_queue_is_inside_a_shaper(queue: str) -> None:
     assert leaf == f"tc qdisc replace dev wan0 parent 1:10 handle 10: {deployment.queue}"
     assert deployment.undo == ("tc qdisc del dev wan0 root",)
     assert "`home`" in deployment.where
-    # What is deployed reads back as the same queue.
+    # A deployed queue reads back as the same queue.
     again = Scenario.from_toml(HOME).with_queue(deployment.queue)
     name = queue.split(maxsplit=1)[0]
     kernel = {"pfifo": "fifo", "bfifo": "fifo", "cobalt": "cake"}.get(name, name)
@@ -179,7 +179,7 @@ def test_the_printed_form_is_a_shell_script() -> None:
         ("choke limit 300p harddrop", "harddrop"),
     ],
 )
-def test_what_linux_has_not_is_refused(queue: str, reason: str) -> None:
+def test_queues_that_linux_lacks_are_refused(queue: str, reason: str) -> None:
     scenario = Scenario.from_toml(HOME).with_queue(queue)
     with pytest.raises(NoKernelEquivalent, match=reason):
         scenario.to_tc()

@@ -116,7 +116,7 @@ def test_sqm_knows_the_overhead_once() -> None:
 
 
 def test_sqm_shapes_both_directions_in_one_section() -> None:
-    """What is printed for one direction leaves the rate of the other as it is."""
+    """Commands for one direction leave the rate of the other as it is."""
     up, down = (scenario("cake").to_tc("wan", machine=m, form="sqm") for m in ("home", "isp"))
     kept = "uci -q get sqm.sojourn_wan.{} >/dev/null || uci set sqm.sojourn_wan.{}='0'"
     assert kept.format("download", "download") in up.commands

@@ -60,7 +60,7 @@ def test_one_mistake(
     assert problem.nearest == nearest
     if found is not None:
         assert problem.found == found
-    # What is underlined is what is wrong, or the key that gives it.
+    # The wrong text is underlined, or the key that gives it.
     assert problem.source is not None
     assert problem.column is not None
     assert problem.end_column is not None
@@ -147,7 +147,7 @@ def test_shared_media_and_sides(text: str, old: str, new: str, key: str, words: 
         ('to = "isp"\napp = "voip"', 'to = []\napp = "voip"', "the list is empty"),
     ],
 )
-def test_what_does_not_fit(old: str, new: str, words: str) -> None:
+def test_contradicting_keys_are_refused(old: str, new: str, words: str) -> None:
     found = problems(HOME.replace(old, new, 1)) if words else ()
     if words:
         assert any(words in problem.message for problem in found)
@@ -162,7 +162,7 @@ def test_two_flows_of_one_name() -> None:
     assert "the name `x` is already the name of another flow" in problem.message
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     text = HOME
     for old, new in (
         ("codel limit", "codle limit"),
@@ -219,7 +219,7 @@ snaplen = "100kb"
 """
 
 
-def test_mistakes_of_all_stages_are_told_at_once() -> None:
+def test_errors_of_all_stages_are_reported_at_once() -> None:
     """Of the keys' form, of names, of files, and of what only the engine knows."""
     expected = [
         (1, "name", "needs a text"),

@@ -1,4 +1,4 @@
-"""Whatever is written is a scenario or a `ScenarioError` that can be shown, and soon."""
+"""Any text is a scenario or a `ScenarioError` that can be shown, and soon."""
 
 from __future__ import annotations
 

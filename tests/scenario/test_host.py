@@ -102,7 +102,7 @@ def test_a_file_that_says_nothing_is_refused(
         ("lat 5ms", "late"),
     ],
 )
-def test_wrong_words_are_told_at_their_place(words: str, message: str) -> None:
+def test_wrong_words_are_reported_at_their_place(words: str, message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         json.loads(changed(host=words).plan_json)
     assert message in str(caught.value)

@@ -24,7 +24,7 @@ def home(lines: str) -> Scenario:
     return Scenario.from_toml(HOME.replace(QUEUE, lines))
 
 
-def test_a_queue_is_its_host_s_where_that_is_said() -> None:
+def test_a_queue_belongs_to_its_host_only_with_host_queue() -> None:
     forward, back = json.loads(home('queue = "fq"\nhost_queue = true\n').plan_json)["links"]
     assert forward["host_queue"] is True
     assert "host_queue" not in back, "a queue belongs to one interface"

@@ -1,4 +1,4 @@
-"""What a scenario's keys mean in the plan."""
+"""The meaning of a scenario's keys in the plan."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_one_after_the_other() -> None:
         ("bulk", {"udp": False}, "tcp"),
     ],
 )
-def test_what_carries_packets(app: str, keys: dict[str, Any], carrier: str) -> None:
+def test_each_application_has_its_transport(app: str, keys: dict[str, Any], carrier: str) -> None:
     flow = {"from": "home", "to": "isp", "app": app, **keys}
     scenario = Scenario.from_toml(HOME).replace({"flows": [flow]})
     (group,) = json.loads(scenario.plan_json)["groups"]
@@ -259,7 +259,7 @@ def test_sides_of_a_star() -> None:
     assert back.queue_keys == ("topology.clients.reverse.queue",)
 
 
-def test_what_a_side_says_goes_before_what_the_star_says() -> None:
+def test_keys_of_a_side_take_precedence_over_those_of_the_star() -> None:
     changes = {
         "topology.reverse.rate": "1gbit",
         "topology.forward.overhead": 4,
@@ -417,7 +417,7 @@ def test_it_never_changes() -> None:
     assert hash(copy.deepcopy(scenario)) == hash(scenario)
 
 
-def test_names_do_not_decide_results_but_stand_in_the_plan() -> None:
+def test_the_plan_does_not_contain_the_scenario_s_name() -> None:
     plan = json.loads(Scenario.from_toml(HOME).plan_json)
     assert "home" not in plan
 
@@ -429,15 +429,15 @@ def test_a_seed_is_a_whole_number() -> None:
             scenario.run(seed)  # type: ignore[arg-type]
 
 
-def test_what_the_engine_assumes_is_told() -> None:
+def test_assumptions_of_the_engine_are_warnings() -> None:
     scenario = Scenario.from_toml(HOME)
     assert scenario.warnings() == []
     (warning,) = scenario.with_queue("red limit 400kb").warnings()
     assert warning == "links.uplink.queue: `bandwidth` is not given: 10mbit is assumed"
 
 
-def test_rates_in_bytes_are_told() -> None:
-    """Whoever writes 20mbps means 20mbit, and gets eight times as much, as from `tc`."""
+def test_a_rate_in_bytes_causes_a_warning() -> None:
+    """A user who writes 20mbps means 20mbit, and gets eight times as much, as from `tc`."""
     scenario = Scenario.from_toml(
         HOME.replace('"20mbit"', '"20Mbps"').replace('"bulk"', '"cbr rate 1.5mbps"')
     )

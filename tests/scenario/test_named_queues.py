@@ -76,7 +76,7 @@ def test_keys_of_a_named_queue_can_be_set() -> None:
         assert message in str(caught.value), key
 
 
-def test_what_is_wrong_is_told_where_it_is_described() -> None:
+def test_errors_are_reported_where_the_queue_is_described() -> None:
     assert "queues.tiers.filters.0: a filter sends packets to `1:40`" in refused(
         queues={"tiers": TREE | {"filters": ["dscp EF to 1:40"]}}
     )

@@ -65,14 +65,14 @@ def test_a_question_is_kept_and_changes_no_run() -> None:
         ('ask = "calls.mos"', "question.ask"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_at_its_place(line: str, says: str) -> None:
+def test_an_error_is_reported_at_its_place(line: str, says: str) -> None:
     text = BOTH.replace('by = "calls.delay_p99"', line)
     with pytest.raises(ScenarioError) as refused:
         Scenario.from_toml(text, file="x.toml")
     assert says in str(refused.value)
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     line = 'by = "cals.mos"\nsubject_to = "godput > 1"\nqueues = ["pie", "pie"]'
     with pytest.raises(ScenarioError) as refused:
         Scenario.from_toml(BOTH.replace('by = "calls.delay_p99"', line))
@@ -112,7 +112,7 @@ def test_the_default_is_what_the_interactive_group_at_the_bottleneck_notices(
 
 
 def test_of_several_calls_the_one_that_is_worst_off_decides() -> None:
-    """The way is the same; the second call passes a lossy line besides."""
+    """The way is the same; the second call also passes a lossy line."""
     call = '[[flows]]\nname = "{}"\nfrom = "{}"\nto = "z"\napp = "voip"\n'
     link = '[links.{0}]\nfrom = "{0}"\nto = "r"\nrate = "1gbit"\nnetem = "delay 5ms loss {1}%"\n'
     text = (
@@ -132,7 +132,7 @@ def test_a_store_asks_about_its_latency() -> None:
     assert asked.subject_to == "store.acknowledged >= 99% of best"
 
 
-def test_what_is_given_comes_before_the_question_and_that_before_the_default() -> None:
+def test_arguments_precede_the_question_and_the_question_precedes_defaults() -> None:
     own = scenario('by = "calls.mos"\nsubject_to = "loss <= 50%"\nsmallest = 0.5\n')
     asked = asked_of(own)
     assert (asked.by, asked.subject_to, asked.smallest) == ("calls.mos", "loss <= 50%", "0.5")

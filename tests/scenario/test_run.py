@@ -93,7 +93,7 @@ def test_metrics_are_known_and_hang_together(run: Run) -> None:
     assert 1 <= metrics["voip.mos"] <= 4.5
 
 
-def test_it_is_told_in_words_and_json(run: Run) -> None:
+def test_a_run_has_a_summary_and_json_data(run: Run) -> None:
     text = run.summary()
     assert text.startswith("home: seed 3, 6 s\n")
     assert "uplink: codel limit 1000p target 5ms, 20mbit" in text
@@ -119,7 +119,7 @@ def test_progress_and_stopping() -> None:
     assert "stopped early" in stopped.summary()
 
 
-def test_what_progress_raises_comes_through() -> None:
+def test_an_exception_of_the_callback_is_raised() -> None:
     class Odd(Exception):
         pass
 

@@ -50,7 +50,7 @@ def test_examples_pass(examples: list[Path]) -> None:
         ('app = "voip"', ""),
     ],
 )
-def test_what_it_refuses_is_refused(old: str, new: str) -> None:
+def test_texts_that_the_schema_refuses_are_no_scenarios(old: str, new: str) -> None:
     text = HOME.replace(old, new, 1)
     assert not VALIDATOR.is_valid(tomllib.loads(text))
     with pytest.raises(ScenarioError):
@@ -69,5 +69,5 @@ def test_what_it_refuses_is_refused(old: str, new: str) -> None:
         {"observe.capture": "uplink"},
     ],
 )
-def test_what_is_accepted_passes(changes: dict[str, Any]) -> None:
+def test_the_schema_accepts_valid_scenarios(changes: dict[str, Any]) -> None:
     VALIDATOR.validate(Scenario.from_toml(HOME).replace(changes).as_dict())

@@ -1,4 +1,4 @@
-"""Stores in scenarios: what is said becomes the plan, and what cannot be is told."""
+"""Stores in scenarios: their plan, and their errors."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_data_centres_racks_and_faults() -> None:
         ({"service": {"write": "1"}}, "store.service.write", "unit"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_told_with_its_place(
+def test_an_error_is_reported_with_its_place(
     changes: dict[str, Any], key: str, message: str
 ) -> None:
     with pytest.raises(ScenarioError) as caught:
@@ -159,6 +159,6 @@ def test_what_cannot_be_is_told_with_its_place(
     assert any(problem.key.startswith(key) for problem in caught.value.problems), told
 
 
-def test_neither_flows_nor_a_store_is_told() -> None:
+def test_a_scenario_without_flows_and_store_is_refused() -> None:
     with pytest.raises(ScenarioError, match=r"no traffic: describe flows as \[\[flows\]\]"):
         Scenario.from_toml(EDGE.partition("[store]")[0])

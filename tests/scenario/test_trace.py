@@ -58,7 +58,7 @@ def test_a_trace_is_found_beside_the_scenario(folder: Path) -> None:
     assert again.digest() == scenario.digest()
 
 
-def test_what_a_trace_lets_through_is_the_limit(folder: Path) -> None:
+def test_a_trace_limits_the_throughput(folder: Path) -> None:
     run = Scenario.load(folder / "phone.toml").run(seed=1)
     assert 0.97 < run.metrics["utilisation"] <= 1
     assert run.metrics["bulk.goodput"] == pytest.approx(4.8e6 * 1448 / 1500, rel=0.03)
@@ -123,7 +123,7 @@ def test_a_bad_trace_names_its_line(folder: Path, content: str, message: str) ->
         ("trace traces", "not a regular file"),
     ],
 )
-def test_a_missing_trace_is_told(folder: Path, rate: str, message: str) -> None:
+def test_a_missing_trace_is_reported(folder: Path, rate: str, message: str) -> None:
     (folder / "phone.toml").write_text(LTE.replace("'trace traces/lte.up'", f'"{rate}"'))
     with pytest.raises(ScenarioError, match=message):
         Scenario.load(folder / "phone.toml")

@@ -1,4 +1,4 @@
-"""What people type and paste: lines of `tc`, bare numbers, disciplines that are not modelled."""
+"""Typed and pasted texts: lines of `tc`, bare numbers, disciplines that are not modelled."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_words_without_effect_are_warned_of() -> None:
     assert not with_queue("cake bandwidth 20mbit nonat").warnings()
 
 
-def test_numbers_without_a_unit_are_told() -> None:
+def test_a_number_without_a_unit_causes_a_warning() -> None:
     (warning,) = with_queue("codel target 2000").warnings()
     assert "is read as 2ms" in warning
     assert "microseconds" in warning
