@@ -526,7 +526,8 @@ def _completion(size: DaqmSize, flows: Iterable[Flow]) -> Cells:
         traffic = Traffic(flow, "cbr")
         port = scenarios.port_rate(traffic, 2.0)
         text = queue(mechanism, traffic.bytes)
-        made = scenarios.switch(traffic, text, 6 * size.short, 0, port, stop=size.short)
+        stopped = replace(traffic, stop=size.short)
+        made = scenarios.switch(stopped, text, 6 * size.short, 0, port)
         cells.append(({"flow": flow.name, "load": 2.0, "mechanism": mechanism}, made))
     return cells
 
@@ -538,12 +539,10 @@ def real(size: DaqmSize) -> Part:
     """
     cells: Cells = []
     for model, mechanism in product(REAL_MODELS, EIGHT):
-        traffic = Traffic(HTTP, model)
-        port = scenarios.port_rate(traffic, OVERLOAD, REAL_CLIENTS)
-        scenario = scenarios.switch(
-            traffic, queue(mechanism), size.warmup + size.short, size.warmup, port,
-            tcp=scenarios.TCP_REAL, clients=REAL_CLIENTS, observe="",
-        )  # fmt: skip
+        traffic = Traffic(HTTP, model, clients=REAL_CLIENTS, tcp=scenarios.TCP_REAL)
+        port = scenarios.port_rate(traffic, OVERLOAD)
+        duration = size.warmup + size.short
+        scenario = scenarios.switch(traffic, queue(mechanism), duration, size.warmup, port, "")
         factors: Factors = {
             "flow": HTTP.name, "model": model, "load": OVERLOAD, "mechanism": mechanism
         }  # fmt: skip

@@ -19,7 +19,7 @@ alternating periods of sending and silence; the text describes random gaps betwe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sojourn.papers.daqm.mechanisms import HEADERS
 from sojourn.scenario import Scenario
@@ -100,6 +100,12 @@ class Traffic:
     """Rate of a client in kbit/s; `None` for the flow's rate."""
     payload: int | None = None
     """Payload of a packet in bytes; `None` for the flow's payload."""
+    clients: int = CLIENTS
+    tcp: str = TCP
+    """TCP of the clients, as words of a scenario."""
+    start: str = "uniform 0s 1s"
+    stop: float | None = None
+    """Time in seconds at which clients stop offering data; `None` for the end of the run."""
 
     @property
     def kbit(self) -> int:
@@ -126,26 +132,14 @@ class Traffic:
         return 1e3 * self.kbit * DUTY[self.model] * (self.bytes + headers) / self.bytes
 
 
-def _text(
-    name: str,
-    traffic: Traffic,
-    topology: str,
-    queue: str,
-    duration: float,
-    warmup: float,
-    start: str,
-    tcp: str,
-    observe: str,
-    stop: float | None = None,
-    clients: int = CLIENTS,
-) -> str:
-    more = f'tcp = "{tcp}"\n' if traffic.flow.tcp else ""
-    if stop is not None:
-        more += f'stop = "{stop:g}s"\n'
-    return f"""
-name = "{name}"
-duration = "{duration:g}s"
-warmup = "{warmup:g}s"
+def _scenario(
+    reading: str, traffic: Traffic, topology: str, queue: str, times: str, observe: str
+) -> Scenario:
+    tcp = f'tcp = "{traffic.tcp}"' if traffic.flow.tcp else ""
+    stop = "" if traffic.stop is None else f'stop = "{traffic.stop:g}s"'
+    return Scenario.from_toml(f"""
+name = "dAQM {reading}: {traffic.flow.name}, {traffic.model}"
+{times}
 
 [topology]
 {topology}
@@ -159,9 +153,11 @@ name = "clients"
 from = "clients"
 to = "servers"
 app = "{traffic.app}"
-{more}count = {clients}
-start = "{start}"
-"""
+{tcp}
+{stop}
+count = {traffic.clients}
+start = "{traffic.start}"
+""")
 
 
 _LAN = f"""template = "lan"
@@ -180,17 +176,15 @@ def as_published(traffic: Traffic, queue: str, duration: float) -> Scenario:
     start = "every 1s" if traffic.model in STAGGERED else f"{CONNECT_RETRY}s"
     if not traffic.flow.tcp and traffic.model not in STAGGERED:
         start = "0s"
-    return Scenario.from_toml(
-        _text(
-            f"dAQM as published: {traffic.flow.name}, {traffic.model}", traffic, _LAN, queue,
-            duration, 0, start, TCP_PUBLISHED, 'series = "100ms"\nmonitor = true',
-        )
-    )  # fmt: skip
+    times = f'duration = "{duration:g}s"\nwarmup = "0s"'
+    sent = replace(traffic, tcp=TCP_PUBLISHED, start=start)
+    observe = 'series = "100ms"\nmonitor = true'
+    return _scenario("as published", sent, _LAN, queue, times, observe)
 
 
-def port_rate(traffic: Traffic, load: float, clients: int = CLIENTS) -> int:
+def port_rate(traffic: Traffic, load: float) -> int:
     """Returns the rate of a server's port in bit/s: clients offer `load` times this rate."""
-    return round(clients * traffic.offered / SERVERS / load)
+    return round(traffic.clients * traffic.offered / SERVERS / load)
 
 
 def switch(
@@ -199,28 +193,21 @@ def switch(
     duration: float,
     warmup: float,
     port: int | None = None,
-    stop: float | None = None,
-    tcp: str = TCP,
-    clients: int = CLIENTS,
     observe: str = 'series = "100ms"',
 ) -> Scenario:
     """Returns the scenario with the switch: as described, or as meant with ports of `port` bit/s.
 
-    Times are in seconds. At `stop` clients stop offering data.
+    Times are in seconds.
     """
     rate = BUS_RATE if port is None else f"{port}bit"
     topology = f"""template = "star"
 rate = "{BUS_RATE}"
 netem = "delay {DELAY}"
-clients.hosts = {clients}
+clients.hosts = {traffic.clients}
 
 [topology.servers]
 hosts = {SERVERS}
 rate = "{rate}\""""
-    what = "as described" if port is None else "as meant"
-    return Scenario.from_toml(
-        _text(
-            f"dAQM {what}: {traffic.flow.name}, {traffic.model}", traffic, topology, queue,
-            duration, warmup, "uniform 0s 1s", tcp, observe, stop, clients,
-        )
-    )  # fmt: skip
+    times = f'duration = "{duration:g}s"\nwarmup = "{warmup:g}s"'
+    reading = "as described" if port is None else "as meant"
+    return _scenario(reading, traffic, topology, queue, times, observe)
