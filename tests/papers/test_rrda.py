@@ -63,8 +63,13 @@ def test_no_two_claims_contradict_each_other_in_a_cell() -> None:
         assert many[most] == cells["cpu", most, scenarios.CLIENTS_CPU]
 
 
+def server(reading: str, policy: str, clients: int, cpu: float, seconds: float) -> Any:
+    """The input of the simulator as the data that it reads."""
+    return json.loads(json.dumps(scenarios.server(reading, policy, clients, cpu, seconds, 0)))
+
+
 def test_the_server_is_the_paper_s() -> None:
-    told = scenarios.server("processed", "rrda", 35, 0.75, 10, 0)
+    told = server("processed", "rrda", 35, 0.75, 10)
     assert told["port"] == 1_000_000_000
     assert told["load"]["link"] == 100_000_000
     assert told["handler"]["pauses"] == [
@@ -72,16 +77,16 @@ def test_the_server_is_the_paper_s() -> None:
     ]
     rates = [cpu * 4.26 for cpu in scenarios.CPUS]
     assert rates == pytest.approx([2.13, 3.2, 4.26], abs=0.01)
-    assert scenarios.server("processed", "rrda", 1, 1.0, 1, 0)["handler"]["pauses"] == []
+    assert server("processed", "rrda", 1, 1.0, 1)["handler"]["pauses"] == []
 
 
 def test_the_third_reading_has_a_handler_without_pauses_for_clients_of_10_mbit() -> None:
-    half = scenarios.server("steady", "rrda", 35, 0.5, 10, 0)
+    half = server("steady", "rrda", 35, 0.5, 10)
     assert half["handler"] == {"rate": 23_000_000, "pauses": []}
     quota = {"every": 20_000_000, "length": 10_000_000, "jitter": 0.0}
-    told = scenarios.server("datagram", "rrda", 35, 0.5, 10, 0)
+    told = server("datagram", "rrda", 35, 0.5, 10)
     assert told["handler"] == {"rate": 46_000_000, "pauses": [quota]}
-    alone = scenarios.server("datagram", scenarios.STATIC, 1, 1.0, 10, 0)
+    alone = server("datagram", scenarios.STATIC, 1, 1.0, 10)
     found = json.loads(_core.simulate_server(json.dumps(alone), 1))
     client = found["throughput"]
     assert client * 8 == pytest.approx(10e6, rel=0.01)

@@ -66,7 +66,7 @@ def test_a_quota_is_no_pause_of_the_handler_s_own() -> None:
             seen.append((told["handler"], wanted))
             return {"arrived": seed, "throughput": 1.0, "samples": [], "violations": ["late"]}
 
-    told = scenarios.server("enqueued", "rrda", 35, 0.75, 1, 0)
+    told = json.loads(json.dumps(scenarios.server("enqueued", "rrda", 35, 0.75, 1, 0)))
     record = Real(Fake()).simulate(Plan.of(json.dumps(told)), 3)  # type: ignore[arg-type]
     assert record.events == 3
     assert record.real is not None
@@ -82,7 +82,7 @@ def test_a_quota_is_no_pause_of_the_handler_s_own() -> None:
 
 
 def test_the_quota_is_kept_by_the_handler_where_no_group_can_be_made() -> None:
-    told = scenarios.server("processed", scenarios.STATIC, 20, 1.0, 1.0, 0)
+    told = json.loads(json.dumps(scenarios.server("processed", scenarios.STATIC, 20, 1.0, 1.0, 0)))
     try:
         with Receivers(quota="handler") as lab:
             found = lab.run(told, Wanted(share=0.1, cpu=0.5), 1)

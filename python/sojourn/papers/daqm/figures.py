@@ -21,6 +21,7 @@ from sojourn.papers.daqm.scenarios import FLOWS, MODELS
 from sojourn.papers.daqm.terms import DELAY, DELIVERED, LOSS, QUEUE, SOJOURN
 from sojourn.show import colours, style
 from sojourn.stats import mean_interval
+from sojourn.stats._arrays import Floats
 
 Metrics = Mapping[str, str]
 """Titles of the panels, by the column of the metric."""
@@ -56,7 +57,7 @@ _FLOW_NAMES = {
 }
 
 
-def _interval(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, float]:
+def _interval(values: Floats) -> tuple[float, float]:
     """Returns the mean and the half-width of its 95 % interval.
 
     The half-width is 0 for fewer than two values or equal values. The mean of no values is NaN.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 
@@ -20,6 +19,7 @@ from sojourn.papers.daqm.scenarios import FLOWS
 from sojourn.papers.daqm.terms import AGAINST_RED, COMPLETION, DELIVERED, MEANT, PUBLISHED
 from sojourn.papers.part import Frames, Part
 from sojourn.study import Table
+from sojourn.study.cells import Level
 from sojourn.study.stored import StoredRun
 
 
@@ -126,7 +126,7 @@ def estimates(table: Table) -> pd.DataFrame:
     The runs must have the tables `flow_series` and `series`.
     """
 
-    def one(levels: Mapping[str, Any], run: StoredRun) -> dict[str, Any]:
+    def one(levels: Mapping[str, Level], run: StoredRun) -> dict[str, Level]:
         watched = run.table("flow_series")
         found = estimators.samples(watched, run.table("series"))
         return {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -38,7 +37,9 @@ def _points(axes: Axes, values: Iterable[tuple[float, ...]]) -> None:
         )
 
 
-def _lines(axes: Axes, frame: pd.DataFrame, by: str, names: Mapping[Any, str]) -> None:
+def _lines(
+    axes: Axes, frame: pd.DataFrame, by: str, names: Mapping[int, str] | Mapping[str, str]
+) -> None:
     """Draws our mean latency over the delay with 95 % intervals, a line for each level of `by`.
 
     `names` has the labels of the lines by level.

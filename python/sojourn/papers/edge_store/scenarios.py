@@ -9,8 +9,6 @@ The coordinator's timeout is a minute, so that losses appear as latency and not 
 
 from __future__ import annotations
 
-from typing import Any
-
 from sojourn.scenario import Scenario
 
 NODES = (3, 4, 5)
@@ -36,7 +34,7 @@ def scenario(
     `loss` is a key of `LOSSES`, `delay` the one-way delay between nodes in milliseconds, and
     `outstanding` the number of writes at a time.
     """
-    store: dict[str, Any] = {
+    store: dict[str, object] = {
         "nodes": "nodes",
         "clients": "clients",
         "replication": rf,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ from sojourn.papers.edge_store import claims, published, scenarios
 from sojourn.papers.edge_store.scenarios import LOSSES, NODES, WARMUP, scenario
 from sojourn.papers.outcome import Outcome
 from sojourn.papers.part import Cells, Frames, Part, Size, estimate
+from sojourn.scenario import Scenario
 from sojourn.stats import Claim
 from sojourn.stats.quorum import QuorumModel, phi
 from sojourn.study import Table
@@ -93,13 +93,13 @@ START = 45.0
 WHERE = ("high", 50)
 #: Changes of the scenario at `WHERE`. Each is compared with `as it was`, which has RF 2 to 5,
 #: QUORUM and one write at a time.
-VARIANTS: dict[str, dict[str, Any]] = {
-    "as it was": {},
-    "min_rto 20ms": {"tcp": "cubic min_rto 20ms"},
-    "no RACK, no TLP": {"tcp": "cubic rack off"},
-    "32 at a time": {"outstanding": 32},
-    "one": {"consistency": "one"},
-    "all": {"consistency": "all"},
+VARIANTS: dict[str, Callable[[int, int, str, int, int], Scenario]] = {
+    "as it was": scenario,
+    "min_rto 20ms": partial(scenario, tcp="cubic min_rto 20ms"),
+    "no RACK, no TLP": partial(scenario, tcp="cubic rack off"),
+    "32 at a time": partial(scenario, outstanding=32),
+    "one": partial(scenario, consistency="one"),
+    "all": partial(scenario, consistency="all"),
 }
 
 
@@ -125,8 +125,8 @@ def variants_of(size: EdgeSize) -> Cells:
     """Returns the cells of the runs that distinguish the two explanations: `VARIANTS` by RF."""
     loss, delay = WHERE
     return [
-        ({"variant": name, "rf": rf}, scenario(5, rf, loss, delay, size.writes, **changes))
-        for name, changes in VARIANTS.items()
+        ({"variant": name, "rf": rf}, changed(5, rf, loss, delay, size.writes))
+        for name, changed in VARIANTS.items()
         for rf in range(2, 6)
     ]
 

@@ -8,7 +8,7 @@ with `htb`, the bottleneck link has this rate instead.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sojourn.scenario import Scenario
 
@@ -52,13 +52,13 @@ def network(
     of the bottleneck by time. `bursts` has the words of `netem` for a link before the bottleneck;
     without them this link is omitted. `files` has the contents of trace files by name.
     """
-    bottleneck: dict[str, Any] = {
+    bottleneck: dict[str, object] = {
         "from": "west", "to": "east", "rate": f"{rate}bit" if isinstance(rate, int) else rate,
         "queue": queue,
     }  # fmt: skip
     if changes:
         bottleneck["changes"] = [{"at": f"{at:g}s", "rate": r} for at, r in changes.items()]
-    links: dict[str, Any] = {"bottleneck": bottleneck}
+    links: dict[str, object] = {"bottleneck": bottleneck}
     gate = "west"
     if bursts:
         gate = "gate"

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 from scipy import stats
@@ -38,6 +37,7 @@ from sojourn.stats import (
     tukey,
     welch,
 )
+from sojourn.stats._arrays import Floats
 
 #: Policies of the paper's two sets of experiments; the policy that the paper proposes is first.
 SETS = {"IQLB": ("IQLB", *BENCHMARKS), "QTM": ("QTM", "IQLB", *BENCHMARKS)}
@@ -57,7 +57,7 @@ def cells(frame: pd.DataFrame) -> Iterator[tuple[str, str, int, pd.DataFrame]]:
                     yield network.name, transport, clients, chosen
 
 
-def _groups(frame: pd.DataFrame, policies: tuple[str, ...]) -> dict[str, Any]:
+def _groups(frame: pd.DataFrame, policies: tuple[str, ...]) -> dict[str, Floats]:
     """Returns throughputs in Mbit/s by policy, for those of `policies` that are in the table."""
     by = {str(name): part for name, part in frame.groupby("policy", sort=False)}
     return {p: by[p]["throughput"].to_numpy() / 1e6 for p in policies if p in by}

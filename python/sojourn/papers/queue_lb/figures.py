@@ -16,6 +16,7 @@ from sojourn.papers.queue_lb.scenarios import AGEING, BENCHMARKS, OTHERS
 from sojourn.papers.queue_lb.study import Results
 from sojourn.show import style
 from sojourn.stats import mean_interval, paired_ratio
+from sojourn.study.cells import Level
 
 _SHORT = {"queue delay": "q. delay", "connections": "conn."}
 
@@ -198,7 +199,11 @@ def worlds(outcome: Results, network: str) -> Figure:
         grid = figure.subplots(len(size.clients), len(size.transports), squeeze=False)
         for row, clients in zip(grid, size.clients, strict=True):
             for axes, transport in zip(row, size.transports, strict=True):
-                cell = {"network": network, "transport": transport, "clients": clients}
+                cell: dict[str, Level] = {
+                    "network": network,
+                    "transport": transport,
+                    "clients": clients,
+                }
                 _worlds(axes, frames, cell, size.policies)
                 axes.set_title(f"{clients} clients, {transport}")
         for row in grid:
@@ -208,7 +213,10 @@ def worlds(outcome: Results, network: str) -> Figure:
 
 
 def _worlds(
-    axes: Axes, frames: Mapping[str, pd.DataFrame], cell: Mapping[str, Any], policies: Sequence[str]
+    axes: Axes,
+    frames: Mapping[str, pd.DataFrame],
+    cell: Mapping[str, Level],
+    policies: Sequence[str],
 ) -> None:
     most = 0.0
     for i, (world, frame) in enumerate(frames.items()):

@@ -14,11 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sojourn import _core, metrics
+from sojourn import _core, encode, metrics
+from sojourn.data import Json
 from sojourn.lab.receivers import Receivers, Wanted
 from sojourn.lab.run import busy
 from sojourn.lab.violation import with_former_key
-from sojourn.papers.rrda.scenarios import CPUS, quota
+from sojourn.papers.outcome import About
+from sojourn.papers.rrda.scenarios import CPUS, Inputs, quota
 from sojourn.plan import Plan
 from sojourn.scenario.engine import Column, RunProgress
 
@@ -27,7 +29,7 @@ from sojourn.scenario.engine import Column, RunProgress
 class Server:
     """A cell of the study: a server with its buffer and its clients."""
 
-    inputs: Mapping[str, Any]
+    inputs: Inputs
     name: str = "server"
 
     @property
@@ -35,9 +37,9 @@ class Server:
         """Returns the input of `simulate_server` as JSON."""
         return json.dumps(self.inputs)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Json]:
         """Returns the input of `simulate_server` as plain data."""
-        return dict(self.inputs)
+        return encode.fields(self.inputs)
 
 
 def _column(name: str, unit: str, values: Sequence[float | int]) -> Column:
@@ -51,7 +53,7 @@ class Record:
     """The results of a run in the form that studies read."""
 
     outcome: Mapping[str, Any]
-    real: Mapping[str, Any] | None = None
+    real: About | None = None
     """Environment of a real run and reasons why it is invalid; `None` for simulated runs."""
     trace_hash: str = ""
     complete: bool = True
@@ -90,7 +92,7 @@ class Simulated:
         return self._record(json.loads(_core.simulate_server(plan.text, seed)), progress)
 
     def _record(
-        self, found: dict[str, Any], progress: RunProgress | None, real: Any = None
+        self, found: dict[str, Any], progress: RunProgress | None, real: About | None = None
     ) -> Record:
         record = Record(found, real)
         if progress is not None:

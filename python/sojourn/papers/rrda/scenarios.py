@@ -8,13 +8,20 @@ finding determined a number of this reading.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
 
 SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
 #: Period of a CPU quota in nanoseconds; control groups have periods of 100 ms.
 PERIOD = 100 * MILLISECOND
+
+
+Pause = dict[str, int | float]
+"""A pause of the handler: mean interval and length in nanoseconds, and jitter as a share."""
+Inputs = dict[str, object]
+"""Input of `simulate_server`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +36,7 @@ class Reading:
     """When a message is acknowledged: once it is processed, or once it is in the buffer."""
     rate: int
     """Bytes per second that the handler processes with all the CPU (4.26 GHz)."""
-    pauses: tuple[dict[str, Any], ...] = ()
+    pauses: tuple[Pause, ...] = ()
     """Pauses of the handler that do not depend on the CPU."""
     period: int = PERIOD
     """Period in nanoseconds of the quota that models less CPU.
@@ -45,13 +52,6 @@ class Reading:
 
 #: Bytes per second that the handlers of the first two readings process with all the CPU.
 RATE = 37_500_000
-_DATAGRAM: dict[str, Any] = {
-    "message": 1400,
-    "acknowledged": "enqueued",
-    "rate": 46_000_000,
-    "calibrated": ("figure-6-few", "figure-8-few", "throughput-equal"),
-}
-
 READINGS = {
     "processed": Reading(
         words="""messages of 64 KiB, acknowledged when the handler has processed them; a handler of
@@ -81,16 +81,19 @@ READINGS = {
         than 35 such clients (the paper's equal throughputs at 4.26 GHz), and with half of it faster
         than 15 (more clients exhaust the paper's static buffer). This reading was added after
         results were known""",
+        message=1400,
+        acknowledged="enqueued",
+        rate=46_000_000,
         period=20 * MILLISECOND,
-        **_DATAGRAM,
-    ),
-    "steady": Reading(
-        words="""as datagram, but less CPU makes the handler slower at all times. This reading was
-        added because it has no pauses""",
-        period=0,
-        **_DATAGRAM,
+        calibrated=("figure-6-few", "figure-8-few", "throughput-equal"),
     ),
 }
+READINGS["steady"] = replace(
+    READINGS["datagram"],
+    words="""as datagram, but less CPU makes the handler slower at all times. This reading was
+        added because it has no pauses""",
+    period=0,
+)
 #: Readings in which the release of memory is judged. `steady` is omitted, because with all the CPU
 #: it equals `datagram`.
 BEFORE_LOAD_FALLS = ("processed", "enqueued", "datagram")
@@ -140,7 +143,7 @@ def server(
     seconds: float,
     warmup: float,
     timeout: int = TIMEOUT,
-) -> dict[str, Any]:
+) -> Inputs:
     """Returns the input of `simulate_server` for the paper's server.
 
     `cpu` is a share of the CPU, `timeout` is in milliseconds, other times are in seconds.
@@ -174,7 +177,7 @@ def server(
     }
 
 
-def quota(cpu: float, period: int = PERIOD) -> dict[str, Any]:
+def quota(cpu: float, period: int = PERIOD) -> Pause:
     """Returns the pauses that model a handler with the share `cpu` of the CPU in each period.
 
     `period` is in nanoseconds.
@@ -217,7 +220,7 @@ RATES = {
 }
 
 
-def scenario(rates: list[tuple[int, int]]) -> dict[str, Any]:
+def scenario(rates: list[tuple[int, int]]) -> Inputs:
     """Returns the input of `simulate_server` for one client with these rates, for 4 s.
 
     The handler processes 60 Mbit/s.
@@ -238,7 +241,7 @@ USES = (0.3, 0.5, 0.7)
 BUSY = 10
 
 
-def falling(reading: str, used: float, seconds: float) -> dict[str, Any]:
+def falling(reading: str, used: float, seconds: float) -> Inputs:
     """Returns the input of `simulate_server` for RRDA with 35 clients whose load falls to a tenth.
 
     `used` is the share of memory that other programs use.
@@ -256,27 +259,27 @@ def falling(reading: str, used: float, seconds: float) -> dict[str, Any]:
     }
 
 
-def grid(seconds: float) -> dict[str, dict[str, Any]]:
+def grid(seconds: float) -> dict[str, Inputs]:
     """Returns inputs of `simulate_server` with open loads, on which all policies are compared.
 
     Keys are the names of the loads; `seconds` is the length of a run.
     """
-    cells: dict[str, dict[str, Any]] = {}
+    cells: dict[str, Inputs] = {}
 
-    def cell(name: str, rate: float, pause: int = 0, *, used: float = 0.3, **more: Any) -> None:
-        clients = int(more.pop("clients", 20))
-        burst = more.pop("burst", 1)
-        rates = more.pop("rates", [(0, round(rate / clients))])
-        handler_rate = more.pop("handler", RATE)
+    def cell(
+        name: str, rate: float, pause: int = 0, used: float = 0.3, clients: int = 20,
+        load: Mapping[str, object] = {}, handler: int = RATE, sockets: int = 1,
+    ) -> None:  # fmt: skip
         # The handler pauses for a quarter of the time; `pause` is the mean length in ms.
         pauses = [{"every": 4 * pause * MILLISECOND, "length": pause * MILLISECOND, "jitter": 0.3}]
+        rates = [(0, round(rate / clients))]
         cells[name] = {
             **server("enqueued", STATIC, clients, 1.0, seconds, seconds / 12),
-            "load": {"kind": "open", "rates": rates, "burst": burst, "random": True},
-            "handler": {"rate": handler_rate, "pauses": pauses if pause else []},
+            "load": {"kind": "open", "rates": rates, "burst": 1, "random": True, **load},
+            "handler": {"rate": handler, "pauses": pauses if pause else []},
             "port": 0,
             "used": round(MEMORY * used),
-            **more,
+            "sockets": sockets,
         }
 
     for pause in (10, 30, 100, 300, 1000, 2000):
@@ -286,8 +289,8 @@ def grid(seconds: float) -> dict[str, dict[str, Any]]:
     cell("pauses of 300 ms, near capacity", 26e6, 300)
     cell("overload 1.2", 1.2 * RATE)
     cell("overload 2", 2 * RATE)
-    cell("bursts of 4 MB", 20e6, clients=2, burst=500)
-    cell("idle after 20 s", 0, 300, rates=[(0, 1_000_000), (20 * SECOND, 5_000)])
+    cell("bursts of 4 MB", 20e6, clients=2, load={"burst": 500})
+    cell("idle after 20 s", 0, 300, load={"rates": [(0, 1_000_000), (20 * SECOND, 5_000)]})
     cell("50 sockets", 1.5e6, 300, clients=2, handler=3_000_000, sockets=50)
     return cells
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import pandas as pd
 
@@ -309,7 +308,7 @@ def beaten(outcome: Results) -> dict[str, list[str]]:
     means = frame.groupby(["point", "policy"], sort=False)[list(measures)].mean()
     floor = {"discards": 1e-4, "peak_size": 65536, "sojourn_p99": 1e-3}
 
-    def better(a: Any, b: Any, measure: str) -> bool:
+    def better(a: pd.Series[float], b: pd.Series[float], measure: str) -> bool:
         return bool(a[measure] < b[measure] * 0.95 - floor[measure])
 
     found: dict[str, list[str]] = {}

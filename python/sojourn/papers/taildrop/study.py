@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import pandas as pd
 
@@ -154,7 +153,7 @@ class Setting:
         """Returns REDopt's parameters in the main reading."""
         return self.trials[mechanisms.WEIGHT_PARTS[0]].parameters
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Returns the setting as data for JSON."""
         return {
             "load": self.load,
