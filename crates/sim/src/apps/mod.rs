@@ -73,9 +73,10 @@ apps! {
     Bulk: bulk::Bulk,
     Datagrams: datagrams::Datagrams,
     Responsiveness: responsiveness::Responsiveness,
-    Server: server::Server,
     Store: store::Store,
     Stream: stream::Stream,
     Transfer: transfer::Transfer,
     Web: web::Web,
+    // The last place, because the event loop takes more instructions with it in the middle.
+    Server: server::Server,
 }

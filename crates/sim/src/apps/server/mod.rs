@@ -509,7 +509,9 @@ impl App for Server {
         self.set_timer(world, id);
     }
 
-    fn on_event(&mut self, _world: &mut World, _id: u32, _event: Event) {}
+    fn on_event(&mut self, _world: &mut World, _id: u32, _event: Event) {
+        unreachable!("a server has neither flows nor connections");
+    }
 
     fn restart(&mut self) {
         self.before = self.advance(self.params.warmup);
