@@ -2,7 +2,7 @@
 
 A passage is a paragraph of documentation, a doc comment or docstring, a run of comment lines, or a
 message (a text in the code with at least three words, the help of options among them). Code inside
-backquotes is part of the text. The name of a test in Python is a sentence of the kind `name`.
+backquotes is part of the text. The name of a test is a sentence of the kind `name`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ NAME = "name"
 """Kind of the names of tests."""
 
 # Folders with code of others, texts of papers as they stand, and files that commands write.
-_EXCLUDED = re.compile(
-    r"^(python/sojourn/show/html/plotly|docs/images|docs/_figures)/|^crates/.*tests(/|\.rs$)|\.min\."
-)
+_EXCLUDED = re.compile(r"^(python/sojourn/show/html/plotly|docs/images|docs/_figures)/|\.min\.")
 # Tests whose texts are not revised yet.
 _NOT_REVISED = re.compile(r"^tests/(docs|lab|papers|prose|rcvbuf|tc)/")
+
+_RUST_TEST = re.compile(r"#\[test\]\s*(?:#\[[^\]]*\]\s*)*fn (\w+)")
 
 # A text that is a program.
 _PROGRAM = re.compile(r"^(?:import|from) \w", re.MULTILINE)
@@ -112,8 +112,7 @@ def _python(text: str) -> Iterator[tuple[str, int, str]]:
             for offset, paragraph in _paragraphs(str(node.value)):
                 yield "docstring", node.lineno + offset, paragraph
         elif isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-            sentence = node.name.removeprefix("test_").replace("_", " ")
-            yield NAME, node.lineno, f"{sentence[:1].upper()}{sentence[1:]}."
+            yield NAME, node.lineno, _sentence(node.name.removeprefix("test_"))
         elif isinstance(node, ast.JoinedStr):
             yield "message", node.lineno, "".join(_shown(part) for part in node.values)
         elif (
@@ -128,6 +127,12 @@ def _python(text: str) -> Iterator[tuple[str, int, str]]:
         for token in tokenize.generate_tokens(io.StringIO(text).readline)
         if token.type == tokenize.COMMENT
     )
+
+
+def _sentence(name: str) -> str:
+    """Returns the name of a test as a sentence."""
+    words = name.replace("_", " ")
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def _shown(part: ast.expr) -> str:
@@ -171,6 +176,8 @@ def _rust(text: str) -> Iterator[tuple[str, int, str]]:
         plain = "\n".join(re.sub(r"^\s*//[/!]?", "", row) for row in comment.splitlines())
         for offset, paragraph in _paragraphs(plain):
             yield kind, line + offset, paragraph
+    for match in _RUST_TEST.finditer(text):
+        yield NAME, text.count("\n", 0, match.start(1)) + 1, _sentence(match[1])
 
 
 def _toml(text: str) -> Iterator[tuple[str, int, str]]:

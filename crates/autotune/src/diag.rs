@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_of_a_socket() {
+    fn a_socket_is_described() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let Ok(socket) = UdpSocket::bind(address) else { continue };
             set_socket_recv_buffer_size(&socket, 50_000).unwrap();

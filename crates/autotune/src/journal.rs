@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_journal_is_said_and_kept() {
+    fn an_invalid_journal_is_reported_and_kept() {
         let folder = folder("broken");
         Journal::new(&folder).unwrap();
         let path = folder.join("rcvbuf-1-2-0.json");

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_tells() {
+    fn the_memory_of_this_machine_is_read() {
         let room = Places::default().room(&[std::process::id()], None, 0.25, 0).unwrap();
         assert!(room.memory.total > 0 && room.budget > 0);
     }

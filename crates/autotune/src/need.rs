@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_are_told_apart_by_catching_up() {
+    fn a_burst_ends_when_the_server_catches_up() {
         let mut arrivals = vec![0; 100];
         (arrivals[10], arrivals[60]) = (100, 200);
         let (_, need) = serve(90, 10, PACKET, &arrivals);
@@ -126,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn who_is_too_slow_never_catches_up() {
+    fn a_slow_server_never_catches_up() {
         let (_, need) = serve(90, 10, PACKET, &[20; 600]);
         assert_eq!(need.bursts, 1);
         assert!(need.longest > 5 * SECOND);
     }
 
     #[test]
-    fn rare_looks_tell_bursts_apart_too() {
+    fn rare_observations_distinguish_bursts_too() {
         let mut meter = Meter::default();
         for second in 0..20u64 {
             // In each second a burst loses 800 packets, and the server has caught up before the
@@ -147,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_one_busy_time_needs_lies_between(
+        fn the_need_of_one_busy_time_is_within_bounds(
             room in 1u64..200, speed in 1u64..20, charge in SMALLEST..=PACKET,
             arrivals in proptest::collection::vec(0u64..100, 1..50),
         ) {

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn each_refusal_is_told_apart() {
+    fn each_refusal_has_its_reason() {
         use Missing as M;
         let root = Facts { ptrace: true, ..US };
         let stranger = Facts { same_user: false, ..US };

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_told_apart() {
+    fn other_files_are_no_udp_sockets() {
         assert!(!is_udp(TcpListener::bind("127.0.0.1:0").unwrap()).unwrap());
         assert!(is_udp(std::fs::File::open("/dev/null").unwrap()).is_err());
     }

@@ -207,7 +207,7 @@ proptest! {
 }
 
 #[test]
-fn every_table_is_read_and_tells_the_defaults() {
+fn every_table_reads_the_same_with_its_defaults_written() {
     assert_eq!(tables().len(), 15);
     for table in tables() {
         let default = params(table.name);

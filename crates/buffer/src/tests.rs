@@ -469,7 +469,7 @@ mod outside {
 
 /// The buffer has space for a first burst. If the handler does not catch up, the buffer shrinks.
 #[test]
-fn elastic_is_ready_unless_the_queue_stands() {
+fn elastic_is_ready_unless_the_queue_persists() {
     let params = Params::parse("elastic ready 8mb").unwrap();
     assert_eq!(params.initial(), 8 << 20);
     let mut policy = Policy::new(&params);

@@ -135,7 +135,7 @@ fn pcap_in_both_orders_and_units() {
 }
 
 #[test]
-fn what_was_on_the_wire_counts_not_what_was_captured() {
+fn a_packet_has_its_length_on_the_wire() {
     let mut file = File::pcap(false, 0xa1b2_c3d4, 1);
     file.record(0, 0, 9000, &[]);
     assert_eq!(all(&file).unwrap(), [packet(0, 9000)]);
@@ -196,7 +196,7 @@ fn the_obsolete_packet_block() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_with_its_place() {
+fn an_unreadable_file_is_refused_with_the_place() {
     let error = |bytes: &[u8]| read(bytes, &Select::default(), 10).unwrap_err().to_string();
     assert_eq!(error(b""), "the file is too short for a capture file (byte 0 of the file)");
     assert_eq!(

@@ -37,7 +37,7 @@ fn ways() -> impl Iterator<Item = (Kind, Count)> {
     kinds.flat_map(|kind| [(kind, Count::Bytes), (kind, Count::Segments)])
 }
 
-/// What may happen to a control.
+/// Possible events of a control.
 #[derive(Clone, Debug)]
 enum Step {
     Ack(Ack),
@@ -458,7 +458,7 @@ fn alpha(path: &Path) -> f64 {
 const PATIENT: prague::Params =
     prague::Params { rtt_target: 0, rtt_transition: 0, classic_fallback: false };
 
-/// Alpha stands at one until a mark is seen, so the first answer is Reno's; then it follows the
+/// Alpha remains one until a mark is seen, so the first answer is Reno's; then it follows the
 /// fraction with gain 1/16, and small fractions are not lost to rounding.
 #[test]
 fn prague_averages_from_the_first_mark() {

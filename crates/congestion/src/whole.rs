@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_for_slow_growth_adds_one_segment() {
+    fn counted_acknowledgements_add_one_segment() {
         let mut window = Window { cwnd: 10_000, ssthresh: 3000, mss: 1000 };
         let mut count = Count::default();
         count.avoid(&mut window, 1000, 50);

@@ -69,7 +69,7 @@ fn ack(acked: u64) -> Ack {
 }
 
 #[test]
-fn decisions_stand() {
+fn valid_decisions_are_accepted() {
     let (mut control, mut window, faults) = started(|window, ack| window.cwnd += ack.acked, 5000);
     control.on_ack(&mut window, &ack(1000));
     assert_eq!(window.cwnd, 11_000);

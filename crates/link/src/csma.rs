@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn impossible_parameters_are_refused() {
         for text in ["csma slot 0s", "csma slot 2s", "csma gap 2mb", "csma retry 3", "tdma"] {
             assert!(Params::parse(text).is_err(), "{text}");
         }

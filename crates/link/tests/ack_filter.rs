@@ -84,7 +84,7 @@ fn at_link(netem: &str, queue: &str) -> Counts {
 }
 
 #[test]
-fn acknowledgements_are_filtered_whatever_transmits() {
+fn acknowledgements_are_filtered_on_every_transmitter() {
     let bus = || Some(Medium::new(csma::Params::default()));
     for queue in ["cake unlimited ack-filter", "cake unlimited ack-filter-aggressive"] {
         for netem in ["delay 1ms", "delay 1ms loss 10%"] {

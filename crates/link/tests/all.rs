@@ -1,4 +1,4 @@
-//! The tests of this crate in one program: it is linked once, and long tests run beside short ones.
+//! The tests of this crate in one program: it is linked once, and long tests run at the same time as short ones.
 
 mod ack_filter;
 mod common;

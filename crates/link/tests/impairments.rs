@@ -90,7 +90,7 @@ fn duplicates_arrive_twice() {
 }
 
 #[test]
-fn corruption_is_told_with_entropy() {
+fn corruption_is_reported_with_entropy() {
     let n = 50_000;
     let log = send("corrupt 3%", 9, n);
     let hit = log.times(|what| matches!(what, Event::Corrupted(_))).len();
@@ -370,7 +370,7 @@ fn packets_gather_for_their_slot() {
 }
 
 #[test]
-fn packets_that_wait_for_a_slot_arrive_when_there_are_none_any_more() {
+fn waiting_packets_arrive_after_slots_are_removed() {
     for netem in ["slot 10ms", "delay 1ms 1ms slot 10ms"] {
         let mut log = Log::default();
         let mut link = link(&params(0, netem, "pfifo limit 10"), 1);

@@ -48,7 +48,7 @@ fn an_opportunity_is_for_small_packets_or_a_part_of_a_large_one() {
 }
 
 #[test]
-fn what_is_not_used_is_lost() {
+fn unused_opportunities_are_lost() {
     let packets = [(0, 100), (2 * MS, 1500), (3 * MS, 1500), (21 * MS, 60)];
     let (left, _) = offer(&trace(&[2, 4, 10]), &packets);
     // The packet of 2 ms comes too late for its opportunity; at 10 ms the trace begins again.

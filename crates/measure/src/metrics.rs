@@ -524,7 +524,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_name_stands_once_and_each_definition_is_a_sentence() {
+    fn each_name_is_unique_and_each_definition_is_a_sentence() {
         for (i, metric) in METRICS.iter().enumerate() {
             assert!(METRICS[..i].iter().all(|m| m.name != metric.name), "{}", metric.name);
             assert!(metric.definition.ends_with('.'), "{}", metric.name);

@@ -164,7 +164,7 @@ mod tests {
     use crate::metrics::METRICS;
 
     #[test]
-    fn views_show_metrics_of_the_registry_and_stand_once() {
+    fn views_show_metrics_of_the_registry_and_are_unique() {
         let known = |name: &str| METRICS.iter().any(|m| m.name == name);
         for (i, view) in VIEWS.iter().enumerate() {
             let twice = VIEWS[..i].iter().any(|v| (v.name, v.sign) == (view.name, view.sign));

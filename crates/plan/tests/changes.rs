@@ -42,7 +42,7 @@ fn rates(changes: &[Change], end: Nanos) -> Vec<(Nanos, u64)> {
 }
 
 #[test]
-fn what_is_not_said_stays() {
+fn parameters_that_a_change_omits_keep_their_values() {
     let loss = Loss::Random { probability: 0.1, correlation: 0.0 };
     let wire = Wire { delay: 5, impairments: Impairments { loss, ..Impairments::default() } };
     let wired = |at, wire| Change { wire: Some(wire), rate: None, ..rate(at, 0, 1) };

@@ -414,7 +414,7 @@ mod ack_filter {
     }
 
     #[test]
-    fn what_carries_data_stays() {
+    fn acknowledgements_with_data_are_kept() {
         let mut bench = Bench::new("cake unlimited besteffort flows ack-filter-aggressive");
         for number in 0..50 {
             let mut frame = ack(number);

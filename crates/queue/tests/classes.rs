@@ -471,7 +471,7 @@ mod filters {
     }
 
     #[test]
-    fn packets_without_a_class_are_dropped_or_pass_beside() {
+    fn packets_without_a_class_are_dropped_or_bypass_the_classes() {
         for text in ["drr; class 1:1", "hfsc; class 1:1 sc rate 1mbit"] {
             let mut bench = Bench::new(text);
             assert_eq!(bench.arrive(100), Return::Success);
@@ -574,7 +574,7 @@ mod shares {
         is_near(sent[2] * 2, sent[3]);
     }
 
-    /// A class with 1 Mbit/s, whose first packet leaves within 2 ms, beside a class that uses the
+    /// A class with 1 Mbit/s, whose first packet leaves within 2 ms, and a class that uses the
     /// whole line.
     #[test]
     fn hfsc_keeps_the_real_time_curve() {
@@ -673,7 +673,7 @@ fn hfsc_goes_on_without_a_class() {
 
 /// Packets are dropped when their class is deleted, or when the class gets another discipline.
 #[test]
-fn what_ends_loses_its_packets() {
+fn removed_classes_and_disciplines_drop_their_packets() {
     let mut bench = Bench::new("drr; class 1:1; class 1:2; class 1:3 codel");
     for class in [1, 2, 3, 1, 2, 3] {
         offer(&mut bench, class, 1000);

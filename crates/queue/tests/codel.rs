@@ -86,7 +86,7 @@ fn ecn_marks_by_the_same_clock() {
 }
 
 #[test]
-fn ce_threshold_marks_whatever_stayed_longer() {
+fn ce_threshold_marks_packets_that_stayed_longer() {
     let mut bench = Bench::new("codel ce_threshold 2ms");
     for wait in [MS, 2 * MS, 2 * MS + 2000, 10 * MS] {
         bench.offer(Frame { ecn: Ecn::Ect1, ..Frame::new(0, 100) });

@@ -150,7 +150,7 @@ fn transmit_queues_are_written_with_their_disciplines() {
 }
 
 #[test]
-fn what_tc_cannot_say_is_named_with_its_place() {
+fn queues_that_tc_lacks_are_named_with_their_place() {
     for (text, message) in [
         (
             "prio; qdisc parent 1:2 handle 9: drr; class 9:1; qdisc parent 9:1 blue",

@@ -408,7 +408,7 @@ mod published {
     }
 
     #[test]
-    fn literal_is_forty_whatever_is_queued() {
+    fn literal_is_forty_for_any_backlog() {
         for (threshold, packets, found) in
             [(39, 6, (false, true)), (40, 50, (true, false)), (20, 30, (true, true))]
         {
@@ -422,7 +422,7 @@ mod published {
     }
 
     #[test]
-    fn interval_is_two_milliseconds_whatever_is_given() {
+    fn interval_is_two_milliseconds_for_any_word() {
         for given in ["500us", "8ms", "measured"] {
             let steps = |bench: &mut Bench| {
                 fill(bench, UNEVEN);

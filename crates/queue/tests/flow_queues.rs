@@ -288,7 +288,7 @@ mod fq_pie {
     }
 
     #[test]
-    fn who_asks_for_too_much_pays_alone() {
+    fn only_the_greedy_flow_loses_packets() {
         for text in ["fq_pie", "fq_pie dq_rate_estimator", "fq_pie bytemode"] {
             let [(offered, dropped), (_, modest)] = greedy_and_modest(text);
             assert_eq!(modest, 0, "{text}");

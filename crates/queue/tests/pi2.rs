@@ -297,7 +297,7 @@ mod single {
     /// With both kinds of traffic in one queue, each kind has its own probability, and no
     /// ECN-capable packet is dropped.
     #[test]
-    fn kinds_are_told_apart_in_one_queue() {
+    fn kinds_are_distinguished_in_one_queue() {
         let mut bench = Bench::new("pi2 ecn");
         let kinds = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
         // The load is 1.02, so that drops of a quarter of the packets are sufficient.
@@ -401,7 +401,7 @@ mod dualpi2 {
     /// The controller's arrival time of the oldest packet is set by the first arrival and updated
     /// only by departures.
     #[test]
-    fn what_a_change_drops_leaves_the_age_of_the_queue() {
+    fn drops_by_a_change_keep_the_age_of_the_queue() {
         let mut bench = Bench::new("dualpi2");
         let begin = bench.now;
         for _ in 0..3 {
@@ -530,7 +530,7 @@ mod dualpi2 {
     }
 
     #[test]
-    fn the_step_counts_packets_if_told_so() {
+    fn the_step_may_count_packets() {
         let mut bench = Bench::new("dualpi2 step_thresh 2p");
         (0..5).for_each(|_| _ = bench.offer(frame(0, Ecn::Ect1)));
         let marked: Vec<_> = (0..5).map(|_| bench.take().unwrap().ecn == Ecn::Ce).collect();
@@ -624,7 +624,7 @@ mod dualpi2 {
     /// As in the kernel, early drops on arrival do not notify the sending host; drops on overflow
     /// do.
     #[test]
-    fn early_drops_on_arrival_are_not_told() {
+    fn early_drops_on_arrival_return_success() {
         let mut bench = driven("dualpi2 drop_enqueue", 2.0);
         (0..3).for_each(|_| _ = bench.arrive(1514));
         assert_eq!(bench.arrive(1514), Return::Success);

@@ -68,7 +68,7 @@ fn the_peak_rate_spreads_bursts() {
 }
 
 #[test]
-fn what_the_bucket_cannot_hold_is_refused() {
+fn packets_larger_than_the_bucket_are_dropped() {
     let mut bench = Bench::new("tbf rate 8mbit burst 5000 limit 3000 peakrate 16mbit mtu 1000");
     assert_eq!(bench.arrive(1001), Return::Drop);
     assert_eq!(bench.arrive(1000), Return::Success);
@@ -230,7 +230,7 @@ mod child {
         assert_eq!(judged, 5 * 1_000_000 / 1024);
         bench.wait(10 * MS);
         assert!(bench.take().is_none());
-        assert_eq!(bench.state("ldelay"), judged, "it waits beside the queue, judged already");
+        assert_eq!(bench.state("ldelay"), judged, "it waits next to the queue, after the decision");
         assert_eq!(bench.queue.packets(), 2);
         assert_eq!(bench.queue.enqueued_at(0), Some(EPOCH));
 
@@ -248,7 +248,7 @@ mod child {
     }
 
     #[test]
-    fn what_it_drops_counts() {
+    fn drops_of_the_child_count() {
         let mut bench =
             Bench::new("tbf rate 8mbit burst 5000 child fq_codel limit 3p flows 4 target 1ms");
         for flow in 0..6 {

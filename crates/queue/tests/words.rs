@@ -122,7 +122,7 @@ mod cake {
     }
 
     #[test]
-    fn what_tc_prints_can_be_read() {
+    fn printed_descriptions_of_tc_are_read() {
         let printed = "cake bandwidth 20Mbit diffserv3 triple-isolate nonat nowash no-ack-filter \
                        split-gso rtt 100ms raw overhead 0";
         assert_eq!(parse(printed), parse("cake bandwidth 20mbit"));
@@ -337,7 +337,7 @@ fn a_change_keeps_what_it_does_not_name() {
 }
 
 #[test]
-fn what_the_kernel_lacks_is_said() {
+fn settings_that_the_kernel_lacks_are_named() {
     for (text, reason) in [
         ("red limit 60000 gentle", "gentle"),
         ("red limit 60000 gentle-limit", "gentle"),
@@ -360,7 +360,7 @@ fn what_the_kernel_lacks_is_said() {
 }
 
 #[test]
-fn assumptions_are_said() {
+fn assumptions_are_warnings() {
     let device = Device::default();
     assert_eq!(
         Params::warnings("red limit 60000", &device),
@@ -673,7 +673,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_back_reads_the_same(text in descriptions()) {
+    fn a_written_description_reads_the_same(text in descriptions()) {
         let device = Device::default();
         // Descriptions of RED and CHOKe for which no averaging weight fits are rejected.
         if let Ok(params) = Params::parse(&text, &device) {

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ring_is_refused() {
+    fn invalid_rings_are_refused() {
         let member = |tokens: &[Token]| Member { tokens: tokens.to_vec(), data_centre: 0, rack: 0 };
         let fails = |members: &[Member]| Ring::new(members).unwrap_err();
         assert!(fails(&[]).contains("0 nodes"));

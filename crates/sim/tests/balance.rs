@@ -436,7 +436,7 @@ fn no_new_flow_goes_to_a_server_that_is_known_to_be_down() {
         let lost = metric(&record, "lb.choices_unreachable");
         assert!(lost < 0.05, "{policy}: {lost}");
         if policy != "qtm" {
-            assert!(lost > 0.0, "{policy}: nobody knows at once");
+            assert!(lost > 0.0, "{policy}: no client knows at once");
         }
     }
 }

@@ -33,7 +33,7 @@ fn the_shaped_rate_is_exact() {
 
 /// With host isolation, a host with eight flows and a host with one flow get half of the link each.
 #[test]
-fn hosts_share_whatever_the_number_of_their_flows() {
+fn hosts_share_equally_with_any_number_of_flows() {
     let shares = |queue: &str| {
         let mut dumbbell = Dumbbell::new(2, 20_000_000, 10 * MS, queue)
             .group("many", 8, tcp("cubic"), "bulk")

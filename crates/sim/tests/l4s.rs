@@ -143,7 +143,7 @@ fn a_flood_of_classic_packets_does_not_lengthen_the_queues() {
     }
 }
 
-/// Accurate ECN's counters report the same marks as DCTCP's echo: Prague's share beside CUBIC
+/// Accurate ECN's counters report the same marks as DCTCP's echo: Prague's share with CUBIC
 /// differs little, and CUBIC responds to marks as in RFC 3168.
 #[test]
 fn counters_of_marks_give_what_the_echo_gives() {

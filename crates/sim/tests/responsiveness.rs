@@ -72,7 +72,7 @@ fn a_full_buffer_costs_a_round_trip_its_time() {
 
 /// The load saturates only the direction that the test names.
 #[test]
-fn load_goes_where_it_is_told_to() {
+fn load_has_the_given_direction() {
     let busy = |direction: &str| {
         let mut net = line("pfifo limit 100p", &format!("direction {direction}"));
         net.plan.links[1].params.queue = queue("pfifo limit 100p");

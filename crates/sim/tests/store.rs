@@ -183,7 +183,7 @@ fn crash(node: u32, at: u64, until: Option<u64>) -> Fault {
 }
 
 #[test]
-fn a_node_that_returns_is_told_what_it_missed() {
+fn a_returning_node_gets_the_missed_writes() {
     let mut plan = mesh(3, 5 * MS, 0.0, 3, 3000);
     let of = store(&mut plan);
     of.patience.hints = true;
@@ -204,7 +204,7 @@ fn a_node_that_returns_is_told_what_it_missed() {
 }
 
 #[test]
-fn a_minority_is_unavailable_and_says_so() {
+fn a_minority_answers_that_it_is_unavailable() {
     let mut plan = mesh(3, 5 * MS, 0.0, 3, 1000);
     let of = store(&mut plan);
     of.patience.write = 2 * SECOND;

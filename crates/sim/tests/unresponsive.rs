@@ -1,4 +1,4 @@
-//! The share of the link that an unresponsive UDP flow gets beside TCP flows.
+//! The share of the link that an unresponsive UDP flow gets with TCP flows.
 #![allow(clippy::doc_markdown, reason = "CHOKe is a name, not code")]
 
 use crate::common::*;
@@ -54,7 +54,7 @@ fn the_model_of_choke_peaks_where_its_paper_says() {
 /// With growing load, UDP's share rises to a quarter of the link and then falls. In a FIFO, UDP
 /// would get the whole link.
 #[test]
-fn choke_starves_whoever_sends_more() {
+fn choke_starves_the_flow_that_sends_more() {
     let queue = "choke limit 1000 min 20 max 900 burst 30 probability 0.02";
     for load in [0.1, 0.5, 1.2, 3.0, 9.0] {
         let (udp, tcp) = shares(queue, 64, load);

@@ -17,8 +17,8 @@
 //! A segment is `FLAGS SEQ:END [ack N] [win N] [sack A:B ...] [ts VALUE ECHO] [mss N] [sackok]
 //! [wscale N] [marked N] [noect]`; flags are letters of `SFR.ECA` (`.` is ACK, `A` is AE), `marked` is
 //! the option's counter of marked bytes, `T` for ECT(0) and `L` for ECT(1)
-//! (`noect` for neither). What an expected segment does not name is not compared, but for flags (`T` and
-//! `L` excepted), SEQ:END and, if there are SACK blocks, all of them. Times are relative to the line
+//! (`noect` for neither). Only named fields of an expected segment are compared, and always its flags
+//! (except `T` and `L`), SEQ:END and, if it has SACK blocks, all of them. Times are relative to the line
 //! before.
 
 use sojourn_tcp::segment::SynOptions;

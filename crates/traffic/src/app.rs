@@ -234,7 +234,7 @@ mod tests {
 
     /// The defaults that a table shows are those that hold.
     #[test]
-    fn tables_tell_the_defaults() {
+    fn tables_have_the_defaults() {
         for table in tables() {
             let mut text = table.name.to_owned();
             for word in table.words {

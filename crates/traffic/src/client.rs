@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stand_for_words() {
+    fn words_replace_words() {
         for (client, plain) in [
             ("client", "cbr rate 1500kbit payload 1400"),
             ("client preset ftp", "cbr rate 10mbit payload 1400"),

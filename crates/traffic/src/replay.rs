@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_replayed_is_refused() {
+    fn an_impossible_replay_is_refused() {
         let named = params("replay file a.pcap");
         let load = |params: &Params, of: &[(u64, u32)]| params.load(packets(of)).unwrap_err();
         assert!(load(&named, &[]).starts_with("no packet of the capture is selected"));
@@ -384,7 +384,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_loaded_is_sent(
+        fn loaded_packets_are_sent(
             of in prop::collection::vec((0..u64::MAX, 0..9014u32), 1..50),
             speed in 1e-6..1e6f64,
             repeat in 1..4u32,

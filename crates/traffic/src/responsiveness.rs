@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn what_swings_has_medium_confidence() {
+    fn oscillating_results_have_medium_confidence() {
         let mut test = test("interval 100ms mad 2");
         for i in 0..40 {
             for timing in [Timing::Tcp, Timing::Tls, Timing::Http, Timing::Loaded] {

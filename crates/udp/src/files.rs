@@ -474,7 +474,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn what_a_killed_server_left_goes_and_a_living_ones_stays() {
+    fn partial_files_of_killed_servers_are_removed() {
         let folder = std::env::temp_dir().join(format!("sojourn-files-{}", std::process::id()));
         fs::create_dir(&folder).unwrap();
         let living = Files::new(&folder, 100).unwrap();

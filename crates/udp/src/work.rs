@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_handler_is_said() {
+    fn invalid_handlers_are_refused() {
         let params = Params { rate: 1, cpu: 0.0, pauses: vec![] };
         assert!(params.check().is_ok());
         assert!(Params { rate: 0, ..params.clone() }.check().is_err());

@@ -226,7 +226,7 @@ fn a_policy_changes_while_it_runs_and_memory_stays_within() {
 }
 
 #[test]
-fn nobody_there_and_being_stopped() {
+fn silence_and_a_stop_end_the_sender() {
     let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let settings = Sending { patience: 300_000_000, ..Sending::default() };
     let to = free.local_addr().unwrap();

@@ -28,7 +28,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Memory of a connection in bytes besides its messages: ranges, and the numbers of received
+/// Memory of a connection in bytes without its messages: ranges, and the numbers of received
 /// messages after the oldest missing one.
 const CONNECTION: u64 = 160 << 10;
 /// Memory in bytes of two messages in the handler, and of the adversary itself (datagrams, a

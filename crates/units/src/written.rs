@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_written_again() {
+    fn a_read_text_is_written_unchanged() {
         for text in [
             "example",
             "example limit 5p noecn fast",
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_stands_once() {
+    fn a_repeated_word_is_written_once() {
         assert_eq!(
             read("example limit 5p ecn limit 6p noecn").to_string(),
             "example limit 6p noecn"

@@ -42,7 +42,7 @@ pub fn kind(line: usize, number: u64) -> Result<SocketKind, Outcome> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn what_was_added_by_hand_becomes_words() {
+    fn notes_by_hand_become_words() {
         let words = |text| super::by_hand(text).split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(
             words("fq # by hand: weights (1, 2, 3) priomap [0, 1]"),

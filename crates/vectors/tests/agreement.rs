@@ -111,7 +111,7 @@ mod change {
     }
 
     #[test]
-    fn what_it_dropped_is_compared() {
+    fn drops_by_a_change_are_compared() {
         for row in [
             r#"{"c":3000,"tc":"codel limit 2","x":[1],"q":[2,200]}"#,
             r#"{"c":3000,"tc":"codel limit 2","q":[2,200]}"#,

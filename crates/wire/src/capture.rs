@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_is_counted() {
+    fn packets_without_room_are_counted() {
         let (mut captures, file) = capture(40, 250);
         captures.start(monotonic()).unwrap();
         let bytes = datagram(1000);
@@ -556,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_written_is_told() {
+    fn an_error_of_writing_is_reported() {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let order = Order { link: 0, file: full, largest: 1 << 20 };
         let mut captures = Captures::new(&["up"], Framing::Ip, 128, vec![order]);

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_have_what_is_nobody_elses_in_both_directions() {
+    fn unclaimed_packets_belong_to_programs_in_both_directions() {
         let mut seen = Vec::new();
         for (at, back, ports, seq, payload, lost) in [
             (0, false, (40_000, 80), 0, 0, false),

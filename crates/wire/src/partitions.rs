@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_on_one_side_hear_each_other_and_so_does_everybody_else() {
+    fn hosts_on_the_same_side_of_a_partition_hear_each_other() {
         let what = What::Partition { nodes: vec![2], clients: vec![1] };
         let list = vec![Fault { at: 10, until: Some(20), what }];
         // Three nodes and two clients of the store are the plan's nodes 1 to 5; the plan's node 0

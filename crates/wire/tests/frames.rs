@@ -191,7 +191,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_split_becomes_one_again(
+    fn split_packets_merge_to_the_original(
         flow in flows(),
         payload in prop::collection::vec(any::<u8>(), 1000..20_000),
         size in 500_usize..1449,
@@ -226,7 +226,7 @@ proptest! {
     }
 
     #[test]
-    fn what_differs_stays_apart(
+    fn different_packets_are_not_merged(
         flow in flows(), payload in prop::collection::vec(any::<u8>(), 100..1400), how in 0..8,
     ) {
         let flow = Flow { flags: TcpView::ACK, timestamps: true, ..flow };

@@ -276,7 +276,7 @@ fn view(options: &[u8]) -> TcpView {
 }
 
 #[test]
-fn sack_blocks_beside_time_stamps() {
+fn sack_blocks_with_time_stamps() {
     let mut options = vec![1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1, 5, 26];
     for edge in [10u32, 20, 30, 40, 50, 60] {
         options.extend(edge.to_be_bytes());
@@ -288,7 +288,7 @@ fn sack_blocks_beside_time_stamps() {
 }
 
 #[test]
-fn other_options_are_told() {
+fn other_options_are_reported() {
     // The options of a SYN: maximum segment size, SACK permitted, timestamps, and window scale.
     let syn = view(&[2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 9, 0, 0, 0, 0, 1, 3, 3, 7]);
     assert_eq!((syn.timestamps, syn.other_options), (Some((9, 0)), true));

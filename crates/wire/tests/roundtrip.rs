@@ -313,7 +313,7 @@ fn pair() -> (Packet, Packet) {
 }
 
 #[test]
-fn what_may_be_merged_is() {
+fn packets_of_one_flow_are_merged() {
     let (first, second) = pair();
     assert_eq!(groups(&first, &second), 1);
     let merged = [
@@ -328,7 +328,7 @@ fn what_may_be_merged_is() {
 }
 
 #[test]
-fn what_may_not_be_merged_is_not() {
+fn packets_that_differ_are_not_merged() {
     let (first, second) = pair();
     let alone = [
         ("another ECN field", Packet { tos: 1, ..second.clone() }),
@@ -367,7 +367,7 @@ fn what_may_not_be_merged_is_not() {
 }
 
 #[test]
-fn what_may_not_begin_a_super_packet_does_not() {
+fn packets_with_final_flags_begin_no_super_packet() {
     let (first, second) = pair();
     let alone = [
         ("PSH", Packet { flags: 0x18, ..first.clone() }),

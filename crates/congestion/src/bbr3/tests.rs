@@ -17,7 +17,7 @@ struct Path {
     window: Window,
     now: Nanos,
     total: u64,
-    /// What the path delivers.
+    /// Deliveries of the path.
     rate: u64,
 }
 
@@ -210,7 +210,7 @@ fn startup_ends_on_high_loss_also_when_the_application_limits() {
         let mode = path.round(One { lost, limited: true, in_recovery, ..PLAIN });
         assert_eq!(mode != Mode::Startup, expected, "{losses} {lost} {in_recovery}");
         assert_eq!(path.bbr.is_full, expected);
-        // What was delivered in the round is safe.
+        // The delivered data of the round are safe.
         assert_eq!(path.bbr.bounds.inflight_longterm < UNBOUNDED, expected);
         if expected {
             assert_eq!(path.bbr.bounds.inflight_longterm, BDP);
@@ -220,7 +220,7 @@ fn startup_ends_on_high_loss_also_when_the_application_limits() {
 }
 
 #[test]
-fn losses_beside_each_other_count_once() {
+fn adjacent_losses_count_once() {
     let mut path = Path::new();
     for seq in [0, 1000, 2000, 5000] {
         let lost = Lost { seq, len: 1000, in_flight: BDP, selective: true, ..Lost::default() };

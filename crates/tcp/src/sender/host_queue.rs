@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_wakes_a_sender_that_waits_once() {
+    fn a_departure_wakes_a_waiting_sender_once() {
         let mut queue = holding(3);
         assert!(!queue.on_left(1000, false), "nobody waits");
         queue.on_sent(0, 0, 1000, false);

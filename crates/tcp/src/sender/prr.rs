@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_retransmission_leaves_whatever_the_flight_is() {
+    fn the_first_retransmission_leaves_for_any_flight() {
         let mut window = Window { cwnd: 20_000, ssthresh: 10_000, mss: MSS };
         let mut prr = Prr::start(20_000);
         prr.on_ack(&mut window, 0, 19_000, false);

@@ -7,7 +7,7 @@ use sojourn_units::{EPOCH, Nanos, Rate};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// What happens to a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Deliver,
@@ -169,7 +169,7 @@ impl Pipe {
         }
     }
 
-    /// Runs the next event. Returns false if there is none.
+    /// Runs the next event. Returns false without an event.
     pub fn step(&mut self) -> bool {
         let Some(at) = self.next() else {
             return false;

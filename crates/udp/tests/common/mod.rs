@@ -220,7 +220,7 @@ impl World {
             Some(Job::Message { message, .. }) if self.at_work.len() < 2 => {
                 assert!(message.data.len() <= LIMITS.message as usize);
                 let sent = |&b: &u8| b == 5 || b == 1;
-                assert!(message.data.iter().all(sent), "bytes that nobody sent");
+                assert!(message.data.iter().all(sent), "bytes that no client sent");
                 self.at_work.push(message);
             }
             Some(Job::Message { message, .. }) => self.server.processed(message),

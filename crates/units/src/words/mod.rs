@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn some_words_stand_by_themselves() {
+    fn some_words_need_no_name() {
         const TABLE: Table = Table {
             name: "cake",
             summary: "",

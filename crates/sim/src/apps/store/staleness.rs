@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_aged_by_the_end_does_not_count() {
+    fn writes_that_are_too_young_at_the_end_do_not_count() {
         let mut one = Staleness::new(vec![Need::Any { count: 1 }]);
         one.begin(7, 1, of_three());
         one.take(0, 7, 1, MS);
