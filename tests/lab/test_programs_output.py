@@ -11,16 +11,16 @@ from signal import Signals
 import pytest
 
 from sojourn.lab.programs import iperf3, ping
-from sojourn.lab.programs.plan import Flow
 from sojourn.lab.programs.program import Ended
 from sojourn.lab.programs.results import BulkResult
 from sojourn.lab.programs.stack import Socket, default
+from sojourn.plan.flows import Flow
 
 RECORDED = Path(__file__).parent / "recorded"
 SECOND = 1_000_000_000
 FLOW = Flow(
-    flow=7, group=1, name="up", number=2, sender=0, receiver=3, servers=(), start=SECOND // 4,
-    stop=4 * SECOND, dscp=10, app="bulk", payload=0, tcp=default(),
+    flow=7, group=1, name="up", number=2, label="up.2", sender=0, receiver=3, servers=(),
+    port=20_007, start=SECOND // 4, stop=4 * SECOND, dscp=10, app="bulk", payload=0, tcp=default(),
 )  # fmt: skip
 CLIENT = iperf3.client(
     "/usr/bin/iperf3", FLOW, Socket("reno", 1000, True, True, 4 << 20, False), 0.5

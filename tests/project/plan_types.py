@@ -42,6 +42,7 @@ NAMES = {
     "apps.App": "OtherApp",
     "congestion.bbr.Variant": "BbrVariant",
     "congestion.cubic.Variant": "CubicVariant",
+    "flows.PlannedFlow": "Flow",
     "link.Link": "Params",
     "link.NoneLoss": "NoLoss",
     "link.GemodelLoss": "GilbertElliott",
@@ -106,14 +107,19 @@ class Types:
     """The classes and unions of a schema, and the modules that contain them."""
 
     def __init__(self, schema: Schema) -> None:
-        self.defs: dict[str, Schema] = {**schema["$defs"], "Plan": schema}
+        self.defs: dict[str, Schema] = schema["$defs"]
         self.paths = self._paths()
         self.modules: dict[str, Module] = {}
         self.fields: dict[str, dict[str, str]] = {}
         self.defaults: dict[str, dict[str, Any]] = {}
         self.unions: dict[str, tuple[str, dict[str, str]]] = {}
+        self.tags: dict[str, str] = {}
         for name in sorted(self.defs, key=lambda name: self.paths[name]):
             self.define(name)
+        for at, tag in self.tags.items():
+            line = f'    TAG = "{tag}"\n    """Value of the tag in JSON."""\n'
+            parts = self.module(at).parts
+            parts[:] = [part.replace(f"    # {at}\n", line) for part in parts]
 
     def _paths(self) -> dict[str, str]:
         """Returns the path of each type; one of a generic type has the path of its user."""
@@ -206,6 +212,8 @@ class Types:
             else:
                 value = next(iter(one["properties"]))
             target = self.variant(home, union, value, tag, one)
+            if tag:
+                self.tags[target] = value
             members[value] = target
             annotations.append(target.rpartition(".")[2])
             self.module(at).used.add(target)
@@ -228,6 +236,8 @@ class Types:
 
     def add_class(self, at: str, schema: Schema) -> None:
         """Adds a class."""
+        if at in self.fields:
+            return
         module, name = self.module(at), at.rpartition(".")[2]
         module.names.append(name)
         shapes, defaults, lines = {}, {}, []
@@ -241,8 +251,8 @@ class Types:
             if key not in schema.get("required", ()):
                 value = one["default"] if "default" in one else self.empty(one)
                 if isinstance(value, dict) and "Mapping" in kind.annotation:
-                    default = " = field(default_factory=dict)"
-                    module.used.add("dataclasses.field")
+                    default = " = EMPTY"
+                    module.used.add("frozen.EMPTY")
                 elif isinstance(value, dict):
                     defaults[key] = value
                 else:
@@ -253,15 +263,12 @@ class Types:
         self.fields[at] = shapes
         if defaults:
             self.defaults[at] = defaults
-        base = ""
-        if name == "Plan":
-            base, module.used = "(Written)", module.used | {"written.Written"}
-        module.used.add("dataclasses.dataclass")
-        eq = ", eq=False" if base else ""
+        base = "Written" if name == "Plan" else "Frozen"
+        module.used.add(f"{base.lower()}.{base}")
         module.parts.append(
-            f"@dataclass(frozen=True, slots=True, kw_only=True{eq})\nclass {name}{base}:\n"
+            f"class {name}({base}):\n"
             + docstring(docs(schema), "    ")
-            + ("\n" if lines else "")
+            + f"\n    # {at}\n"
             + "".join(lines)
         )
 
@@ -356,8 +363,8 @@ def text_of(home: str, module: Module) -> str:
     late: dict[str, list[str]] = {}
     for use in sorted(module.used - own):
         origin, _, name = use.rpartition(".")
-        if origin in ("dataclasses", "typing") or name == "Written":
-            place = "sojourn.plan.written" if name == "Written" else origin
+        if origin in ("typing", "frozen", "written"):
+            place = origin if origin == "typing" else f"sojourn.plan.{origin}"
             early.setdefault(place, []).append(name)
         else:
             place = origin if origin == "collections.abc" else f"sojourn.plan.{origin}"
@@ -378,7 +385,8 @@ def text_of(home: str, module: Module) -> str:
         lines += [
             f"    from {place} import {', '.join(names)}\n" for place, names in sorted(late.items())
         ]
-    return "".join(lines) + "".join(f"\n\n{part}" for part in module.parts)
+    text = "".join(lines) + "".join(f"\n\n{part}" for part in module.parts)
+    return re.sub(r"\n    # [\w.]+\n", "\n", text)
 
 
 def package_of(types: Types, crate: str) -> dict[str, str]:

@@ -1,9 +1,10 @@
 //! The flows of a group with their nodes and times, for the simulator and for real programs.
 
-use crate::{Group, Transport};
+use crate::address::FIRST_PORT;
+use crate::{Group, Plan, Transport};
 use sojourn_random::Key;
 use sojourn_traffic::App;
-use sojourn_units::{EPOCH, Nanos};
+use sojourn_units::{EPOCH, Nanos, data};
 
 /// One flow of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,82 @@ impl Flow {
     pub fn begins(&self, duration: Nanos) -> Nanos {
         let last = EPOCH + duration;
         self.start.unwrap_or(self.stop.map_or(last, |stop| stop.min(last)))
+    }
+}
+
+/// A flow for programs that generate the same traffic as the simulator. Times are in nanoseconds
+/// after the run's start.
+#[data]
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedFlow {
+    /// Number of the flow in the plan.
+    pub flow: u32,
+    /// Index of the flow's group.
+    pub group: u32,
+    /// Name of the flow's group.
+    pub name: String,
+    /// Number of the flow in its group.
+    pub number: u32,
+    /// Name of the flow in messages and file names, such as `bulk.3`.
+    pub label: String,
+    /// Index of the node that sends the data.
+    pub sender: usize,
+    /// Index of the node that receives the data.
+    pub receiver: usize,
+    /// Indices of the nodes that serve a Web session; empty for other applications.
+    pub servers: Vec<usize>,
+    /// Port on which the flow's server listens: [`FIRST_PORT`] plus the number of the flow.
+    pub port: u32,
+    /// Start, as the simulator draws it; `None` if the flow never starts.
+    pub start: Option<Nanos>,
+    /// Latest end of the flow's application.
+    pub stop: Nanos,
+    /// Differentiated services code point of the flow's packets.
+    pub dscp: u8,
+    /// Name of the application.
+    pub app: String,
+    /// Longest packet or write of the application, in bytes; 0 for streams.
+    pub payload: u32,
+    /// TCP of the flow; `None` over UDP.
+    pub tcp: Option<sojourn_tcp::Params>,
+    /// The user's own programs; `None` for other applications.
+    pub command: Option<sojourn_traffic::command::Params>,
+}
+
+impl Plan {
+    /// Returns the flows of the run with this `seed`, in the order of the groups.
+    pub fn planned_flows(&self, seed: u64) -> Vec<PlannedFlow> {
+        let all = self.groups.iter().enumerate().flat_map(|(number, group)| {
+            group.flows(seed, self.duration).map(move |flow| (number as u32, group, flow))
+        });
+        let planned = |(place, (number, group, flow)): (usize, (u32, &Group, Flow))| PlannedFlow {
+            flow: place as u32,
+            group: number,
+            name: group.name.clone(),
+            number: flow.number,
+            label: format!("{}.{}", group.name, flow.number),
+            sender: flow.pair.0,
+            receiver: flow.pair.1,
+            servers: match group.app {
+                App::Web(_) => group.servers(flow.pair.1),
+                _ => Vec::new(),
+            },
+            port: u32::from(FIRST_PORT) + place as u32,
+            start: flow.start.map(|at| at - EPOCH),
+            stop: group.stop.map_or(self.duration, |stop| stop.min(self.duration)),
+            dscp: group.dscp,
+            app: group.app.name().to_owned(),
+            payload: group.app.longest_payload(),
+            tcp: match &group.transport {
+                Transport::Tcp(params) => Some(params.clone()),
+                Transport::Udp => None,
+            },
+            command: match &group.app {
+                App::Command(params) => Some(params.clone()),
+                _ => None,
+            },
+        };
+        all.enumerate().map(planned).collect()
     }
 }
 

@@ -25,7 +25,7 @@ pub use balancers::{Balancer, Fault, Probes, Server};
 pub use changes::{Change, Schedule, Wire};
 pub use edits::{Edits, GroupEdit, LinkEdit, PathEdit, scaled_warmup, shared_delays};
 pub use externals::External;
-pub use flows::Flow;
+pub use flows::{Flow, PlannedFlow};
 pub use labels::Labels;
 pub use moments::{Moments, Starts};
 pub use problems::{Path, PlanError, PlanErrors, Segment};

@@ -74,7 +74,8 @@ mod _core {
     use crate::rcvbuf::{AdaptiveBuffer, RcvbufTuner, rcvbuf_restore, rcvbuf_state_folder};
     #[pymodule_export]
     use crate::simulate::{
-        Record, check, limits, link_features, simulate, simulate_server, validate_plan,
+        Record, blank_record, check, limits, link_features, simulate, simulate_server,
+        validate_plan,
     };
     #[pymodule_export]
     use crate::stats::{summarize, t_isf, t_sf};

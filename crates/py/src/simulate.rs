@@ -112,10 +112,24 @@ pub(crate) fn make(
     if let Some(error) = raised.or_else(|| faults.and_then(|faults| faults.take())) {
         return Err(error);
     }
-    outcome.map_err(|error| match error {
-        RunError::Plan(errors) => Python::attach(|py| plan_error(py, &errors)),
+    outcome.map_err(|error| Python::attach(|py| run_error(py, error)))
+}
+
+fn run_error(py: Python<'_>, error: RunError) -> PyErr {
+    match error {
+        RunError::Plan(errors) => plan_error(py, &errors),
         error => PyRuntimeError::new_err(error.to_string()),
-    })
+    }
+}
+
+/// Returns the record of a run before its start: its tables have all columns, without measurements.
+#[pyfunction]
+#[pyo3(signature = (plan_json, seed, /))]
+pub(crate) fn blank_record(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<Record> {
+    let mut plan = read(plan_json)?;
+    let _faults = own::bind(py, &mut plan)?;
+    let record = sojourn_sim::blank(&plan, seed).map_err(|error| run_error(py, error))?;
+    Ok(Record::new(record))
 }
 
 /// Simulates a UDP server with receive buffers. Parameters and results are JSON.

@@ -32,6 +32,7 @@ pub use observers::PacketEvent;
 pub use progress::{Control, Progress, RunError};
 pub use sojourn_network::{Options, Record};
 use sojourn_plan::Plan;
+use sojourn_traffic::App;
 pub use stepwise::Stepwise;
 
 /// Runs a plan with a seed. `progress` is called about 200 times at equal steps of simulated time,
@@ -56,6 +57,25 @@ fn options(plan: &Plan) -> Options {
         adjustable: false,
         fused: true,
     }
+}
+
+/// Returns the record of a run before its start, with the sample of time 0. Its tables have all
+/// columns; the user's own programs count as bulk transfers.
+///
+/// # Errors
+/// If the plan cannot be run.
+pub fn blank(plan: &Plan, seed: u64) -> Result<Record, RunError> {
+    let mut plan = plan.clone();
+    for group in &mut plan.groups {
+        if matches!(group.app, App::Command(_)) {
+            group.app = App::Bulk(sojourn_traffic::bulk::Params::default());
+        }
+    }
+    let mut engine = engine::Engine::new(&plan, seed, options(&plan))?;
+    if plan.observe.series_interval > 0 {
+        engine.series.sample(&engine.world);
+    }
+    Ok(report::record(engine))
 }
 
 /// Runs a plan as [`run`] does, with other options of the network, for tests and benchmarks.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.balance.family import Policy
     from sojourn.plan.random import Distribution
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Balancer:
+class Balancer(Frozen):
     """A switch whose address several servers share, and the controller that selects a server for
     each flow."""
 
@@ -34,8 +34,7 @@ class Balancer:
     """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class Fault(Frozen):
     """An interval in which a server cannot be reached."""
 
     server: int
@@ -46,8 +45,7 @@ class Fault:
     """End of the interval in nanoseconds after the start of the run; `None` for no end."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probes:
+class Probes(Frozen):
     """Probes through the data path; a reachable server answers a probe immediately.
 
     The first one is sent at a random time in the first period.
@@ -60,8 +58,7 @@ class Probes:
     the next probe."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
+class Server(Frozen):
     """A server behind a balancer."""
 
     node: int

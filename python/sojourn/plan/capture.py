@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(Frozen):
     """An address, a port, or both, which a packet's source or destination must match."""
 
     address: str | None = None
@@ -15,8 +14,7 @@ class Endpoint:
     """Port; `None` for any port."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Select:
+class Select(Frozen):
     """Conditions for packets. A packet is selected if all given conditions hold."""
 
     source: Endpoint | None = None

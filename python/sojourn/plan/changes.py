@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.link import Impairments
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Frozen):
     """A change of one direction of a link. Values that are `None` stay unchanged."""
 
     at: int
@@ -23,8 +23,7 @@ class Change:
     """New delay and impairments."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wire:
+class Wire(Frozen):
     """Delay and impairments of a link, as in netem."""
 
     delay: int = 0

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 from sojourn.plan.shapes import CLASSES, DEFAULTS, UNIONS
 
 if TYPE_CHECKING:
-    from sojourn.data import Json
+    from sojourn.data import Json, Object
+    from sojourn.plan.balance import Policy
+    from sojourn.plan.flows import Flow
+    from sojourn.plan.queue import Queue
+
+QUEUE = "queue.family.Queue"
+"""Shape of queue disciplines."""
 
 
 def of_text(kind: type, text: str) -> Any:
@@ -28,6 +34,35 @@ def decoded(shape: str, value: Json) -> Any:
     return value if value is None else _reader(shape)(value)
 
 
+def queue(text: str) -> Queue:
+    """Returns the queue in a JSON text, such as the one of `_core.parse_queue`."""
+    found: Queue = decoded(QUEUE, json.loads(text))
+    return found
+
+
+def queue_text(queue: Queue) -> str:
+    """Returns a queue as JSON."""
+    return json.dumps(encoded(queue, QUEUE))
+
+
+def flows(text: str) -> tuple[Flow, ...]:
+    """Returns the flows in the JSON of `_core.plan_flows`."""
+    found: tuple[Flow, ...] = decoded("[flows.Flow]", json.loads(text))
+    return found
+
+
+def policy_data(policy: Policy) -> Object:
+    """Returns a balancer's policy as JSON data."""
+    found: Object = json.loads(json.dumps(encoded(policy, "balance.family.Policy")))
+    return found
+
+
+def data_of(text: str) -> Object:
+    """Returns the JSON data of a plan's text."""
+    found: Object = json.loads(text)
+    return found
+
+
 def text_of(value: object) -> str:
     """Returns a plan as canonical JSON."""
     return json.dumps(encoded(value, "plan.Plan"), sort_keys=True, separators=(",", ":"))
@@ -35,6 +70,8 @@ def text_of(value: object) -> str:
 
 def encoded(value: Any, shape: str) -> Json:
     """Returns a value of the type with this shape as JSON."""
+    if not shape and isinstance(value, Mapping):
+        return {key: encoded(one, "") for key, one in value.items()}
     if value is None or not shape:
         return value  # type: ignore[no-any-return]
     if shape[0] in "[{":

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.queue.cake import Cells
@@ -11,8 +12,7 @@ if TYPE_CHECKING:
     from sojourn.plan.random import Span
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Csma:
+class Csma(Frozen):
     """How stations share a medium."""
 
     slot: int = 1000
@@ -28,8 +28,7 @@ class Csma:
     """Gap after a station's own frame: the transmission time of this number of bytes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class Host(Frozen):
     """How late a host serves its queue; by default it is never late."""
 
     grain: int = 0
@@ -49,8 +48,7 @@ class Host:
     """Maximum number of packets in the receive ring during a stall; others are dropped."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chance:
+class Chance(Frozen):
     """An event with a probability, each draw correlated with the one before.
 
     As in netem, a draw is the mean of a fresh uniform draw and the last result, weighted by the
@@ -64,8 +62,7 @@ class Chance:
     """Weight of the last draw in the next, 0 to 1."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Impairments:
+class Impairments(Frozen):
     """Effects of the wire on packets, after netem."""
 
     jitter: Jitter | None = None
@@ -93,8 +90,7 @@ class Impairments:
     """Slots in which packets arrive."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Jitter:
+class Jitter(Frozen):
     """Variation of the delay; the delay of a packet never falls below zero."""
 
     span: int
@@ -112,29 +108,33 @@ Values are limited to 4 units, as in the tables.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoLoss:
+class NoLoss(Frozen):
     """No packet is lost."""
 
+    TAG = "none"
+    """Value of the tag in JSON."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RandomLoss:
+
+class RandomLoss(Frozen):
     """Each packet is lost with the same probability."""
 
+    TAG = "random"
+    """Value of the tag in JSON."""
     probability: float
     """Probability of a loss."""
     correlation: float = 0.0
     """Weight of the last draw in the next, see `Chance`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GilbertElliott:
+class GilbertElliott(Frozen):
     """Gilbert-Elliott: a good and a bad state, each with its loss probability.
 
     Whether a packet is lost depends on the state before the packet's transition. The loss ratio in
     the long run is (p (1-h) + r (1-k)) / (p + r).
     """
 
+    TAG = "gemodel"
+    """Value of the tag in JSON."""
     p: float
     """Probability of going from good to bad, per packet."""
     r: float
@@ -145,8 +145,7 @@ class GilbertElliott:
     """Probability of a loss in the good state, netem's 1-k."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FourStateLoss:
+class FourStateLoss(Frozen):
     """Salsano's chain of four states, with one step per packet: 1 good, 2 good within a burst of
     losses, 3 a loss within a burst, 4 a single loss, which returns to 1.
 
@@ -154,6 +153,8 @@ class FourStateLoss:
     (p13/p31 + p14) x, where x = 1 / (1 + p13/p31 (1 + p32/p23) + p14).
     """
 
+    TAG = "state"
+    """Value of the tag in JSON."""
     p13: float
     """Probability that a burst of losses begins: state 1 to 3."""
     p31: float
@@ -170,8 +171,7 @@ Loss: TypeAlias = "NoLoss | RandomLoss | GilbertElliott | FourStateLoss"
 """How packets are lost."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
+class Params(Frozen):
     """One direction of a link."""
 
     rate: int | None = None
@@ -193,8 +193,7 @@ class Params:
     """The queue before the transmitter."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reorder:
+class Reorder(Frozen):
     """A packet overtakes those in flight: it goes without any delay."""
 
     probability: float
@@ -206,8 +205,7 @@ class Reorder:
     that overtook; with a gap of 1, every packet is a candidate."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
+class Slot(Frozen):
     """Slots: packets gather, and those that are due arrive together when the next slot comes, up
     to `packets` and `bytes` a slot (`get_slot_next` of `sch_netem.c`)."""
 
@@ -226,8 +224,7 @@ class Slot:
     """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WireRate:
+class WireRate(Frozen):
     """A transmitter on the wire: after its delay, a packet waits for those before it, and then for
     its own transmission (`packet_time_ns` of `sch_netem.c`).
 
@@ -244,8 +241,7 @@ class WireRate:
     """Bytes that each cell occupies beyond its payload (may be negative)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
+class Trace(Frozen):
     """Delivery opportunities in rounds that repeat."""
 
     opportunities: tuple[int, ...]

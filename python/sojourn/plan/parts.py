@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.changes import Change
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
     from sojourn.plan.traffic.app import App
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bottleneck:
+class Bottleneck(Frozen):
     """The bottleneck of a run: one link's queue, or several links' queues together."""
 
     name: str
@@ -22,8 +22,7 @@ class Bottleneck:
     """Indices of the links."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class Group(Frozen):
     """A group of flows with the same application and transport."""
 
     name: str
@@ -73,8 +72,7 @@ class Group:
     """Application of the flows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class Link(Frozen):
     """One direction of a connection between nodes."""
 
     name: str
@@ -108,8 +106,7 @@ class Link:
     """Changes of rate, delay and impairments during the run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Medium:
+class Medium(Frozen):
     """A medium that several links share, of which only one transmits at a time."""
 
     name: str
@@ -122,8 +119,7 @@ class Medium:
     """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class Node(Frozen):
     """A host or router.
 
     Routes are shortest paths by number of links; among equal paths, the lower link index decides.
@@ -133,8 +129,7 @@ class Node:
     """Name of the node."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observe:
+class Observe(Frozen):
     """Measurements and records of a run."""
 
     bottleneck: Bottleneck
@@ -158,9 +153,11 @@ class Observe:
     """Whether the trace hash of all packet events is computed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Udp:
+class Udp(Frozen):
     """UDP."""
+
+    TAG = "udp"
+    """Value of the tag in JSON."""
 
 
 Transport: TypeAlias = "Tcp | Udp"

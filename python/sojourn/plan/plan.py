@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from sojourn.plan.frozen import EMPTY
 from sojourn.plan.written import Written
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from sojourn.plan.parts import Group, Link, Medium, Node, Observe
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan(Written):
     """The description of one run."""
 
@@ -37,7 +36,7 @@ class Plan(Written):
     """Applications that are not flows of a group."""
     observe: Observe
     """Measurements and records of the run."""
-    sources: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    sources: Mapping[str, Mapping[str, str]] = EMPTY
     """Source files of external policies, from which the code is loaded.
 
     The key is a digest of the files; the value contains their names and contents.

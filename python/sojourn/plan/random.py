@@ -2,83 +2,92 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from sojourn.plan.frozen import Frozen
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConstDistribution:
+
+class ConstDistribution(Frozen):
     """Constant value."""
 
+    TAG = "const"
+    """Value of the tag in JSON."""
     value: float
     """The value."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UniformDistribution:
+class UniformDistribution(Frozen):
     """Uniform distribution between two bounds."""
 
+    TAG = "uniform"
+    """Value of the tag in JSON."""
     min: float
     """Lower bound."""
     max: float
     """Upper bound."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExpDistribution:
+class ExpDistribution(Frozen):
     """Exponential distribution."""
 
+    TAG = "exp"
+    """Value of the tag in JSON."""
     mean: float
     """Mean."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NormalDistribution:
+class NormalDistribution(Frozen):
     """Normal distribution."""
 
+    TAG = "normal"
+    """Value of the tag in JSON."""
     mean: float
     """Mean."""
     deviation: float
     """Standard deviation."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LognormalDistribution:
+class LognormalDistribution(Frozen):
     """Log-normal distribution."""
 
+    TAG = "lognormal"
+    """Value of the tag in JSON."""
     median: float
     """Median, which is the exponential of the logarithm's mean."""
     sigma: float
     """Standard deviation of the natural logarithm."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParetoDistribution:
+class ParetoDistribution(Frozen):
     """Pareto distribution, given by its mean as in ns-2.
 
     Its least value is mean (shape - 1) / shape.
     """
 
+    TAG = "pareto"
+    """Value of the tag in JSON."""
     mean: float
     """Mean."""
     shape: float
     """Shape, above 1. The variance is infinite for a shape of up to 2."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pareto2Distribution:
+class Pareto2Distribution(Frozen):
     """Lomax distribution, which is ns-2's `ParetoII`: a Pareto variable minus its least value."""
 
+    TAG = "pareto2"
+    """Value of the tag in JSON."""
     mean: float
     """Mean."""
     shape: float
     """Shape, above 1. The variance is infinite for a shape of up to 2."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BparetoDistribution:
+class BparetoDistribution(Frozen):
     """Pareto distribution limited to an interval."""
 
+    TAG = "bpareto"
+    """Value of the tag in JSON."""
     min: float
     """Lower bound."""
     max: float
@@ -87,20 +96,22 @@ class BparetoDistribution:
     """Shape."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WeibullDistribution:
+class WeibullDistribution(Frozen):
     """Weibull distribution."""
 
+    TAG = "weibull"
+    """Value of the tag in JSON."""
     scale: float
     """Scale, which 63.2 % of the values do not exceed."""
     shape: float
     """Shape. With 1 the distribution is exponential; below 1 its tail is heavier."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GeometricDistribution:
+class GeometricDistribution(Frozen):
     """Geometric distribution: number of trials up to and including the first success, at least 1."""
 
+    TAG = "geometric"
+    """Value of the tag in JSON."""
     p: float
     """Probability of success, above 0 and at most 1."""
 
@@ -109,16 +120,14 @@ Distribution: TypeAlias = "ConstDistribution | UniformDistribution | ExpDistribu
 """A distribution of real numbers. Times are in nanoseconds, sizes in bytes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredSpan:
+class MeasuredSpan(Frozen):
     """Measured durations."""
 
     measured: tuple[tuple[int, int], ...]
     """The measured durations."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileSpan:
+class FileSpan(Frozen):
     """Measured durations of a file that has not been read yet."""
 
     file: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from sojourn.plan.frozen import Frozen
 
 Level: TypeAlias = Literal[
     "one", "two", "three", "quorum", "local_one", "local_quorum", "each_quorum", "all"
@@ -15,18 +16,20 @@ Policy: TypeAlias = Literal["round-robin", "dc-aware", "token-aware", "token-dc-
 """Rule for the choice of a coordinator."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimplePlacement:
+class SimplePlacement(Frozen):
     """The next nodes on the ring, regardless of their location."""
 
+    TAG = "simple"
+    """Value of the tag in JSON."""
     factor: int
     """Replication factor."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NetworkTopologyPlacement:
+class NetworkTopologyPlacement(Frozen):
     """A number of replicas in each data centre, distributed over as many racks as possible."""
 
+    TAG = "network-topology"
+    """Value of the tag in JSON."""
     factors: tuple[int, ...]
     """Replication factor of each data centre, in the order of their numbers."""
 

@@ -42,6 +42,7 @@ CLASSES: dict[str, dict[str, str]] = {
     "congestion.hystart.Hystart": {},
     "congestion.prague.Prague": {},
     "congestion.reno.Reno": {},
+    "flows.Flow": {"servers": "[]", "tcp": "tcp.Tcp", "command": "traffic.command.Command"},
     "link.Chance": {},
     "link.Csma": {},
     "link.FourStateLoss": {},

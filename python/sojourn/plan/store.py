@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.random import Distribution
@@ -11,10 +12,11 @@ if TYPE_CHECKING:
     from sojourn.plan.tcp import Tcp
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Store:
+class Store(Frozen):
     """A replicated store on some of the nodes, with its clients."""
 
+    TAG = "store"
+    """Value of the tag in JSON."""
     name: str
     """Name of the store in results."""
     data_centres: tuple[str, ...]
@@ -50,21 +52,23 @@ class Store:
     """Faults of nodes and of the network."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClosedArrivals:
+class ClosedArrivals(Frozen):
     """Closed loop: the next request follows an answer after a think time."""
 
+    TAG = "closed"
+    """Value of the tag in JSON."""
     think: int
     """Think time in nanoseconds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenArrivals:
+class OpenArrivals(Frozen):
     """Open loop: requests follow a schedule, independent of answers.
 
     Latency counts from the scheduled time.
     """
 
+    TAG = "open"
+    """Value of the tag in JSON."""
     every: Distribution
     """Time between two requests of one client, in nanoseconds."""
 
@@ -73,8 +77,7 @@ Arrivals: TypeAlias = "ClosedArrivals | OpenArrivals"
 """Rule for the time of a client's next request."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class Fault(Frozen):
     """A fault of a store's nodes or network."""
 
     at: int
@@ -85,8 +88,7 @@ class Fault:
     """Kind of the fault."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class Host(Frozen):
     """A node or a client of a store."""
 
     node: int
@@ -101,8 +103,7 @@ Keys: TypeAlias = Literal["uniform", "zipfian", "latest"]
 """Distribution of the requested records."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class Load(Frozen):
     """Times of requests."""
 
     start: int
@@ -118,8 +119,7 @@ class Load:
     """Rule for the time of each client's next request."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class Patience(Frozen):
     """Timeouts of requests, and reactions to slow or failed nodes. Times are in nanoseconds."""
 
     write: int
@@ -141,8 +141,7 @@ class Patience:
     """Time after which all nodes know that a node is reachable again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
+class Service(Frozen):
     """Distributions of the service times of nodes, in nanoseconds."""
 
     coordinate: Distribution
@@ -157,18 +156,20 @@ class Service:
     """Maximum number of tasks that wait at a node. Further tasks fail."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Crash:
+class Crash(Frozen):
     """A node crashes. After its restart it has all data that it acknowledged before."""
 
+    TAG = "crash"
+    """Value of the tag in JSON."""
     node: int
     """Number of the node in the store."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Partition:
+class Partition(Frozen):
     """The network is partitioned: the listed hosts and all other hosts cannot reach each other."""
 
+    TAG = "partition"
+    """Value of the tag in JSON."""
     nodes: tuple[int, ...]
     """Numbers of the listed nodes in the store."""
     clients: tuple[int, ...]
@@ -179,8 +180,7 @@ What: TypeAlias = "Crash | Partition"
 """Kind of a fault."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
+class Workload(Frozen):
     """Composition of the requests. The five shares add up to 1."""
 
     read: float

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.congestion.family import Congestion
@@ -30,10 +31,11 @@ Pacing: TypeAlias = Literal["auto", "off", "on"]
 """Whether segments are spread over the round-trip time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tcp:
+class Tcp(Frozen):
     """The user's settings."""
 
+    TAG = "tcp"
+    """Value of the tag in JSON."""
     congestion: Congestion
     """The congestion control."""
     slow_start: Hystart

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import EMPTY, Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spec:
+class Spec(Frozen):
     """An external policy and the values of its parameters."""
 
     policy: str
@@ -18,5 +18,5 @@ class Spec:
     source: str = ""
     """Digest of the policy's source text, which is also the key of this text in the plan; empty
     for compiled code."""
-    params: Mapping[str, bool | int | float | str] = field(default_factory=dict)
+    params: Mapping[str, bool | int | float | str] = EMPTY
     """Values of the parameters, by name."""

@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+from sojourn.plan.frozen import Frozen
+
 if TYPE_CHECKING:
-    from typing import Self
+    from typing import ClassVar, Self
 
 
-class Written:
+class Written(Frozen):
     """Data that have a text in JSON: decoded when a field is first read, or encoded if new."""
 
-    __slots__ = ("_text",)
-    _text: str
+    if TYPE_CHECKING:
+        _text: ClassVar[str]  # a slot, but not a field
+    else:
+        _text: str
 
     @classmethod
     def of(cls, text: str) -> Self:

@@ -21,7 +21,7 @@ from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.sandbox import Sandbox
 from sojourn.plan import Plan, decoding
-from sojourn.plan.names import name_of
+from sojourn.plan.link import NoLoss
 from sojourn.plan.queue.classes import Filter
 from sojourn.plan.queue.family import Queue
 from sojourn.plan.traffic.command import Command
@@ -147,7 +147,7 @@ def links(plan: Plan, *, captures: bool = False, marks: bool = False) -> list[Li
             try:
                 queue = queue_commands(params.queue, far_port(number, 0))
             except _core.NoKernelEquivalent as error:
-                problems.append(Problem(name, name_of(params.queue), f"{error}; {_WIRE}"))
+                problems.append(Problem(name, params.queue.TAG, f"{error}; {_WIRE}"))
         if given.to is not None:
             delay = delay_line(params.delay) if params.delay else None
             made.append(

@@ -10,7 +10,7 @@ import math
 import struct
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sojourn import _core
 from sojourn.lab.kernel.qdiscs import Link, Sample
@@ -18,8 +18,6 @@ from sojourn.lab.programs.plan import Run
 from sojourn.lab.programs.results import BulkResult, EndpointResult, FlowResult, GroupStats
 from sojourn.metrics import registry
 from sojourn.plan import Plan, Udp
-from sojourn.plan.traffic.bulk import Bulk
-from sojourn.plan.traffic.command import Command
 from sojourn.scenario.engine import Column
 
 Row = dict[str, float]
@@ -52,14 +50,8 @@ NOTHING = Observed()
 
 
 def blank(plan: Plan, seed: int) -> dict[str, list[Column]]:
-    """Returns the tables of a simulated run that stops at its start; only their columns matter."""
-    # The user's own programs are not simulated; their flows have the same columns as `bulk`.
-    groups = tuple(
-        replace(group, app=Bulk()) if isinstance(group.app, Command) else group
-        for group in plan.groups
-    )
-    text = replace(plan, groups=groups).text
-    record = _core.simulate(text, seed, lambda _fraction, _events: False)
+    """Returns the tables of a run before its start; only their columns matter."""
+    record = _core.blank_record(plan.text, seed)
     names = ("summary", "flows", "queues", "series", "distributions", "flow_series")
     return {name: [*record.table(name)] for name in names}
 

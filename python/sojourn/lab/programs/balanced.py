@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sojourn.lab.programs.errors import NotPossible, Problem
-from sojourn.lab.programs.plan import Flow
 from sojourn.plan import Group, Node, Plan
 from sojourn.plan.balancers import Balancer
-from sojourn.plan.names import name_of
+from sojourn.plan.flows import Flow
 from sojourn.plan.traffic.bulk import Bulk
 from sojourn.plan.traffic.web import Web
 
@@ -152,7 +151,7 @@ def find(plan: Plan) -> Balanced | None:
     apps = {}
     for n in sorted(found.groups):
         group = plan.groups[n]
-        name = apps[n] = name_of(group.app)
+        name = apps[n] = group.app.TAG
         if name not in APPS:
             has = f"real runs can balance {', '.join(APPS)}"
             problems.append(Problem(group.name, name, has))

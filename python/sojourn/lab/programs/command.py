@@ -14,10 +14,10 @@ from pathlib import Path
 from sojourn.data import Object
 from sojourn.lab.programs import stack
 from sojourn.lab.programs.errors import Problem
-from sojourn.lab.programs.plan import SECOND, Flow, Run, address
+from sojourn.lab.programs.plan import SECOND, Run, address
 from sojourn.lab.programs.program import Ended, Program, Ready
 from sojourn.lab.programs.results import CommandResult, FlowResult, ProgramEnd
-from sojourn.plan.names import name_of
+from sojourn.plan.flows import Flow
 from sojourn.scenario.commands import filled
 
 APP = "command"
@@ -153,7 +153,7 @@ def demand(flow: Flow, settings: stack.Settings) -> None:
     ways = [(flow.sender, flow.receiver), (flow.receiver, flow.sender)]
     settings.add(flow, flow.sender, ways)
     for sender, receiver in ways:
-        settings.control(flow, sender, receiver, name_of(tcp.congestion))
+        settings.control(flow, sender, receiver, tcp.congestion.TAG)
     asked, usual = stack.socket(tcp), stack.socket(stack.default())
     for name, word in (
         ("mss", "mss"),

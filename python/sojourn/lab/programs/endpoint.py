@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 
 from sojourn import _core
 from sojourn.lab.programs.balanced import Balanced
-from sojourn.lab.programs.plan import Flow, Run
+from sojourn.lab.programs.plan import Run
 from sojourn.lab.programs.program import Ended, Program, Ready
 from sojourn.lab.programs.results import (
     BulkResult,
@@ -28,6 +28,7 @@ from sojourn.lab.programs.results import (
 from sojourn.lab.programs.summaries import summarize
 from sojourn.lab.sandbox.modules import environment, python
 from sojourn.lab.typed import typed
+from sojourn.plan.flows import Flow
 
 INSIDE = "sojourn.lab.programs.inside"
 """Package of the programs of this project that run in hosts."""

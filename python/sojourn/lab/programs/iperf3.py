@@ -13,10 +13,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sojourn.lab.programs.plan import SECOND, Flow, address
+from sojourn.lab.programs.plan import SECOND, address
 from sojourn.lab.programs.program import Ended, Program, Ready
 from sojourn.lab.programs.results import BulkResult, Sample
 from sojourn.lab.programs.stack import PACED, Socket
+from sojourn.plan.flows import Flow
 
 INTERRUPTED = re.compile(
     r"(interrupt - )?the client has terminated( by signal .*)?|getsockopt - Bad file descriptor"

@@ -19,11 +19,12 @@ from sojourn.lab.programs import (
 from sojourn.lab.programs.balanced import Balanced, find
 from sojourn.lab.programs.errors import MissingProgram, NotPossible, Problem
 from sojourn.lab.programs.ping import Ping
-from sojourn.lab.programs.plan import Flow, Run, drawn, mtu
+from sojourn.lab.programs.plan import Run, drawn, mtu
 from sojourn.lab.programs.probe import Probe
 from sojourn.lab.programs.program import Ended, Program
 from sojourn.lab.programs.results import FlowResult, GroupStats, PingResult
 from sojourn.plan import Plan
+from sojourn.plan.flows import Flow
 
 
 @dataclass(frozen=True)

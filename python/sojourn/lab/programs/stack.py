@@ -16,12 +16,12 @@ from pathlib import Path
 
 from sojourn import _core
 from sojourn.lab.programs.errors import Problem
-from sojourn.lab.programs.plan import LONGEST_MTU, TCP_HEADERS, Flow
+from sojourn.lab.programs.plan import LONGEST_MTU, TCP_HEADERS
 from sojourn.own.declare import FAMILIES
 from sojourn.plan import decoding
 from sojourn.plan.congestion.cubic import Cubic
 from sojourn.plan.congestion.external import External
-from sojourn.plan.names import name_of
+from sojourn.plan.flows import Flow
 from sojourn.plan.tcp import Tcp
 
 PROC = Path("/proc/sys/net/ipv4")
@@ -149,7 +149,7 @@ class HostSettings:
 def socket(tcp: Tcp) -> Socket:
     """Returns the options of a flow's sending socket."""
     return Socket(
-        congestion=name_of(tcp.congestion),
+        congestion=tcp.congestion.TAG,
         mss=tcp.mss,
         paced=tcp.pacing == "on",
         nodelay=not tcp.nagle,
@@ -315,14 +315,14 @@ def refusals(tcp: Tcp, settings: Settings) -> Iterator[tuple[str, str]]:
     longest = LONGEST_MTU - TCP_HEADERS
     if not 88 <= tcp.mss <= longest:
         yield f"mss {tcp.mss}", f"must be 88 to {longest} bytes"
-    if tcp.ecn in ("accurate", "l4s", "accecn") and name_of(tcp.congestion) != "dctcp":
+    if tcp.ecn in ("accurate", "l4s", "accecn") and tcp.congestion.TAG != "dctcp":
         yield (
             f"ecn {tcp.ecn}",
             "supported are off and classic, and accurate only with dctcp",
         )
     if not 1 <= tcp.syn_retries <= 127:
         yield f"syn_retries {tcp.syn_retries}", "Linux has 1 to 127"
-    if tcp.pacing == "off" and name_of(tcp.congestion) == "bbr":
+    if tcp.pacing == "off" and tcp.congestion.TAG == "bbr":
         yield "pacing off", "Linux's bbr always paces"
     for name in sysctls(tcp):
         if name not in settings.kernel.sysctls:
@@ -369,7 +369,7 @@ def _congestion(tcp: Tcp, kernel: Kernel) -> Iterator[tuple[str, str]]:
     if isinstance(control, External):
         yield f"tcp {control.spec.policy}", FAMILIES["congestion"].elsewhere
         return
-    name = name_of(control)
+    name = control.TAG
     if name not in kernel.controls:
         has = f"this kernel has {', '.join(kernel.controls)}"
         yield f"tcp {name}", f"{has}; load the module if it exists (modprobe tcp_{name})"
@@ -406,12 +406,12 @@ def _same(asked: object, have: object) -> bool:
 
 def _slow_start(tcp: Tcp, kernel: Kernel) -> Iterator[tuple[str, str]]:
     slow_start = tcp.slow_start
-    if name_of(tcp.congestion) == "cubic" and "hystart" in kernel.cubic:
+    if tcp.congestion.TAG == "cubic" and "hystart" in kernel.cubic:
         have = "classic" if kernel.cubic["hystart"] else "none"
     else:
         have = "none"
     if slow_start.kind != have:
-        name = name_of(tcp.congestion)
+        name = tcp.congestion.TAG
         yield f"hystart {slow_start.kind}", f"this kernel's {name} has {have}"
     if slow_start.limit < _UNLIMITED:
         yield f"abc_limit {slow_start.limit}", "Linux sets no limit"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from itertools import permutations, product
 
 from sojourn.lab.programs.errors import Problem
-from sojourn.lab.programs.plan import MTU, TCP_HEADERS, Flow
+from sojourn.lab.programs.plan import MTU, TCP_HEADERS
 from sojourn.lab.programs.stack import Settings
-from sojourn.plan.names import name_of
+from sojourn.plan.flows import Flow
 from sojourn.plan.store import Store
 
 
@@ -23,8 +23,9 @@ def ask(settings: Settings, store: Store) -> Flow:
     tcp = store.tcp
     nodes, clients = ([host.node for host in hosts] for hosts in (store.nodes, store.clients))
     flow = Flow(
-        flow=-1, group=-1, name=store.name, number=0, sender=clients[0], receiver=nodes[0],
-        servers=(), start=None, stop=0, dscp=0, app="store", payload=0, tcp=tcp,
+        flow=-1, group=-1, name=store.name, number=0, label=f"{store.name}.0",
+        sender=clients[0], receiver=nodes[0],
+        servers=(), port=0, start=None, stop=0, dscp=0, app="store", payload=0, tcp=tcp,
     )  # fmt: skip
     if tcp.mss + TCP_HEADERS < MTU:
         has = "the store's programs use the MTU of the device"
@@ -36,5 +37,5 @@ def ask(settings: Settings, store: Store) -> Flow:
     for client, node in product(clients, nodes):
         settings.add(flow, client, [(client, node), (node, client)])
     for one, other in [*permutations(nodes, 2), *product(clients, nodes), *product(nodes, clients)]:
-        settings.control(flow, one, other, name_of(tcp.congestion))
+        settings.control(flow, one, other, tcp.congestion.TAG)
     return flow

@@ -16,12 +16,13 @@ from typing import Any
 from sojourn.data import Object
 from sojourn.lab.programs.balanced import Balanced
 from sojourn.lab.programs.endpoint import INSIDE
-from sojourn.lab.programs.plan import Flow, Run, address
+from sojourn.lab.programs.plan import Run, address
 from sojourn.lab.programs.program import Ended, Program, Ready
 from sojourn.lab.programs.results import GroupStats, Page, WebObject, WebResult
 from sojourn.lab.programs.stack import PACED, socket
 from sojourn.lab.programs.summaries import summarize
 from sojourn.lab.sandbox.modules import environment, python
+from sojourn.plan.flows import Flow
 
 LARGEST = 1 << 40
 """Size in bytes of the sparse file of zeros whose ranges are the objects."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hash:
+class Hash(Frozen):
     """Parameters of `hash`."""
+
+    TAG = "hash"
+    """Value of the tag in JSON."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from sojourn.plan.frozen import Frozen
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Iqlb:
+
+class Iqlb(Frozen):
     """Parameters of `iqlb`."""
 
+    TAG = "iqlb"
+    """Value of the tag in JSON."""
     threshold: float = 0.8
     """Share of a queue's limit; queues that use less than this share are preferred."""
     full: Full = "shortest"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Jiq:
+class Jiq(Frozen):
     """Parameters of `jiq`."""
+
+    TAG = "jiq"
+    """Value of the tag in JSON."""

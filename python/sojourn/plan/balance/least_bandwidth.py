@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeastBandwidth:
+class LeastBandwidth(Frozen):
     """Parameters of `least-bandwidth`."""
 
+    TAG = "least-bandwidth"
+    """Value of the tag in JSON."""
     period: int = 1000000000
     """Time between two readings of the counters."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeastPackets:
+class LeastPackets(Frozen):
     """Parameters of `least-packets`."""
 
+    TAG = "least-packets"
+    """Value of the tag in JSON."""
     period: int = 1000000000
     """Time between two readings of the counters."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Maglev:
+class Maglev(Frozen):
     """Parameters of `maglev`."""
 
+    TAG = "maglev"
+    """Value of the tag in JSON."""
     table: int = 65537
     """Number of entries in the table.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PeakEwma:
+class PeakEwma(Frozen):
     """Parameters of `peak-ewma`."""
 
+    TAG = "peak-ewma"
+    """Value of the tag in JSON."""
     decay: int = 10000000000
     """Time constant of the average: after this time, the weight of an old latency has fallen to
     1/e."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PowerOfD:
+class PowerOfD(Frozen):
     """Parameters of `power-of-d`."""
 
+    TAG = "power-of-d"
+    """Value of the tag in JSON."""
     d: int = 2
     """Number of different random servers among which each flow chooses."""
     memory: int = 1

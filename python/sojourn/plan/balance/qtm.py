@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Qtm:
+class Qtm(Frozen):
     """Parameters of `qtm`."""
 
+    TAG = "qtm"
+    """Value of the tag in JSON."""
     weight: float = 0.5
     """Weight of a new reading in the average."""
     period: int = 1000000000

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueDelay:
+class QueueDelay(Frozen):
     """Parameters of `queue-delay`."""
 
+    TAG = "queue-delay"
+    """Value of the tag in JSON."""
     period: int = 0
     """Time between two readings; with 0s, the queues are read at each choice."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Random:
+class Random(Frozen):
     """Parameters of `random`."""
+
+    TAG = "random"
+    """Value of the tag in JSON."""

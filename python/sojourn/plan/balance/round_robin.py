@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundRobin:
+class RoundRobin(Frozen):
     """Parameters of `round-robin`."""
+
+    TAG = "round-robin"
+    """Value of the tag in JSON."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WeightedRoundRobin:
+class WeightedRoundRobin(Frozen):
     """Parameters of `weighted-round-robin`."""
+
+    TAG = "weighted-round-robin"
+    """Value of the tag in JSON."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from sojourn.plan.frozen import Frozen
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bbr:
+
+class Bbr(Frozen):
     """Parameters of BBR version 1."""
 
+    TAG = "bbr"
+    """Value of the tag in JSON."""
     variant: BbrVariant = "draft"
     """Definition of BBR: the draft, or Linux, whose window has room for super-packets and
     aggregated acknowledgements.

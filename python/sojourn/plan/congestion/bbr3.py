@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bbr3:
+class Bbr3(Frozen):
     """Parameters of BBR version 3."""
 
+    TAG = "bbr3"
+    """Value of the tag in JSON."""
     loss_threshold: float
     """Maximum share of a round trip's data that a probe for bandwidth may lose (`BBR.LossThresh`)."""
     beta: float

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from sojourn.plan.frozen import Frozen
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cubic:
+
+class Cubic(Frozen):
     """Parameters of CUBIC."""
 
+    TAG = "cubic"
+    """Value of the tag in JSON."""
     variant: CubicVariant = "rfc9438"
     """Definition of CUBIC: RFC 9438, or Linux, which grows by at least a twentieth per round trip
     until the first loss, plans ahead by the least round-trip time, and reduces from cwnd."""

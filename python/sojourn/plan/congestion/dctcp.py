@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dctcp:
+class Dctcp(Frozen):
     """Parameters of DCTCP."""
 
+    TAG = "dctcp"
+    """Value of the tag in JSON."""
     shift: int
     """Negative binary logarithm of the gain with which the marked fraction is averaged: the gain
     is 2^-shift (RFC 8257, section 3.3)."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from sojourn.plan.frozen import Frozen
 
 Count: TypeAlias = Literal["bytes", "segments"]
 """Unit of the congestion window."""
@@ -13,8 +14,7 @@ Kind: TypeAlias = Literal["none", "classic", "plus_plus"]
 """Method to end slow start without a loss."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hystart:
+class Hystart(Frozen):
     """Parameters of slow start."""
 
     kind: Kind

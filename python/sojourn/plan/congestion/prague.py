@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prague:
+class Prague(Frozen):
     """Parameters of Prague."""
 
+    TAG = "prague"
+    """Value of the tag in JSON."""
     rtt_target: int
     """Minimum round-trip time for growth and reductions: a flow with a shorter one behaves as if
     it had this value. 0 disables it."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reno:
+class Reno(Frozen):
     """Reno has no parameters except those of slow start."""
+
+    TAG = "reno"
+    """Value of the tag in JSON."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blue:
+class Blue(Frozen):
     """Parameters of BLUE. Probabilities are in units of 2^-32."""
 
+    TAG = "blue"
+    """Value of the tag in JSON."""
     limit: int
     """Maximum number of packets in the queue; packets that arrive at a full queue are dropped."""
     increment: int

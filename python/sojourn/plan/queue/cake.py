@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.queue.linux import Linux
@@ -31,8 +32,7 @@ Cells: TypeAlias = Literal["none", "atm", "ptm"]
 """Cells into which the line divides packets."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Framing:
+class Framing(Frozen):
     """Parameters from which the length of a packet on the line is computed."""
 
     overhead: int | None = None
@@ -48,10 +48,11 @@ Diffserv: TypeAlias = Literal["besteffort", "diffserv3", "diffserv4", "diffserv8
 """Division of code points into tins."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cake:
+class Cake(Frozen):
     """Parameters of CAKE."""
 
+    TAG = "cake"
+    """Value of the tag in JSON."""
     bandwidth: int | None = None
     """Rate of the shaper; by default there is no shaper."""
     diffserv: Diffserv

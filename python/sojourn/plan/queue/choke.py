@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choke:
+class Choke(Frozen):
     """Parameters of CHOKe, with the words of `tc`."""
 
+    TAG = "choke"
+    """Value of the tag in JSON."""
     limit: int
     """Maximum number of packets in the queue, at most 131071; required."""
     min: int

@@ -2,68 +2,60 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from sojourn.plan.frozen import Frozen
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DscpCondition:
+
+class DscpCondition(Frozen):
     """The code point equals this value."""
 
     dscp: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProtocolCondition:
+class ProtocolCondition(Frozen):
     """The protocol number of the IP header equals this value."""
 
     protocol: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SportCondition:
+class SportCondition(Frozen):
     """The source port is in this range, including both ends."""
 
     sport: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DportCondition:
+class DportCondition(Frozen):
     """The destination port is in this range, including both ends."""
 
     dport: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PortCondition:
+class PortCondition(Frozen):
     """The source or the destination port is in this range, including both ends."""
 
     port: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MarkCondition:
+class MarkCondition(Frozen):
     """The firewall's mark, masked with the second number, equals the first."""
 
     mark: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SrcCondition:
+class SrcCondition(Frozen):
     """The source is the host with this number."""
 
     src: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DstCondition:
+class DstCondition(Frozen):
     """The destination is the host with this number."""
 
     dst: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostCondition:
+class HostCondition(Frozen):
     """The source or the destination is the host with this number."""
 
     host: int
@@ -73,8 +65,7 @@ Condition: TypeAlias = "DscpCondition | ProtocolCondition | SportCondition | Dpo
 """A condition that a packet must meet."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class Filter(Frozen):
     """A filter, which sends packets that meet all its conditions to a class."""
 
     conditions: tuple[Condition, ...]

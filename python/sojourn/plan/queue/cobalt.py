@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.queue.linux import Linux
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cobalt:
+class Cobalt(Frozen):
     """Parameters of COBALT, in the units that `tc` passes to the kernel."""
 
+    TAG = "cobalt"
+    """Value of the tag in JSON."""
     interval_us: int
     """Time for which the sojourn time may stay above target; at least twice target."""
     target_us: int

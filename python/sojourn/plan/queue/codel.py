@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.queue.linux import Linux
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Codel:
+class Codel(Frozen):
     """Parameters of CoDel, in the units that `tc` passes to the kernel."""
 
+    TAG = "codel"
+    """Value of the tag in JSON."""
     limit: int
     """Maximum number of packets in the queue; packets that arrive at a full queue are dropped."""
     target_us: int

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from sojourn.plan.frozen import Frozen
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConstantInterval:
+
+class ConstantInterval(Frozen):
     """A fixed distance, in nanoseconds."""
 
     constant: int
@@ -17,8 +17,7 @@ Interval: TypeAlias = "ConstantInterval | Literal['measured']"
 """Distance between arrivals that the derivatives of the sojourn time assume."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PerFeature:
+class PerFeature(Frozen):
     """A value for each feature."""
 
     s: Setting
@@ -39,8 +38,7 @@ class PerFeature:
     """Value of `Feature.Q3`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(Frozen):
     """Settings of a feature."""
 
     on: bool
@@ -70,10 +68,11 @@ Quirk: TypeAlias = Literal[
 """A quirk of the published code."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Daqm:
+class Daqm(Frozen):
     """Parameters of dAQM."""
 
+    TAG = "daqm"
+    """Value of the tag in JSON."""
     limit: int
     """Maximum number of packets in the queue; packets that arrive at a full queue are dropped."""
     target: int

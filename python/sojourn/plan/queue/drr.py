@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.queue.classes import Filter
     from sojourn.plan.queue.family import Queue
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrrClass:
+class DrrClass(Frozen):
     """A class of a discipline."""
 
     id: int
@@ -24,18 +24,18 @@ class DrrClass:
     """Discipline of the class; `None` means a pfifo with a limit of `Tree.txqueuelen`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drr:
+class Drr(Frozen):
     """Parameters of `drr`."""
 
+    TAG = "drr"
+    """Value of the tag in JSON."""
     tree: DrrTree
     """Classes and filters."""
     frame: int
     """Largest frame of the device, in bytes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrrTree:
+class DrrTree(Frozen):
     """Classes of a discipline, and the filters that send packets to them."""
 
     handle: int

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.queue.pi import Pi
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dualpi2:
+class Dualpi2(Frozen):
     """Parameters of DualPI2, in the units that `tc` passes to the kernel."""
 
+    TAG = "dualpi2"
+    """Value of the tag in JSON."""
     limit: int
     """Maximum number of packets in both queues together; packets that arrive at full queues are
     dropped."""
@@ -46,15 +48,13 @@ class Dualpi2:
     """Whether a change names `classic_protection`, which resets the credit of the queues."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MicrosStep:
+class MicrosStep(Frozen):
     """Sojourn time, in microseconds."""
 
     micros: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PacketsStep:
+class PacketsStep(Frozen):
     """Number of packets left in the L queue after the departure."""
 
     packets: int

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.queue.classes import Filter
     from sojourn.plan.queue.family import Queue
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EtsClass:
+class EtsClass(Frozen):
     """A class of a discipline."""
 
     id: int
@@ -24,10 +24,11 @@ class EtsClass:
     """Discipline of the class; `None` means a pfifo with a limit of `Tree.txqueuelen`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ets:
+class Ets(Frozen):
     """Parameters of ETS."""
 
+    TAG = "ets"
+    """Value of the tag in JSON."""
     bands: int
     """Number of bands; by default the number of bands that `strict` and `quanta` name."""
     strict: int
@@ -44,8 +45,7 @@ class Ets:
     """Largest frame of the device, in bytes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EtsTree:
+class EtsTree(Frozen):
     """Classes of a discipline, and the filters that send packets to them."""
 
     handle: int

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.queue.limit import Unit
     from sojourn.plan.units import Spec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class External:
+class External(Frozen):
     """Parameters of `external`."""
 
+    TAG = "external"
+    """Value of the tag in JSON."""
     spec: Spec
     """Name, source and parameters of the policy."""
     limit: int

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.queue.limit import Unit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fifo:
+class Fifo(Frozen):
     """Parameters of `pfifo` and `bfifo`."""
 
+    TAG = "fifo"
+    """Value of the tag in JSON."""
     unit: Unit
     """Unit of `limit`: packets for `pfifo`, bytes for `bfifo`."""
     limit: int

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from sojourn.plan.frozen import Frozen
 
 Beyond: TypeAlias = Literal["cap", "drop"]
 """Treatment of a packet whose departure time is beyond the horizon."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fq:
+class Fq(Frozen):
     """Parameters of FQ, with the words of `tc`."""
 
+    TAG = "fq"
+    """Value of the tag in JSON."""
     limit: int
     """Maximum number of packets in each of the three bands."""
     flow_limit: int

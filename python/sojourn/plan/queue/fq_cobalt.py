@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.queue.linux import Linux
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FqCobalt:
+class FqCobalt(Frozen):
     """Parameters of FQ-COBALT."""
 
+    TAG = "fq_cobalt"
+    """Value of the tag in JSON."""
     limit: int
     """Maximum number of packets in all buckets together."""
     flows: int

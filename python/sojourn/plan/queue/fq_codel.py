@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.queue.linux import Linux
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FqCodel:
+class FqCodel(Frozen):
     """Parameters of FQ-CoDel, in the units that `tc` passes to the kernel."""
 
+    TAG = "fq_codel"
+    """Value of the tag in JSON."""
     limit: int
     """Maximum number of packets in all buckets together."""
     flows: int

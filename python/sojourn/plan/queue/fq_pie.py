@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FqPie:
+class FqPie(Frozen):
     """Parameters of FQ-PIE, in the units that `tc` passes to the kernel."""
 
+    TAG = "fq_pie"
+    """Value of the tag in JSON."""
     limit: int
     """Maximum number of packets in the queue; packets that arrive at a full queue are dropped."""
     target_us: int

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.queue.classes import Filter
     from sojourn.plan.queue.family import Queue
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HfscClass:
+class HfscClass(Frozen):
     """A class of a discipline."""
 
     id: int
@@ -28,8 +28,7 @@ class HfscClass:
     """Discipline of the class; `None` means a pfifo with a limit of `Tree.txqueuelen`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
+class Curve(Frozen):
     """A service curve: a first rate for some time, and a second rate from then on."""
 
     m1: int
@@ -40,10 +39,11 @@ class Curve:
     """Second rate, in bytes per second."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hfsc:
+class Hfsc(Frozen):
     """Parameters of `hfsc`."""
 
+    TAG = "hfsc"
+    """Value of the tag in JSON."""
     default: int
     """Class of packets that no filter sends to a class, in hexadecimal; by default they are
     dropped."""
@@ -51,8 +51,7 @@ class Hfsc:
     """Classes and filters."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HfscTree:
+class HfscTree(Frozen):
     """Classes of a discipline, and the filters that send packets to them."""
 
     handle: int

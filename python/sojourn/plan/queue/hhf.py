@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hhf:
+class Hhf(Frozen):
     """Parameters of HHF."""
 
+    TAG = "hhf"
+    """Value of the tag in JSON."""
     limit: int
     """Maximum number of packets in the queue."""
     quantum: int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.queue.classes import Filter
@@ -11,8 +12,7 @@ if TYPE_CHECKING:
     from sojourn.plan.queue.speed import LinkLayer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HtbClass:
+class HtbClass(Frozen):
     """A class of a discipline."""
 
     id: int
@@ -42,10 +42,11 @@ class HtbClass:
     """Discipline of the class; `None` means a pfifo with a limit of `Tree.txqueuelen`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Htb:
+class Htb(Frozen):
     """Parameters of `htb`."""
 
+    TAG = "htb"
+    """Value of the tag in JSON."""
     default: int
     """Class of packets that no filter sends to a class, in hexadecimal; by default they bypass all
     classes."""
@@ -57,8 +58,7 @@ class Htb:
     """Classes and filters."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HtbTree:
+class HtbTree(Frozen):
     """Classes of a discipline, and the filters that send packets to them."""
 
     handle: int

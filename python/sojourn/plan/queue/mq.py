@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.queue.classes import Filter
     from sojourn.plan.queue.family import Queue
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MqClass:
+class MqClass(Frozen):
     """A class of a discipline."""
 
     id: int
@@ -22,10 +22,11 @@ class MqClass:
     """Discipline of the class; `None` means a pfifo with a limit of `Tree.txqueuelen`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mq:
+class Mq(Frozen):
     """Parameters of `mq`."""
 
+    TAG = "mq"
+    """Value of the tag in JSON."""
     numtxqueues: int
     """Number of transmit queues, which are the classes 1:1, 1:2, and so on; in Linux a property of
     the device."""
@@ -33,8 +34,7 @@ class Mq:
     """Disciplines of the transmit queues."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MqTree:
+class MqTree(Frozen):
     """Classes of a discipline, and the filters that send packets to them."""
 
     handle: int

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PfifoFast:
+class PfifoFast(Frozen):
     """Parameters of `pfifo_fast`."""
 
+    TAG = "pfifo_fast"
+    """Value of the tag in JSON."""
     limit: int
     """Maximum number of packets in each of the three bands: the device's txqueuelen. tc has no
     word for it."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PfifoHeadDrop:
+class PfifoHeadDrop(Frozen):
     """Parameters of `pfifo_head_drop`."""
 
+    TAG = "pfifo_head_drop"
+    """Value of the tag in JSON."""
     limit: int
     """Maximum number of packets in the queue; the kernel's default is the device's txqueuelen."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pi:
+class Pi(Frozen):
     """Parameters of the controller, in the units that `tc` passes to the kernel.
 
     The defaults are those of DualPI2.

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.queue.pi import Pi
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pi2:
+class Pi2(Frozen):
     """Parameters of PI2."""
 
+    TAG = "pi2"
+    """Value of the tag in JSON."""
     limit: int
     """Maximum number of packets in the queue; packets that arrive at a full queue are dropped."""
     pi: Pi

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.queue.classes import Filter
     from sojourn.plan.queue.family import Queue
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrioClass:
+class PrioClass(Frozen):
     """A class of a discipline."""
 
     id: int
@@ -22,10 +22,11 @@ class PrioClass:
     """Discipline of the class; `None` means a pfifo with a limit of `Tree.txqueuelen`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prio:
+class Prio(Frozen):
     """Parameters of `prio`."""
 
+    TAG = "prio"
+    """Value of the tag in JSON."""
     bands: int
     """Number of bands; a band is served before the bands after it."""
     priomap: tuple[int, ...]
@@ -34,8 +35,7 @@ class Prio:
     """Disciplines of the bands, and the filters."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrioTree:
+class PrioTree(Frozen):
     """Classes of a discipline, and the filters that send packets to them."""
 
     handle: int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.queue.limit import Unit
@@ -13,15 +14,13 @@ Adaptation: TypeAlias = Literal["off", "floyd", "feng"]
 """Automatic adaptation of `probability`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BurstAveraging:
+class BurstAveraging(Frozen):
     """Burst in packets, from which `tc` computes a weight that is a power of two."""
 
     burst: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WeightAveraging:
+class WeightAveraging(Frozen):
     """Weight of a sample, above 0 and at most 1."""
 
     weight: float
@@ -31,10 +30,11 @@ Averaging: TypeAlias = "BurstAveraging | WeightAveraging"
 """The parameter that gives the averaging weight."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Red:
+class Red(Frozen):
     """Parameters of RED, with the words of `tc`."""
 
+    TAG = "red"
+    """Value of the tag in JSON."""
     limit: int
     """Maximum backlog in bytes (in packets with `unit packets`); required."""
     min: int

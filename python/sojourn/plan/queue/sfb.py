@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sfb:
+class Sfb(Frozen):
     """Parameters of SFB, in the units that `tc` passes to the kernel."""
 
+    TAG = "sfb"
+    """Value of the tag in JSON."""
     rehash_ms: int
     """Time in milliseconds after which a new hash assigns flows to bins; 0 disables it. tc accepts
     no unit here."""

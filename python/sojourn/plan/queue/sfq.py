@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sfq:
+class Sfq(Frozen):
     """Parameters of SFQ, in the units that `tc` passes to the kernel."""
 
+    TAG = "sfq"
+    """Value of the tag in JSON."""
     limit: int | None = None
     """Maximum number of packets in the queue, at most depth times flows; 127 if not given."""
     flows: int

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skbprio:
+class Skbprio(Frozen):
     """Parameters of SKBPRIO."""
 
+    TAG = "skbprio"
+    """Value of the tag in JSON."""
     limit: int
     """Maximum number of packets of all priorities together."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.queue.family import Queue
     from sojourn.plan.queue.speed import LinkLayer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tbf:
+class Tbf(Frozen):
     """Parameters of TBF, with the words of `tc`."""
 
+    TAG = "tbf"
+    """Value of the tag in JSON."""
     rate: int
     """Rate at which the bucket fills; required."""
     burst: int

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sojourn.plan.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bulk:
+class Bulk(Frozen):
     """Parameters of `bulk`."""
+
+    TAG = "bulk"
+    """Value of the tag in JSON."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.traffic.length import Counts
     from sojourn.plan.traffic.spurts import Spurts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cbr:
+class Cbr(Frozen):
     """Parameters of `cbr`."""
 
+    TAG = "cbr"
+    """Value of the tag in JSON."""
     rate: int
     """Rate during a spurt, counted in Ethernet frames with `size`, and in UDP payload with
     `payload`."""

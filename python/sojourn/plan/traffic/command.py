@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class Command(Frozen):
     """Parameters of `command`."""
 
+    TAG = "command"
+    """Value of the tag in JSON."""
     client: tuple[str, ...]
     """Words of the client's command line."""
     server: tuple[str, ...]

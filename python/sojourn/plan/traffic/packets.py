@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.random import Distribution
     from sojourn.plan.traffic.length import Counts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Packets:
+class Packets(Frozen):
     """Parameters of `packets`."""
 
+    TAG = "packets"
+    """Value of the tag in JSON."""
     interval: Distribution
     """Time between two packets; exp(..) gives Poisson arrivals."""
     length: Distribution

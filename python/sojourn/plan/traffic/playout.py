@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from sojourn.plan.frozen import Frozen
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FixedPlayout:
+
+class FixedPlayout(Frozen):
     """A fixed time in nanoseconds, added to the smallest delay since the start of the call."""
 
     fixed: int

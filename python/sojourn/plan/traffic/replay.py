@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.capture import Select
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replay:
+class Replay(Frozen):
     """Parameters of `replay`."""
 
+    TAG = "replay"
+    """Value of the tag in JSON."""
     file: str | None = None
     """Path of the capture file, relative to the scenario's folder; in double quotes if it contains
     spaces."""

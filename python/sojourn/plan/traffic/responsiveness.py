@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from sojourn.plan.frozen import Frozen
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Responsiveness:
+
+class Responsiveness(Frozen):
     """Parameters of `responsiveness`."""
 
+    TAG = "responsiveness"
+    """Value of the tag in JSON."""
     direction: Direction
     """Directions that are loaded: both at the same time, `download` (from the server to the
     client) or `upload`."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.random import Distribution
@@ -17,8 +18,7 @@ Phase: TypeAlias = Literal["restart", "resume"]
 """Effect of a silence on the interval between packets."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spurts:
+class Spurts(Frozen):
     """Durations of spurts and silences in nanoseconds, and the effects of a silence."""
 
     on: Distribution

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.random import Distribution
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transfer:
+class Transfer(Frozen):
     """Parameters of `transfer`."""
 
+    TAG = "transfer"
+    """Value of the tag in JSON."""
     size: Distribution
     """Application bytes of a transfer: a size, or a distribution such as pareto2(30kb,1.5)."""
     repeat: int | None = None

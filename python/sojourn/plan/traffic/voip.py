@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.traffic.playout import Playout
     from sojourn.plan.traffic.spurts import Spurts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Voip:
+class Voip(Frozen):
     """Parameters of `voip`."""
 
+    TAG = "voip"
+    """Value of the tag in JSON."""
     lookahead: int
     """Algorithmic delay of the codec in addition to the packet's duration, in nanoseconds."""
     ie: float

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from sojourn.plan.frozen import Frozen
 
 if TYPE_CHECKING:
     from sojourn.plan.random import Distribution
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Web:
+class Web(Frozen):
     """Parameters of `web`."""
 
+    TAG = "web"
+    """Value of the tag in JSON."""
     pages: Distribution
     """Number of pages in a session."""
     inter_page: Distribution
