@@ -42,7 +42,7 @@ def test_a_template_with_a_link_of_ones_own(tmp_path: Path) -> None:
     assert "sojourn compare my.toml" in result.out
     scenario = Scenario.load(tmp_path / "my.toml")
     assert scenario.bottleneck_rate == 30_000_000
-    assert scenario.bottleneck_link["params"]["delay"] == 20_000_000
+    assert scenario.bottleneck_link.params.delay == 20_000_000
     assert "# an upload" in (tmp_path / "my.toml").read_text()
 
 

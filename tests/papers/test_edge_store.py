@@ -13,7 +13,7 @@ from sojourn.papers.bench import Making
 from sojourn.papers.edge_store import claims, published, scenarios, study
 from sojourn.papers.edge_store.paper import PAPER
 from sojourn.papers.report import show
-from sojourn.plans import the_store
+from sojourn.plan.queries import the_store
 from sojourn.stats import Judgement, judge_components, support
 from sojourn.stats.quorum import phi
 
@@ -153,7 +153,8 @@ def test_the_experiment_tells_the_explanations_apart(timers: bool) -> None:
 
 
 def test_the_rig_is_the_paper_s() -> None:
-    plan = json.loads(scenarios.scenario(5, 2, "high", 30, 1000).plan_json)
+    described = scenarios.scenario(5, 2, "high", 30, 1000)
+    plan = json.loads(described.plan_json)
     links = {link["name"]: link["params"] for link in plan["links"]}
     assert len(links) == 2 * (10 + 5)
     between, client = links["node4-node2.reverse" if "node4-node2" in links else "node2-node4"], \
@@ -162,9 +163,9 @@ def test_the_rig_is_the_paper_s() -> None:
     assert client["delay"] == 10_000_000
     assert between["impairments"]["loss"]["probability"] == 0.075
     assert "probability" not in str(client["impairments"]["loss"])
-    store = the_store(plan)
-    assert (store["write_level"], store["coordinator"]) == ("quorum", "round-robin")
-    assert store["load"]["outstanding"] == 1
+    store = the_store(described.plan)
+    assert (store.write_level, store.coordinator) == ("quorum", "round-robin")
+    assert store.load.outstanding == 1
 
 
 def test_a_small_run_is_kept_and_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from sojourn import Scenario, _core
 from sojourn.metrics import registry
+from sojourn.plan import Plan
 from sojourn.play.catalogue import (
     LONGEST,
     OWN,
@@ -109,8 +110,9 @@ def test_a_run_records_what_a_page_shows() -> None:
     record = _core.simulate(json.dumps(plan), 1)
     times = next(values_of(column) for column in record.table("series") if column[0] == "time")
     assert len(times) == SAMPLES + 1
-    assert plan["observe"]["capture"] == []
-    assert not plan["observe"]["per_flow_histograms"]
+    observed = Plan.of(json.dumps(plan)).observe
+    assert observed.capture == ()
+    assert not observed.per_flow_histograms
 
 
 def changed(scenario: Scenario, keys: list[str], value: Any) -> dict[str, Any]:

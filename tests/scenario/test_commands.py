@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sojourn import _core
-from sojourn.plans import own_programs
+from sojourn.plan.queries import own_programs
 from sojourn.scenario import Scenario, ScenarioError
 from sojourn.scenario.commands import filled, words_of
 from sojourn.scenario.engine import check, core
@@ -55,7 +55,7 @@ def test_the_plan_has_the_words(tmp_path: Path) -> None:
     assert app["client"] == ["curl", "-s", "a b", "http://{to}:{port}/"]
     assert app["server"] == ["python3", "own.py", "{port}"]
     assert (app["folder"], app["files"]) == (str(Path.cwd()), {})
-    assert [str(program) for program in own_programs(json.loads(made().plan_json))] == [
+    assert [str(program) for program in own_programs(made().plan)] == [
         "server of `get` on server: `python3 own.py '{port}'`",
         "client of `get` on laptop: `curl -s 'a b' 'http://{to}:{port}/'`",
     ]

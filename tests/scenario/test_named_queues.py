@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sojourn.plan.queue.htb import Htb
 from sojourn.scenario import Scenario, ScenarioError
 from sojourn.study import compare
 from tests.own.test_queue import FIFO
@@ -63,8 +64,10 @@ def test_templates_take_names_too() -> None:
 
 def test_keys_of_a_named_queue_can_be_set() -> None:
     faster = scenario().replace({"queues.tiers.classes.1:20.rate": "8mbit"})
-    (first, second) = faster.bottleneck_link["params"]["queue"]["tree"]["classes"]
-    assert second["rate"] > first["rate"]
+    queue = faster.bottleneck_link.params.queue
+    assert isinstance(queue, Htb)
+    first, second = queue.tree.classes
+    assert second.rate > first.rate
     for key, message in {
         "queues.tiers.classes.1:30.rate": "`queues.tiers.classes` has no entry `1:30`",
         "links.up.queue.classes.1:10.rate": "is the queue `tiers`: set queues.tiers.classes.1:10",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
@@ -56,7 +55,7 @@ def test_a_report_says_it_too(tmp_path: Path) -> None:
 
 def test_queues_are_compared_by_it() -> None:
     scenario = Scenario.from_toml(LINE)
-    assert candidates(json.loads(scenario.plan_json)) == ["test.responsiveness_08"]
+    assert candidates(scenario.plan) == ["test.responsiveness_08"]
     found = compare(scenario, queues=["bfifo limit 500kb", "fq_codel"], seeds=3)
     assert found.better == "higher"
     assert found.answer().startswith("fq_codel has the highest responsiveness of test")

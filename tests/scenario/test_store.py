@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from sojourn.plans import the_store
+from sojourn.plan.queries import the_store
+from sojourn.plan.replication import NetworkTopologyPlacement
+from sojourn.plan.store import ClosedArrivals, Crash, Fault, OpenArrivals, Partition
 from sojourn.scenario import Scenario, ScenarioError
 
 EDGE = """
@@ -88,38 +90,36 @@ def test_it_runs_and_its_requests_add_up() -> None:
 
 
 def test_an_open_loop_has_no_limit_by_default() -> None:
-    load = the_store(json.loads(edge(every="exp(10ms)").plan_json))["load"]
-    assert load["arrivals"]["kind"] == "open"
-    assert load["outstanding"] == 0
-    closed = the_store(json.loads(edge().plan_json))["load"]
-    assert closed["arrivals"] == {"kind": "closed", "think": 0}
-    assert closed["outstanding"] == 1
+    load = the_store(edge(every="exp(10ms)").plan).load
+    assert isinstance(load.arrivals, OpenArrivals)
+    assert load.outstanding == 0
+    closed = the_store(edge().plan).load
+    assert closed.arrivals == ClosedArrivals(think=0)
+    assert closed.outstanding == 1
 
 
 def test_data_centres_racks_and_faults() -> None:
-    plan = json.loads(
-        edge(
-            data_centres={"a": ["node1", "node2", "clients"], "b": ["node3", "node4"]},
-            racks={"r": ["node2", "node4"]},
-            replication={"a": 2, "b": 1},
-            consistency="LOCAL_QUORUM",
-            read_consistency="one",
-            faults=[
-                {"crash": "node3", "at": "10s", "until": "20s"},
-                {"partition": ["node1", "client2"], "at": "30s"},
-            ],
-        ).plan_json
-    )
+    plan = edge(
+        data_centres={"a": ["node1", "node2", "clients"], "b": ["node3", "node4"]},
+        racks={"r": ["node2", "node4"]},
+        replication={"a": 2, "b": 1},
+        consistency="LOCAL_QUORUM",
+        read_consistency="one",
+        faults=[
+            {"crash": "node3", "at": "10s", "until": "20s"},
+            {"partition": ["node1", "client2"], "at": "30s"},
+        ],
+    ).plan
     store = the_store(plan)
-    assert [h["data_centre"] for h in store["nodes"]] == [0, 0, 1, 1]
-    assert [h["rack"] for h in store["nodes"]] == [0, 1, 0, 1]
-    assert store["placement"] == {"strategy": "network-topology", "factors": [2, 1]}
-    assert (store["write_level"], store["read_level"]) == ("local_quorum", "one")
-    assert store["faults"] == [
-        {"at": 10**10, "until": 2 * 10**10, "what": {"kind": "crash", "node": 2}},
-        {"at": 3 * 10**10, "until": None,
-         "what": {"kind": "partition", "nodes": [0], "clients": [1]}},
-    ]  # fmt: skip
+    assert [h.data_centre for h in store.nodes] == [0, 0, 1, 1]
+    assert [h.rack for h in store.nodes] == [0, 1, 0, 1]
+    assert store.placement == NetworkTopologyPlacement(factors=(2, 1))
+    assert (store.write_level, store.read_level) == ("local_quorum", "one")
+    partition = Partition(nodes=(0,), clients=(1,))
+    assert store.faults == (
+        Fault(at=10**10, until=2 * 10**10, what=Crash(node=2)),
+        Fault(at=3 * 10**10, until=None, what=partition),
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from sojourn import _core
 from sojourn.cli.compare import chosen_queues
+from sojourn.plan.link import Params
 from sojourn.scenario import Scenario, ScenarioError
 from sojourn.study import StudyError
 from tests.scenario.texts import HOME
@@ -33,9 +33,8 @@ def with_queue(queue: str) -> Scenario:
     return Scenario.from_toml(text)
 
 
-def params(scenario: Scenario) -> dict[str, Any]:
-    found: dict[str, Any] = scenario.bottleneck_link["params"]
-    return found
+def params(scenario: Scenario) -> Params:
+    return scenario.bottleneck_link.params
 
 
 @pytest.mark.parametrize(
@@ -56,7 +55,7 @@ def params(scenario: Scenario) -> dict[str, Any]:
 def test_a_line_of_tc_is_a_queue(line: str, description: str) -> None:
     scenario = with_queue(line)
     assert scenario.queue == description
-    assert params(scenario)["queue"] == params(with_queue(description))["queue"]
+    assert params(scenario).queue == params(with_queue(description)).queue
     assert scenario.with_queue(line).queue == description
 
 
@@ -90,9 +89,10 @@ def test_a_line_of_netem_is_impairments() -> None:
     assert scenario.model.links["uplink"].netem == line.removeprefix(
         "tc qdisc add dev eth0 root netem "
     )
-    assert found["delay"] == 20_000_000
-    assert found["impairments"]["rate"]["rate"] == 10_000_000
-    assert found["impairments"]["limit"] == 50
+    assert found.delay == 20_000_000
+    assert found.impairments.rate is not None
+    assert found.impairments.rate.rate == 10_000_000
+    assert found.impairments.limit == 50
     assert any("the link's `rate`" in warning for warning in scenario.warnings())
     run = scenario.replace(duration="3s", warmup="1s").run(seed=1)
     assert run.metrics["line_losses"] > 0
@@ -101,7 +101,8 @@ def test_a_line_of_netem_is_impairments() -> None:
 
 
 def test_plans_of_old_scenarios_stay_as_they_were() -> None:
-    impairments = params(Scenario.from_toml(HOME))["impairments"]
+    (first, *_) = json.loads(Scenario.from_toml(HOME).plan_json)["links"]
+    impairments = first["params"]["impairments"]
     assert set(impairments) == {"jitter", "loss", "duplicate", "corrupt", "reorder", "keep_order"}
 
 

@@ -7,9 +7,11 @@ import json
 import struct
 import time
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from sojourn.plan import Plan
+from sojourn.scenario import Scenario
 from sojourn.scenario.engine import ASKED
 from sojourn.scenario.models import Question
 from sojourn.study.together import Listed, one_by_one
@@ -17,7 +19,6 @@ from sojourn.study.together import Listed, one_by_one
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sojourn.scenario import Scenario
     from sojourn.scenario.engine import Column, Engine, RunProgress
     from sojourn.study.together import Wanted
 
@@ -58,6 +59,10 @@ class FakeScenario:
         return {"observe": {"series": "1s"}, **self.data}
 
     @property
+    def plan(self) -> Plan:
+        return real_plan()
+
+    @property
     def plan_json(self) -> str:
         rest = {k: v for k, v in self.data.items() if k != "name"}
         links = [{"name": "uplink", "from": 0, "to": 1}]
@@ -67,6 +72,20 @@ class FakeScenario:
         ]
         observe = {"bottleneck": {"name": "uplink", "links": [0]}}
         return json.dumps({**rest, "links": links, "groups": groups, "observe": observe})
+
+
+@cache
+def real_plan() -> Plan:
+    """A plan whose link and groups have the names of those in the results."""
+    ends = {"from": "a", "to": "b"}
+    return Scenario(
+        duration="10s",
+        links={"uplink": {**ends, "rate": "10mbit"}},
+        flows=[
+            {**ends, "name": "call", "app": "voip"},
+            {**ends, "name": "bulk", "app": "bulk"},
+        ],
+    ).plan
 
 
 def scenario(**data: Any) -> Scenario:

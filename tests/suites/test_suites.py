@@ -25,9 +25,11 @@ def test_every_scenario_is_whole(name: str) -> None:
     assert {entry.file for entry in suite.entries} == listed - {"suite.toml"}
     for entry in suite.entries:
         for scenario in suite.scenarios(entry).values():
-            rate = scenario.bottleneck_link["params"]["rate"]
+            rate = scenario.bottleneck_rate
             limit = json.loads(_core.parse_queue(f"pfifo limit {entry.limit}p"))["limit"]
-            assert scenario.bottleneck_link["params"]["queue"]["limit"] == limit, entry.file
+            assert getattr(scenario.bottleneck_link.params.queue, "limit", None) == limit, (
+                entry.file
+            )
             assert set(suite.queues(scenario, entry)) == set(every(rate, entry.limit))
 
 

@@ -7,6 +7,8 @@ from itertools import product
 
 import pytest
 
+from sojourn.plan.queries import the_store
+from sojourn.plan.replication import NetworkTopologyPlacement
 from sojourn.scenario import Scenario
 from sojourn.stats import Interval
 from sojourn.stats.promises import Promise, unavailable
@@ -224,8 +226,11 @@ def test_a_sound_level_needs_no_caution() -> None:
 
 
 def test_levels_of_data_centres_promise_within_their_own() -> None:
-    centres = {"strategy": "network-topology", "factors": [3, 0, 2]}
-    local = {"placement": centres, "write_level": "local_quorum", "read_level": "local_one"}
+    store = replace(
+        the_store(Scenario.from_toml(EDGE).plan),
+        placement=NetworkTopologyPlacement(factors=(3, 0, 2)),
+    )
+    local = replace(store, write_level="local_quorum", read_level="local_one")
     assert promise_of(local) == Promise(2, 2, 1)
-    whole = {"placement": centres, "write_level": "quorum", "read_level": "one"}
+    whole = replace(store, write_level="quorum", read_level="one")
     assert promise_of(whole) == Promise(5, 3, 1)

@@ -13,7 +13,7 @@ import typer
 from sojourn import _core, study
 from sojourn.cli import bars, deploy, exits, options, output
 from sojourn.data import Json
-from sojourn.plans import the_store
+from sojourn.plan.queries import the_store
 from sojourn.settings import Option, settings
 from sojourn.study import StudyError
 
@@ -238,13 +238,13 @@ def consistency_levels(
 
     The first level is the scenario's own `consistency`, and the usual levels follow.
     """
-    store = the_store(json.loads(scenario.plan_json))
+    store = the_store(scenario.plan)
     usual = ["one", "quorum", "all"]
-    if store["placement"]["strategy"] != "simple" and len(store["data_centres"]) > 1:
+    if store.placement.TAG != "simple" and len(store.data_centres) > 1:
         usual = ["local_one", "local_quorum", "quorum", "each_quorum"]
     key = "store.consistency"
     own = scenario.replace({"store.write_consistency": None, "store.read_consistency": None})
-    first = the_store(json.loads(own.plan_json))["write_level"]
+    first = the_store(own.plan).write_level
     return own, {key: {level: {key: level} for level in dict.fromkeys([first, *usual])}}
 
 
@@ -299,8 +299,8 @@ def default_queues(scenario: Scenario) -> list[str]:
     rate = scenario.bottleneck_rate
     red = adaptive_red(rate, 1000 * FULL_FRAME)
     usual = ["pfifo limit 1000p", red, "codel", "fq_codel", "pie", "cobalt", "cake"]
-    own = scenario.bottleneck_link["params"]["queue"]
-    tried = {q: scenario.with_queue(q).bottleneck_link["params"]["queue"] for q in usual}
+    own = scenario.bottleneck_link.params.queue
+    tried = {q: scenario.with_queue(q).bottleneck_link.params.queue for q in usual}
     others = [q for q in usual if tried[q] != own]
     return [scenario.queue_name, *others]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from sojourn import engines
 from sojourn.cli.exits import FINDINGS, fail
 from sojourn.cli.output import complain, note
 from sojourn.plan import Plan
-from sojourn.plans import own_programs
+from sojourn.plan.queries import own_programs
 from sojourn.settings import Option, settings
 from sojourn.study.errors import ClusterError
 
@@ -356,7 +355,7 @@ class Chosen:
 
 def tell_programs(plans: Iterable[Plan]) -> None:
     """Prints the commands of the scenario's own programs in these plans."""
-    of_command = [json.loads(plan.text) for plan in plans if '"command"' in plan.text]
+    of_command = [plan for plan in plans if '"command"' in plan.text]
     programs = {str(program): None for plan in of_command for program in own_programs(plan)}
     if programs:
         note("the scenario runs its own programs:")

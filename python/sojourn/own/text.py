@@ -14,6 +14,8 @@ from sojourn.own import loading
 from sojourn.own.declare import FAMILIES, Declaration
 from sojourn.own.errors import OwnError
 from sojourn.own.sources import Read, Sources, gather, is_own, place_of
+from sojourn.plan import decoding
+from sojourn.plan.balance import Policy
 
 Json = dict[str, Any]
 
@@ -183,14 +185,15 @@ def alone(family: str, text: str, read: Read = read_file) -> str:
     return with_sources(form(found), found.texts)
 
 
-def balancer_text(params: Json, sources: Mapping[str, Mapping[str, str]]) -> str:
+def balancer_text(policy: Policy, sources: Mapping[str, Mapping[str, str]]) -> str:
     """Returns the text or JSON of a plan's balancing policy for use without the plan."""
-    if params["name"] == "external":
-        return with_sources(params, sources)
-    return _core.format_balancer(json.dumps(params))
+    data = decoding.policy_data(policy)
+    if policy.TAG == "external":
+        return with_sources(data, sources)
+    return _core.format_balancer(json.dumps(data))
 
 
-def with_sources(params: Json, sources: Mapping[str, Mapping[str, str]]) -> str:
+def with_sources(params: Mapping[str, object], sources: Mapping[str, Mapping[str, str]]) -> str:
     """Returns a policy of a plan as JSON together with its sources."""
     policy = {key: value for key, value in params.items() if key != "name"}
     return json.dumps({"policy": policy, "sources": sources})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -203,7 +202,7 @@ class Bench(Generic[S_co]):
         """
         if self.rule is None:
             return None
-        plans = [json.loads(scenario.plan_json) for _, scenario in part.cells]
+        plans = [Plan.of(scenario.plan_json) for _, scenario in part.cells]
         fit = tuple(
             one for one in self.rule.precisions if all(measures(plan, one.metric) for plan in plans)
         )
@@ -301,7 +300,7 @@ def too_wide(stopped: Stopping) -> str:
     return f"not decided: the maximum of {stopped.seeds} seeds was reached before {wanted}"
 
 
-def measures(plan: Mapping[str, object], metric: str) -> bool:
+def measures(plan: Plan, metric: str) -> bool:
     """Returns whether runs of a plan have a metric."""
     try:
         known(plan, metric)

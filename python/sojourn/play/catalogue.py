@@ -5,23 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from sojourn import _core
+from sojourn.data import Object
 from sojourn.metrics import direction, label, labelled, spelled, unit
 from sojourn.own.sources import is_own
-from sojourn.plans import own_programs, store_in
+from sojourn.plan import Plan, decoding
+from sojourn.plan.queries import own_programs, store_in
 from sojourn.scenario import Scenario, ScenarioError, trace
 from sojourn.scenario.question import candidates
 from sojourn.scenario.source import dotted
 from sojourn.scenario.topology import REVERSE, OneWay, links_of
 from sojourn.suites.disciplines import every
 from sojourn.templates import TEMPLATES
-
-Json = dict[str, Any]
 
 VERSION = 1
 """Version of the catalogue's format, which the page's scripts must support."""
@@ -128,7 +129,7 @@ class Entry(TypedDict):
     """Changes of the file in the form of `--set`, which commands repeat."""
     template: str | None
     """Name of the template for `sojourn new`; None for other scenarios."""
-    plan: Json
+    plan: Object
     duration_shortened: str | None
     """The scenario's own duration if the plan is shorter, otherwise None."""
     bottleneck: Bottleneck
@@ -197,15 +198,15 @@ def entry(scenario: Scenario, settings: Sequence[str] = (), *, whole: bool = Fal
 
     A long run is shortened unless `whole`. Raises `CatalogueError`.
     """
-    plan = json.loads(scenario.plan_json)
+    plan = scenario.plan
     _check(plan)
-    shortened = not whole and plan["duration"] > LONGEST and store_in(plan) is None
+    shortened = not whole and plan.duration > LONGEST and store_in(plan) is None
     if shortened:
-        plan["warmup"] = _core.scaled_warmup(plan["warmup"], plan["duration"], LONGEST)
-        plan["duration"] = LONGEST
-    _observe(plan)
+        warmup = _core.scaled_warmup(plan.warmup, plan.duration, LONGEST)
+        plan = replace(plan, warmup=warmup, duration=LONGEST)
+    plan = _observed(plan)
     links = links_of(scenario.model)
-    subjects = plan["observe"]["bottleneck"]["links"]
+    subjects = plan.observe.bottleneck.links
     traced = any(trace.is_trace(links[i].rate) for i in subjects)
     rate = scenario.bottleneck_rate
     rate_keys = () if traced else tuple(dict.fromkeys(dotted(links[i].rate_at) for i in subjects))
@@ -220,11 +221,11 @@ def entry(scenario: Scenario, settings: Sequence[str] = (), *, whole: bool = Fal
         "file": Path(scenario.file).name if scenario.file else f"{OWN}.toml",
         "settings": list(settings),
         "template": None,
-        "plan": plan,
+        "plan": decoding.data_of(plan.text),
         "duration_shortened": scenario.model.duration if shortened else None,
         "bottleneck": {
             "name": scenario.bottleneck,
-            "links": subjects,
+            "links": list(subjects),
             "rate": rate,
             "trace": traced,
         },
@@ -249,13 +250,13 @@ def entry(scenario: Scenario, settings: Sequence[str] = (), *, whole: bool = Fal
         "usual": _usual(scenario),
         "groups": [
             {
-                "name": group["name"],
-                "label": APPS.get(group["app"]["name"], "flows"),
-                "app": group["app"]["name"],
-                "protocol": group["transport"]["protocol"],
-                "count": group["count"],
+                "name": group.name,
+                "label": APPS.get(group.app.TAG, "flows"),
+                "app": group.app.TAG,
+                "protocol": group.transport.TAG,
+                "count": group.count,
             }
-            for group in plan["groups"]
+            for group in plan.groups
         ],
         "keys": {
             "rate": list(rate_keys),
@@ -264,13 +265,13 @@ def entry(scenario: Scenario, settings: Sequence[str] = (), *, whole: bool = Fal
             "queue": list(scenario.queue_keys),
             "counts": _count_keys(scenario, plan),
         },
-        "store": store["name"] if store else None,
+        "store": store.name if store else None,
     }
 
 
-def _check(plan: Mapping[str, Any]) -> None:
+def _check(plan: Plan) -> None:
     """Raises `CatalogueError` for scenarios that need Python or real programs."""
-    found = [*chain.from_iterable(plan.get("sources", {}).values()), *map(str, own_programs(plan))]
+    found = [*chain.from_iterable(plan.sources.values()), *map(str, own_programs(plan))]
     if found:
         raise CatalogueError(
             f"{', '.join(found)}: a browser cannot run policies or programs of the user; use "
@@ -278,15 +279,17 @@ def _check(plan: Mapping[str, Any]) -> None:
         )
 
 
-def _observe(plan: Json) -> None:
-    """Reduces the recorded results of a plan to those that a page shows."""
-    interval = max(LEAST_INTERVAL, -(-plan["duration"] // SAMPLES))
-    plan["observe"] |= {
-        "series_interval": min(interval, plan["duration"]),
-        "capture": [],
-        "monitor": False,
-        "per_flow_histograms": False,
-    }
+def _observed(plan: Plan) -> Plan:
+    """Returns a plan that records only the results that a page shows."""
+    interval = min(max(LEAST_INTERVAL, -(-plan.duration // SAMPLES)), plan.duration)
+    observe = replace(
+        plan.observe,
+        series_interval=interval,
+        capture=(),
+        monitor=False,
+        per_flow_histograms=False,
+    )
+    return replace(plan, observe=observe)
 
 
 def _changed(scenario: Scenario, parameter: str, keys: Mapping[str, str]) -> list[int]:
@@ -294,9 +297,11 @@ def _changed(scenario: Scenario, parameter: str, keys: Mapping[str, str]) -> lis
 
     A key of a template may change links that the scenario does not list.
     """
-    before, after = (json.loads(s.plan_json)["links"] for s in (scenario, scenario.replace(keys)))
-    pairs = zip(before, after, strict=True)
-    return [i for i, (a, b) in enumerate(pairs) if a["params"][parameter] != b["params"][parameter]]
+    before, after = (s.plan.links for s in (scenario, scenario.replace(keys)))
+    pairs = enumerate(zip(before, after, strict=True))
+    return [
+        i for i, (a, b) in pairs if getattr(a.params, parameter) != getattr(b.params, parameter)
+    ]
 
 
 def _pairs(links: Sequence[OneWay]) -> list[tuple[int, int]]:
@@ -331,20 +336,20 @@ def _with_delay(netem: str | None) -> str:
     return " ".join(tokens)
 
 
-def _count_keys(scenario: Scenario, plan: Mapping[str, Any]) -> list[list[str]]:
+def _count_keys(scenario: Scenario, plan: Plan) -> list[list[str]]:
     """Returns the keys of each group's number of flows.
 
     A group's number replaces a name that has a dot or that the scenario does not contain.
     """
     known = [flow.name or flow.app.split()[0] for flow in scenario.model.flows]
-    names = [group["name"] for group in plan["groups"]]
+    names = [group.name for group in plan.groups]
     found = [
         name if name in known and "." not in name else number for number, name in enumerate(names)
     ]
     return [[f"flows.{flow}.count"] for flow in found]
 
 
-def _by(scenario: Scenario, plan: Mapping[str, Any]) -> Decides:
+def _by(scenario: Scenario, plan: Plan) -> Decides:
     stated = scenario.question.by
     metric = candidates(plan)[0] if stated is None else spelled(stated)
     return {

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from sojourn import _core
 from sojourn.own.sources import is_own
+from sojourn.plan import decoding
+from sojourn.plan.queries import bottlenecks, rates_of
+from sojourn.plan.queue import Cells, Queue
+from sojourn.plan.queue.cake import Cake
 from sojourn.scenario.described import Described
 from sojourn.scenario.errors import Problem, ScenarioError
-from sojourn.scenario.summary import rates_of
 from sojourn.scenario.topology import NO_CELLS
 from sojourn.scenario.words import interface_fault
 
@@ -30,7 +32,7 @@ DEFAULT_INTERFACE = "eth0"
 class Placement:
     """A queue on an interface of a machine, with its shaper."""
 
-    queue: dict[str, Any]
+    queue: Queue
     """Parameters of the queue, as in the plan; those of CAKE include the rate of its shaper."""
     machine: str | None
     """Node that gets the queue; None if there are several."""
@@ -56,18 +58,18 @@ class Placement:
 
     The host's interface sends at the line's rate.
     """
-    cells: str
+    cells: Cells
     """Cells into which the line divides packets: `none`, `atm` or `ptm`."""
 
     @property
     def name(self) -> str:
         """Returns the discipline's name."""
-        return str(self.queue["name"])
+        return self.queue.TAG
 
     @property
     def modelled(self) -> str:
         """The queue in `tc`'s words as simulated; raises `NoKernelEquivalent` if Linux lacks it."""
-        return _core.queue_to_tc(json.dumps(self.queue))
+        return _core.queue_to_tc(decoding.queue_text(self.queue))
 
     @property
     def words(self) -> str:
@@ -78,7 +80,7 @@ class Placement:
         self, device: str, parent: str | None = None, handle: str | None = None
     ) -> list[str]:
         """Returns the `tc` commands that put the queue on `device`; raises `NoKernelEquivalent`."""
-        first, *more = _core.queue_commands(json.dumps(self.queue), device, parent, handle)
+        first, *more = _core.queue_commands(decoding.queue_text(self.queue), device, parent, handle)
         return [" ".join([first, *self.router]), *more]
 
     @property
@@ -97,7 +99,7 @@ class Placement:
     @property
     def shapes_itself(self) -> bool:
         """Returns whether the queue itself limits the rate below the line's rate."""
-        rate = _core.queue_rate(json.dumps(self.queue))
+        rate = _core.queue_rate(decoding.queue_text(self.queue))
         return self.is_cake or (rate is not None and rate < self.line)
 
     @property
@@ -113,14 +115,13 @@ class Placement:
 
 def senders_receivers(scenario: Described) -> tuple[list[str], list[str]]:
     """Returns the nodes that send and those that receive at the bottleneck, each node once."""
-    plan = json.loads(scenario.plan.text)
-    links = [plan["links"][i] for i in plan["observe"]["bottleneck"]["links"]]
+    plan = scenario.plan
 
-    def names(end: str) -> list[str]:
-        indices = dict.fromkeys(link[end] for link in links if link[end] is not None)
-        return [plan["nodes"][index]["name"] for index in indices]
+    def names(ends: Iterable[int | None]) -> list[str]:
+        return [plan.nodes[end].name for end in dict.fromkeys(ends) if end is not None]
 
-    return names("from"), names("to")
+    links = bottlenecks(plan)
+    return names(link.from_ for link in links), names(link.to for link in links)
 
 
 def place(scenario: Described, interface: str | None, machine: str | None) -> Placement:
@@ -134,9 +135,9 @@ def place(scenario: Described, interface: str | None, machine: str | None) -> Pl
     if fault := interface_fault(dev):
         raise ScenarioError([Problem(fault)])
     machine = machine or asked.machine
-    plan = json.loads(scenario.plan.text)
-    links = [plan["links"][i] for i in plan["observe"]["bottleneck"]["links"]]
-    if any("trace" in link["params"] for link in links):
+    plan = scenario.plan
+    links = bottlenecks(plan)
+    if any(link.params.trace is not None for link in links):
         text = "follows a trace, but a shaper needs a constant rate: set the rate of the bottleneck"
         raise ScenarioError([Problem(f"`{scenario.bottleneck}` {text}")])
     senders, receivers = senders_receivers(scenario)
@@ -144,33 +145,33 @@ def place(scenario: Described, interface: str | None, machine: str | None) -> Pl
     if ingress and machine not in receivers:
         raise ScenarioError([Problem(_no_end(scenario, machine, senders, receivers))])
     medium = None
-    if any(link["to"] is None for link in links):
-        media = {plan["media"][link["medium"]]["name"] for link in links}
+    if any(link.to is None for link in links):
+        media = {plan.media[link.medium or 0].name for link in links}
         medium = f"the shared medium `{media.pop()}`"
     here, there = (receivers, senders) if ingress else (senders, receivers)
     named = f"`{machine}`" if machine else _called(here)
     where = f"on {named}, on its interface towards {medium or _called(there)}"
-    least = {link["name"]: min(rates_of(link, plan["duration"])) for link in links}
-    link = min(links, key=lambda link: least[link["name"]])
-    line = least[link["name"]]
-    at_line = not ingress and all(link.get("host_queue", False) for link in links)
+    least = {link.name: min(rates_of(link, plan.duration)) for link in links}
+    link = min(links, key=lambda link: least[link.name])
+    line = least[link.name]
+    at_line = not ingress and all(link.host_queue for link in links)
     rate = line if at_line else line * SHARE_PERCENT // 100
-    cells = link["params"].get("cells", NO_CELLS)
-    params = link["params"]["queue"]
+    cells = link.params.cells
+    queue = link.params.queue
     if not is_own(scenario.queue):
         # The queue is parsed with the shaper's rate, because defaults of RED depend on the rate.
-        params = json.loads(_core.parse_queue(scenario.queue, 1514, 1000, rate))
-    overhead = link["params"]["overhead"]
-    own = _core.queue_rate(json.dumps(params))
-    if params["name"] == "cake":
+        queue = decoding.queue(_core.parse_queue(scenario.queue, 1514, 1000, rate))
+    overhead = link.params.overhead
+    own = _core.queue_rate(decoding.queue_text(queue))
+    if isinstance(queue, Cake):
         rate = min(own or rate, line * SHARE_PERCENT // 100)
-        _shape(params, rate, overhead, cells, ingress=ingress)
+        queue = _shaped(queue, rate, overhead, cells, ingress=ingress)
     elif own is not None and own < line:
         rate = own
     elif cells == "ptm":
         rate = rate * 64 // 65  # other shapers cannot account for PTM cells
     return Placement(
-        queue=params,
+        queue=queue,
         machine=machine or (here[0] if len(here) == 1 else None),
         where=f"{where} ({scenario.bottleneck})",
         other=there[0] if len(there) == 1 and not medium else None,
@@ -178,9 +179,9 @@ def place(scenario: Described, interface: str | None, machine: str | None) -> Pl
         ingress=ingress,
         rate=rate,
         line=line,
-        varies=line != link["params"]["rate"],
+        varies=line != link.params.rate,
         overhead=overhead,
-        router=_router_words(scenario.queue) if params["name"] == "cake" else (),
+        router=_router_words(scenario.queue) if isinstance(queue, Cake) else (),
         own=at_line,
         cells=cells,
     )
@@ -216,9 +217,9 @@ def _called(names: list[str]) -> str:
     return f"each of `{names[0]}` to `{names[-1]}`" if len(names) > 1 else f"`{names[0]}`"
 
 
-def _shape(cake: dict[str, Any], rate: int, overhead: int, cells: str, *, ingress: bool) -> None:
-    """Sets the shaper's rate and the link's overhead and cells in the parameters of CAKE."""
-    cake["bandwidth"] = rate
-    cake["ingress"] = cake["ingress"] or ingress
-    if (overhead or cells != NO_CELLS) and cake["framing"]["overhead"] is None:
-        cake["framing"] |= {"overhead": overhead + ETHERNET, "cells": cells}
+def _shaped(cake: Cake, rate: int, overhead: int, cells: Cells, *, ingress: bool) -> Cake:
+    """Returns CAKE with the shaper's rate and the link's overhead and cells."""
+    framing = cake.framing
+    if (overhead or cells != NO_CELLS) and framing.overhead is None:
+        framing = replace(framing, overhead=overhead + ETHERNET, cells=cells)
+    return replace(cake, bandwidth=rate, ingress=cake.ingress or ingress, framing=framing)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sojourn.metrics import (
     STATISTICS,
@@ -18,7 +17,8 @@ from sojourn.metrics import (
     unit,
     views,
 )
-from sojourn.plans import crosses, store_in
+from sojourn.plan import Bottleneck, Plan
+from sojourn.plan.queries import crosses, store_in
 from sojourn.scenario.condition import Condition, parse, smallest
 from sojourn.scenario.errors import Problem, QuestionError, ScenarioError
 from sojourn.scenario.models import Question
@@ -29,7 +29,7 @@ BY = "sojourn_p95"
 SUBJECT_TO = "goodput >= 95% of best"
 
 
-def check(question: Question, plan: Mapping[str, Any], source: Source) -> None:
+def check(question: Question, plan: Plan, source: Source) -> None:
     """Raises `ScenarioError` with all mistakes of a question that does not fit the plan."""
     problems: list[Problem] = []
 
@@ -69,7 +69,7 @@ def interest(by: str, text: str | None) -> Interest:
     return metric.interest if text is None else smallest(text, metric)
 
 
-def candidates(plan: Mapping[str, Any]) -> list[str]:
+def candidates(plan: Plan) -> list[str]:
     """Returns the metrics among which the default metric of the question is selected.
 
     The metrics belong to the groups of one kind whose packets cross the bottleneck. The kind is the
@@ -81,24 +81,24 @@ def candidates(plan: Mapping[str, Any]) -> list[str]:
     """
     store = store_in(plan)
     if store is not None:
-        return [f"{store['name']}.latency_p99"]
-    groups = [group for group in plan["groups"] if crosses(plan, group)]
+        return [f"{store.name}.latency_p99"]
+    groups = [group for group in plan.groups if crosses(plan, group)]
     for sign, felt in views("felt").items():
         apps = registry()[sign].apps
-        found = [f"{group['name']}.{felt[0]}" for group in groups if group["app"]["name"] in apps]
+        found = [f"{group.name}.{felt[0]}" for group in groups if group.app.TAG in apps]
         if found:
             return found
     return [BY]
 
 
-def usual_condition(plan: Mapping[str, Any]) -> str:
+def usual_condition(plan: Plan) -> str:
     """Returns the conditions of a question that states none.
 
     For a store, the condition is on acknowledged requests. Other requests have no latency, so a
     choice that fails more requests would look faster.
     """
     store = store_in(plan)
-    return SUBJECT_TO if store is None else f"{store['name']}.acknowledged >= 99% of best"
+    return SUBJECT_TO if store is None else f"{store.name}.acknowledged >= 99% of best"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,32 +112,32 @@ class _Places:
     balancers: Sequence[str]
 
     @classmethod
-    def of(cls, plan: Mapping[str, Any]) -> _Places:
-        subject = plan["observe"]["bottleneck"]["name"]
+    def of(cls, plan: Plan) -> _Places:
+        subject = plan.observe.bottleneck.name
         store = store_in(plan)
         stores: list[str] = []
         if store is not None:
-            name = store["name"]
-            hosts = [plan["nodes"][node["node"]]["name"] for node in store["nodes"]]
+            name = store.name
+            hosts = [plan.nodes[node.node].name for node in store.nodes]
             stores = [name, f"{name}.writes", f"{name}.reads", *(f"{name}.{h}" for h in hosts)]
         return cls(
-            links=list(dict.fromkeys([*(link["name"] for link in plan["links"]), subject])),
-            groups={group["name"]: group["app"]["name"] for group in plan["groups"]},
-            media=[medium["name"] for medium in plan.get("media", [])],
+            links=list(dict.fromkeys([*(link.name for link in plan.links), subject])),
+            groups={group.name: group.app.TAG for group in plan.groups},
+            media=[medium.name for medium in plan.media],
             stores=stores,
-            balancers=[balancer["name"] for balancer in plan.get("balancers", [])],
+            balancers=[balancer.name for balancer in plan.balancers],
         )
 
 
-def known(plan: Mapping[str, Any], metric: str) -> None:
+def known(plan: Plan, metric: str) -> None:
     """Raises `QuestionError` for a metric that no run of a plan has."""
     p = _Places.of(plan)
     expect(metric, p.links, p.groups, p.media, p.stores, p.balancers)
     if base(metric) == "utilisation_jain":
-        _several(metric, plan["observe"]["bottleneck"])
+        _several(metric, plan.observe.bottleneck)
 
 
-def decides(plan: Mapping[str, Any], by: str) -> None:
+def decides(plan: Plan, by: str) -> None:
     """Raises `QuestionError` for a metric that cannot rank choices in a plan."""
     known(plan, spelled(by))
     if direction(spelled(by)) is None:
@@ -148,7 +148,7 @@ def decides(plan: Mapping[str, Any], by: str) -> None:
 
 
 def sensible(
-    plan: Mapping[str, Any], subject_to: str, compared: Sequence[str] | None = None
+    plan: Plan, subject_to: str, compared: Sequence[str] | None = None
 ) -> tuple[Condition, ...]:
     """Returns the parsed conditions; raises `QuestionError` for mistakes visible before any run.
 
@@ -174,9 +174,9 @@ def sensible(
     return conditions
 
 
-def _several(metric: str, bottleneck: Mapping[str, Any]) -> None:
+def _several(metric: str, bottleneck: Bottleneck) -> None:
     """Raises `QuestionError` unless the bottleneck has several links, which the metric compares."""
-    here, count = bottleneck["name"], len(bottleneck["links"])
+    here, count = bottleneck.name, len(bottleneck.links)
     if count < 2 or metric not in (base(metric), f"{here}.{base(metric)}"):
         raise QuestionError(
             f"{metric}: {base(metric)} compares the links of a bottleneck that has several; the "

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 
 from sojourn import _core
+from sojourn.plan import Plan
 from sojourn.scenario import filters, lateness, limits, trace
 from sojourn.scenario.balancers import balancer_place, balancers_of
 from sojourn.scenario.context import Context, Json
@@ -261,10 +262,10 @@ class _Resolver(Context):
             interval = interval * 5 // 2 if str(interval)[0] == "2" else interval * 2
         return interval
 
-    def check(self, plan: Json) -> None:
+    def check(self, plan: Plan) -> None:
         """Adds the engine's problems, except those that follow from problems found before."""
         try:
-            _core.validate_plan(json.dumps(plan))
+            _core.validate_plan(plan.text)
         except _core.PlanError as error:
             seen: dict[tuple[Path | None, str], None] = {}
             for path, message in error.problems:
@@ -321,14 +322,14 @@ AUTO_SERIES = 100_000_000
 """Shortest automatic interval of time series, in ns."""
 
 
-def resolve(model: Model, source: Source) -> Json:
+def resolve(model: Model, source: Source) -> Plan:
     """Returns the plan of a checked model; raises `ScenarioError` with every mistake."""
     resolver = _Resolver(model, source)
     if len(resolver.links) > limits.LINKS:
         # Making the plan of so many links would take too much memory.
         message = f"the scenario has more than {limits.LINKS // 2} links"
         raise ScenarioError([source.problem((), message)])
-    plan = resolver.plan()
+    plan = Plan.of(json.dumps(resolver.plan(), sort_keys=True, separators=(",", ":")))
     resolver.check(plan)
     if resolver.problems:
         raise ScenarioError(sorted(resolver.problems, key=lambda p: (p.line or 0, p.column or 0)))

@@ -9,14 +9,14 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any
 
 from pydantic import ValidationError
 
 from sojourn import _core
-from sojourn.plan.plan import Plan
+from sojourn.plan import Group, Link, Plan
+from sojourn.plan.queries import bottlenecks, mean_rate
 from sojourn.scenario import (
     capture,
     change,
@@ -136,19 +136,17 @@ class Scenario:
 
         If several links are studied together, it is their common name.
         """
-        return str(self.__dict__["_plan"]["observe"]["bottleneck"]["name"])
+        return self.plan.observe.bottleneck.name
 
     @property
-    def bottleneck_link(self) -> dict[str, Any]:
+    def bottleneck_link(self) -> Link:
         """The bottleneck's entry in the plan; of several links, the first link's entry."""
-        plan = json.loads(self.plan_json)
-        link: dict[str, Any] = plan["links"][plan["observe"]["bottleneck"]["links"][0]]
-        return link
+        return bottlenecks(self.plan)[0]
 
     @property
     def bottleneck_rate(self) -> int:
         """Initial rate of the bottleneck in bit/s; with a trace, its mean rate."""
-        return trace.mean_rate(self.bottleneck_link["params"])
+        return mean_rate(self.bottleneck_link.params)
 
     @property
     def bottlenecks(self) -> list[str]:
@@ -198,10 +196,7 @@ class Scenario:
     def warnings(self) -> list[str]:
         """Returns warnings, for example about values that the engine chose."""
         found: list[str] = []
-        rates = {
-            link["name"]: trace.mean_rate(link["params"])
-            for link in json.loads(self.plan_json)["links"]
-        }
+        rates = {link.name: mean_rate(link.params) for link in self.plan.links}
         for link in links_of(self.model):
             if link.explicit_queue:
                 rate, key = rates[link.name], source.dotted(link.queue_at)
@@ -210,12 +205,12 @@ class Scenario:
             if link.netem is not None:
                 key = source.dotted(link.netem_at)
                 found.extend(f"{key}: {text}" for text in _core.netem_warnings(link.netem))
-        for i, group in enumerate(self.__dict__["_plan"]["groups"]):
-            late = _never_started(group, self.__dict__["_plan"]["duration"])
+        for i, group in enumerate(self.plan.groups):
+            late = _never_started(group, self.plan.duration)
             if late:
                 key = source.dotted(("flows", i, "start"))
                 text = (
-                    f"{late} of {group['count']} flows never start: their start time is after "
+                    f"{late} of {group.count} flows never start: their start time is after "
                     "the run's end or `stop`"
                 )
                 found.append(f"{key}: {text}")
@@ -252,7 +247,7 @@ class Scenario:
     @property
     def _subjects(self) -> list[OneWay]:
         links = links_of(self.model)
-        return [links[i] for i in self.__dict__["_plan"]["observe"]["bottleneck"]["links"]]
+        return [links[i] for i in self.plan.observe.bottleneck.links]
 
     @property
     def queue_keys(self) -> tuple[str, ...]:
@@ -272,7 +267,7 @@ class Scenario:
     @property
     def has_classes(self) -> bool:
         """Whether the bottleneck's queue has classes."""
-        return "tree" in self.bottleneck_link["params"]["queue"]
+        return hasattr(self.bottleneck_link.params.queue, "tree")
 
     @property
     def asked_queues(self) -> list[str]:
@@ -280,19 +275,19 @@ class Scenario:
         named = list(self.question.queues)
         if not named or not self.has_classes:
             return named
-        own = self.bottleneck_link["params"]["queue"]
-        others = (self.with_queue(queue).bottleneck_link["params"]["queue"] for queue in named)
+        own = self.bottleneck_link.params.queue
+        others = (self.with_queue(queue).bottleneck_link.params.queue for queue in named)
         return named if own in others else [self.queue_name, *named]
 
     # Plan and runs
 
-    @cached_property
+    @property
     def plan(self) -> Plan:
         """The plan: the scenario in numbers.
 
         Units are nanoseconds, bytes and bits per second; hosts are numbers of nodes.
         """
-        return Plan.of(json.dumps(self.__dict__["_plan"], sort_keys=True, separators=(",", ":")))
+        return self.__dict__["_plan"]  # type: ignore[no-any-return]
 
     @property
     def plan_json(self) -> str:
@@ -411,13 +406,12 @@ def _rates_in_bytes(data: Any, path: Path) -> Iterator[str]:
             yield from _rates_in_bytes(value, (*path, key))
 
 
-def _never_started(group: dict[str, Any], duration: int) -> int:
+def _never_started(group: Group, duration: int) -> int:
     """Returns the number of a group's flows that would start after the run's end or their stop."""
-    count, every = int(group["count"]), int(group["start_every"])
-    if every == 0:
+    if group.start_every == 0:
         return 0
-    last = min(duration, int(group["stop"] or duration))
-    return max(0, count + (int(group["start"]) - last) // every)
+    last = min(duration, group.stop or duration)
+    return max(0, group.count + (group.start - last) // group.start_every)
 
 
 def _all_problems(error: ValidationError, data: dict[str, Any], origin: Source) -> list[Problem]:

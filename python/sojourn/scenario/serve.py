@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import shlex
+from collections.abc import Mapping
 from math import gcd
-from typing import Any
 
 from sojourn import _core
 from sojourn.own.errors import OwnError
 from sojourn.own.sources import is_own
 from sojourn.own.text import balancer_text, described
+from sojourn.plan import Plan
+from sojourn.plan.balance import Policy
+from sojourn.plan.link import Params
+from sojourn.plan.queries import mean_rate
 from sojourn.scenario.models import MOST_WEIGHT
 from sojourn.scenario.scenario import Scenario
-from sojourn.scenario.trace import mean_rate
 
 SEEN = "backlog"
 """Signal of policies that observe backlogs, which OpenFlow does not report."""
@@ -38,21 +40,21 @@ def looks_at_queues(policy: str) -> bool:
     return looks_at(policy) == SEEN
 
 
-def chosen_by(scenario: Scenario, balancer: str, policy: str) -> dict[str, Any]:
+def chosen_by(scenario: Scenario, balancer: str, policy: str) -> dict[str, object]:
     """Returns the changes of the scenario that give a balancer a policy for a comparison.
 
     If the policy uses weights and the scenario sets none, the rates of the servers' links become
     the weights.
     """
     key = f"balancers.{balancer}"
-    changes: dict[str, Any] = {f"{key}.policy": policy}
+    changes: dict[str, object] = {f"{key}.policy": policy}
     if "weights" in scenario.model.balancers[balancer].model_fields_set:
         return changes
-    changed = json.loads(scenario.replace(changes).plan_json)
-    chosen = next(b for b in changed["balancers"] if b["name"] == balancer)
-    if not _needs(chosen["policy"], changed)["weights"]:
+    changed = scenario.replace(changes).plan
+    chosen = next(b for b in changed.balancers if b.name == balancer)
+    if not _needs(chosen.policy, changed)["weights"]:
         return changes
-    ports = [changed["links"][server["port"]]["params"] for server in chosen["servers"]]
+    ports = [changed.links[server.port].params for server in chosen.servers]
     weights = _reduced([mean_rate(port) for port in ports])
     return changes if len(set(weights)) == 1 else changes | {f"{key}.weights": weights}
 
@@ -69,36 +71,37 @@ def _reduced(rates: list[int]) -> list[int]:
     return [max(1, round(rate / unit)) for rate in rates]
 
 
-def _needs(policy: dict[str, Any], plan: dict[str, Any]) -> dict[str, Any]:
+def _needs(policy: Policy, plan: Plan) -> Mapping[str, object]:
     """Returns the inputs that the policy of a plan's balancer needs, by name."""
-    return _core.Balancer(balancer_text(policy, plan.get("sources", {})), ["a"]).needs
+    return _core.Balancer(balancer_text(policy, plan.sources), ["a"]).needs
 
 
 def serve_command(scenario: Scenario, balancer: str) -> str:
     """Returns the `sojourn lb serve` command for a balancer, with placeholders in capitals."""
-    plan = json.loads(scenario.plan_json)
-    chosen = next(b for b in plan["balancers"] if b["name"] == balancer)
+    plan = scenario.plan
+    chosen = next(b for b in plan.balancers if b.name == balancer)
     policy = scenario.model.balancers[balancer].policy
-    needs = _needs(chosen["policy"], plan)
+    needs = _needs(chosen.policy, plan)
     lines = [f"sojourn lb serve --policy {shlex.quote(policy)} --address VIRTUAL-ADDRESS"]
-    for n, server in enumerate(chosen["servers"], 1):
-        said = [f"{plan['nodes'][server['node']]['name']}=ADDRESS{n}@PORT{n}"]
-        if server["weight"] != 1 and needs["weights"]:
-            said.append(f"weight={server['weight']}")
-        said += _of_port(plan["links"][server["port"]]["params"], needs)
+    for n, server in enumerate(chosen.servers, 1):
+        said = [f"{plan.nodes[server.node].name}=ADDRESS{n}@PORT{n}"]
+        if server.weight != 1 and needs["weights"]:
+            said.append(f"weight={server.weight}")
+        said += _of_port(plan.links[server.port].params, needs)
         lines.append(f"  --server {','.join(said)}")
     if needs["look"] == SEEN:
-        ports = ",".join(f"INTERFACE{n}" for n in range(1, len(chosen["servers"]) + 1))
+        ports = ",".join(f"INTERFACE{n}" for n in range(1, len(chosen.servers) + 1))
         lines.append(f"  --backlog netlink:{ports}")
     return " \\\n".join(lines)
 
 
-def _of_port(params: dict[str, Any], needs: dict[str, Any]) -> list[str]:
+def _of_port(params: Params, needs: Mapping[str, object]) -> list[str]:
     """Returns the words on a port's rate and queue limit that the policy needs."""
     said = []
-    if needs["rates"] and params["rate"]:
-        said.append(f"rate={_core.format_quantity('rate', params['rate'])}")
-    queue = params["queue"]
-    if needs["limits"] and queue.get("limit"):
-        said.append(f"limit={queue['limit']}{'p' if queue.get('unit') == 'packets' else ''}")
+    if needs["rates"] and params.rate:
+        said.append(f"rate={_core.format_quantity('rate', params.rate)}")
+    limit = getattr(params.queue, "limit", None)
+    if needs["limits"] and limit:
+        unit = "p" if getattr(params.queue, "unit", "") == "packets" else ""
+        said.append(f"limit={limit}{unit}")
     return said

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 import textwrap
-from typing import Any
 
 from sojourn import _core
 from sojourn.metrics import is_percent, labelled, registry
-from sojourn.plans import store_in
-from sojourn.scenario import trace
+from sojourn.plan import Plan
+from sojourn.plan.queries import bottlenecks, mean_rate, rates_of, store_in
 from sojourn.scenario.described import Described
 from sojourn.scenario.engine import values_of
 from sojourn.scenario.explanations import explanations
@@ -44,9 +42,9 @@ def format_value(value: float, unit: str, metric: str = "") -> str:
 
 def summarise(run: Measured, scenario: Described) -> str:
     """Returns a text on the run and on its bottleneck, store, balancers and groups of flows."""
-    plan = json.loads(scenario.plan.text)
+    plan = scenario.plan
     simulated = run.record.reached / 1e9
-    state = "" if run.complete else f", stopped early (duration {plan['duration'] / 1e9:g} s)"
+    state = "" if run.complete else f", stopped early (duration {plan.duration / 1e9:g} s)"
     lines = [f"{scenario.name}: seed {run.seed}, {simulated:g} s{state}"]
     links = [
         "",
@@ -54,20 +52,20 @@ def summarise(run: Measured, scenario: Described) -> str:
         *_row(run, "", "link"),
     ]
     if store := store_in(plan):  # the requests of the store come before the links
-        lines += _store(run, store["name"])
+        lines += _store(run, store.name)
     lines += links
     for name, balancer in scenario.model.balancers.items():
         lines += ["", f"{name}: {balancer.policy}"]
         lines += _row(run, f"{name}.", "balancer")
-    for group in plan["groups"]:
-        lines += ["", f"{group['name']}:"]
-        lines += _row(run, f"{group['name']}.", "flow")
+    for group in plan.groups:
+        lines += ["", f"{group.name}:"]
+        lines += _row(run, f"{group.name}.", "flow")
     for sentence in explanations(run.metrics, lambda: _waits(run)):
         lines += ["", *textwrap.wrap(sentence, 94)]
     lines += [
         "",
         f"{run.events:,} events in {run.seconds:.2f} s".replace(",", " ")
-        + (f", trace {run.trace_hash}" if run.trace_hash and plan["observe"]["trace_hash"] else ""),
+        + (f", trace {run.trace_hash}" if run.trace_hash and plan.observe.trace_hash else ""),
     ]
     return "\n".join(lines)
 
@@ -98,30 +96,23 @@ def _store(run: Measured, name: str) -> list[str]:
     return lines + _row(run, f"{name}.", "store")
 
 
-def _rates(plan: dict[str, Any]) -> str:
+def _rates(plan: Plan) -> str:
     """Returns a text on the rates, and the number if above one, of the bottleneck's links."""
-    links = [plan["links"][i] for i in plan["observe"]["bottleneck"]["links"]]
-    rates = dict.fromkeys(trace.mean_rate(link["params"]) for link in links)
+    links = bottlenecks(plan)
+    rates = dict.fromkeys(mean_rate(link.params) for link in links)
     text = " and ".join(_core.format_quantity("rate", rate) for rate in list(rates)[:3])
     if len(rates) > 3:
         text = f"{len(rates)} rates"
-    met = [rate for link in links for rate in rates_of(link, plan["duration"])]
-    if any(len(rates_of(link, plan["duration"])) > 1 for link in links):
+    met = [rate for link in links for rate in rates_of(link, plan.duration)]
+    if any(len(rates_of(link, plan.duration)) > 1 for link in links):
         least, most = (_core.format_quantity("rate", rate) for rate in (min(met), max(met)))
         text = f"{least} to {most}, changing"
-    if any("trace" in link["params"] for link in links):
+    if any(link.params.trace is not None for link in links):
         text += " on average (trace)"
     if len(links) == 1:
         return text
-    shared = len({link["medium"] for link in links} - {None}) == 1
+    shared = len({link.medium for link in links} - {None}) == 1
     return f"{text}, {len(links)} {'stations of one medium' if shared else 'links together'}"
-
-
-def rates_of(link: dict[str, Any], duration: int) -> set[int]:
-    """Returns the rates in bit/s that a link of the plan has during a run of `duration` ns."""
-    first = trace.mean_rate(link["params"])
-    changes = [c for c in link["changes"] if c["rate"] is not None and c["at"] < duration]
-    return {first, *(change["rate"] for change in changes)}
 
 
 def _row(run: Measured, prefix: str, view: str, first: str = "") -> list[str]:

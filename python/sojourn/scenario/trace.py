@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from sojourn.plan.queries import trace_rate
 from sojourn.scenario import files, limits
 
 Json = dict[str, Any]
@@ -57,9 +58,8 @@ def mean_rate(params: Json) -> int:
     """Returns the rate of a link in bit/s; for a link with a trace, the mean rate."""
     if "trace" not in params:
         return int(params["rate"])
-    times: list[int] = params["trace"]["opportunities"]
-    bits = int(params["trace"]["bytes"]) * 8 * len(times)
-    return max(1, bits * 1000 // times[-1])
+    given = params["trace"]
+    return trace_rate(given["opportunities"], given["bytes"])
 
 
 def place(text: str) -> tuple[int, int]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sojourn.plans import store_in
+from sojourn.plan.queries import store_in, the_store
+from sojourn.plan.replication import SimplePlacement
+from sojourn.plan.store import Store
 from sojourn.stats.promises import Lack, Promise
 from sojourn.stats.quorum import needed
 
@@ -21,17 +22,18 @@ DOWN = 1
 """Number of replicas that may be down while requests succeed, as in `sojourn advise store`."""
 
 
-def promise_of(store: Mapping[str, Any]) -> Promise:
+def promise_of(store: Store) -> Promise:
     """Returns the weakest guarantee of a plan's store.
 
     With levels that concern one data centre, it is the guarantee in the data centre with the fewest
     replicas.
     """
-    placement = store["placement"]
-    factors = [n for n in placement.get("factors", [placement.get("factor")]) if n]
-    levels = (store["write_level"], store["read_level"])
+    placement = store.placement
+    factors = (placement.factor,) if isinstance(placement, SimplePlacement) else placement.factors
+    factors = tuple(filter(None, factors))
+    levels = (store.write_level, store.read_level)
     local = any(level.startswith(("local_", "each_")) for level in levels)
-    replicas = int(min(factors) if local else sum(factors))
+    replicas = min(factors) if local else sum(factors)
 
     def count(level: str) -> int:
         return needed(level.removeprefix("local_").removeprefix("each_"), replicas)
@@ -41,7 +43,7 @@ def promise_of(store: Mapping[str, Any]) -> Promise:
 
 def lacks(scenario: Scenario) -> dict[Lack, str]:
     """Returns the guarantees that a scenario's store lacks, in words; empty without a store."""
-    store = store_in(json.loads(scenario.plan_json))
+    store = store_in(scenario.plan)
     return {} if store is None else promise_of(store).lacks(SURVIVE, DOWN)
 
 
@@ -67,7 +69,7 @@ def caution(found: Comparison, made: Callable[[Mapping[str, Level]], Scenario]) 
             f"{text} {sound.choice} survives the loss of a node, works with one node down, and "
             f"its reads see earlier writes, but it is excluded from the ranking: {sound.reason}."
         )
-    one_place = len((store_in(json.loads(made(best.levels).plan_json)) or {})["data_centres"]) < 2
+    one_place = len(the_store(made(best.levels).plan).data_centres) < 2
     if sound is None:
         others = " `sojourn advise store` also compares other levels." if one_place else ""
         return (

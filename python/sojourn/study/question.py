@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -89,7 +88,7 @@ def usual(scenario: Scenario) -> str:
     such groups, it is the metric of the group with the worst value in a simulated run with seed 1.
     Without such a group it is the 95th percentile of the queueing delay of all packets.
     """
-    found = rules.candidates(json.loads(scenario.plan_json))
+    found = rules.candidates(scenario.plan)
     return found[0] if len(found) == 1 else _worst_off(scenario, found)
 
 
@@ -122,7 +121,7 @@ def asked_of(
     if subject_to is None:
         subject_to = own.subject_to
     if subject_to is None:
-        subject_to = rules.usual_condition(json.loads(scenario.plan_json))
+        subject_to = rules.usual_condition(scenario.plan)
     if smallest is None and by in (None, own.by):
         smallest = own.smallest
     by, chosen = by or own.by, False
@@ -144,7 +143,7 @@ def sensible(scenario: Scenario, asked: Asked, compared: Sequence[str]) -> None:
 
     `compared` has the names of the compared choices.
     """
-    plan = json.loads(scenario.plan_json)
+    plan = scenario.plan
     try:
         rules.decides(plan, asked.by)
         rules.sensible(plan, asked.subject_to, compared)

@@ -11,7 +11,6 @@ end.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -316,7 +315,7 @@ def take_looks(
 
 def known(rule: Until, scenario: Scenario) -> None:
     """Raises `StudyError` if the rule has a metric that runs of the scenario do not have."""
-    plan = json.loads(scenario.plan_json)
+    plan = scenario.plan
     for one in rule.precisions:
         try:
             rules.known(plan, one.metric)

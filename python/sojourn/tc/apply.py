@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import AddressValueError, IPv4Address
 from typing import Any
 
 from sojourn import _core
+from sojourn.plan.link import Params
 from sojourn.scenario import Problem, Scenario, ScenarioError
 from sojourn.scenario.topology import links_of
 from sojourn.tc.model import Device, Place, Reading
@@ -209,11 +209,7 @@ def _place(
         changes[".".join(map(str, one.queue_at))] = built.queue
     if built.netem is not None:
         changes[".".join(map(str, _netem_key(one.queue_at)))] = built.netem
-    line = next(
-        params["params"]
-        for params in json.loads(scenario.plan_json)["links"]
-        if params["name"] == link
-    )
+    line = next(one.params for one in scenario.plan.links if one.name == link)
     return Placed(device.name, link, built.queue, built.netem, _relation(built.queue, line))
 
 
@@ -224,9 +220,9 @@ def _netem_key(queue_at: tuple[str | int, ...]) -> tuple[str | int, ...]:
     return (*table, *way, "netem")
 
 
-def _relation(queue: str | None, line: dict[str, Any]) -> str:
+def _relation(queue: str | None, line: Params) -> str:
     """Returns a sentence that compares the rate of a queue with the rate of its link."""
-    rate = int(line["rate"]) if line.get("trace") is None else None
+    rate = line.rate if line.trace is None else None
     line_rate = "the line's rate" if rate is None else f"the line's {_text(rate)}"
     if queue is None:
         return f"It has no queue: the scenario's own queue remains, and sends at {line_rate}."
@@ -395,7 +391,7 @@ def _hosts(scenario: Scenario, given: Mapping[str, str]) -> dict[IPv4Address, in
 
     `given` maps addresses to names of nodes; other nodes have the addresses from `FIRST_HOST` on.
     """
-    names = [node["name"] for node in json.loads(scenario.plan_json)["nodes"]]
+    names = [node.name for node in scenario.plan.nodes]
     found = {IPv4Address(FIRST_HOST + number): number for number in range(len(names))}
     for text, name in given.items():
         try:

@@ -10,7 +10,6 @@ that too few replicas are up is computed: nodes are up independently with the sa
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from math import isnan
 from typing import Any
 
 from sojourn.metrics import registry
-from sojourn.plans import store_in
+from sojourn.plan.queries import store_in, the_store
 from sojourn.scenario import Scenario
 from sojourn.stats import Interval, holm, mean_interval, paired_difference
 from sojourn.stats.promises import Promise, levels_of, plural, promises, unavailable
@@ -177,15 +176,15 @@ def mixed(scenario: Scenario, reads: float | None) -> tuple[Scenario, float, boo
 
     If `reads` is `None`, the share is that of the scenario, or `READS` if it has no reads.
     """
-    store = store_in(json.loads(scenario.plan_json))
+    store = store_in(scenario.plan)
     if store is None:
         raise AdviceError("the scenario has no [store]: describe one, see `sojourn explain store`")
-    work = store["workload"]
-    own = sum(work[kind] for kind in ("read", "scan", "modify"))
+    work = store.workload
+    own = work.read + work.scan + work.modify
     if reads is None and own > 0:
         return scenario, own, False
     share = READS if reads is None else reads
-    writes = "update" if work["update"] > work["insert"] else "insert"
+    writes = "update" if work.update > work.insert else "insert"
     workload = {"read": share, writes: 1 - share}
     kept = {kind: part for kind, part in workload.items() if part > 0}
     return scenario.replace({"store.workload": kept}), share, reads is None
@@ -203,15 +202,14 @@ def advise(
     if the scenario is unsuitable or no candidate meets the requirements.
     """
     scenario, reads, assumed = mixed(scenario, asked.reads)
-    store = store_in(json.loads(scenario.plan_json))
-    assert store is not None
-    if len(store["data_centres"]) > 1:
+    store = the_store(scenario.plan)
+    if len(store.data_centres) > 1:
         raise AdviceError(
             "the store has several data centres: `sojourn compare FILE` ranks its consistency "
             "levels; add `--vary 'store.replication={a=3,b=3},{a=2,b=2}'` to compare numbers of "
             "replicas"
         )
-    nodes, name = len(store["nodes"]), store["name"]
+    nodes, name = len(store.nodes), store.name
     listed = candidates(nodes, asked)
     if not listed:
         raise AdviceError(
