@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
 from sojourn.own import loading
@@ -15,7 +15,9 @@ from sojourn.own.declare import FAMILIES, Declaration
 from sojourn.own.errors import OwnError
 from sojourn.own.sources import Read, Sources, gather, is_own, place_of
 from sojourn.plan import decoding
-from sojourn.plan.balance import Policy
+
+if TYPE_CHECKING:
+    from sojourn.plan.balance.family import Policy
 
 Json = dict[str, Any]
 

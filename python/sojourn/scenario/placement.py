@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from sojourn import _core
 from sojourn.own.sources import is_own
 from sojourn.plan import decoding
 from sojourn.plan.queries import bottlenecks, rates_of
-from sojourn.plan.queue import Cells, Queue
 from sojourn.plan.queue.cake import Cake
 from sojourn.scenario.described import Described
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.topology import NO_CELLS
 from sojourn.scenario.words import interface_fault
+
+if TYPE_CHECKING:
+    from sojourn.plan.queue.cake import Cells
+    from sojourn.plan.queue.family import Queue
 
 SHARE_PERCENT = 95
 """Rate of the shaper in percent of the line rate, so that the queue forms in the shaper."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sojourn.metrics import (
     STATISTICS,
@@ -17,12 +18,15 @@ from sojourn.metrics import (
     unit,
     views,
 )
-from sojourn.plan import Bottleneck, Plan
 from sojourn.plan.queries import crosses, store_in
 from sojourn.scenario.condition import Condition, parse, smallest
 from sojourn.scenario.errors import Problem, QuestionError, ScenarioError
 from sojourn.scenario.models import Question
 from sojourn.scenario.source import Source
+
+if TYPE_CHECKING:
+    from sojourn.plan.parts import Bottleneck
+    from sojourn.plan.plan import Plan
 
 BY = "sojourn_p95"
 """Default metric of a scenario without a store or an interactive group at the bottleneck."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 from sojourn import _core
-from sojourn.plan import Plan
+from sojourn.plan.plan import Plan
 from sojourn.scenario import filters, lateness, limits, trace
 from sojourn.scenario.balancers import balancer_place, balancers_of
 from sojourn.scenario.context import Context, Json

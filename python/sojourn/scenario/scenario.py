@@ -10,12 +10,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from sojourn import _core
-from sojourn.plan import Group, Link, Plan
 from sojourn.plan.queries import bottlenecks, mean_rate
 from sojourn.scenario import (
     capture,
@@ -39,6 +38,10 @@ from sojourn.scenario.source import Source
 from sojourn.scenario.summary import summarise
 from sojourn.scenario.topology import OneWay, links_of
 from sojourn.scenario.translate import problems_of, repaired
+
+if TYPE_CHECKING:
+    from sojourn.plan.parts import Group, Link
+    from sojourn.plan.plan import Plan
 
 _BYTES_A_SECOND = re.compile(r"(?<!\S)([0-9.]*[0-9](?:[kmgt]i?)?)bps(?!\S)", re.IGNORECASE)
 

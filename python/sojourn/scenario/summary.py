@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import textwrap
+from typing import TYPE_CHECKING
 
 from sojourn import _core
 from sojourn.metrics import is_percent, labelled, registry
-from sojourn.plan import Plan
 from sojourn.plan.queries import bottlenecks, mean_rate, rates_of, store_in
 from sojourn.scenario.described import Described
 from sojourn.scenario.engine import values_of
 from sojourn.scenario.explanations import explanations
 from sojourn.scenario.measured import Measured
+
+if TYPE_CHECKING:
+    from sojourn.plan.plan import Plan
 
 
 def format_value(value: float, unit: str, metric: str = "") -> str:

@@ -21,7 +21,6 @@ from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.sandbox import Sandbox
 from sojourn.plan import Plan, decoding
-from sojourn.plan.link import NoLoss
 from sojourn.plan.queue.classes import Filter
 from sojourn.plan.queue.family import Queue
 from sojourn.plan.traffic.command import Command
