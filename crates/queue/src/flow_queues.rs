@@ -13,7 +13,6 @@
 //! bucket that sends less than a quantum per round waits for at most one turn of each other bucket.
 
 use crate::discipline::{DropReason, Sink, View};
-use crate::fq_aqm::Settings;
 use crate::kinds::bytes;
 use crate::packet::Packet;
 use crate::packet_fifo::{PacketFifo, Queued, Source};
@@ -44,6 +43,22 @@ pub(crate) const fn memory_limit<On>() -> Param<u32, On> {
 /// overflow.
 pub(crate) const fn drop_batch<On>() -> Param<u32, On> {
     integer(1, 4_294_967_295, "64")
+}
+
+/// Settings of the flow queues and limits of all buckets together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Number of buckets.
+    pub flows: u32,
+    /// Bytes that a bucket may send in its turn.
+    pub quantum: u32,
+    /// Maximum number of packets.
+    pub limit: u32,
+    /// Maximum memory in bytes. A discipline that drops the arriving packet instead of a batch only
+    /// counts arrivals above it.
+    pub memory_limit: u32,
+    /// Maximum number of packets dropped in a batch.
+    pub drop_batch: u32,
 }
 
 /// Counters of exceeded limits.

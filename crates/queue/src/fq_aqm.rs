@@ -9,7 +9,7 @@ use crate::aqm::{Aqm, AqmParams, Common};
 use crate::classes::Constant;
 use crate::declaration::Configured;
 use crate::discipline::{Call, Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
-use crate::flow_queues::{FlowQueues, Overflow};
+use crate::flow_queues::{FlowQueues, Overflow, Settings};
 use crate::packet::Packet;
 use crate::packet_fifo::viewed;
 use sojourn_units::Nanos;
@@ -24,21 +24,6 @@ pub enum Full {
     Batch,
     /// Like `Batch`; after a change, batches are dropped too.
     OnlyBatches,
-}
-
-/// Settings of the flow queues and limits of all buckets together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// Number of buckets.
-    pub flows: u32,
-    /// Bytes that a bucket may send in its turn.
-    pub quantum: u32,
-    /// Maximum number of packets.
-    pub limit: u32,
-    /// Maximum memory in bytes. With [`Full::Refuse`], arrivals above it are only counted.
-    pub memory_limit: u32,
-    /// Maximum number of packets dropped in a batch.
-    pub drop_batch: u32,
 }
 
 /// Parameters of a discipline with flow queues.
