@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable
 from typing import Annotated, Literal
 
 import typer
@@ -46,39 +44,3 @@ def answer() -> None:
         from typer.completion import completion_init  # type: ignore[attr-defined]
 
         completion_init()
-
-
-def _named(kind: str) -> list[tuple[str, str]]:
-    from sojourn import _core
-
-    found = json.loads(_core.describe())[kind]
-    return [(one["name"], one.get("summary") or one.get("definition", "")) for one in found]
-
-
-def starting(words: Iterable[tuple[str, str]], begin: str) -> list[tuple[str, str]]:
-    """Returns the pairs of word and meaning whose word begins with `begin`."""
-    return [(word, meaning) for word, meaning in words if word.startswith(begin)]
-
-
-def queues(incomplete: str) -> list[tuple[str, str]]:
-    """Returns the queue disciplines that begin with a prefix."""
-    return starting(_named("queue"), incomplete)
-
-
-def policies(incomplete: str) -> list[tuple[str, str]]:
-    """Returns the balancing policies that begin with a prefix."""
-    return starting(_named("balancer"), incomplete)
-
-
-def metrics(incomplete: str) -> list[tuple[str, str]]:
-    """Returns the metrics that begin with a prefix."""
-    return starting(_named("metrics"), incomplete)
-
-
-def engines(incomplete: str) -> list[str]:
-    """Returns the completions of a list of engines whose last item is a prefix."""
-    from sojourn.engines import KINDS
-
-    before, _, last = incomplete.rpartition(",")
-    begin = f"{before}," if before else ""
-    return [begin + name for name in KINDS if name.startswith(last)]

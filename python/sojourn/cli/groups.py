@@ -14,6 +14,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 
 from sojourn._core import format_quantity, parse_quantity
+from sojourn.cli import candidates
 from sojourn.settings import Complete, Option, Setting, declared
 
 PER_SECOND = 10**9
@@ -86,12 +87,8 @@ def _declaration(setting: Setting, option: Option) -> Any:
 
 
 def _completion(option: Option) -> Complete | None:
-    if not isinstance(option.complete, str):
-        return option.complete
-    from sojourn.cli import completion
-
-    found: Complete = getattr(completion, option.complete)
-    return found
+    named = option.complete
+    return candidates.BY_KIND[named] if isinstance(named, str) else named
 
 
 def _text(option: Option, value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sojourn import _core
-from sojourn.cli import completion, exits, options, output
+from sojourn.cli import candidates, exits, options, output
 from sojourn.metrics import registry
 from sojourn.settings import Option
 
@@ -146,13 +146,13 @@ def _default(value: Any) -> str:
 
 def kinds_beginning(incomplete: str) -> list[tuple[str, str]]:
     """Returns the kinds that begin with a prefix, for completion in a shell."""
-    return completion.starting(KINDS.items(), incomplete)
+    return candidates.starting(KINDS.items(), incomplete)
 
 
 def names_beginning(incomplete: str) -> list[tuple[str, str]]:
     """Returns the names that begin with a prefix, for completion in a shell."""
     known = {item["name"]: item["summary"] for items in catalogue().values() for item in items}
-    return completion.starting(sorted(known.items()), incomplete)
+    return candidates.starting(sorted(known.items()), incomplete)
 
 
 @exits.command
