@@ -211,7 +211,7 @@ def report(cells: Sequence[AnyCell], left_out: int, known: Known, folder: Path) 
 
 def described(cell: Cell, shared: dict[str, Any]) -> dict[str, Any]:
     """The shape of a cell; its large parts are once in `shared`."""
-    found = shape(json.loads(Scenario.from_dict(cell.scenario(0)).plan_json))
+    found = dict(vars(shape(Scenario.from_dict(cell.scenario(0)).plan)))
     for key in SHARED:
         text = json.dumps(found[key], sort_keys=True)
         number = next((n for n, v in shared.items() if json.dumps(v, sort_keys=True) == text), None)

@@ -32,12 +32,12 @@ def test_numbers_are_alike_within_a_factor() -> None:
 
 def test_the_record_is_of_todays_cells() -> None:
     cells = {cell.name: cell for cell in grid()[0]}
-    there = recorded()["cells"]
+    there = recorded()
     assert len(there) >= 200
     for one in there:
-        made = shape(json.loads(Scenario.from_dict(cells[one["cell"]].scenario(0)).plan_json))
-        assert json.dumps(one["shape"], sort_keys=True) == json.dumps(made, sort_keys=True)
-        assert min(one["runs"].values()) >= 2
+        made = shape(Scenario.from_dict(cells[one.cell].scenario(0)).plan)
+        assert json.dumps(vars(one.shape), sort_keys=True) == json.dumps(vars(made), sort_keys=True)
+        assert min(one.runs.values()) >= 2
 
 
 def test_a_comparison_in_the_grid() -> None:

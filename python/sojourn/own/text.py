@@ -189,7 +189,7 @@ def alone(family: str, text: str, read: Read = read_file) -> str:
 
 def balancer_text(policy: Policy, sources: Mapping[str, Mapping[str, str]]) -> str:
     """Returns the text or JSON of a plan's balancing policy for use without the plan."""
-    data = decoding.policy_data(policy)
+    data = decoding.data(policy, "balance.family.Policy")
     if policy.TAG == "external":
         return with_sources(data, sources)
     return _core.format_balancer(json.dumps(data))

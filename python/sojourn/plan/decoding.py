@@ -16,7 +16,6 @@ from sojourn.plan.shapes import CLASSES, DEFAULTS, UNIONS
 
 if TYPE_CHECKING:
     from sojourn.data import Json, Object
-    from sojourn.plan.balance import Policy
     from sojourn.plan.flows import Flow
     from sojourn.plan.queue import Queue
 
@@ -51,9 +50,9 @@ def flows(text: str) -> tuple[Flow, ...]:
     return found
 
 
-def policy_data(policy: Policy) -> Object:
-    """Returns a balancer's policy as JSON data."""
-    found: Object = json.loads(json.dumps(encoded(policy, "balance.family.Policy")))
+def data(value: object, shape: str) -> Object:
+    """Returns a part of a plan as JSON data."""
+    found: Object = json.loads(json.dumps(encoded(value, shape)))
     return found
 
 

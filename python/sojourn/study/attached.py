@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from sojourn.plan import Plan
 from sojourn.scenario.engine import Record
 from sojourn.study import disk
 
@@ -22,7 +21,7 @@ def write(folder: Path, plan_json: str, record: Record) -> dict[str, str]:
     """Writes a run's files into a folder; returns their SHA-256 digests by name."""
     found: dict[str, bytes] = {}
     if captures := record.captures:
-        names = _capture_names(json.loads(plan_json))
+        names = _capture_names(Plan.of(plan_json))
         for link, capture in zip(names, captures, strict=False):
             found[f"{link}ng" if capture.startswith(PCAPNG) else link] = capture
     found.update(getattr(record, "files", {}))
@@ -46,16 +45,14 @@ def damage(folder: Path, recorded: Mapping[str, str]) -> list[str]:
     return found
 
 
-def _capture_names(plan: dict[str, Any]) -> list[str]:
+def _capture_names(plan: Plan) -> list[str]:
     """Returns the file names of a plan's captures, made from the names of links.
 
     Special characters are replaced by `_`.
     """
-    links = plan.get("links", [])
     names: list[str] = []
-    for index in plan.get("observe", {}).get("capture") or []:
-        link = links[index]["name"] if isinstance(index, int) else str(index)
-        safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in link)
+    for index in plan.observe.capture:
+        safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in plan.links[index].name)
         name = f"{safe}.pcap"
         names.append(name if name not in names else f"{len(names)}-{name}")
     return names

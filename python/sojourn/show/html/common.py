@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from sojourn import _core
 from sojourn.data import Json
 from sojourn.metrics import find
+from sojourn.plan import Plan, decoding
+from sojourn.plan.queries import bottlenecks
 from sojourn.scenario import NoKernelEquivalent
 from sojourn.scenario.engine import limit_sentences
 from sojourn.show import labels
@@ -76,7 +78,7 @@ def scenario_section(results: StoredRuns, extra: Sequence[Block] = ()) -> Sectio
 def resolved_queues(results: StoredRuns) -> list[Block]:
     """Returns a table of the bottleneck's queue in each cell, with all parameters.
 
-    Returns no table for more than 60 cells, or if the plans have no queue.
+    Returns no table for more than 60 cells, or if a plan is of another version.
     """
     rows = []
     seen = set()
@@ -84,13 +86,12 @@ def resolved_queues(results: StoredRuns) -> list[Block]:
         if key in seen or not results.storage.has(key):
             continue
         seen.add(key)
-        plan = json.loads(results.storage.plan_json(key))
         try:
-            params = plan["links"][plan["observe"]["bottleneck"]["links"][0]]["params"]["queue"]
+            link = bottlenecks(Plan.of(results.storage.plan_json(key)))[0]
         except (KeyError, IndexError, TypeError):
             return []
         label = ", ".join(map(str, factors.values())) or results.name
-        entry = (label, _described(params))
+        entry = (label, _described(decoding.data(link.params.queue, decoding.QUEUE)))
         if entry not in rows:
             rows.append(entry)
     if not rows or len(rows) > 60:
