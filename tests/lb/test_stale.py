@@ -11,7 +11,8 @@ from contextlib import contextmanager
 import pytest
 
 from sojourn.lab.sandbox.process import Process
-from sojourn.lb.status import notes
+from sojourn.lab.typed import of_json
+from sojourn.lb.status import Look, notes
 from tests.lb.bench import Bench
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
@@ -44,7 +45,7 @@ def test_choices_go_by_turns_while_a_wire_says_nothing(fresh: Bench) -> None:
         # It hangs: connected, and without an answer.
         first.signal(signal.SIGSTOP)
         look = fresh.until(lambda look: bool(look["blind"]))
-        assert notes(look)[0].startswith("ROUND ROBIN INSTEAD OF THE POLICY: ")
+        assert notes(of_json(Look, look))[0].startswith("ROUND ROBIN INSTEAD OF THE POLICY: ")
         answers = fresh.once(count=4)
         assert sorted(answers) == ["s1", "s1", "s2", "s2"], "one after the other"
         look = fresh.until(lambda look: look["decisions"]["by_turns"] >= 4)

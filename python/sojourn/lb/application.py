@@ -128,7 +128,12 @@ class LoadBalancer(OSKenApp):
     OFP_VERSIONS: ClassVar[list[int]] = [of.OFP_VERSION]
 
     def __init__(
-        self, *args: Any, service: Service, director: Director, flows: FlowTable, **kwargs: Any
+        self,
+        *args: object,
+        service: Service,
+        director: Director,
+        flows: FlowTable,
+        **kwargs: object,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.service = service
@@ -187,7 +192,7 @@ class LoadBalancer(OSKenApp):
         for flow in self.flows.live():
             self.flows.confirm(flow)
 
-    def _send(self, *messages: Any) -> bool:
+    def _send(self, *messages: object) -> bool:
         """Sends messages; returns whether a connected switch accepted all of them."""
         connection = self.connection
         if connection is None:

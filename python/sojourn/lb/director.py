@@ -13,10 +13,11 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import IPv4Address
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from sojourn import _core
 from sojourn.lab.errors import LabError
+from sojourn.lab.typed import of_json
 from sojourn.lb.backlog import BacklogError, Reader
 from sojourn.lb.flows import Key
 from sojourn.lb.service import Service
@@ -64,11 +65,25 @@ class Seen:
 def working_with(look: Callable[[str], bool]) -> list[str]:
     """Returns the names of the built-in policies whose input satisfies the condition `look`."""
     names = [table["name"] for table in json.loads(_core.describe())["balancer"]]
-    return [name for name in names if look(_needs(name)["look"])]
+    return [name for name in names if look(_needs(name).look)]
 
 
-def _needs(policy: str) -> dict[str, Any]:
-    return dict(_core.Balancer(policy, ["one"]).needs)
+@dataclass(frozen=True)
+class Needs:
+    """Needs of a policy, as `sojourn._core.Balancer.needs` reports them."""
+
+    look: Literal["nothing", "connections", "latency", "counters", "backlog"]
+    """Input of the policy."""
+    period: int
+    """Interval between readings in ns; 0 or less if the policy has no such interval."""
+    limits: bool
+    """Whether the policy compares backlogs with the capacities of queues."""
+    rates: bool
+    """Whether the policy divides backlogs by rates."""
+
+
+def _needs(policy: str) -> Needs:
+    return of_json(Needs, _core.Balancer(policy, ["one"]).needs)
 
 
 class Director:
@@ -77,9 +92,8 @@ class Director:
     def __init__(self, service: Service, reader: Reader | None = None) -> None:
         self.service = service
         self.needs = _needs(service.policy)
-        self.look: Literal["nothing", "connections", "latency", "counters", "backlog"]
-        self.look = self.needs["look"]
-        self.period = max(self.needs["period"], 0) / 1e9
+        self.look = self.needs.look
+        self.period = max(self.needs.period, 0) / 1e9
         """Interval between readings for the policy, in seconds; 0 if the policy needs a reading for
         each choice, or no readings."""
         self.stale = service.stale_seconds + self.period
@@ -129,14 +143,14 @@ class Director:
             raise PolicyRefused(
                 f"the backlog is out of date: {why}; policies that need no backlogs: {others}"
             )
-        if self.needs["limits"] and any(
+        if self.needs.limits and any(
             s.limit_packets is None and s.limit_bytes is None for s in self.service.servers
         ):
             raise PolicyRefused(
                 f"{name} compares backlogs with the capacities of queues: set the limit of each "
                 "server, such as --server s1=10.0.0.11@2,limit=100p"
             )
-        if self.needs["rates"]:
+        if self.needs.rates:
             for server, found in zip(self.service.servers, reader.latest, strict=True):
                 if server.rate is None and (found is None or found.rate is None):
                     raise PolicyRefused(

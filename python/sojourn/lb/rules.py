@@ -6,7 +6,7 @@ Rules are removed only by this cookie. The lower 32 bits are the kind of the rul
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from ipaddress import IPv4Address
@@ -64,12 +64,12 @@ class Rules:
     def _rule(
         self,
         kind: Kind,
-        match: dict[str, Any],
-        instructions: list[Any],
+        match: Mapping[str, object],
+        instructions: list[object],
         *,
         idle: int = 0,
         hard: int = 0,
-    ) -> Any:
+    ) -> object:
         priority = self.service.table.priority + min(int(kind), OURS_ABOVE)
         return parser.OFPFlowMod(
             self.datapath,
@@ -85,15 +85,15 @@ class Rules:
         )
 
     @staticmethod
-    def _apply(*actions: Any) -> list[Any]:
+    def _apply(*actions: object) -> list[object]:
         return [parser.OFPInstructionActions(of.OFPIT_APPLY_ACTIONS, list(actions))]
 
-    def _to_us(self, meter: int | None) -> list[Any]:
+    def _to_us(self, meter: int | None) -> list[object]:
         whole = parser.OFPActionOutput(of.OFPP_CONTROLLER, of.OFPCML_NO_BUFFER)
         first = [] if meter is None else [parser.OFPInstructionMeter(meter)]
         return [*first, *self._apply(whole)]
 
-    def standing(self, ports: list[int], meters: Meters) -> Iterator[Any]:
+    def standing(self, ports: list[int], meters: Meters) -> Iterator[object]:
         """Yields the rules that belong to no flow; `ports` are the servers' ports in order."""
         ask, rest = self._to_us(meters.packets), self._to_us(meters.rest)
         yield self._rule(Kind.ASK, {"eth_type": 0x0800, "ipv4_dst": self.address}, ask)
@@ -108,7 +108,7 @@ class Rules:
             }
             yield self._rule(Kind.PROBE, answer, rest)
 
-    def block(self, client: IPv4Address, seconds: int) -> Any:
+    def block(self, client: IPv4Address, seconds: int) -> object:
         """Returns a rule that drops packets of a client's new flows for `seconds`.
 
         Rules of existing flows have a higher priority.
@@ -120,7 +120,7 @@ class Rules:
         name = {TCP: "tcp", UDP: "udp"}[protocol]
         return {f"{name}_src": source, f"{name}_dst": destination}
 
-    def forward_actions(self, server_mac: str, address: IPv4Address, port: int) -> list[Any]:
+    def forward_actions(self, server_mac: str, address: IPv4Address, port: int) -> list[object]:
         """Returns the actions by which a packet is sent to a server."""
         return [
             parser.OFPActionSetField(eth_src=self.mac),
@@ -129,7 +129,7 @@ class Rules:
             parser.OFPActionOutput(port),
         ]
 
-    def forward(self, flow: Flow, mac: str, address: IPv4Address, port: int, idle: int) -> Any:
+    def forward(self, flow: Flow, mac: str, address: IPv4Address, port: int, idle: int) -> object:
         """Returns the rule that sends a flow's packets to its server; `idle` is in seconds."""
         key = flow.key
         match = {
@@ -142,7 +142,7 @@ class Rules:
         apply = self._apply(*self.forward_actions(mac, address, port))
         return self._rule(Kind.FORWARD, match, apply, idle=idle)
 
-    def reverse(self, flow: Flow, address: IPv4Address, port: int, idle: int) -> Any:
+    def reverse(self, flow: Flow, address: IPv4Address, port: int, idle: int) -> object:
         """Returns the rule that sends the server's packets to the client; `idle` is in seconds."""
         key = flow.key
         match = {
@@ -162,7 +162,7 @@ class Rules:
         )
         return self._rule(Kind.REVERSE, match, apply, idle=idle)
 
-    def packet_out(self, data: bytes, actions: list[Any], in_port: int | None = None) -> Any:
+    def packet_out(self, data: bytes, actions: list[object], in_port: int | None = None) -> object:
         """Returns a message by which the switch applies actions to a frame."""
         return parser.OFPPacketOut(
             self.datapath,
@@ -172,15 +172,15 @@ class Rules:
             data=data,
         )
 
-    def output(self, data: bytes, port: int) -> Any:
+    def output(self, data: bytes, port: int) -> object:
         """Returns a message by which the switch sends an unchanged frame out of a port."""
         return self.packet_out(data, [parser.OFPActionOutput(port)])
 
-    def read_all(self) -> Any:
+    def read_all(self) -> object:
         """Returns a request for all rules in the balancer's table."""
         return parser.OFPFlowStatsRequest(self.datapath, table_id=self.service.table.table)
 
-    def remove(self, kind: Kind) -> Any:
+    def remove(self, kind: Kind) -> object:
         """Returns a message that removes the balancer's rules of one kind."""
         return parser.OFPFlowMod(
             self.datapath,
@@ -193,7 +193,7 @@ class Rules:
             match=parser.OFPMatch(),
         )
 
-    def remove_all(self) -> Any:
+    def remove_all(self) -> object:
         """Returns a message that removes all the balancer's rules."""
         return parser.OFPFlowMod(
             self.datapath,
@@ -206,7 +206,7 @@ class Rules:
             match=parser.OFPMatch(),
         )
 
-    def meter(self, command: int, number: int, rate: int) -> Any:
+    def meter(self, command: int, number: int, rate: int) -> object:
         """Returns a message about a meter that drops packets above `rate` packets per second.
 
         `command` adds, changes or deletes the meter.

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import util
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +118,7 @@ def _log(showing: Showing) -> None:
     logging.getLogger("LoadBalancer").propagate = False
 
 
-def _line(value: Any) -> None:
+def _line(value: object) -> None:
     sys.stdout.write(json.dumps(value) + "\n")
     sys.stdout.flush()
 
@@ -126,8 +126,8 @@ def _line(value: Any) -> None:
 def _show(status: Status, showing: Showing, over: threading.Event, director: Director) -> None:
     """Shows the status until `over` is set; raises the error of a user's policy."""
     if showing.as_json:
-        _repeat(over, director, lambda: _line(status.look()))
-        _line(status.look())
+        _repeat(over, director, lambda: _line(asdict(status.look())))
+        _line(asdict(status.look()))
     elif showing.watch:
         with Live(console=Console(stderr=True), auto_refresh=False) as live:
             _repeat(over, director, lambda: live.update(render(status.look()), refresh=True))
@@ -190,7 +190,7 @@ def _dry_run(controller: Controller, over: threading.Event) -> None:
     example = Flow(key, service.servers[0].name, "02:00:00:00:00:01", 1)
     server, port = service.servers[0], connection.servers[0]
     mac = server.mac or "02:00:00:00:00:02"
-    rules = [
+    rules: list[Any] = [  # os-ken has no types
         *connection.rules.standing(connection.servers, connection.meters),
         connection.rules.forward(example, mac, server.address, port, service.affinity.idle),
         connection.rules.reverse(example, server.address, port, service.affinity.idle),

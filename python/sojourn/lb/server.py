@@ -11,7 +11,7 @@ import socket
 import ssl
 import threading
 from contextlib import suppress
-from typing import Any, Self
+from typing import Self
 
 from os_ken import cfg
 from os_ken.base.app_manager import AppManager
@@ -104,7 +104,7 @@ class _Door:
                 target=self._serve, args=(connected, address), name="switch", daemon=True
             ).start()
 
-    def _serve(self, connected: socket.socket, address: Any) -> None:
+    def _serve(self, connected: socket.socket, address: tuple[str, int]) -> None:
         try:
             connected.settimeout(HANDSHAKE_SECONDS)
             if self.context is not None:

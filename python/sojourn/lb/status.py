@@ -6,8 +6,10 @@ import html
 import json
 import threading
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from rich import box
 from rich.console import Group
@@ -16,15 +18,95 @@ from rich.text import Text
 
 from sojourn.lab.errors import LabError
 from sojourn.lab.wire.watch import bits, duration, octets
+from sojourn.lb.application import Counts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sojourn.lb.application import LoadBalancer
 
-Json = dict[str, Any]
 SHOWN = 12
 """Number of latest choices on the page."""
+
+
+@dataclass(frozen=True)
+class ServerLook:
+    """Status of a server; what is unknown is None."""
+
+    name: str
+    address: str
+    port: int | str
+    """OpenFlow port of the switch; its name until the switch has reported its ports."""
+    mac: str | None
+    up: bool
+    why: str
+    """Reason why the server is up or down."""
+    port_dropped: int | None
+    """Packets that the switch's port dropped."""
+    chosen: int
+    open: int
+    sends: float | None
+    """Sending rate of the port in bit/s."""
+    backlog_packets: int | None
+    backlog_bytes: int | None
+    backlog_age: float | None
+    """Age of the backlog's reading in seconds."""
+    remembers: Mapping[str, float]
+    """State of the policy for this server, by name."""
+
+
+@dataclass(frozen=True)
+class Flows:
+    """Numbers of flows in the balancer's table."""
+
+    installed: int
+    remembered: int
+    pending: int
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Numbers of decisions, and percentiles of their durations in seconds."""
+
+    made: int
+    followed: int
+    by_turns: int
+    seconds_p50: float | None
+    seconds_p95: float | None
+
+
+@dataclass(frozen=True)
+class ChoiceLook:
+    """One of the latest choices of a server."""
+
+    ago: float
+    """Seconds since the choice."""
+    client: str
+    protocol: str | None
+    to: int
+    """Destination port of the flow."""
+    server: str
+    reason: str
+    age: float | None
+    """Age of the policy's reading in seconds; None if the policy uses no reading."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """The complete status at one moment; `asdict` returns the data of `/status.json`."""
+
+    address: str
+    policy: str
+    affinity: str
+    switch: str | None
+    ready: bool
+    meters: bool
+    blind: str | None
+    """Reason why servers are selected by round robin instead of the policy; None if they are not.
+    """
+    servers: Sequence[ServerLook]
+    flows: Flows
+    counts: Counts
+    decisions: Decisions
+    choices: Sequence[ChoiceLook]
 
 
 class Status:
@@ -36,8 +118,8 @@ class Status:
         self._before: tuple[float, list[int | None]] = (0.0, [])
         self._rates: list[float | None] = []
 
-    def look(self) -> Json:
-        """Returns the complete current status as plain data."""
+    def look(self) -> Look:
+        """Returns the complete current status."""
         application = self.application
         director, service = application.director, application.service
         connection = application.connection
@@ -45,69 +127,69 @@ class Status:
         reader = director.reader
         rates = self._sends(time.monotonic())
         open_flows = director.policy.open
-        servers: list[Json] = []
+        servers: list[ServerLook] = []
         for number, (server, seen) in enumerate(zip(service.servers, director.seen, strict=True)):
             one = reader.latest[number] if reader is not None else None
             servers.append(
-                {
-                    "name": server.name,
-                    "address": str(server.address),
-                    "port": connection.servers[number]
+                ServerLook(
+                    name=server.name,
+                    address=str(server.address),
+                    port=connection.servers[number]
                     if connection is not None and connection.servers
                     else server.port,
-                    "mac": seen.mac or server.mac,
-                    "up": seen.up,
-                    "why": seen.why,
-                    "port_dropped": seen.dropped,
-                    "chosen": seen.chosen,
-                    "open": open_flows[number],
-                    "sends": rates[number] if number < len(rates) else None,
-                    "backlog_packets": None if one is None else one.packets,
-                    "backlog_bytes": None if one is None else one.bytes,
-                    "backlog_age": None if one is None else one.age(now),
-                    "remembers": {
+                    mac=seen.mac or server.mac,
+                    up=seen.up,
+                    why=seen.why,
+                    port_dropped=seen.dropped,
+                    chosen=seen.chosen,
+                    open=open_flows[number],
+                    sends=rates[number] if number < len(rates) else None,
+                    backlog_packets=None if one is None else one.packets,
+                    backlog_bytes=None if one is None else one.bytes,
+                    backlog_age=None if one is None else one.age(now),
+                    remembers={
                         name: values[number]
                         for name, values in director.policy.state.items()
                         if number in values and values[number] == values[number]
                     },
-                }
+                )
             )
         times = sorted(director.times)
-        return {
-            "address": str(service.address),
-            "policy": director.policy.text,
-            "affinity": service.affinity.kind,
-            "switch": None if connection is None else f"{connection.datapath.id:016x}",
-            "ready": connection is not None and connection.ready,
-            "meters": connection is not None and connection.meters.packets is not None,
-            "blind": director.blind,
-            "servers": servers,
-            "flows": {
-                "installed": application.flows.installed,
-                "remembered": len(application.flows),
-                "pending": application.flows.pending,
-            },
-            "counts": dict(vars(application.counts)),
-            "decisions": {
-                "made": director.decided,
-                "followed": director.followed,
-                "by_turns": director.fallen_back,
-                "seconds_p50": _percentile(times, 0.5),
-                "seconds_p95": _percentile(times, 0.95),
-            },
-            "choices": [
-                {
-                    "ago": (now - choice.at) / 1e9,
-                    "client": f"{choice.key.client}:{choice.key.client_port}",
-                    "protocol": {6: "tcp", 17: "udp"}.get(choice.key.protocol),
-                    "to": choice.key.port,
-                    "server": service.servers[choice.server].name,
-                    "reason": choice.reason,
-                    "age": choice.age,
-                }
+        return Look(
+            address=str(service.address),
+            policy=director.policy.text,
+            affinity=service.affinity.kind,
+            switch=None if connection is None else f"{connection.datapath.id:016x}",
+            ready=connection is not None and connection.ready,
+            meters=connection is not None and connection.meters.packets is not None,
+            blind=director.blind,
+            servers=servers,
+            flows=Flows(
+                installed=application.flows.installed,
+                remembered=len(application.flows),
+                pending=application.flows.pending,
+            ),
+            counts=replace(application.counts),
+            decisions=Decisions(
+                made=director.decided,
+                followed=director.followed,
+                by_turns=director.fallen_back,
+                seconds_p50=_percentile(times, 0.5),
+                seconds_p95=_percentile(times, 0.95),
+            ),
+            choices=[
+                ChoiceLook(
+                    ago=(now - choice.at) / 1e9,
+                    client=f"{choice.key.client}:{choice.key.client_port}",
+                    protocol={6: "tcp", 17: "udp"}.get(choice.key.protocol),
+                    to=choice.key.port,
+                    server=service.servers[choice.server].name,
+                    reason=choice.reason,
+                    age=choice.age,
+                )
                 for choice in list(director.choices)
             ],
-        }
+        )
 
     def _sends(self, now: float) -> list[float | None]:
         """Returns the sending rate of each port in bit/s from two readings; None if unknown."""
@@ -134,87 +216,87 @@ COLUMNS = ("server", "address", "port", "state", "chosen", "open", "sends", "bac
 NUMBERS = ("port", "chosen", "open", "sends", "backlog", "age")
 
 
-def rows(look: Json) -> list[list[str]]:
+def rows(look: Look) -> list[list[str]]:
     """Returns a row of texts for each server, in the order of `COLUMNS`."""
     out = []
-    for server in look["servers"]:
-        packets, size, age = (server[f"backlog_{n}"] for n in ("packets", "bytes", "age"))
+    for server in look.servers:
+        packets, size, age = server.backlog_packets, server.backlog_bytes, server.backlog_age
         out.append(
             [
-                server["name"],
-                server["address"],
-                str(server["port"]),
-                "up" if server["up"] else "DOWN",
-                str(server["chosen"]),
-                str(server["open"]),
-                "" if server["sends"] is None else bits(server["sends"]),
-                "" if packets is None else f"{packets} p, {octets(size)}",
+                server.name,
+                server.address,
+                str(server.port),
+                "up" if server.up else "DOWN",
+                str(server.chosen),
+                str(server.open),
+                "" if server.sends is None else bits(server.sends),
+                "" if packets is None or size is None else f"{packets} p, {octets(size)}",
                 "" if age is None else duration(age),
-                server["why"],
+                server.why,
             ]
         )
     return out
 
 
-def columns(look: Json) -> list[str]:
+def columns(look: Look) -> list[str]:
     """Returns the names of the shown columns; those of backlogs are omitted if none is read."""
-    reads = any(server["backlog_packets"] is not None for server in look["servers"])
+    reads = any(server.backlog_packets is not None for server in look.servers)
     return [column for column in COLUMNS if reads or column not in ("backlog", "age")]
 
 
-def headline(look: Json) -> str:
+def headline(look: Look) -> str:
     """Returns a summary of the status in one line."""
-    switch = "no switch" if look["switch"] is None else f"switch {look['switch']}"
-    flows = look["flows"]
-    p50 = look["decisions"]["seconds_p50"]
+    switch = "no switch" if look.switch is None else f"switch {look.switch}"
+    flows = look.flows
+    p50 = look.decisions.seconds_p50
     decided = "" if p50 is None else f", {duration(p50)} each"
     return (
-        f"{look['address']} · {look['policy']} · {switch} · {flows['installed']} flows, "
-        f"{flows['pending']} pending · {look['decisions']['made']} choices{decided}"
+        f"{look.address} · {look.policy} · {switch} · {flows.installed} flows, "
+        f"{flows.pending} pending · {look.decisions.made} choices{decided}"
     )
 
 
-def notes(look: Json) -> list[str]:
+def notes(look: Look) -> list[str]:
     """Returns notes on rejected flows and messages, and on a fallback to round robin."""
-    counts = look["counts"]
+    counts = look.counts
     texts = [
-        f"{counts[name]} {text}"
-        for name, text in (
-            ("refused", "new flows rejected"),
-            ("limited", "packets of clients ignored: more than the limit per second"),
-            ("unreadable", "packets that cannot be read"),
-            ("full", "rules rejected because the switch's table was full"),
-            ("errors", "other rejections by the switch"),
+        f"{count} {text}"
+        for count, text in (
+            (counts.refused, "new flows rejected"),
+            (counts.limited, "packets of clients ignored: more than the limit per second"),
+            (counts.unreadable, "packets that cannot be read"),
+            (counts.full, "rules rejected because the switch's table was full"),
+            (counts.errors, "other rejections by the switch"),
         )
-        if counts[name]
+        if count
     ]
-    if look["blind"]:
-        texts.insert(0, f"ROUND ROBIN INSTEAD OF THE POLICY: {look['blind']}")
+    if look.blind:
+        texts.insert(0, f"ROUND ROBIN INSTEAD OF THE POLICY: {look.blind}")
     return texts
 
 
-def choice_text(choice: Json) -> str:
+def choice_text(choice: ChoiceLook) -> str:
     """Returns a choice as one line of text."""
-    age = f", with a reading {duration(choice['age'])} old" if choice["age"] else ""
-    seconds = choice["ago"]
+    age = f", with a reading {duration(choice.age)} old" if choice.age else ""
+    seconds = choice.ago
     ago = duration(seconds) if seconds < 100 else f"{seconds / 60:.0f} min"
     return (
-        f"{ago} ago: {choice['protocol']} {choice['client']} to port {choice['to']} → "
-        f"{choice['server']} ({choice['reason']}{age})"
+        f"{ago} ago: {choice.protocol} {choice.client} to port {choice.to} → "
+        f"{choice.server} ({choice.reason}{age})"
     )
 
 
-def render(look: Json) -> Group:
+def render(look: Look) -> Group:
     """Returns the status for display in a terminal."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     shown = columns(look)
     for column in shown:
         table.add_column(column, justify="right" if column in NUMBERS else "left", no_wrap=True)
-    for server, row in zip(look["servers"], rows(look), strict=True):
+    for server, row in zip(look.servers, rows(look), strict=True):
         cells = [row[COLUMNS.index(column)] for column in shown]
-        table.add_row(*map(Text, cells), style="" if server["up"] else "red")
+        table.add_row(*map(Text, cells), style="" if server.up else "red")
     foot = [Text(text, style="yellow") for text in notes(look)]
-    last = [Text(choice_text(choice), style="dim") for choice in reversed(look["choices"][-6:])]
+    last = [Text(choice_text(choice), style="dim") for choice in reversed(look.choices[-6:])]
     return Group(Text(headline(look), style="bold"), table, *foot, *last)
 
 
@@ -232,7 +314,7 @@ th.n, td.n { text-align: right; } td { white-space: nowrap; } .wide { overflow-x
 """
 
 
-def page(look: Json) -> str:
+def page(look: Look) -> str:
     """Returns the status as an HTML page."""
     shown = columns(look)
 
@@ -242,13 +324,12 @@ def page(look: Json) -> str:
         return "".join(f"<{tag}{kind}>{html.escape(text)}</{tag}>" for kind, text in pairs)
 
     body = "".join(
-        f'<tr class="{"" if server["up"] else "down"}">{cells(row)}</tr>'
-        for server, row in zip(look["servers"], rows(look), strict=True)
+        f'<tr class="{"" if server.up else "down"}">{cells(row)}</tr>'
+        for server, row in zip(look.servers, rows(look), strict=True)
     )
     paragraphs = "".join(f'<p class="note">{html.escape(text)}</p>' for text in notes(look))
     choices = "".join(
-        f"<li>{html.escape(choice_text(choice))}</li>"
-        for choice in reversed(look["choices"][-SHOWN:])
+        f"<li>{html.escape(choice_text(choice))}</li>" for choice in reversed(look.choices[-SHOWN:])
     )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -285,7 +366,7 @@ class Page:
                     case "/":
                         self._say("text/html; charset=utf-8", page(status.look()))
                     case "/status.json":
-                        self._say("application/json", json.dumps(status.look()))
+                        self._say("application/json", json.dumps(asdict(status.look())))
                     case _:
                         self.send_error(404)
 
@@ -301,7 +382,7 @@ class Page:
                 self.end_headers()
                 self.wfile.write(data)
 
-            def log_message(self, *_: Any) -> None:
+            def log_message(self, *_: object) -> None:
                 """Suppresses the log of requests."""
 
         try:
