@@ -11,6 +11,7 @@ from typing import Any
 
 from sojourn.lab import Host, Sandbox
 from sojourn.lab.openvswitch import OpenVSwitch, switch_off_offloads
+from sojourn.lab.sandbox.modules import environment
 from sojourn.lab.sandbox.process import Process
 
 VIRTUAL = "10.0.0.100"
@@ -116,7 +117,9 @@ class Bench:
         """Starts the controller, and waits until all servers are up."""
         command = [sys.executable, "-m", "sojourn.cli", "lb", "serve", "--json"]
         state = more if "--state" in more else ("--state", "none", *more)
-        self.controller = self.switch_host.spawn([*command, *self.arguments(policy), *state])
+        self.controller = self.switch_host.spawn(
+            [*command, *self.arguments(policy), *state], env=environment()
+        )
         if ready:
             self.until(lambda look: look["ready"] and all(s["up"] for s in look["servers"]))
         return self.controller

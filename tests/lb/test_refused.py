@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from sojourn.cli.app import app
 from sojourn.lab import Host, Sandbox
+from sojourn.lab.sandbox.modules import environment
 from tests.lab.conftest import started
 
 SERVERS = ["--server", "a=10.0.0.11@1", "--server", "b=10.0.0.12@2"]
@@ -75,7 +76,8 @@ def host() -> Iterator[Host]:
 
 
 def serve(host: Host, *words: str) -> str:
-    process = host.spawn([sys.executable, "-m", "sojourn.cli", *BASE, "--policy", "jsq", *words])
+    program = [sys.executable, "-m", "sojourn.cli", *BASE, "--policy", "jsq", *words]
+    process = host.spawn(program, env=environment())
     assert process.wait(60) == 2, process.errors()
     return " ".join(process.errors().decode().split())
 
@@ -108,14 +110,32 @@ def test_limits_and_rates_are_asked_for(host: Host) -> None:
     assert "limit=100p" in serve(host, *netlink, "--policy", "iqlb")
 
 
-def test_stale_wire_is_refused(host: Host, tmp_path: Path) -> None:
-    """A wire whose counters do not advance."""
+LINK = {
+    "rate": 1_000_000,
+    "queue": "pfifo",
+    "backlog_packets": 1,
+    "backlog_bytes": 1514,
+    "sojourn": 0.0,
+    **dict.fromkeys(("offered", "sent", "delivered"), (0, 0)),
+    **dict.fromkeys(("marked", "lost", "busy"), 0),
+    "dropped": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"time": 0.0, "lateness": (None, None)}, "does not advance"),
+        ({}, "is of another version of Sojourn: time: Field required"),
+    ],
+)
+def test_stale_wire_is_refused(
+    host: Host, tmp_path: Path, more: dict[str, object], reason: str
+) -> None:
+    """A wire whose counters do not advance, or are not those of this version."""
     path = tmp_path / "wire.sock"
-    link = {"rate": 1_000_000, "backlog_packets": 1, "backlog_bytes": 1514}
-    answer = {
-        "ok": True,
-        "counters": {"monotonic": 5, "links": [link | {"link": "x"}, link | {"link": "y"}]},
-    }
+    links = [LINK | {"link": "x"}, LINK | {"link": "y"}]
+    answer = {"ok": True, "counters": {"monotonic": 5, "links": links, **more}}
     script = (
         "import socket, sys\n"
         "s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen()\n"
@@ -128,5 +148,5 @@ def test_stale_wire_is_refused(host: Host, tmp_path: Path) -> None:
     wire.wait_output("ready", 10)
     said = serve(host, "--backlog", f"wire:{path}:x,y")
     wire.stop()
-    assert "does not advance" in said
+    assert reason in said
     assert "least-connections" in said

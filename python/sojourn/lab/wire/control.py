@@ -19,7 +19,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from sojourn import _core
 from sojourn.data import Json, Object
@@ -29,6 +29,8 @@ from sojourn.lab.typed import of_json
 from sojourn.lab.wire.counters import About, Counters
 from sojourn.own.sources import is_own
 from sojourn.own.text import own, queue_params
+
+T = TypeVar("T")
 
 PREFIX, SUFFIX = "wire-", ".sock"
 """Beginning and end of the names of socket files."""
@@ -242,14 +244,21 @@ class Client:
             raise Ended
         return answer
 
+    def _read(self, kind: type[T], value: Json) -> T:
+        try:
+            return of_json(kind, value)
+        except ValueError as error:
+            message = f"the wire at {self._path} is of another version of Sojourn: {error}"
+            raise LabError(message) from error
+
     def about(self) -> About:
         """Returns the wire's name, process and links."""
-        return of_json(About, self.ask("about"))
+        return self._read(About, self.ask("about"))
 
     def counters(self, links: Sequence[str] | None = None) -> Counters:
         """Returns the current counters of these links, by default of all."""
         wanted = {} if links is None else {"links": list(links)}
-        return of_json(Counters, self.ask("counters", **wanted)["counters"])
+        return self._read(Counters, self.ask("counters", **wanted).get("counters"))
 
     def watch(self, every: float) -> Iterator[Counters]:
         """Yields the counters at once and then every `every` seconds, until the wire ends."""
@@ -257,7 +266,7 @@ class Client:
             answer = self.ask("watch", every=every)
             self._socket.settimeout(self.patience + every)
             while True:
-                yield of_json(Counters, answer["counters"])
+                yield self._read(Counters, answer.get("counters"))
                 answer = self.next()
 
     def set(self, link: str, **changes: Json) -> None:
