@@ -10,12 +10,13 @@ that too few replicas are up is computed: nodes are up independently with the sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import isnan
-from typing import Any
+from typing import TypeAlias
 
+from sojourn.data import Object
 from sojourn.metrics import registry
 from sojourn.plan.queries import store_in, the_store
 from sojourn.scenario import Scenario
@@ -26,6 +27,8 @@ from sojourn.study.machine import cores
 from sojourn.tune.settings import Asked, By
 
 MEASURES: tuple[By, ...] = ("mean", "p95", "p99")
+Figures: TypeAlias = Mapping[str, float | str]
+"""Metrics of a run of a store, by name without the store's name."""
 ALPHA = 0.05
 """Significance level of the comparisons with the fastest candidate, with Holm's correction."""
 READS = 0.5
@@ -55,7 +58,7 @@ class Candidate:
     """Consistency level of reads."""
 
     @property
-    def changes(self) -> dict[str, Any]:
+    def changes(self) -> Object:
         """Returns the changes of a scenario that give its store these settings."""
         return {
             "store.replication": self.promise.replicas,
@@ -91,7 +94,7 @@ class Choice:
     p: float = 1.0
     """P value of the comparison with the fastest candidate, with Holm's correction."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Object:
         """Returns the fields as data for JSON."""
         found = {
             name: {"estimate": i.estimate, "low": i.low, "high": i.high}
@@ -219,9 +222,9 @@ def advise(
         )
     made = [scenario.replace(one.changes) for one in listed]
     tasks = [(i, seed) for seed in range(1, asked.seeds + 1) for i in range(len(made))]
-    metrics: list[list[dict[str, Any]]] = [[] for _ in made]
+    metrics: list[list[Figures]] = [[] for _ in made]
 
-    def one(task: tuple[int, int]) -> dict[str, Any]:
+    def one(task: tuple[int, int]) -> Figures:
         found = made[task[0]].run(seed=task[1]).metrics
         return {key.removeprefix(f"{name}."): found[key] for key in found if key.startswith(name)}
 
@@ -239,7 +242,7 @@ def advise(
     return Advice(tuple(choices), reads, assumed, tuple(unreadable(nodes, asked)))
 
 
-def _kept(asked: Asked, metrics: Sequence[Sequence[dict[str, Any]]]) -> list[int]:
+def _kept(asked: Asked, metrics: Sequence[Sequence[Figures]]) -> list[int]:
     """Returns the indices of candidates that are not too stale and acknowledge enough requests."""
     fresh = [
         i
@@ -250,7 +253,7 @@ def _kept(asked: Asked, metrics: Sequence[Sequence[dict[str, Any]]]) -> list[int
     return [i for i in fresh if done[i] >= ACKNOWLEDGED * max(done.values())]
 
 
-def _mean(runs: Sequence[dict[str, Any]], metric: str) -> float:
+def _mean(runs: Sequence[Figures], metric: str) -> float:
     """Returns the mean of a metric over the runs that have a value; NaN without values."""
     values = [float(run[metric]) for run in runs if not isnan(float(run[metric]))]
     return sum(values) / len(values) if values else float("nan")
@@ -260,7 +263,7 @@ def _ranked(
     nodes: int,
     asked: Asked,
     listed: Sequence[Candidate],
-    metrics: Sequence[Sequence[dict[str, Any]]],
+    metrics: Sequence[Sequence[Figures]],
 ) -> list[Choice]:
     def values(i: int, measure: By) -> list[float]:
         return [float(run[f"latency_{measure}"]) for run in metrics[i]]

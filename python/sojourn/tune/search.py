@@ -12,9 +12,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sojourn import temporary
+from sojourn.data import Object
 from sojourn.metrics import spelled
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import Engine
@@ -95,7 +95,7 @@ class Found:
             )
         return " ".join(lines)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Object:
         """Returns the result as data for JSON."""
         return {
             "queue": self.queue,

@@ -6,12 +6,12 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sojourn._core import PlanError, WordError
+from sojourn.data import Object
 from sojourn.metrics import direction, unit
 from sojourn.scenario import Scenario, ScenarioError
 from sojourn.study.constraints import Check, check
@@ -66,7 +66,7 @@ class Search:
         self.seeds = tuple(range(1, effort.seeds + 1))
         self.first = self.seeds[: effort.seeds // 2]
         engine = session.engine
-        self.question: dict[str, Any] = {
+        self.question: Object = {
             "scenario": scenario.with_queue(space.base).digest(),
             "queue": space.base,
             "vary": [str(v) for v in space.variables],

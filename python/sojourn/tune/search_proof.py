@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from sojourn.data import Object
 from sojourn.stats import Gap, Interval, gaps, paired_ratio
 from sojourn.study import quantities
 from sojourn.study.answer import interest_text, words
@@ -39,7 +39,7 @@ class Verdict:
         """Returns whether the winner is significantly better than the rival."""
         return self.outcome == "better"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Object:
         """Returns the fields as data for JSON."""
         gap = self.difference
         limits = None if gap is None else {"mean": gap.estimate, "low": gap.low, "high": gap.high}

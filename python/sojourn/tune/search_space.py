@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import cache
@@ -118,6 +118,20 @@ Variable = Range | Choice
 
 
 @dataclass(frozen=True)
+class Word:
+    """A word of a queue, as far as a search varies it."""
+
+    name: str
+    kind: str
+    """Kind of the value, such as `time`, or `flag` and `switch` for words without a value."""
+    default: str
+    min: float | None = None
+    max: float | None = None
+    off: str | None = None
+    """Word that clears a switch."""
+
+
+@dataclass(frozen=True)
 class Space:
     """A queue with its variables."""
 
@@ -176,34 +190,41 @@ def _kind(base: str) -> str:
     return base.split(maxsplit=1)[0]
 
 
-def _words(base: str, read: Read) -> dict[str, dict[str, Any]]:
+def _words(base: str, read: Read) -> Mapping[str, Word]:
     """Returns the words that a queue accepts, by name."""
     if is_own(base):
         declared = own("queue", base, read).declaration.words
         offs = {word.name: f"no{word.name}" for word in declared if word.kind == "switch"}
-        return {word.name: {**vars(word), "off": offs.get(word.name)} for word in declared}
+        return {w.name: Word(w.name, w.kind, w.default, off=offs.get(w.name)) for w in declared}
     return _tables()[_kind(base)]
 
 
 @cache
-def _tables() -> dict[str, dict[str, dict[str, Any]]]:
+def _tables() -> dict[str, dict[str, Word]]:
     known = json.loads(_core.describe())["queue"]
-    return {table["name"]: {word["name"]: word for word in table["words"]} for table in known}
+    names = [field.name for field in fields(Word)]
+    return {
+        table["name"]: {
+            word["name"]: Word(**{key: word[key] for key in names if key in word})
+            for word in table["words"]
+        }
+        for table in known
+    }
 
 
-def _usable(words: Mapping[str, dict[str, Any]]) -> str:
+def _usable(words: Mapping[str, Word]) -> str:
     listed = [str(found) for w in words.values() if (found := _around(w)) is not None]
     return "; ".join(listed) or "none has a default range, so write WORD LOW..HIGH"
 
 
-def _read(text: str, words: Mapping[str, dict[str, Any]], base: str) -> list[Variable]:
+def _read(text: str, words: Mapping[str, Word], base: str) -> list[Variable]:
     if "|" in text:
         return [_choice(text, words)]
     name, _, rest = text.strip().partition(" ")
     pattern = any(c in name for c in "*?[")
     if pattern:
-        named = [w for w in words.values() if fnmatchcase(w["name"], name)]
-        named = [w for w in named if (w["kind"] in _NUMBERS if rest else _around(w))]
+        named = [w for w in words.values() if fnmatchcase(w.name, name)]
+        named = [w for w in named if (w.kind in _NUMBERS if rest else _around(w))]
         if not named:
             raise StudyError(f"`{name}`: no word of {_kind(base)} that can vary matches")
     else:
@@ -211,7 +232,7 @@ def _read(text: str, words: Mapping[str, dict[str, Any]], base: str) -> list[Var
     return [_range(w, rest.strip(), text) for w in named]
 
 
-def _known(name: str, words: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+def _known(name: str, words: Mapping[str, Word]) -> Word:
     if name in words:
         return words[name]
     close = nearest(name, words)
@@ -219,11 +240,11 @@ def _known(name: str, words: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     raise StudyError(f"unknown word `{name}`{hint}")
 
 
-def _choice(text: str, words: Mapping[str, dict[str, Any]]) -> Choice:
+def _choice(text: str, words: Mapping[str, Word]) -> Choice:
     texts = tuple(" ".join(part.split()) for part in text.split("|"))
     if len(set(texts)) < len(texts):
         raise StudyError(f"`{text}`: an alternative is listed twice")
-    offs = {w["off"] for w in words.values() if w.get("off")}
+    offs = {w.off for w in words.values() if w.off}
     choice = Choice(texts)
     for word in choice.words:
         if word not in offs:
@@ -231,8 +252,8 @@ def _choice(text: str, words: Mapping[str, dict[str, Any]]) -> Choice:
     return choice
 
 
-def _range(word: dict[str, Any], rest: str, text: str) -> Range:
-    name = word["name"]
+def _range(word: Word, rest: str, text: str) -> Range:
+    name = word.name
     if not rest:
         made = _around(word)
         if made is None:
@@ -244,11 +265,11 @@ def _range(word: dict[str, Any], rest: str, text: str) -> Range:
             f"`{text}`: `{rest}` is not a range; write `{name} LOW..HIGH`, optionally followed "
             "by `log` or `linear`"
         )
-    kind = word["kind"] if word["kind"] in _NUMBERS else _guessed(found["low"])
+    kind = word.kind if word.kind in _NUMBERS else _guessed(found["low"])
     low, high = (_number(kind, found[end], text) for end in ("low", "high"))
     if not low < high:
         raise StudyError(f"`{text}`: the lower limit must be below the upper limit")
-    least, most = word.get("min"), word.get("max")
+    least, most = word.min, word.max
     if (least is not None and low < least) or (most is not None and high > most):
         raise StudyError(f"`{text}`: {name} must be from {least:g} to {most:g}")
     scale: Scale = cast("Scale | None", found["scale"]) or _natural(low, high)
@@ -257,20 +278,20 @@ def _range(word: dict[str, Any], rest: str, text: str) -> Range:
     return Range(name, kind, low, high, scale)
 
 
-def _around(word: dict[str, Any]) -> Range | None:
+def _around(word: Word) -> Range | None:
     """Returns the default range of a word; `None` if its default determines no range."""
-    kind = word["kind"]
-    middle = _read_number(kind, word["default"]) if kind in _NUMBERS else None
+    kind = word.kind
+    middle = _read_number(kind, word.default) if kind in _NUMBERS else None
     if middle is None or middle <= 0:
         return None
     low, high = (float(f"{x:.{DIGITS}g}") for x in (middle / AROUND, middle * AROUND))
     if kind == "probability":
         high = min(high, 1.0)
-    if word.get("min") is not None:
-        low, high = max(low, word["min"]), min(high, word["max"])
+    if word.min is not None and word.max is not None:
+        low, high = max(low, word.min), min(high, word.max)
     if kind in _WHOLE:
         low, high = max(round(low), 1), round(high)
-    return Range(word["name"], kind, low, high, _natural(low, high)) if low < high else None
+    return Range(word.name, kind, low, high, _natural(low, high)) if low < high else None
 
 
 def _natural(low: float, high: float) -> Scale:
@@ -318,12 +339,12 @@ def _set_by(variable: Variable) -> tuple[str, ...]:
     return (variable.word,) if isinstance(variable, Range) else variable.words
 
 
-def _without(base: str, gone: set[str], words: Mapping[str, dict[str, Any]]) -> str:
+def _without(base: str, gone: set[str], words: Mapping[str, Word]) -> str:
     """Returns a queue without the words `gone` and their values."""
     # If a switch varies, both of its words are removed.
     for entry in words.values():
-        if entry.get("off") and gone & {entry["name"], entry["off"]}:
-            gone = gone | {entry["name"], entry["off"]}
+        if entry.off and gone & {entry.name, entry.off}:
+            gone = gone | {entry.name, entry.off}
     head, *rest = base.split()
     kept = [head]
     position = 0
@@ -336,13 +357,13 @@ def _without(base: str, gone: set[str], words: Mapping[str, dict[str, Any]]) -> 
     return " ".join(kept)
 
 
-def _takes_nothing(word: str, words: Mapping[str, dict[str, Any]]) -> bool:
+def _takes_nothing(word: str, words: Mapping[str, Word]) -> bool:
     entry = words.get(word)
-    return entry["kind"] in _BARE if entry else any(word == w.get("off") for w in words.values())
+    return entry.kind in _BARE if entry else any(word == w.off for w in words.values())
 
 
 def _start(
-    base: str, variables: Sequence[Variable], words: Mapping[str, dict[str, Any]]
+    base: str, variables: Sequence[Variable], words: Mapping[str, Word]
 ) -> Mapping[str, Value] | None:
     _, *rest = base.split()
     given = dict(pairwise(rest))
@@ -355,7 +376,7 @@ def _start(
             standing = [t for t in variable.texts if t and f" {t} " in stands]
             value = standing[0] if standing else "" if "" in variable.texts else None
         else:
-            written = given.get(variable.word, words[variable.word]["default"])
+            written = given.get(variable.word, words[variable.word].default)
             value = _read_number(variable.kind, written)
             if value is not None and not variable.low <= value <= variable.high:
                 value = None
@@ -365,7 +386,6 @@ def _start(
     return start
 
 
-def _standing(word: dict[str, Any]) -> str:
+def _standing(word: Word) -> str:
     """Returns the text with the default of a word, which a queue without the word implies."""
-    default: str = word["default"]
-    return default if word["kind"] in _BARE else f"{word['name']} {default}"
+    return word.default if word.kind in _BARE else f"{word.name} {word.default}"

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from sojourn.data import Object
 from sojourn.metrics import Direction
 from sojourn.study import disk
 from sojourn.study.errors import ResultsError, StudyError
@@ -52,7 +53,7 @@ class Trial:
         return self.value is not None and all(v <= 0 for v in self.violation.values())
 
 
-def load(folder: Path, question: Mapping[str, Any]) -> list[Trial]:
+def load(folder: Path, question: Object) -> list[Trial]:
     """Returns the stored trials of a search; empty if there is no file.
 
     Raises `ResultsError` if the file is of another search or cannot be read.
@@ -61,7 +62,7 @@ def load(folder: Path, question: Mapping[str, Any]) -> list[Trial]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         mark = data["sojourn"]["format"]
-        there: dict[str, Any] = data["question"]
+        there: Object = data["question"]
         listed = [Trial(**trial) for trial in data["trials"]] if mark == FORMAT else []
     except FileNotFoundError:
         return []
@@ -84,7 +85,7 @@ def load(folder: Path, question: Mapping[str, Any]) -> list[Trial]:
     return listed
 
 
-def save(folder: Path, question: Mapping[str, Any], trials: Sequence[Trial]) -> None:
+def save(folder: Path, question: Object, trials: Sequence[Trial]) -> None:
     """Stores the trials of a search; the file is replaced atomically."""
     data = {
         "sojourn": {"format": FORMAT},
@@ -139,14 +140,14 @@ def _optuna() -> Any:
     return optuna
 
 
-def _distribution(variable: Variable) -> Any:
+def _distribution(variable: Variable) -> object:
     distributions = _optuna().distributions
     if isinstance(variable, Choice):
         return distributions.CategoricalDistribution(variable.texts)
     return distributions.FloatDistribution(variable.low, variable.high, log=variable.scale == "log")
 
 
-def _frozen_trial(trial: Trial, limits: Mapping[str, Any]) -> Any:
+def _frozen_trial(trial: Trial, limits: Mapping[str, object]) -> object:
     """Returns a trial as an object of Optuna."""
     optuna = _optuna()
     complete = trial.state == "complete" and trial.value is not None

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean
-from typing import Any
 
+from sojourn.data import Object
 from sojourn.scenario import Scenario
 from sojourn.tune.redopt import (
     UNRESPONSIVE_FACTOR,
@@ -83,7 +83,7 @@ class Trial:
         """Returns whether the setting meets the definition of REDopt."""
         return self.off_middle <= MEAN_WITHIN and self.oscillation < DEVIATION_BELOW
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Object:
         """Returns the trial as data for JSON."""
         return {
             "queue": self.parameters.queue(),
@@ -138,7 +138,7 @@ def proving_ground(link: Link, queue: str, duration: float, warmup: float, tcp: 
 
     Transfers are divided equally between the round-trip times of `link`. Times are in seconds.
     """
-    flows: list[dict[str, Any]] = [
+    flows: list[Object] = [
         {
             "name": "bulk",
             "from": "left",
