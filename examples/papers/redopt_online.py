@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -111,7 +112,8 @@ def scenario(
     phase.
     """
     plain = bulk.bulk(course[0], len(course) * phase, 0, queue, tcp, starts)
-    udp = next(flow for flow in plain.as_dict()["flows"] if flow["name"] == "udp")
+    data: Any = plain.as_dict()
+    udp = next(flow for flow in data["flows"] if flow["name"] == "udp")
     title = f"REDopt on-line, {name_of(course)} flows"
     return plain.replace({"name": title, "flows": [udp, *groups(course, phase, starts, tcp)]})
 

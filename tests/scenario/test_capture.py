@@ -66,7 +66,7 @@ def test_plain_data_finds_the_capture_from_any_folder(
     inner = folder.rename(tmp_path.with_name(f"{tmp_path.name} {name}"))
     monkeypatch.chdir(inner)
     scenario = Scenario.load("home.toml")
-    written = scenario.as_dict()
+    written: Any = scenario.as_dict()
     monkeypatch.chdir(inner / "calls")
     again = Scenario.from_dict(written)
     assert again.plan_json == scenario.plan_json

@@ -338,5 +338,6 @@ def test_machines_get_the_same() -> None:
     data = problem.as_dict()
     assert data["found"] == "codle"
     assert data["nearest"] == "codel"
+    assert isinstance(data["allowed"], list)
     assert "pfifo" in data["allowed"]
     assert (data["line"], data["column"], data["end_column"]) == (10, 10, 15)

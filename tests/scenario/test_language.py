@@ -408,7 +408,8 @@ def test_it_never_changes() -> None:
     with pytest.raises(AttributeError):
         scenario.name = "other"  # type: ignore[misc]
     json.loads(scenario.plan_json)["links"].clear()
-    scenario.as_dict()["links"].clear()
+    data: Any = scenario.as_dict()
+    data["links"].clear()
     scenario.replace({"links.uplink.rate": "1mbit"})
     assert scenario.plan_json == before
     again = pickle.loads(pickle.dumps(scenario))

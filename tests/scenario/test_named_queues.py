@@ -104,7 +104,8 @@ def test_a_policy_of_ones_own_may_have_a_name(tmp_path: Path) -> None:
     )
     made = Scenario.from_toml(text, file=str(file))
     assert made.queue_name == "mine"
-    assert str(tmp_path / "mine.py") in made.as_dict()["queues"]["mine"]
+    written: Any = made.as_dict()
+    assert str(tmp_path / "mine.py") in written["queues"]["mine"]
     with pytest.raises(ScenarioError, match=r"queues\.mine: .*no class Fif;"):
         Scenario.from_toml(text.replace("Fifo", "Fif"), file=str(file))
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any
 
 from sojourn import _core
+from sojourn.data import Object
 from sojourn.scenario import files, limits
-
-Json = dict[str, Any]
 
 _FILE = re.compile(rf"(?<=\sfile)(\s+){files.FILE}")
 
@@ -19,18 +17,19 @@ class CaptureProblem(Exception):
     """Reason why a capture cannot be replayed."""
 
 
-def loaded(app: Json, read: files.Read) -> Json:
+def loaded(app: Object, read: files.Read) -> Object:
     """Returns a plan's `replay` application with the packets of its capture file.
 
     Raises `CaptureProblem` if the file cannot be read or replayed.
     """
+    file = str(app["file"])
     try:
-        data = read(app["file"], limits.CAPTURE_BYTES)
+        data = read(file, limits.CAPTURE_BYTES)
         return dict(json.loads(_core.load_capture(json.dumps(app), data)))
     except OSError as error:
-        raise CaptureProblem(f"`{app['file']}` cannot be read: {error.strerror}") from None
+        raise CaptureProblem(f"`{file}` cannot be read: {error.strerror}") from None
     except ValueError as error:
-        raise CaptureProblem(f"`{app['file']}`: {error}") from None
+        raise CaptureProblem(f"`{file}`: {error}") from None
 
 
 def place(text: str) -> tuple[int, int]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import tomllib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from sojourn import _core
-from sojourn.scenario.errors import Problem, ScenarioError
+from sojourn.data import Json, Object
+from sojourn.scenario.errors import Details, Problem, ScenarioError
 from sojourn.scenario.locate import Path
 from sojourn.scenario.source import dotted
 
@@ -16,7 +17,7 @@ NAMED: frozenset[Path] = frozenset({("links",), ("flows",), ("balancers",), ("qu
 """Paths of the tables whose keys are names that the user chooses."""
 
 
-def apply(data: Mapping[str, Any], changes: Mapping[str, Any]) -> tuple[dict[str, Any], list[Path]]:
+def apply(data: Object, changes: Mapping[str, object]) -> tuple[Object, list[Path]]:
     """Returns a copy of `data` with each dotted key set to its value, and the changed paths.
 
     Flows are selected by number or by name (`flows.0.count`, `flows.bulk.count`). `None` removes a
@@ -35,11 +36,11 @@ def apply(data: Mapping[str, Any], changes: Mapping[str, Any]) -> tuple[dict[str
     return result, paths
 
 
-def _refuse(key: str, message: str, **details: Any) -> ScenarioError:
+def _refuse(key: str, message: str, **details: Unpack[Details]) -> ScenarioError:
     return ScenarioError([Problem(message, key, **details)])
 
 
-def _set(data: dict[str, Any], key: str, value: Any) -> Path:
+def _set(data: Object, key: str, value: object) -> Path:
     parts = key.split(".")
     if not all(parts):
         raise _refuse(key, "the key has an empty part: write it like links.uplink.rate")
@@ -75,12 +76,13 @@ def _set(data: dict[str, Any], key: str, value: Any) -> Path:
     return (*path, last)
 
 
-def _no_table(data: Mapping[str, Any], to: list[str], rest: list[str], value: Any) -> str:
+def _no_table(data: Object, to: list[str], rest: list[str], value: Json) -> str:
     """Returns why the keys `rest` cannot be set in `value`, which is at the path `to`."""
     here = f"`{'.'.join(to)}`"
     if to[-1] != "queue" and to[:-1] != ["queues"]:
         return f"{here} is a value, not a table"
-    if value in data.get("queues", {}):
+    queues = data.get("queues")
+    if isinstance(queues, Mapping) and value in queues:
         return f"{here} is the queue `{value}`: set queues.{value}.{'.'.join(rest)} instead"
     return f"{here} is a text: set it as a whole, or write it as a table in the file"
 
@@ -104,7 +106,7 @@ def _step(at: Any, part: str, key: str) -> str | int:
     )
 
 
-def _flow_name(flow: Any) -> str:
+def _flow_name(flow: Json) -> str:
     if not isinstance(flow, Mapping):
         return ""
     name = flow.get("name")
@@ -114,7 +116,7 @@ def _flow_name(flow: Any) -> str:
     return app.split()[0] if isinstance(app, str) and app.split() else ""
 
 
-def setting(text: str) -> tuple[str, Any]:
+def setting(text: str) -> tuple[str, Json]:
     """Splits a `key=value` of the command line; the value is read as TOML, otherwise as a text."""
     key, equals, value = text.partition("=")
     key, value = key.strip(), value.strip()
@@ -123,7 +125,7 @@ def setting(text: str) -> tuple[str, Any]:
     return key, _value(value)
 
 
-def levels(text: str) -> tuple[str, list[Any]]:
+def levels(text: str) -> tuple[str, list[Json]]:
     """Splits a `key=value,value` of the command line; values are read as TOML or as texts."""
     key, equals, rest = text.partition("=")
     key, rest = key.strip(), rest.strip()

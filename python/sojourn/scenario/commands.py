@@ -7,16 +7,16 @@ import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from sojourn import _core
 
 if TYPE_CHECKING:
+    from sojourn.data import Object
     from sojourn.scenario.context import Context
+    from sojourn.scenario.errors import Placed
     from sojourn.scenario.locate import Path
     from sojourn.scenario.models import Flow
-
-Json = dict[str, Any]
 
 APP = "command"
 """Name of the application whose flows run programs of the user."""
@@ -41,7 +41,7 @@ _FIELD = re.compile(r"\{\{|\}\}|\{(?P<name>[^{}]*)\}|[{}]")
 class CommandError(Exception):
     """Reason why a text is not a command line; `details` are further arguments of the problem."""
 
-    def __init__(self, message: str, **details: Any) -> None:
+    def __init__(self, message: str, **details: Unpack[Placed]) -> None:
         super().__init__(message)
         self.details = details
 
@@ -105,7 +105,7 @@ def filled(words: list[str], values: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(_FIELD.sub(value, word) for word in words)
 
 
-def application(context: Context, at: Path, flow: Flow) -> Json:
+def application(context: Context, at: Path, flow: Flow) -> Object:
     """Returns the plan's application of a flow that runs programs; adds problems to the context."""
     if context.source.handed is not None:
         context.complain(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Unpack
 
 from sojourn import _core
 from sojourn.own.sources import is_own
 from sojourn.scenario import own
-from sojourn.scenario.errors import Problem
+from sojourn.scenario.errors import Placed, Problem
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import Model
 from sojourn.scenario.source import Source
@@ -42,7 +42,7 @@ class Context:
         self.sources: dict[str, dict[str, str]] = {}
         """Source texts of the user's policies, by digest of all texts of a policy."""
 
-    def complain(self, path: Path, message: str, **details: Any) -> None:
+    def complain(self, path: Path, message: str, **details: Unpack[Placed]) -> None:
         """Adds a problem at the scenario path `path`."""
         self.paths.add(path)
         self.problems.append(self.source.problem(path, message, **details))
@@ -96,12 +96,12 @@ class Context:
             self.sources |= sources
         return self.parsed[key]
 
-    def nearest(self, word: str, known: Iterable[str]) -> dict[str, Any]:
+    def nearest(self, word: str, known: Iterable[str]) -> Placed:
         """Returns the details of a problem with the unknown name `word`."""
         names = list(known)
         near = _core.nearest(word, names[:1000])
-        place = {"start": 0, "end": len(word)}
-        return place | {"found": word, "allowed": tuple(names[:50]), "nearest": near}
+        allowed = tuple(names[:50])
+        return Placed(start=0, end=len(word), found=word, allowed=allowed, nearest=near)
 
     def unknown(self, path: Path, message: str, word: str, known: list[str]) -> None:
         """Adds the problem of an unknown name.

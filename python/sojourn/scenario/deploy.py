@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
-from typing import Any
 
 from sojourn import _core
+from sojourn.data import Object
 from sojourn.scenario import networkd, sqm, tc
 from sojourn.scenario.described import Described
 from sojourn.scenario.errors import Problem, ScenarioError
@@ -63,7 +63,7 @@ class Deployment:
             ]
         )
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Object:
         """Returns the deployment as plain data."""
         return {
             "queue": self.queue,

@@ -4,10 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TypedDict
+
+from sojourn.data import Object
 
 SHOWN = 40
 """Maximum number of problems in the text of a `ScenarioError`; its `problems` has all."""
+
+
+class Details(TypedDict, total=False):
+    """The wrong word of a problem, and the words in its place that are allowed."""
+
+    found: str | None
+    allowed: tuple[str, ...]
+    nearest: str | None
+
+
+class Placed(Details, total=False):
+    """Details of a problem, and the positions in the value's text between which it is."""
+
+    start: int | None
+    end: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +61,7 @@ class Problem:
             lines.append(f"{'| ':>8}{blank}{'^' * width}")
         return "\n".join(lines)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Object:
         """Returns the problem as plain data."""
         return asdict(self) | {"allowed": list(self.allowed)}
 

@@ -9,11 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
+from sojourn.data import Json, Object
 from sojourn.scenario import files, limits
-
-Json = dict[str, Any]
 
 WORD = "host"
 SPANS = ("late", "stall", "every")
@@ -31,12 +29,12 @@ class LatenessProblem(Exception):
     """Reason why a file of measured lateness cannot be used."""
 
 
-def loaded(parsed: Json, read: files.Read) -> Json:
+def loaded(parsed: Object, read: files.Read) -> Object:
     """Returns the lateness of a host with the contents of its files; raises `LatenessProblem`."""
     return {key: _span(value, read) if key in SPANS else value for key, value in parsed.items()}
 
 
-def _span(value: Any, read: files.Read) -> Any:
+def _span(value: Json, read: files.Read) -> Json:
     if not isinstance(value, dict) or "file" not in value:
         return value
     name = value["file"]

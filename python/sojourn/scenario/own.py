@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from sojourn import _core
 from sojourn.own import text as own_text
@@ -12,9 +12,9 @@ from sojourn.own.errors import OwnError
 from sojourn.own.sources import is_own, place_of, renamed
 
 if TYPE_CHECKING:
+    from sojourn.data import Object
+    from sojourn.scenario.errors import Placed
     from sojourn.scenario.source import Source
-
-Json = dict[str, Any]
 
 KEYS = ("queue", "queues", "tcp", "app", "policy")
 """Keys of a scenario whose texts may name a policy of the user."""
@@ -23,14 +23,14 @@ KEYS = ("queue", "queues", "tcp", "app", "policy")
 class Unusable(Exception):
     """Reason why a user's policy cannot be used; `details` are further arguments of the problem."""
 
-    def __init__(self, message: str, **details: Any) -> None:
+    def __init__(self, message: str, **details: Unpack[Placed]) -> None:
         super().__init__(message)
         self.details = details
 
 
 def entry(
     family: str, text: str, source: Source, *, here_first: bool
-) -> tuple[Json, dict[str, dict[str, str]]]:
+) -> tuple[Object, dict[str, dict[str, str]]]:
     """Returns a user's policy as it is in the plan, and its source texts by digest.
 
     With `here_first`, the working folder is searched before the scenario's folder. Raises

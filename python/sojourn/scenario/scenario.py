@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from sojourn import _core
+from sojourn.data import Object
 from sojourn.plan.queries import bottlenecks, mean_rate
 from sojourn.scenario import (
     capture,
@@ -40,6 +41,8 @@ from sojourn.scenario.topology import OneWay, links_of
 from sojourn.scenario.translate import problems_of, repaired
 
 if TYPE_CHECKING:
+    from pydantic.json_schema import JsonSchemaValue
+
     from sojourn.plan.parts import Group, Link
     from sojourn.plan.plan import Plan
 
@@ -76,7 +79,7 @@ class Scenario:
 
     @classmethod
     def from_dict(
-        cls, data: Mapping[str, Any], *, files: Mapping[str, bytes] | None = None
+        cls, data: Mapping[str, object], *, files: Mapping[str, bytes] | None = None
     ) -> Scenario:
         """Returns the scenario from the data of `as_dict`.
 
@@ -86,12 +89,12 @@ class Scenario:
         return cls._made(source.plain(data, origin), origin)
 
     @classmethod
-    def _made(cls, data: dict[str, Any], origin: Source) -> Scenario:
+    def _made(cls, data: Object, origin: Source) -> Scenario:
         scenario = cls.__new__(cls)
         scenario._build(data, origin)
         return scenario
 
-    def _build(self, data: dict[str, Any], origin: Source) -> None:
+    def _build(self, data: Object, origin: Source) -> None:
         try:
             model = Model.of(data)
         except ValidationError as error:
@@ -156,22 +159,22 @@ class Scenario:
         """Names of the links whose queues are studied, usually one."""
         return [link.name for link in self._subjects]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Object:
         """Returns the description as plain data with absolute file names, for use in any folder."""
         if self._source.handed is not None:
             return self._renamed(lambda name: name)
         folder = self._source.folder
         data = self._renamed(lambda name: str((folder / name).absolute()))
-        for flow in data.get("flows", []):
-            if commands.is_command(flow["app"]):
-                flow["folder"] = str((folder / flow.get("folder", "")).resolve())
+        for flow in _flows(data):
+            if commands.is_command(str(flow["app"])):
+                flow["folder"] = str((folder / str(flow.get("folder", ""))).resolve())
         return data
 
-    def _renamed(self, rename: Callable[[str], str]) -> dict[str, Any]:
+    def _renamed(self, rename: Callable[[str], str]) -> Object:
         """Returns the description as plain data, with its files renamed."""
-        data: dict[str, Any] = json.loads(json.dumps(self.__dict__["_data"]))
-        for flow in data.get("flows", []):
-            flow["app"] = capture.renamed(flow["app"], rename)
+        data: Object = json.loads(json.dumps(self.__dict__["_data"]))
+        for flow in _flows(data):
+            flow["app"] = capture.renamed(str(flow["app"]), rename)
         _rename_in_links([data.get("links"), data.get("topology")], rename)
         own.rename(data, rename)
         return data
@@ -190,10 +193,10 @@ class Scenario:
             f"{flows} flow{'s'[: flows != 1]}>"
         )
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {key: self.__dict__[key] for key in ("_data", "_source", "_model", "_plan")}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
 
     def warnings(self) -> list[str]:
@@ -224,7 +227,7 @@ class Scenario:
 
     # Changed copies
 
-    def replace(self, changes: Mapping[str, Any] | None = None, /, **keys: Any) -> Scenario:
+    def replace(self, changes: Mapping[str, object] | None = None, /, **keys: Any) -> Scenario:
         """Returns the scenario with changed keys, each given by its dotted name.
 
         For example `replace(**{"links.uplink.queue": "codel", "flows.bulk.count": 8})`; `None`
@@ -344,7 +347,7 @@ class Scenario:
         return deploy(self, interface, machine, form)
 
     @staticmethod
-    def json_schema() -> dict[str, Any]:
+    def json_schema() -> JsonSchemaValue:
         """Returns the JSON Schema of scenario files, for editors."""
         return schema.json_schema()
 
@@ -368,7 +371,7 @@ class Run(Measured):
         """Returns the main results in a few lines of text."""
         return summarise(self, self.scenario)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Object:
         """Returns the run's identity and metrics as plain data; an unmeasured metric is None."""
         return {
             "scenario": self.scenario.name,
@@ -381,6 +384,12 @@ class Run(Measured):
             "metrics": {name: plain(value) for name, value in self.metrics.items()},
             "units": {name: unit for name, unit in self.units.items() if unit},
         }
+
+
+def _flows(data: Object) -> list[Object]:
+    """Returns the tables of flows in a scenario's data, which has been checked."""
+    found = data.get("flows")
+    return [flow for flow in found if isinstance(flow, dict)] if isinstance(found, list) else []
 
 
 def _rename_in_links(data: Any, rename: Callable[[str], str]) -> None:
@@ -417,7 +426,7 @@ def _never_started(group: Group, duration: int) -> int:
     return max(0, group.count + (group.start - last) // group.start_every)
 
 
-def _all_problems(error: ValidationError, data: dict[str, Any], origin: Source) -> list[Problem]:
+def _all_problems(error: ValidationError, data: Object, origin: Source) -> list[Problem]:
     """Returns the model's problems, and further problems that appear after their repair."""
     problems = problems_of(error, data, origin)
     mended = repaired(error, data)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic.json_schema import JsonSchemaValue
+
 from sojourn.scenario.models import Model
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> JsonSchemaValue:
     """Returns the schema; it accepts some scenarios that the full check rejects."""
     schema = Model.model_json_schema()
     _listable(schema)
@@ -34,7 +36,7 @@ def _listable(node: Any) -> None:
                     value[name] = _or_single(schema)
 
 
-def _or_single(schema: dict[str, Any]) -> dict[str, Any]:
+def _or_single(schema: JsonSchemaValue) -> JsonSchemaValue:
     options = schema.get("anyOf", [schema])
     arrays = [s for s in options if s.get("type") == "array" and "items" in s]
     if not arrays:

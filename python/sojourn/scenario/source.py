@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from datetime import date, time
 from functools import cached_property
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, Unpack
 
+from sojourn.data import Object
 from sojourn.scenario import files, limits
-from sojourn.scenario.errors import Problem, ScenarioError
+from sojourn.scenario.errors import Details, Problem, ScenarioError
 from sojourn.scenario.locate import Path, Place, locate
 
 # `tomllib` takes time quadratic in the number of parts of a dotted key.
@@ -72,7 +73,7 @@ class Source:
         *,
         start: int | None = None,
         end: int | None = None,
-        **details: Any,
+        **details: Unpack[Details],
     ) -> Problem:
         """Returns a problem of the value at `path`; `start` and `end` are positions in its text."""
         if any(path[: len(c)] == c for c in self.changed):
@@ -124,7 +125,7 @@ def read_file(path: str | FilePath) -> tuple[str, str]:
         raise ScenarioError([Problem("not UTF-8 text", file=name, line=line)]) from None
 
 
-def parse(text: str, file: str | None) -> tuple[dict[str, Any], Source]:
+def parse(text: str, file: str | None) -> tuple[Object, Source]:
     """Returns the data in a TOML text, and their source; raises `ScenarioError`."""
 
     def refuse(message: str, line: int | None = None, column: int | None = None) -> ScenarioError:
@@ -166,7 +167,7 @@ def _toml_error(message: str, text: str) -> tuple[str, int | None, int | None]:
     return f"{head} at the end of the text", text.count("\n") + 1, None
 
 
-def plain(data: object, source: Source) -> dict[str, Any]:
+def plain(data: object, source: Source) -> Object:
     """Returns a copy of `data` of dictionaries, lists, texts, numbers and booleans.
 
     Raises `ScenarioError` for other types and for data above the limits.
@@ -177,7 +178,7 @@ def plain(data: object, source: Source) -> dict[str, Any]:
         message = f"tables or lists are nested more than {limits.DEPTH} levels deep"
         raise ScenarioError([source.problem((), message)])
     copier = _Copier(source)
-    result: dict[str, Any] = copier.copy(data, ())
+    result: Object = copier.copy(data, ())
     if copier.budget < 0:
         copier.problems.append(
             source.problem((), f"the scenario has more than {limits.VALUES} values")

@@ -8,8 +8,10 @@ from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from sojourn import _core
+from sojourn.data import Json, Object
 from sojourn.scenario import commands, limits
 from sojourn.scenario.errors import Problem
 from sojourn.scenario.locate import Path
@@ -18,7 +20,7 @@ from sojourn.scenario.source import Source, dotted
 from sojourn.scenario.words import WORD_ERROR, shown
 
 
-def problems_of(error: ValidationError, data: Mapping[str, Any], source: Source) -> list[Problem]:
+def problems_of(error: ValidationError, data: Mapping[str, Json], source: Source) -> list[Problem]:
     """Returns a problem for each error of `error` about `data`."""
     details = error.errors(include_url=False)[: limits.PROBLEMS]
     found = [(detail, _problem(detail, data, source)) for detail in details]
@@ -35,7 +37,7 @@ def problems_of(error: ValidationError, data: Mapping[str, Any], source: Source)
     ]
 
 
-def _problem(detail: Any, data: Mapping[str, Any], source: Source) -> Problem:
+def _problem(detail: ErrorDetails, data: Mapping[str, Json], source: Source) -> Problem:
     kind = detail["type"]
     path = _path(detail["loc"], data)
     context = dict(detail.get("ctx", {}))
@@ -73,7 +75,7 @@ def _problem(detail: Any, data: Mapping[str, Any], source: Source) -> Problem:
             return source.problem(path, str(detail["msg"]), found=shown(detail["input"]))
 
 
-def _path(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> Path:
+def _path(loc: tuple[int | str, ...], data: Mapping[str, Json]) -> Path:
     """Returns the path of a pydantic location, without its additions: union tags and "[key]"."""
     path: list[str | int] = []
     value: Any = data
@@ -91,13 +93,13 @@ def _path(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> Path:
     return tuple(path)
 
 
-def _has(value: Any, part: str | int) -> bool:
+def _has(value: Json, part: str | int) -> bool:
     if isinstance(value, list):
         return isinstance(part, int) and part < len(value)
     return isinstance(value, Mapping) and part in value
 
 
-def table_type(path: Path, data: Mapping[str, Any]) -> type[BaseModel] | None:
+def table_type(path: Path, data: Mapping[str, Json]) -> type[BaseModel] | None:
     """Returns the model of the table at `path`; None if the path is no table with known keys."""
     kinds: list[Any] = [Model]
     value: Any = data
@@ -135,7 +137,7 @@ def keys_of(model: type[BaseModel]) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
-def _unknown_key(path: Path, data: Mapping[str, Any], source: Source) -> Problem:
+def _unknown_key(path: Path, data: Mapping[str, Json], source: Source) -> Problem:
     key = str(path[-1])
     model = table_type(path[:-1], data)
     allowed = keys_of(model) if model is not None else []
@@ -146,7 +148,7 @@ def _unknown_key(path: Path, data: Mapping[str, Any], source: Source) -> Problem
     return source.problem(path, message, found=key, allowed=tuple(allowed), nearest=nearest)
 
 
-def _unknown_template(path: Path, context: dict[str, Any], source: Source) -> Problem:
+def _unknown_template(path: Path, context: Mapping[str, object], source: Source) -> Problem:
     names = list(TEMPLATES)
     tag = context.get("tag")
     if tag is None:
@@ -177,7 +179,7 @@ def _purpose(path: Path) -> str:
     return _PURPOSES.get(str(path[-1]) if path else "", "this key has no default")
 
 
-def repaired(error: ValidationError, data: dict[str, Any]) -> dict[str, Any] | None:
+def repaired(error: ValidationError, data: Object) -> Object | None:
     """Returns `data` without the parts that `error` rejects; None if that is impossible.
 
     A check of the repaired data finds further mistakes, such as an unknown host, in the same pass.
@@ -202,7 +204,7 @@ _HARMLESS = {
 }
 
 
-def _mend(data: dict[str, Any], path: Path, kind: str) -> bool:
+def _mend(data: Object, path: Path, kind: str) -> bool:
     at: Any = data
     for part in path[:-1]:
         at = at[part]

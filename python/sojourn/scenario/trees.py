@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
 
 from sojourn import _core
+from sojourn.data import Json
 from sojourn.scenario.locate import Path
 
 CLASSES = 4096
@@ -143,14 +143,14 @@ class Written:
         return (), None, None
 
 
-def written(table: Mapping[str, Any]) -> Written:
+def written(table: Mapping[str, Json]) -> Written:
     """Returns the text that is equivalent to a table; raises `TreeProblem`."""
     text = Written()
     _tree(text, table, (), None)
     return text
 
 
-def _tree(text: Written, table: Mapping[str, Any], at: Path, parent: str | None) -> None:
+def _tree(text: Written, table: Mapping[str, Json], at: Path, parent: str | None) -> None:
     """Writes a discipline inside the class `parent`, which is None for the root discipline."""
     _known(table, TREE, at)
     name = _text(table, "discipline", at, 'the discipline\'s own words, such as "htb default 20"')
@@ -170,7 +170,7 @@ def _tree(text: Written, table: Mapping[str, Any], at: Path, parent: str | None)
     if parent is None and handle != "1":
         text.add(f"handle {handle}:", (*at, "handle"))
     is_implicit = own in IMPLICIT
-    queues: list[tuple[str, Any, Path]] = []
+    queues: list[tuple[str, Json, Path]] = []
     _classes(text, classes, (*at, "classes"), f"{handle}:", is_implicit, queues)
     for class_, queue, path in queues:
         if isinstance(queue, Mapping):
@@ -187,11 +187,11 @@ def _tree(text: Written, table: Mapping[str, Any], at: Path, parent: str | None)
 
 def _classes(
     text: Written,
-    classes: Mapping[str, Any],
+    classes: Mapping[str, Json],
     at: Path,
     parent: str,
     is_implicit: bool,
-    queues: list[tuple[str, Any, Path]],
+    queues: list[tuple[str, Json, Path]],
 ) -> None:
     """Writes classes and their child classes; adds the classes' queues to `queues`."""
     for name, class_ in classes.items():
@@ -223,7 +223,7 @@ def _classes(
         _classes(text, within, (*path, "classes"), name, is_implicit, queues)
 
 
-def _filter(text: Written, filter_: Any, at: Path, parent: str) -> None:
+def _filter(text: Written, filter_: Json, at: Path, parent: str) -> None:
     text.begin(f"filter parent {parent}", at)
     if isinstance(filter_, str):
         text.add(_single(filter_, at), at, is_whole=True)
@@ -251,7 +251,7 @@ def _filter(text: Written, filter_: Any, at: Path, parent: str) -> None:
 
 
 def _handle(
-    table: Mapping[str, Any], classes: Mapping[str, Any], at: Path, default: str | None
+    table: Mapping[str, Json], classes: Mapping[str, Json], at: Path, default: str | None
 ) -> str | None:
     """Returns the handle of a discipline: from the table, or from the name of its first class.
 
@@ -281,7 +281,7 @@ def disciplines() -> dict[str, bool]:
     }
 
 
-def _known(table: Mapping[str, Any], keys: tuple[str, ...], at: Path) -> None:
+def _known(table: Mapping[str, Json], keys: tuple[str, ...], at: Path) -> None:
     for key in table:
         if key not in keys:
             nearest = _core.nearest(key, list(keys))
@@ -289,14 +289,14 @@ def _known(table: Mapping[str, Any], keys: tuple[str, ...], at: Path) -> None:
             raise TreeProblem((*at, key), f"unknown key `{key}`{allowed}", nearest)
 
 
-def _table(table: Mapping[str, Any], key: str, at: Path) -> Mapping[str, Any]:
+def _table(table: Mapping[str, Json], key: str, at: Path) -> Mapping[str, Json]:
     value = table.get(key, {})
     if not isinstance(value, Mapping):
         raise TreeProblem((*at, key), "needs a table of classes, by their names, such as 1:10")
     return value
 
 
-def _text(table: Mapping[str, Any], key: str, at: Path, what: str) -> str:
+def _text(table: Mapping[str, Json], key: str, at: Path, what: str) -> str:
     if key not in table:
         raise TreeProblem(at, f"`{key}` is missing: {what}")
     value = table[key]
@@ -305,7 +305,7 @@ def _text(table: Mapping[str, Any], key: str, at: Path, what: str) -> str:
     return _single(value, (*at, key))
 
 
-def _single(value: Any, at: Path) -> str:
+def _single(value: Json, at: Path) -> str:
     """Returns a text that is a single statement; raises `TreeProblem`."""
     if not isinstance(value, str) or not value.strip():
         raise TreeProblem(at, "needs a text, or a table with `discipline` and `classes`")
@@ -314,7 +314,7 @@ def _single(value: Any, at: Path) -> str:
     return value
 
 
-def _value(value: Any, at: Path) -> str:
+def _value(value: Json, at: Path) -> str:
     """Returns the value of a parameter as text; raises `TreeProblem`."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise TreeProblem(at, "needs a text or a whole number")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -399,7 +399,7 @@ class Model(Part):
     )
 
     @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Self:
+    def of(cls, data: Mapping[str, object]) -> Self:
         """Returns the model of plain data.
 
         A queue in the data may be a name in `[queues]`.
