@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from sojourn import _core
+from sojourn.data import Object
 from sojourn.scenario.context import Context
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import Balancer, ServerFault
 from sojourn.scenario.words import time_of
 
-Json = dict[str, Any]
 
-
-def balancers_of(context: Context, links: list[Json]) -> list[Json]:
+def balancers_of(context: Context) -> list[Object]:
     """Returns the plan's balancers.
 
-    While a server is out of service, its links among `links` lose all packets.
+    While a server is out of service, its links lose all packets.
     """
     given = context.model.balancers.items()
-    return [_balancer(context, i, *item, links) for i, item in enumerate(given)]
+    return [_balancer(context, i, *item) for i, item in enumerate(given)]
 
 
 def balancer_place(context: Context, index: int, rest: Path) -> Path:
@@ -39,7 +37,7 @@ def balancer_place(context: Context, index: int, rest: Path) -> Path:
             return at
 
 
-def _balancer(context: Context, index: int, name: str, given: Balancer, links: list[Json]) -> Json:
+def _balancer(context: Context, index: int, name: str, given: Balancer) -> Object:
     at: Path = ("balancers", name)
     for taken, what in (
         (context.node_index, "a host"),
@@ -49,9 +47,9 @@ def _balancer(context: Context, index: int, name: str, given: Balancer, links: l
         if name in taken:
             context.complain(at, f"`{name}` is already {what}")
             break
-    nodes = context.hosts((*at, "servers"), given.servers)
+    nodes = context.servers[name] = context.hosts((*at, "servers"), given.servers)
     servers = [_server(context, at, i, node, given) for i, node in enumerate(nodes)]
-    plan = {
+    balancer: Object = {
         "name": name,
         "policy": context.policy(
             "balancer", (*at, "policy"), _core.parse_balancer, given.policy, instead="random"
@@ -61,18 +59,18 @@ def _balancer(context: Context, index: int, name: str, given: Balancer, links: l
         "decision": time_of(given.decision),
     }
     if given.faults:
-        plan["probes"] = {"every": time_of(given.health_every), "misses": given.misses}
-        faults: list[Json] = []
+        balancer["probes"] = {"every": time_of(given.health_every), "misses": given.misses}
+        faults: list[Object] = []
         for i, fault in enumerate(given.faults):
             where: Path = (*at, "faults", i)
             for server in _behind(context, where, fault, nodes):
                 context.origins["balancers", index, "faults", len(faults)] = where
-                faults.append(_fault(context, where, fault, server, nodes[server], links))
-        plan["faults"] = faults
-    return plan
+                faults.append(_fault(context, where, fault, server, nodes[server]))
+        balancer["faults"] = faults
+    return balancer
 
 
-def _server(context: Context, at: Path, index: int, node: int, given: Balancer) -> Json:
+def _server(context: Context, at: Path, index: int, node: int, given: Balancer) -> Object:
     host = context.nodes[node]
     ports = [i for i, link in enumerate(context.links) if link.target == host]
     if len(ports) != 1:
@@ -82,7 +80,7 @@ def _server(context: Context, at: Path, index: int, node: int, given: Balancer) 
             f"`{host}` needs exactly one incoming link, because policies may observe the queue "
             f"of this link; incoming links: {found}",
         )
-    server: Json = {
+    server: Object = {
         "node": node,
         "port": ports[0] if ports else 0,
         "weight": given.weights[index % len(given.weights)],
@@ -102,33 +100,32 @@ def _behind(context: Context, at: Path, fault: ServerFault, nodes: list[int]) ->
     return [nodes.index(node) for node in found]
 
 
-def _fault(
-    context: Context, at: Path, fault: ServerFault, server: int, node: int, links: list[Json]
-) -> Json:
+def _fault(context: Context, at: Path, fault: ServerFault, server: int, node: int) -> Object:
     begin = time_of(fault.at)
     until = None if fault.until is None else time_of(fault.until)
-    for link in links:
-        if node in (link["from"], link["to"]):
-            _cut(context, at, link, begin, until)
+    host = context.nodes[node]
+    for number, link in enumerate(context.links):
+        if host in (link.source, link.target):
+            _cut(context, at, number, begin, until)
     return {"server": server, "at": begin, "until": until}
 
 
-def _cut(context: Context, at: Path, link: Json, begin: int, until: int | None) -> None:
+def _cut(context: Context, at: Path, number: int, begin: int, until: int | None) -> None:
     """Makes a link lose every packet from `begin` to `until`; its rate and queue do not change."""
-    own = {key: link["params"].get(key) for key in ("delay", "impairments")}
-    dead = {"delay": own["delay"], "impairments": _everything_lost()}
-    if any(change["wire"] not in (None, own, dead) for change in link["changes"]):
-        context.complain(
-            at,
-            f"`{link['name']}` also changes its `netem`: use either `changes` or `faults`, "
-            "not both",
-        )
-    turn = {"every": 0, "rate": None}
-    link["changes"].append({"at": begin, **turn, "wire": dead})
+    link = context.links[number]
+    own = context.words(link.netem_at, _core.parse_netem, link.netem or "")
+    dead = own | {"impairments": json.loads(_core.parse_netem("loss 100%"))["impairments"]}
+    for turn in link.changes:
+        if turn.netem is None:
+            continue
+        if context.words(turn.netem_at, _core.parse_netem, turn.netem) not in (own, dead):
+            context.complain(
+                at,
+                f"`{link.name}` also changes its `netem`: use either `changes` or `faults`, "
+                "not both",
+            )
+            break
+    turns = context.changes[number]
+    turns.append({"at": begin, "every": 0, "rate": None, "wire": dead})
     if until is not None:
-        link["changes"].append({"at": until, **turn, "wire": own})
-
-
-def _everything_lost() -> Json:
-    found: Json = json.loads(_core.parse_netem("loss 100%"))["impairments"]
-    return found
+        turns.append({"at": until, "every": 0, "rate": None, "wire": own})

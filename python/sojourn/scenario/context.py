@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Any, Unpack
+from typing import Unpack
 
 from sojourn import _core
+from sojourn.data import Object
 from sojourn.own.sources import is_own
 from sojourn.scenario import own
 from sojourn.scenario.errors import Placed, Problem
@@ -14,8 +15,6 @@ from sojourn.scenario.locate import Path
 from sojourn.scenario.models import Model
 from sojourn.scenario.source import Source
 from sojourn.scenario.topology import aliases_of, link_aliases_of, links_of, media_of, nodes_of
-
-Json = dict[str, Any]
 
 
 class Context:
@@ -38,7 +37,11 @@ class Context:
         self.medium_index = {name: i for i, name in enumerate(self.media)}
         self.aliases = aliases_of(model)
         self.link_aliases = link_aliases_of(model)
-        self.parsed: dict[tuple[Any, ...], Any] = {}
+        self.changes: list[list[Object]] = [[] for _ in self.links]
+        """The plan's changes of each link."""
+        self.servers: dict[str, list[int]] = {}
+        """Nodes of each balancer's servers."""
+        self.parsed: dict[tuple[object, ...], Object] = {}
         self.sources: dict[str, dict[str, str]] = {}
         """Source texts of the user's policies, by digest of all texts of a policy."""
 
@@ -48,8 +51,8 @@ class Context:
         self.problems.append(self.source.problem(path, message, **details))
 
     def words(
-        self, path: Path, parse: Callable[..., str], text: str, *args: Any, instead: str = ""
-    ) -> Any:
+        self, path: Path, parse: Callable[..., str], text: str, *args: object, instead: str = ""
+    ) -> Object:
         """Returns `text` parsed by `parse`; if it is invalid, adds a problem and parses `instead`.
 
         Each distinct text is parsed once.
@@ -77,9 +80,9 @@ class Context:
         path: Path,
         parse: Callable[..., str],
         text: str,
-        *args: Any,
+        *args: object,
         instead: str,
-    ) -> Any:
+    ) -> Object:
         """Returns `text` parsed as `words` does; also accepts a policy of the user in `family`."""
         if not is_own(text):
             return self.words(path, parse, text, *args, instead=instead)
@@ -91,7 +94,8 @@ class Context:
                 entry, sources = own.entry(family, text, self.source, here_first=changed)
             except own.Unusable as problem:
                 self.complain(path, str(problem), **problem.details)
-                return json.loads(parse(instead, *args))
+                spare: Object = json.loads(parse(instead, *args))
+                return spare
             self.parsed[key] = entry
             self.sources |= sources
         return self.parsed[key]

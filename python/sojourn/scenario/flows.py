@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from sojourn import _core
+from sojourn.data import Object
 from sojourn.own.sources import is_own
 from sojourn.scenario import capture, commands, limits
-from sojourn.scenario.context import Context, Json
+from sojourn.scenario.context import Context
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import Flow
 from sojourn.scenario.words import time_of
@@ -19,13 +19,13 @@ DEFAULT_TCP = "cubic"
 Ends = tuple[list[int], list[int]]
 
 
-def groups_of(context: Context, balancers: list[Json]) -> list[Json]:
+def groups_of(context: Context) -> list[Object]:
     """Returns the plan's groups of flows, one for each entry in `flows`."""
     flows = context.model.flows
     # The engine will reject too many flows; until then their pairs must not fill the memory.
     most = limits.FLOWS if sum(flow.count for flow in flows) <= limits.FLOWS else 1
     names = _names(flows)
-    return [_group(context, i, names[i], flow, balancers, most) for i, flow in enumerate(flows)]
+    return [_group(context, i, names[i], flow, most) for i, flow in enumerate(flows)]
 
 
 def group_place(context: Context, index: int, rest: Path) -> Path | None:
@@ -61,11 +61,9 @@ def _names(flows: list[Flow]) -> list[str]:
     return names
 
 
-def _group(
-    context: Context, index: int, name: str, flow: Flow, balancers: list[Json], most: int
-) -> Json:
+def _group(context: Context, index: int, name: str, flow: Flow, most: int) -> Object:
     at: Path = ("flows", index)
-    balancer, (senders, receivers) = _ends(context, at, flow, balancers)
+    balancer, (senders, receivers) = _ends(context, at, flow)
     pairs: list[tuple[int, int]] = []
     if senders and receivers:
         period = min(flow.count, most, math.lcm(len(senders), len(receivers)))
@@ -93,7 +91,7 @@ def _group(
     }
 
 
-def _application(context: Context, at: Path, flow: Flow) -> Any:
+def _application(context: Context, at: Path, flow: Flow) -> Object:
     commands.check_keys(context, at, flow)
     if commands.is_command(flow.app):
         return commands.application(context, at, flow)
@@ -109,7 +107,7 @@ def _application(context: Context, at: Path, flow: Flow) -> Any:
         return context.words(at, _core.parse_app, "voip")
 
 
-def _transport(context: Context, at: Path, flow: Flow) -> Json:
+def _transport(context: Context, at: Path, flow: Flow) -> Object:
     if flow.tcp is not None and flow.udp:
         context.complain((*at, "udp"), "a flow cannot use both TCP and UDP: remove `tcp` or `udp`")
     udp = flow.udp
@@ -133,7 +131,7 @@ def _server_key(flow: Flow) -> str:
     return "from" if _is_web(flow) else "to"
 
 
-def _ends(context: Context, at: Path, flow: Flow, balancers: list[Json]) -> tuple[int | None, Ends]:
+def _ends(context: Context, at: Path, flow: Flow) -> tuple[int | None, Ends]:
     """Returns the number of a flow's balancer (or None), and its senders and receivers.
 
     In the plan, a balanced group has only its first server: as sender for Web pages, otherwise as
@@ -154,15 +152,13 @@ def _ends(context: Context, at: Path, flow: Flow, balancers: list[Json]) -> tupl
         )
         found[other] = []
     named = next((name for name in names[ours] if name in known), None)
-    balancer = None if named is None else known.index(named)
-    if balancer is not None:
+    if named is not None:
         if len(names[ours]) > 1:
             word = "receiver" if ours == "to" else "sender"
             text = f"`{named}` is a balancer and must be the only {word}: remove the other {word}s"
             context.complain((*at, ours), text)
-        servers = balancers[balancer]["servers"]
-        found[ours] = [server["node"] for server in servers[:1]]
+        found[ours] = context.servers[named][:1]
     for key, listed in names.items():
         if key not in found:
             found[key] = context.hosts((*at, key), listed)
-    return balancer, (found["from"], found["to"])
+    return None if named is None else known.index(named), (found["from"], found["to"])

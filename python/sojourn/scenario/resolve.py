@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 
 from sojourn import _core
+from sojourn.data import Object
 from sojourn.plan.plan import Plan
 from sojourn.scenario import filters, lateness, limits, trace
 from sojourn.scenario.balancers import balancer_place, balancers_of
-from sojourn.scenario.context import Context, Json
+from sojourn.scenario.context import Context
 from sojourn.scenario.errors import ScenarioError
 from sojourn.scenario.flows import group_place, groups_of
 from sojourn.scenario.locate import Path
@@ -66,7 +67,7 @@ class _Resolver(Context):
                     self.complain(where, f"`{self.nodes[host]}` is listed twice in `sites`")
                 seen.add(host)
 
-    def link(self, link: OneWay) -> Json:
+    def link(self, number: int, link: OneWay) -> Object:
         capacity, rate = self.capacity(link)
         about = (1514, 1000, rate)
         text = link.queue
@@ -79,7 +80,7 @@ class _Resolver(Context):
             "queue", link.described_at, _core.parse_queue, text, *about, instead=DEFAULT_QUEUE
         )
         netem = self.words(link.netem_at, _core.parse_netem, link.netem or "")
-        changes = [self.change(turn) for turn in link.changes]
+        self.changes[number] += [self.change(turn) for turn in link.changes]
         return {
             "name": link.name,
             "from": self.node_index[link.source],
@@ -95,10 +96,10 @@ class _Resolver(Context):
                 "queue": queue,
                 **netem,
             },
-            "changes": changes,
+            "changes": self.changes[number],
         }
 
-    def capacity(self, link: OneWay) -> tuple[Json, int]:
+    def capacity(self, link: OneWay) -> tuple[Object, int]:
         """Returns a link's rate or trace for the plan, and the rate in bit/s for its queue."""
         if not trace.is_trace(link.rate):
             rate = int(_core.parse_quantity("rate", link.rate))
@@ -112,10 +113,10 @@ class _Resolver(Context):
                 found = link.rate[start:end]
                 self.complain(link.rate_at, str(problem), start=start, end=end, found=found)
                 self.parsed[key] = {"opportunities": [1], "bytes": trace.BYTES}
-        capacity = {"rate": None, "trace": self.parsed[key]}
+        capacity: Object = {"rate": None, "trace": self.parsed[key]}
         return capacity, trace.mean_rate(capacity)
 
-    def host(self, link: OneWay) -> Json:
+    def host(self, link: OneWay) -> Object:
         """Returns the lateness of a link's sending host, with the contents of its files."""
         key = (lateness.WORD, link.host)
         if key not in self.parsed:
@@ -127,10 +128,9 @@ class _Resolver(Context):
                 found = link.host[start:end]
                 self.complain(link.host_at, str(problem), start=start, end=end, found=found)
                 self.parsed[key] = json.loads(_core.parse_host(""))
-        host: Json = self.parsed[key]
-        return host
+        return self.parsed[key]
 
-    def change(self, turn: Turn) -> Json:
+    def change(self, turn: Turn) -> Object:
         first, every = _core.parse_moments(turn.at)
         netem = turn.netem
         return {
@@ -140,11 +140,11 @@ class _Resolver(Context):
             "wire": None if netem is None else self.words(turn.netem_at, _core.parse_netem, netem),
         }
 
-    def medium(self, name: str) -> Json:
+    def medium(self, name: str) -> Object:
         access, path = self.media[name]
         return {"name": name, "access": self.words(path, _core.parse_medium, access)}
 
-    def bottleneck(self) -> Json:
+    def bottleneck(self) -> Object:
         """Returns the links whose queues are studied, and their common name."""
         path: Path = ("bottleneck",)
         default = default_bottleneck(self.model, self.links)
@@ -196,7 +196,7 @@ class _Resolver(Context):
 
     # All
 
-    def plan(self) -> Json:
+    def plan(self) -> Object:
         """Returns the plan.
 
         Invalid values are problems and have harmless values in the plan.
@@ -205,14 +205,14 @@ class _Resolver(Context):
         self.check_links()
         self.check_deploy()
         duration = time_of(model.duration)
-        links = [self.link(link) for link in self.links]
-        balancers = balancers_of(self, links)
-        groups = groups_of(self, balancers)
+        links = [self.link(i, link) for i, link in enumerate(self.links)]
+        balancers = balancers_of(self)
+        groups = groups_of(self)
         if not model.flows and model.store is None:
             self.complain(
                 (), "the scenario has no traffic: describe flows as [[flows]], or a [store]"
             )
-        plan = {
+        plan: Object = {
             "duration": duration,
             "warmup": time_of(model.warmup),
             "nodes": [{"name": name} for name in self.nodes],

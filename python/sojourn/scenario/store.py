@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sojourn import _core
-from sojourn.scenario.context import Context, Json
+from sojourn.data import Object
+from sojourn.scenario.context import Context
 from sojourn.scenario.flows import DEFAULT_TCP
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import REQUESTS, WORKLOADS, Fault, Store
@@ -52,7 +53,7 @@ def store_place(context: Context, rest: Path) -> Path | None:
     return ("store", *rest)
 
 
-def store_of(context: Context, store: Store) -> Json:
+def store_of(context: Context, store: Store) -> Object:
     """Returns the plan's store; adds problems to the context."""
     at: Path = ("store",)
     nodes = context.hosts((*at, "nodes"), store.nodes)
@@ -69,7 +70,7 @@ def store_of(context: Context, store: Store) -> Json:
                 (*at, "data_centres"), f"`{name}` is in no data centre: add it to `data_centres`"
             )
 
-    def host(node: int) -> Json:
+    def host(node: int) -> Object:
         rack = named.index(racks[node]) + 1 if node in racks else 0
         centre = centres.index(where[node]) if node in where else 0
         return {"node": node, "data_centre": centre, "rack": rack}
@@ -139,7 +140,7 @@ def _places(
     return found
 
 
-def _placement(context: Context, store: Store, centres: list[str]) -> Json:
+def _placement(context: Context, store: Store, centres: list[str]) -> Object:
     if isinstance(store.replication, int):
         return {"strategy": "simple", "factor": store.replication}
     for name in store.replication:
@@ -151,8 +152,8 @@ def _placement(context: Context, store: Store, centres: list[str]) -> Json:
     return {"strategy": "network-topology", "factors": factors}
 
 
-def _load(context: Context, store: Store) -> Json:
-    arrivals: Json = {"kind": "closed", "think": time_of(store.think)}
+def _load(context: Context, store: Store) -> Object:
+    arrivals: Object = {"kind": "closed", "think": time_of(store.think)}
     outstanding = 1 if store.outstanding is None else store.outstanding
     if store.every is not None:
         every = context.words(("store", "every"), _core.parse_span, store.every)
@@ -172,7 +173,7 @@ def _load(context: Context, store: Store) -> Json:
     }
 
 
-def _workload(store: Store) -> Json:
+def _workload(store: Store) -> Object:
     given = store.workload
     asked, keys = (given, "uniform") if isinstance(given, dict) else WORKLOADS[given]
     shares = {kind: float(asked.get(kind, 0.0)) for kind in REQUESTS}
@@ -188,8 +189,10 @@ def _workload(store: Store) -> Json:
     }
 
 
-def _fault(context: Context, at: Path, fault: Fault, nodes: list[int], clients: list[int]) -> Json:
-    what: Json = {"kind": "partition", "nodes": [], "clients": []}
+def _fault(
+    context: Context, at: Path, fault: Fault, nodes: list[int], clients: list[int]
+) -> Object:
+    what: Object = {"kind": "partition", "nodes": [], "clients": []}
     if (fault.crash is None) == (fault.partition is None):
         context.complain(at, "must have either `crash` or `partition`, not both")
     elif fault.crash is not None:
