@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import count, islice
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, cast
+from typing import Annotated, BinaryIO, cast
 
 import typer
 
 from sojourn import _core
 from sojourn.cli import bars, exits, options, output
+from sojourn.data import Object
 from sojourn.settings import Option
 
 LARGEST = 512 * 1024 * 1024
@@ -72,11 +74,17 @@ def verify(
     if not files:
         exits.fail(f"{folder}: no decision vectors (*.jsonl) here", as_json=as_json)
     reports, interrupted = replay_all(files, folder, replayer(queue))
-    known = [r for r in reports if r["outcome"] != "unknown_discipline"]
-    agree = bool(known) and all(r["outcome"] == "agrees" for r in known) and not interrupted
+    known = [r for r in reports if r.outcome != "unknown_discipline"]
+    agree = bool(known) and all(r.outcome == "agrees" for r in known) and not interrupted
     disciplines = by_discipline(reports)
     if as_json:
-        output.print_data({"agrees": agree, "disciplines": disciplines, "scenarios": reports})
+        output.print_data(
+            {
+                "agrees": agree,
+                "disciplines": [discipline.as_dict() for discipline in disciplines],
+                "scenarios": [report.as_dict() for report in reports],
+            }
+        )
     else:
         show(disciplines, agree, len(known))
     if interrupted:
@@ -158,17 +166,67 @@ def listed(folder: Path) -> dict[Path, int]:
     return operations
 
 
-def check_number(reports: list[dict[str, Any]], listed: int | None) -> None:
-    """Marks the last report as different if the number of operations is not the listed one.
+@dataclass(frozen=True)
+class Report:
+    """The result of a scenario's replay; `sojourn-vectors` describes the fields."""
+
+    file: str
+    """Path of the scenario's file in the folder."""
+    scenario: str
+    discipline: str = ""
+    operations: int = 0
+    timers: Mapping[str, int] | None = None
+    outcome: str = "malformed"
+    line: int | None = None
+    what: str | None = None
+    expected: str | None = None
+    found: str | None = None
+    why: str | None = None
+
+    def as_dict(self) -> Object:
+        """Returns the known fields."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+    def __str__(self) -> str:
+        head = f"{self.file}, line {self.line or 1}: "
+        if self.outcome == "malformed":
+            return f"{head}cannot be replayed: {self.why}"
+        return f"{head}{self.what}: recorded {self.expected}, found {self.found}"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The reports on a discipline together."""
+
+    discipline: str
+    known: bool
+    scenarios: int
+    agree: int = 0
+    operations: int = 0
+    first_difference: str | None = None
+
+    def as_dict(self) -> Object:
+        """Returns the fields; of an unknown discipline, only the first three."""
+        return dict(islice(vars(self).items(), None if self.known else 3))
+
+
+def checked(reports: list[Report], listed: int | None) -> list[Report]:
+    """Returns the reports, the last as different if `listed` operations were not replayed.
 
     `listed` is None without a manifest. Reports that already differ are not changed.
     """
-    found = sum(r["operations"] for r in reports)
-    if listed in (None, found) or any(r["outcome"] != "agrees" for r in reports):
-        return
-    what = "number of operations in manifest.json"
-    reports[-1] |= {"outcome": "differs", "what": what, "expected": str(listed)}
-    reports[-1] |= {"found": str(found), "line": reports[-1]["operations"] + 1}
+    found = sum(r.operations for r in reports)
+    if listed in (None, found) or any(r.outcome != "agrees" for r in reports):
+        return reports
+    last = replace(
+        reports[-1],
+        outcome="differs",
+        line=reports[-1].operations + 1,
+        what="number of operations in manifest.json",
+        expected=str(listed),
+        found=str(found),
+    )
+    return [*reports[:-1], last]
 
 
 Replayer = Callable[[str, str], str]
@@ -185,7 +243,7 @@ def replayer(queue: str | None) -> Replayer:
     return lambda name, text: _core.verify_own(name, text, own.maker())
 
 
-def replay(path: Path, folder: Path, replayer: Replayer) -> list[dict[str, Any]]:
+def replay(path: Path, folder: Path, replayer: Replayer) -> list[Report]:
     """Returns a report on the replay of each scenario in a file.
 
     A file that cannot be read has one report, with the outcome `malformed`.
@@ -195,43 +253,30 @@ def replay(path: Path, folder: Path, replayer: Replayer) -> list[dict[str, Any]]
         text = read(path)
     except (ValueError, OSError) as error:
         why = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
-        return [
-            {
-                "file": name,
-                "scenario": name,
-                "discipline": "",
-                "operations": 0,
-                "outcome": "malformed",
-                "line": 1,
-                "why": why,
-            }
-        ]
+        return [Report(name, name, line=1, why=why)]
     reports = []
     for before, part in scenarios(text):
-        report: dict[str, Any] = {"file": name, **json.loads(replayer(name, part))}
-        if "line" in report:
-            report["line"] += before
+        report = Report(name, **json.loads(replayer(name, part)))
+        if report.line is not None:
+            report = replace(report, line=report.line + before)
         reports.append(report)
     return reports
 
 
-def replay_all(
-    files: list[Path], folder: Path, replayer: Replayer
-) -> tuple[list[dict[str, Any]], bool]:
+def replay_all(files: list[Path], folder: Path, replayer: Replayer) -> tuple[list[Report], bool]:
     """Returns the reports on all files, replayed in parallel, and whether the user interrupted."""
     with (
         bars.interruptible() as interrupt,
         bars.counting("replaying", "files") as tell,
         ThreadPoolExecutor(os.cpu_count()) as pool,
     ):
-        done = itertools.count(1)
+        done = count(1)
         operations = listed(folder) if folder.is_dir() else {}
 
-        def one(path: Path) -> list[dict[str, Any]]:
+        def one(path: Path) -> list[Report]:
             if interrupt.asked:
                 return []
-            reports = replay(path, folder, replayer)
-            check_number(reports, operations.get(path))
+            reports = checked(replay(path, folder, replayer), operations.get(path))
             tell(next(done), len(files))
             return reports
 
@@ -239,45 +284,37 @@ def replay_all(
     return [report for reports in found for report in reports], not all(found)
 
 
-def by_discipline(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def by_discipline(reports: list[Report]) -> list[Summary]:
     """Returns one summary for each discipline, sorted by name."""
-    names = sorted({r["discipline"] for r in reports}, key=lambda n: (n == "", n))
-    return [_summary(name, [r for r in reports if r["discipline"] == name]) for name in names]
+    names = sorted({r.discipline for r in reports}, key=lambda n: (n == "", n))
+    return [_summary(name, [r for r in reports if r.discipline == name]) for name in names]
 
 
-def _summary(name: str, reports: list[dict[str, Any]]) -> dict[str, Any]:
-    if all(r["outcome"] == "unknown_discipline" for r in reports):
-        return {"discipline": name, "known": False, "scenarios": len(reports)}
-    first = next((r for r in reports if r["outcome"] != "agrees"), None)
-    return {
-        "discipline": name,
-        "known": True,
-        "scenarios": len(reports),
-        "agree": sum(r["outcome"] == "agrees" for r in reports),
-        "operations": sum(r["operations"] for r in reports),
-        "first_difference": None if first is None else describe(first),
-    }
+def _summary(name: str, reports: list[Report]) -> Summary:
+    if all(r.outcome == "unknown_discipline" for r in reports):
+        return Summary(name, known=False, scenarios=len(reports))
+    first = next((r for r in reports if r.outcome != "agrees"), None)
+    return Summary(
+        name,
+        known=True,
+        scenarios=len(reports),
+        agree=sum(r.outcome == "agrees" for r in reports),
+        operations=sum(r.operations for r in reports),
+        first_difference=None if first is None else str(first),
+    )
 
 
-def describe(report: dict[str, Any]) -> str:
-    """Returns the difference or error of a report in one line."""
-    head = f"{report['file']}, line {report.get('line', 1)}: "
-    if report["outcome"] == "malformed":
-        return head + f"cannot be replayed: {report['why']}"
-    return head + f"{report['what']}: recorded {report['expected']}, found {report['found']}"
-
-
-def show(disciplines: list[dict[str, Any]], agree: bool, replayed: int) -> None:
+def show(disciplines: list[Summary], agree: bool, replayed: int) -> None:
     """Prints the table of disciplines, the first differences, and the overall result."""
     rows = []
     for item in disciplines:
-        name = item["discipline"] or "(no discipline)"
-        if item["known"]:
-            verdict = "agrees" if item["first_difference"] is None else "DIFFERS"
-            counts = f"{item['agree']} of {item['scenarios']}"
-            operations = str(item["operations"])
+        name = item.discipline or "(no discipline)"
+        if item.known:
+            verdict = "agrees" if item.first_difference is None else "DIFFERS"
+            counts = f"{item.agree} of {item.scenarios}"
+            operations = str(item.operations)
         else:
-            verdict, counts, operations = "unknown, not counted", f"- of {item['scenarios']}", "-"
+            verdict, counts, operations = "unknown, not counted", f"- of {item.scenarios}", "-"
         rows.append(
             {
                 "discipline": name,
@@ -295,9 +332,9 @@ def show(disciplines: list[dict[str, Any]], agree: bool, replayed: int) -> None:
         typer.echo("\nno scenario was replayed: none is of a known discipline")
 
 
-def differences(disciplines: list[dict[str, Any]]) -> Iterator[str]:
+def differences(disciplines: list[Summary]) -> Iterator[str]:
     """Yields the first difference of each discipline that has one."""
     for item in disciplines:
-        if item["known"] and item["first_difference"] is not None:
-            yield f"\nfirst difference of {item['discipline'] or '(no discipline)'}:"
-            yield f"  {item['first_difference']}"
+        if item.known and item.first_difference is not None:
+            yield f"\nfirst difference of {item.discipline or '(no discipline)'}:"
+            yield f"  {item.first_difference}"
