@@ -6,7 +6,7 @@ import json
 from itertools import pairwise
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, TypeAlias, TypedDict
 
 import typer
 
@@ -18,9 +18,15 @@ from sojourn.settings import Option, settings
 from sojourn.study import StudyError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sojourn.cli.options import Chosen
     from sojourn.scenario import Scenario
     from sojourn.study import AcrossEngines, Comparison
+    from sojourn.study.cells import Level
+
+    Factors: TypeAlias = dict[str, dict[Level, Mapping[str, object]]]
+    """Keys that a comparison varies, with the changes of the scenario for each level."""
 
 
 SEEDS = 10
@@ -173,7 +179,9 @@ def chosen_queues(texts: list[str]) -> list[str]:
     """
     from sojourn.scenario.words import queue_description
 
-    words = {table["name"]: spellings(table) for table in json.loads(_core.describe())["queue"]}
+    words = {
+        table["name"]: spellings(table["words"]) for table in json.loads(_core.describe())["queue"]
+    }
     first = [text.split(maxsplit=1)[0] if text.strip() else "" for text in texts]
     for number, (before, word) in enumerate(pairwise(first)):
         if word not in words and word in words.get(before, ()):
@@ -186,21 +194,30 @@ def chosen_queues(texts: list[str]) -> list[str]:
     return [queue_description(text) for text in texts]
 
 
-def spellings(table: dict[str, Any]) -> set[str]:
+class Word(TypedDict):
+    """A word of a discipline, as `_core.describe` describes it, as far as users write it."""
+
+    name: str
+    kind: str
+    of: list[str]
+    off: str
+
+
+def spellings(words: list[Word]) -> set[str]:
     """Returns the words that a discipline's description may contain."""
     found: set[str] = set()
-    for word in table["words"]:
+    for word in words:
         found |= set(word["of"]) if word["kind"] == "one_of" else {word["name"]}
         found |= {word["off"]} if word["kind"] == "switch" else set()
     return found
 
 
-def varied(texts: list[str]) -> dict[str, dict[Any, dict[str, Any]]]:
+def varied(texts: list[str]) -> Factors:
     """Returns the levels of each key in `--vary`, with the changes for each level."""
     from sojourn.scenario import Problem, ScenarioError
     from sojourn.scenario.change import levels
 
-    factors: dict[str, dict[Any, dict[str, Any]]] = {}
+    factors: Factors = {}
     problems: list[Problem] = []
     for text in texts:
         try:
@@ -208,7 +225,7 @@ def varied(texts: list[str]) -> dict[str, dict[Any, dict[str, Any]]]:
         except ScenarioError as error:
             problems += error.problems
             continue
-        named = {inline(value): {key: value} for value in values}
+        named: dict[Level, Mapping[str, object]] = {inline(value): {key: value} for value in values}
         if key in factors:
             problems.append(Problem("is already varied: list all its values in one `--vary`", key))
         if key == "queue":
@@ -221,7 +238,7 @@ def varied(texts: list[str]) -> dict[str, dict[Any, dict[str, Any]]]:
     return factors
 
 
-def inline(value: Any) -> str | int | float | bool:
+def inline(value: Json) -> str | int | float | bool:
     """Returns a value as a level: a list or table as TOML on one line, other values unchanged."""
     if isinstance(value, dict):
         parts = (f"{key} = {inline(inner)}" for key, inner in value.items())
@@ -233,7 +250,7 @@ def inline(value: Any) -> str | int | float | bool:
 
 def consistency_levels(
     scenario: Scenario,
-) -> tuple[Scenario, dict[str, dict[Any, dict[str, Any]]]]:
+) -> tuple[Scenario, Factors]:
     """Returns the scenario with `consistency` for all requests, and the usual levels as a factor.
 
     The first level is the scenario's own `consistency`, and the usual levels follow.
@@ -248,7 +265,7 @@ def consistency_levels(
     return own, {key: {level: {key: level} for level in dict.fromkeys([first, *usual])}}
 
 
-def of_policies(scenario: Scenario, policies: list[str]) -> dict[str, dict[Any, dict[str, Any]]]:
+def of_policies(scenario: Scenario, policies: list[str]) -> Factors:
     """Returns the policies as levels of the balancer's key, with the changes for each policy."""
     names = list(scenario.model.balancers)
     if not names:
@@ -284,7 +301,7 @@ def of_policies(scenario: Scenario, policies: list[str]) -> dict[str, dict[Any, 
             "the servers have different values of `service` but no weights: give faster servers "
             f"more weight with `--set 'balancers.{names[0]}.weights=[...]'`"
         )
-    return {key: changes}
+    return {key: {policy: changes[policy] for policy in policies}}
 
 
 def default_queues(scenario: Scenario) -> list[str]:
@@ -363,7 +380,7 @@ def calibrated(found: Comparison | AcrossEngines, scenario: Scenario, chosen: Ch
 def advised(
     found: Comparison | AcrossEngines,
     scenario: Scenario,
-    factors: dict[str, dict[Any, dict[str, Any]]],
+    factors: Factors,
 ) -> str:
     """Returns which guarantees the best consistency level lacks; empty for other comparisons."""
     from sojourn.study import AcrossEngines

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import NoReturn, ParamSpec, TypeVar
 
 import typer
 
@@ -41,13 +41,13 @@ REMEDIES = {
 """Remedy for each error number of the operating system."""
 
 
-def fail(message: str, *, as_json: bool = False, problems: Any = None) -> NoReturn:
+def fail(message: str, *, as_json: bool = False, problems: object = None) -> NoReturn:
     """Ends the command with an error message and status 2.
 
     With JSON output, the message and `problems` are also printed as JSON.
     """
     if as_json and output.form() == "json":
-        error: dict[str, Any] = {"error": message}
+        error: dict[str, object] = {"error": message}
         if problems is not None:
             error["problems"] = problems
         with suppress(OSError):  # standard output itself may have failed

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sojourn import _core
 from sojourn.cli import exits, options
+from sojourn.data import Object
 from sojourn.lb.settings import Affinity, Limits, Probes, Table
 from sojourn.settings import Option, Seconds, settings
 
@@ -45,7 +46,7 @@ class Balanced:
     wire:SOCKET:LINK,LINK,... Repeat for several sources.
     """
 
-    def known(self, as_json: bool, remove: bool) -> dict[str, Any]:
+    def known(self, as_json: bool, remove: bool) -> dict[str, object]:
         """Returns the settings of `Service` that these options determine.
 
         With `remove`, only those that the rules in the switch depend on.
@@ -58,7 +59,7 @@ class Balanced:
         if self.backlog:
             from sojourn.lb.backlog import sources_of
 
-            found = sources_of(self.backlog, [one["name"] for one in servers])
+            found = sources_of(self.backlog, [str(one["name"]) for one in servers])
             servers = [one | {"backlog": text} for one, text in zip(servers, found, strict=True)]
         policy = alone("balancer", self.policy)
         return {"address": self.address, "policy": policy, "servers": servers}
@@ -85,7 +86,7 @@ class Switch:
     mac: Annotated[str | None, Option("MAC")] = None
     """MAC address for the virtual address. By default derived from the virtual address."""
 
-    def known(self, as_json: bool) -> dict[str, Any]:
+    def known(self, as_json: bool) -> dict[str, object]:
         """Returns the settings of `Service` that these options determine."""
         host, port = _where(self.listen, as_json)
         tls = {"key": self.tls_key, "certificate": self.tls_cert, "authority": self.tls_ca}
@@ -168,7 +169,7 @@ def serve(
     )
 
 
-def _service(as_json: bool, **values: Any) -> Service:
+def _service(as_json: bool, **values: object) -> Service:
     from pydantic import ValidationError
 
     from sojourn.lb.service import Service
@@ -181,14 +182,14 @@ def _service(as_json: bool, **values: Any) -> Service:
         exits.fail(f"{_place(first['loc'], values)}{text}", as_json=as_json)
 
 
-def _place(where: tuple[int | str, ...], values: dict[str, Any]) -> str:
+def _place(where: tuple[int | str, ...], values: dict[str, object]) -> str:
     """Returns the option that has an invalid value, as the user wrote it, with the value."""
-    match where:
-        case ("servers", int(number), *rest):
-            server = values["servers"][number]
+    match where, values:
+        case ("servers", int(number), *rest), {"servers": list(servers)}:
+            server = servers[number]
             found = "".join(f"{part}={server.get(part)}" for part in rest)
             return f"--server {server['name']}: {found}: "
-        case (str(option), *_) if values.get(option) is not None and option != "listen":
+        case (str(option), *_), _ if values.get(option) is not None and option != "listen":
             return f"--{option.replace('_seconds', '').replace('_', '-')} {values[option]}: "
         case _:
             return f"{'.'.join(map(str, where))}: " if where else ""
@@ -214,14 +215,14 @@ def _datapath(text: str, as_json: bool) -> int:
         exits.fail(f"--datapath {text}: must be 16 hexadecimal digits", as_json=as_json)
 
 
-def _server(text: str, as_json: bool) -> dict[str, Any]:
+def _server(text: str, as_json: bool) -> Object:
     """Parses a server such as `s1=10.0.0.11@2,weight=3,rate=20mbit,limit=100p`."""
     head, *rest = text.split(",")
     name, equals, place = head.partition("=")
     address, at, port = place.partition("@")
     if not (equals and at and name and address and port):
         exits.fail(f"--server {text}: must begin with NAME=ADDRESS@PORT", as_json=as_json)
-    found: dict[str, Any] = {"name": name, "address": address}
+    found: Object = {"name": name, "address": address}
     found["port"] = int(port) if port.isdecimal() else port
     for part in rest:
         word, equals, value = part.partition("=")

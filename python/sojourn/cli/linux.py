@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -12,6 +13,9 @@ from sojourn import engines
 from sojourn.cli import bars, exits, options, output
 from sojourn.settings import Option, settings
 from sojourn.stopping import requests
+
+if TYPE_CHECKING:
+    from sojourn.linux.kernels import Kernel
 
 
 def register(app: typer.Typer) -> None:
@@ -93,7 +97,7 @@ def build(asked: Build, as_json: options.AsJson = False) -> None:
         raise KeyboardInterrupt("interrupted; run the same command to continue") from None
     kernel = made.kernel
     if as_json:
-        output.print_data(_data(kernel.folder) | {"new": made.new})
+        output.print_data(_listed(kernel.folder).as_dict() | {"new": made.new})
         return
     typer.echo(f"kernel {kernel.name} is in {kernel.folder}" + ("" if made.new else " already"))
 
@@ -104,19 +108,19 @@ def list_(as_json: options.AsJson = False) -> None:
     from sojourn.linux import kernels
     from sojourn.linux.build import unfinished
 
-    found = [_data(folder) for folder in kernels.folders()]
+    found = [_listed(folder) for folder in kernels.folders()]
     left = unfinished()
     if as_json:
-        output.print_data({"kernels": found, "unfinished": left})
+        output.print_data({"kernels": [one.as_dict() for one in found], "unfinished": left})
         return
     if not found:
         output.note(f"no kernel for virtual time yet; {kernels.REMEDY}")
     else:
         columns = ["name", "release", "HZ", "patches", "repeats", "size", "path"]
-        output.table([_row(one) for one in found], columns)
+        output.table([one.row() for one in found], columns)
     for one in found:
-        if "error" in one:
-            output.note(one["error"])
+        if one.error is not None:
+            output.note(one.error)
     if left:
         output.note(
             f"unfinished and kept builds use {left / 1e6:,.0f} MB; `sojourn linux remove "
@@ -124,30 +128,49 @@ def list_(as_json: options.AsJson = False) -> None:
         )
 
 
-def _data(folder: Path) -> dict[str, Any]:
-    """Returns a kernel as plain data; for a damaged kernel, its folder and the error."""
+@dataclass(frozen=True)
+class Listed:
+    """A folder of a kernel."""
+
+    folder: Path
+    size: int
+    """Size of all files in bytes."""
+    kernel: Kernel | None = None
+    """The kernel; None for a damaged one."""
+    error: str | None = None
+    """Reason why the kernel is damaged."""
+
+    def as_dict(self) -> dict[str, object]:
+        """Returns the kernel as data for JSON."""
+        data = {"name": self.folder.name, "path": str(self.folder), "size": self.size}
+        if self.error is not None:
+            return data | {"error": self.error}
+        kernel = self.kernel
+        return data if kernel is None else data | kernel.as_dict() | {"repeats": kernel.repeats}
+
+    def row(self) -> dict[str, str]:
+        """Returns the kernel as a row of a table."""
+        kernel = self.kernel
+        return {
+            "name": self.folder.name,
+            "release": "damaged" if kernel is None else kernel.release,
+            "HZ": "-" if kernel is None else str(kernel.hz),
+            "patches": ", ".join(kernel.patches if kernel else ()) or "none",
+            "repeats": "-" if kernel is None else "yes" if kernel.repeats else "no",
+            "size": f"{self.size / 1e6:.1f} MB",
+            "path": str(self.folder),
+        }
+
+
+def _listed(folder: Path) -> Listed:
     from sojourn.lab.errors import LabError
     from sojourn.linux import kernels
 
     size = sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
-    data = {"name": folder.name, "path": str(folder), "size": size}
     try:
-        kernel = kernels.read(folder)
+        return Listed(folder, size, kernels.read(folder))
     except LabError as error:
-        return data | {"error": str(error)}
-    return data if kernel is None else data | kernel.as_dict() | {"repeats": kernel.repeats}
-
-
-def _row(data: dict[str, Any]) -> dict[str, str]:
-    return {
-        "name": data["name"],
-        "release": data.get("release", "damaged"),
-        "HZ": str(data.get("hz", "-")),
-        "patches": ", ".join(data.get("patches", ())) or "none",
-        "repeats": {True: "yes", False: "no"}.get(data.get("repeats", ""), "-"),
-        "size": f"{data['size'] / 1e6:.1f} MB",
-        "path": data["path"],
-    }
+        return Listed(folder, size, error=str(error))
 
 
 @exits.command

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from sojourn import engines
 from sojourn.cli.exits import FINDINGS, fail
 from sojourn.cli.output import complain, note
+from sojourn.data import Object
 from sojourn.plan import Plan
 from sojourn.plan.queries import own_programs
 from sojourn.settings import Option, settings
@@ -98,7 +99,7 @@ def changed(scenario: Scenario, settings: list[str] | None) -> Scenario:
 
     if not settings:
         return scenario
-    changes: dict[str, Any] = {}
+    changes: Object = {}
     problems: list[Problem] = []
     for text in settings:
         try:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeGuard
 
 import typer
 
@@ -60,7 +60,7 @@ def with_shared(signature: Signature) -> Signature:
     return signature.replace(parameters=parameters)
 
 
-def take_shared(values: dict[str, Any]) -> None:
+def take_shared(values: dict[str, object]) -> None:
     """Removes the common options from `values` and applies them."""
     _wanted.quiet = bool(values.pop("quiet", False))
     form = values.pop("output_format", None)
@@ -68,7 +68,7 @@ def take_shared(values: dict[str, Any]) -> None:
         raise typer.BadParameter("--json is short for --output json: give only one of them")
     if form is not None:
         values["as_json"] = True
-    _wanted.form = form or ("json" if values.get("as_json") else "text")
+    _wanted.form = str(form) if form else ("json" if values.get("as_json") else "text")
 
 
 def is_quiet() -> bool:
@@ -81,7 +81,7 @@ def form() -> str:
     return _wanted.form
 
 
-def print_data(value: Any, rows: Any = None) -> None:
+def print_data(value: object, rows: object = None) -> None:
     """Prints `value` on standard output: as JSON, or its rows as CSV or as a Markdown table.
 
     `rows` is the table for CSV and Markdown; None means that `_rows` selects it from `value`.
@@ -102,14 +102,14 @@ def print_data(value: Any, rows: Any = None) -> None:
     typer.echo(json.dumps(value, indent=2, ensure_ascii=ascii_only, allow_nan=False))
 
 
-def _lines(value: Any) -> list[list[str]]:
+def _lines(value: object) -> list[list[str]]:
     """Returns the table of `value` as texts; the first row has the titles."""
     rows = [_flat(row) for row in _rows(value)]
     titles = list(dict.fromkeys(title for row in rows for title in row))
     return [titles, *([_cell(row.get(title)) for title in titles] for row in rows)]
 
 
-def _rows(value: Any) -> list[Mapping[str, Any]]:
+def _rows(value: object) -> list[dict[str, object]]:
     """Returns the rows of a result.
 
     A list of dicts has a row for each dict; if every dict has one nested list of dicts, a row for
@@ -118,14 +118,15 @@ def _rows(value: Any) -> list[Mapping[str, Any]]:
     has a row for each value.
     """
 
-    def is_table(part: Any) -> bool:
+    def is_table(part: object) -> TypeGuard[list[dict[str, object]]]:
         return isinstance(part, list) and bool(part) and all(isinstance(r, dict) for r in part)
 
     if is_table(value):
         inner = [key for key in value[0] if is_table(value[0][key])]
-        if len(inner) == 1 and all(is_table(row.get(inner[0])) for row in value):
+        nested = [part for row in value if is_table(part := row.get(inner[0]))] if inner else []
+        if len(inner) == 1 and len(nested) == len(value):
             rest = [{k: v for k, v in row.items() if k != inner[0]} for row in value]
-            return [o | r for o, row in zip(rest, value, strict=True) for r in row[inner[0]]]
+            return [o | r for o, rows in zip(rest, nested, strict=True) for r in rows]
         return list(value)
     if not isinstance(value, dict):
         return [{"value": value}]
@@ -137,9 +138,9 @@ def _rows(value: Any) -> list[Mapping[str, Any]]:
     return [{"name": name, "value": part} for name, part in _flat(value).items()]
 
 
-def _flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def _flat(row: Mapping[str, object], prefix: str = "") -> dict[str, object]:
     """Returns a row without nested dicts: their keys are joined by dots."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for key, value in row.items():
         if isinstance(value, dict):
             found |= _flat(value, f"{prefix}{key}.")
@@ -148,7 +149,7 @@ def _flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, list):
@@ -193,7 +194,9 @@ def console() -> Console:
     return _Console() if known else _Console(width=160)
 
 
-def table(rows: Sequence[Mapping[str, Any]], columns: list[str], title: str | None = None) -> None:
+def table(
+    rows: Sequence[Mapping[str, object]], columns: list[str], title: str | None = None
+) -> None:
     """Prints rows as a table that fits the terminal."""
     from sojourn.show import tables
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sojourn import study
 from sojourn.cli import bars, exits, options, output
+from sojourn.data import Object
 from sojourn.plan import Plan
 from sojourn.settings import Option
 
@@ -293,7 +294,7 @@ def coexistence(
     output.echo_written(written)
 
 
-def rows_of(c: Contrasts) -> dict[str, Any]:
+def rows_of(c: Contrasts) -> Object:
     """Returns contrasts as JSON-compatible data."""
     from sojourn.scenario.measured import plain
 
@@ -325,7 +326,7 @@ def rows_of(c: Contrasts) -> dict[str, Any]:
     }
 
 
-def rows(table: Table) -> list[dict[str, Any]]:
+def rows(table: Table) -> list[Object]:
     """Returns a table's rows as JSON-compatible data."""
     from sojourn.scenario.measured import plain
 
