@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from sojourn.lab.wire.counters import Counters, LinkCounters
-from sojourn.lab.wire.watch import View, bits, duration, octets, sparkline
+from sojourn.lab.wire.quantities import bits, duration, octets, sparkline
+from sojourn.lab.wire.watch import View
 
 
 def link(name: str, sent: int, **more: Any) -> LinkCounters:

@@ -265,7 +265,7 @@ def _nobody(port: int | None) -> str:
 
 
 def _line(socket: SocketState, dry_run: bool) -> str:
-    from sojourn.lab.wire.watch import octets
+    from sojourn.lab.wire.quantities import octets
 
     size = "unknown size" if socket["size"] is None else octets(socket["size"])
     parts = [f"{socket['local']} ({socket['process'] or 'unknown process'}): {size}"]

@@ -219,7 +219,7 @@ def _announce(link: Joined, as_json: bool) -> None:
 
 
 def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
-    from sojourn.lab.wire.watch import bits, duration, octets
+    from sojourn.lab.wire.quantities import bits, duration, octets
     from sojourn.metrics import view
 
     if as_json:
@@ -382,7 +382,7 @@ def selftest(
     TCP at increasing rates. Other work on the machine affects the results.
     """
     from sojourn.lab.wire import selftest as tests
-    from sojourn.lab.wire.watch import bits, duration
+    from sojourn.lab.wire.quantities import bits, duration
 
     report = tests.selftest(seconds, privilege, trials(seconds))
     if as_json:

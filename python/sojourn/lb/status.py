@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sojourn.lab.errors import LabError
-from sojourn.lab.wire.watch import bits, duration, octets
+from sojourn.lab.wire.quantities import bits, duration, octets
 from sojourn.lb.application import Counts
 
 if TYPE_CHECKING:

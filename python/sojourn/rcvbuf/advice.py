@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from sojourn.lab.wire.watch import octets
+from sojourn.lab.wire.quantities import octets
 from sojourn.rcvbuf.state import Drops, Snapshot, SocketState
 
 RMEM_MAX = Path("/proc/sys/net/core/rmem_max")

@@ -7,7 +7,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from sojourn.lab.wire.watch import octets, sparkline
+from sojourn.lab.wire.quantities import octets, sparkline
 from sojourn.rcvbuf.state import Snapshot, SocketState
 
 FRAME = 7

@@ -18,7 +18,7 @@ from sojourn.lab.engine import WireEngine
 from sojourn.lab.record import LabRecord
 from sojourn.lab.sandbox.sandbox import Privilege
 from sojourn.lab.violation import with_former_key
-from sojourn.lab.wire.watch import bits, duration
+from sojourn.lab.wire.quantities import bits, duration
 from sojourn.scenario import Scenario
 
 RATES = ("10mbit", "50mbit", "100mbit", "200mbit", "500mbit", "1gbit", "2gbit", "5gbit", "10gbit")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,13 +23,12 @@ from rich.text import Text
 from sojourn.lab.errors import LabError
 from sojourn.lab.wire.control import Client
 from sojourn.lab.wire.counters import Counters, LinkCounters
+from sojourn.lab.wire.quantities import bits, duration, octets, sparkline
 
 EVERY = 0.5
 """Default interval between two readings, in seconds."""
 SAMPLES = 32
 """Number of readings in a sparkline."""
-BARS = "▁▂▃▄▅▆▇█"
-"""Characters of a sparkline, from the lowest to the highest value."""
 WIDE = 110
 """Minimum width of a terminal with a second sparkline, in columns."""
 
@@ -178,43 +177,6 @@ def _row(link: LinkCounters, before: LinkCounters | None, span: float) -> Row:
         per_second(drops, sum(then.dropped.values())),
         per_second(link.marked, then.marked),
     )
-
-
-def sparkline(values: Iterable[float], top: float | None = None) -> str:
-    """Returns values as bars; the highest bar is the larger of `top` and the largest value."""
-    found = list(values)
-    top = max([top or 0.0, *found])
-    if top <= 0:
-        return BARS[0] * len(found)
-    return "".join(BARS[min(int(value / top * len(BARS)), len(BARS) - 1)] for value in found)
-
-
-def _scaled(value: float, units: tuple[str, ...]) -> str:
-    step = 0
-    while abs(value) >= 999.5 and step < len(units) - 1:
-        value /= 1000
-        step += 1
-    places = 0 if value >= 99.95 or step == 0 else 1
-    return f"{value:.{places}f} {units[step]}"
-
-
-def bits(rate: float) -> str:
-    """Formats a rate in bit/s with a fitting unit."""
-    return _scaled(rate, ("bit/s", "kbit/s", "Mbit/s", "Gbit/s"))
-
-
-def octets(size: float) -> str:
-    """Formats a size in bytes with a fitting unit."""
-    return _scaled(size, ("B", "kB", "MB", "GB"))
-
-
-def duration(seconds: float) -> str:
-    """Formats a time in seconds with a fitting unit, from µs to s."""
-    if seconds < 1e-3:
-        return f"{seconds * 1e6:.0f} µs"
-    if seconds < 1:
-        return f"{seconds * 1e3:.{0 if seconds >= 0.0995 else 1}f} ms"
-    return f"{seconds:.1f} s"
 
 
 def _count(total: int, per_second: float) -> str:
