@@ -65,7 +65,7 @@ class Declaration:
     """Parameters of the policy."""
     summary: str
     """First paragraph of the class's docstring."""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, int | str | bool] = field(default_factory=dict)
     """Arguments of the decorator that are not parameters, such as a queue's `period` in
     nanoseconds.
     """
@@ -228,7 +228,7 @@ def _declare(
     family: str,
     name: str,
     defaults: Mapping[str, Default],
-    options: Mapping[str, Any],
+    options: Mapping[str, int | str | bool],
     needs: tuple[str, ...] = (),
 ) -> Callable[[C], C]:
     """Returns a decorator that declares a class as a policy of a family.

@@ -12,7 +12,6 @@ import sys
 import threading
 from collections.abc import Mapping
 from types import ModuleType, SimpleNamespace
-from typing import Any
 
 from sojourn.own.declare import ATTRIBUTE, FAMILIES, Declaration, Verdict
 from sojourn.own.errors import OwnError
@@ -29,7 +28,7 @@ class Params(SimpleNamespace):
     """The parameters of a policy as attributes, in nanoseconds, bytes and bits per second."""
 
 
-def params(values: Mapping[str, Any]) -> Params:
+def params(values: Mapping[str, object]) -> Params:
     """Returns the parameters for a policy's constructor."""
     return Params(**values)
 
@@ -77,8 +76,8 @@ class _Local:
     def import_(
         self,
         name: str,
-        globals_: Mapping[str, Any] | None = None,
-        locals_: Mapping[str, Any] | None = None,
+        globals_: Mapping[str, object] | None = None,
+        locals_: Mapping[str, object] | None = None,
         fromlist: tuple[str, ...] | None = (),
         level: int = 0,
     ) -> ModuleType:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from sojourn import _core
+from sojourn.data import Object
 from sojourn.own.errors import OwnError
 from sojourn.own.text import own, queue_params
 
@@ -25,7 +25,7 @@ class Recorded:
 
         Parameters that the words do not contain have the values of the previous call.
         """
-        values: dict[str, Any] = dict(self.own.values)
+        values: Object = dict(self.own.values)
 
         def make(words: str, mtu: int) -> tuple[str, str]:
             name = self.text.split()[0]

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sojourn import _core
+from sojourn.data import Object
 from sojourn.own import loading
 from sojourn.own.declare import FAMILIES, Declaration
 from sojourn.own.errors import OwnError
@@ -18,8 +19,6 @@ from sojourn.plan import decoding
 
 if TYPE_CHECKING:
     from sojourn.plan.balance.family import Policy
-
-Json = dict[str, Any]
 
 MOST_PACKETS = 1 << 20
 """Limit of a user's own queue without the parameter `limit`, in packets."""
@@ -35,13 +34,13 @@ class Own:
     """File and class, such as `mine.py:Mine`."""
     sources: Sources
     declaration: Declaration
-    values: Json
+    values: Object
     """Values of all parameters in base units, by name."""
     text: str
     """Text of the user, with the engine's words that follow the parameters."""
 
     @property
-    def spec(self) -> Json:
+    def spec(self) -> Object:
         """The policy in a plan, which refers to its sources by their hash."""
         return {"policy": self.policy, "source": self.sources.digest, "params": self.values}
 
@@ -107,17 +106,18 @@ def declared(policy: str, sources: Sources) -> Declaration:
     return loading.declaration(cls)
 
 
-def queue_params(own: Own, mtu: int = 1514) -> Json:
+def queue_params(own: Own, mtu: int = 1514) -> Object:
     """Returns a queue discipline in a plan; `mtu` is the longest frame in bytes."""
     limit, unit = MOST_PACKETS, "packets"
     word = next((w for w in own.declaration.words if w.name == "limit"), None)
     if word is not None:
-        limit = own.values["limit"]
-        unit = "bytes" if word.kind == "size" else "packets"
-        if word.kind not in ("size", "packets", "integer") or not 0 < limit < 2**32:
+        given, unit = own.values["limit"], "bytes" if word.kind == "size" else "packets"
+        is_number = word.kind in ("size", "packets", "integer")
+        if not (is_number and isinstance(given, int) and 0 < given < 2**32):
             raise OwnError(
                 "`limit` must be a number of packets or a size above 0, such as 1000p or 1mb"
             )
+        limit = given
     return {
         "name": "external",
         "spec": own.spec,
@@ -128,7 +128,7 @@ def queue_params(own: Own, mtu: int = 1514) -> Json:
     }
 
 
-def balancer_params(own: Own) -> Json:
+def balancer_params(own: Own) -> Object:
     """Returns a balancing policy in a plan."""
     return {"name": "external", "spec": own.spec, **own.declaration.options}
 
@@ -137,35 +137,40 @@ MOST_BUFFER = 1 << 40
 """Largest ceiling of a receive buffer in bytes."""
 
 
-def buffer_params(own: Own) -> Json:
+def buffer_params(own: Own) -> Object:
     """Returns a receive-buffer policy for the engine."""
-    bounds = {name: own.values[name] for name in ("floor", "ceiling")}
-    kinds = {word.kind for word in own.declaration.words if word.name in bounds}
-    if kinds != {"size"} or not 0 < bounds["floor"] <= bounds["ceiling"] <= MOST_BUFFER:
+    floor, ceiling = own.values["floor"], own.values["ceiling"]
+    kinds = {word.kind for word in own.declaration.words if word.name in ("floor", "ceiling")}
+    if not (
+        kinds == {"size"}
+        and isinstance(floor, int)
+        and isinstance(ceiling, int)
+        and 0 < floor <= ceiling <= MOST_BUFFER
+    ):
         raise OwnError(
             "`floor` and `ceiling` must be sizes above 0, such as 64kb; `floor` at most `ceiling`"
         )
-    return {"name": "external", "spec": own.spec, **bounds}
+    return {"name": "external", "spec": own.spec, "floor": floor, "ceiling": ceiling}
 
 
-def source_params(own: Own) -> Json:
+def source_params(own: Own) -> Object:
     """Returns a traffic source in a plan."""
     return {"name": "external", "spec": own.spec, "longest": own.declaration.options["longest"]}
 
 
-def control_params(own: Own) -> Json:
+def control_params(own: Own) -> Object:
     """Returns a congestion control in a plan."""
     return {"name": "external", "spec": own.spec, **own.declaration.options}
 
 
-def tcp_params(own: Own) -> Json:
+def tcp_params(own: Own) -> Object:
     """Returns TCP in a plan, with a user's own congestion control and the TCP words of the text."""
     place, words = place_of(own.text), own.declaration.words_json
     name, control = own.text[place.start : place.end], json.dumps(control_params(own))
     return dict(json.loads(_core.own_tcp(name, words, own.text, control)))
 
 
-FORMS: dict[str, Callable[[Own], Json]] = {
+FORMS: dict[str, Callable[[Own], Object]] = {
     "queue": queue_params,
     "congestion": tcp_params,
     "balancer": balancer_params,

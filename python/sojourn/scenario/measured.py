@@ -44,7 +44,7 @@ class Measured:
         return self.record.complete
 
     @cached_property
-    def metrics(self) -> Mapping[str, Any]:
+    def metrics(self) -> Mapping[str, float]:
         """Metrics of the run by name, such as `sojourn_p95`, `<group>.goodput`, `<link>.drops`."""
         return {column[0]: values_of(column)[0] for column in self.record.table("summary")}
 

@@ -12,12 +12,13 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from sojourn.data import Object
 from sojourn.stats import Gap, Interval, gaps, mean_interval
 from sojourn.study.errors import ResultsError
 from sojourn.study.results import Results, results_of
@@ -193,13 +194,11 @@ class Coexistence:
         """Returns a row for each encounter, with quantities, intervals and verdict."""
         return pd.DataFrame(self.rows())
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Object]:
         """Returns a row for each encounter as data for JSON."""
         found = []
         for e in self.encounters.values():
-            row: dict[str, Any] = dict(
-                zip(FACTORS, (e.incumbent, e.rival, e.queue, e.rtt), strict=True)
-            )
+            row: Object = dict(zip(FACTORS, (e.incumbent, e.rival, e.queue, e.rtt), strict=True))
             for name, value in {**e.values, "excess_harm": e.excess.interval}.items():
                 row |= {name: value.estimate, f"{name}_low": value.low, f"{name}_high": value.high}
             found.append({**row, "verdict": e.verdict})

@@ -23,8 +23,8 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from sojourn.data import Object
 from sojourn.metrics import nearest
 from sojourn.scenario import Scenario, source
 from sojourn.study.errors import StudyError
@@ -63,7 +63,7 @@ def load(path: str | Path) -> Study:
     return from_data(scenario, study, str(file))
 
 
-def _data(text: str) -> dict[str, Any] | None:
+def _data(text: str) -> Object | None:
     """Returns the data of a TOML text; `None` if it is not valid TOML."""
     try:
         return tomllib.loads(text)
@@ -82,7 +82,7 @@ def _without_study(text: str) -> str:
     return "\n".join(lines)
 
 
-def from_data(scenario: Scenario, data: Mapping[str, Any], where: str = "study") -> Study:
+def from_data(scenario: Scenario, data: Mapping[str, object], where: str = "study") -> Study:
     """Returns the study of a scenario with the data of a table `[study]`.
 
     `where` is the name of the file for errors. Raises `StudyError` for invalid data.

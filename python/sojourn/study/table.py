@@ -17,6 +17,8 @@ from sojourn.study.rows import PlainRows, missing
 from sojourn.study.stored import StoredRuns
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pandas as pd
 
 
@@ -262,7 +264,9 @@ class Table:
         frame.attrs |= {"metric": column, "unit": self.units.get(column, ""), "level": level}
         return frame
 
-    def _named(self, metric: str, by: str | Sequence[str] | None) -> dict[str, Any]:
+    def _named(
+        self, metric: str, by: str | Sequence[str] | None
+    ) -> dict[str, npt.NDArray[np.float64]]:
         return {
             ", ".join(map(str, k)) if isinstance(k, tuple) else str(k): v.to_numpy()
             for k, v in self.groups(metric, by).items()
