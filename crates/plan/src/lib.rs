@@ -130,10 +130,12 @@ pub struct Link {
     pub changes: Vec<Change>,
 }
 
+/// The greatest value of a number of a link: its key, the number, and the value.
+pub type Most = (&'static str, fn(&Link) -> u64, u64);
+
 impl Link {
-    /// Greatest values of the numbers of a link, by key.
-    pub const MOST: &[(&str, fn(&Self) -> u64, u64)] =
-        &[("ring", |link| link.ring.into(), 1_000_000)];
+    /// Greatest values of the numbers of a link.
+    pub const MOST: &[Most] = &[("ring", |link| link.ring.into(), 1_000_000)];
 
     /// Returns whether the link's rate changes during the run.
     pub fn varies(&self) -> bool {

@@ -426,6 +426,10 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         if self.rate.is_none() && !self.has_opportunity(at) {
             return;
         }
+        #[expect(
+            clippy::redundant_closure_for_method_calls,
+            reason = "a method is not general enough over lifetimes"
+        )]
         let next = self.tap(at, observer, |queue, call| queue.dequeue(call));
         match next {
             Dequeue::Packet(packet) => {

@@ -243,6 +243,10 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
 
     /// Asks the queue for a packet.
     fn dequeue(&mut self, at: Nanos, observer: &mut dyn Observer<P>) -> Dequeue<P> {
+        #[expect(
+            clippy::redundant_closure_for_method_calls,
+            reason = "a method is not general enough over lifetimes"
+        )]
         let next = self.link.tap(at, observer, |queue, call| queue.dequeue(call));
         match &next {
             Dequeue::Packet(packet) => self.link.depart(at, packet, observer),

@@ -200,6 +200,7 @@ fn set_quirks(published: &mut Quirks, given: &Given) -> Result<(), WordError> {
     Ok(())
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "a parameter's writer takes a reference")]
 fn write_quirks(published: &Quirks, text: Text) -> Text {
     let quirks = Quirk::ALL.into_iter().filter(|quirk| published.has(*quirk));
     text.value("published", list(quirks.map(|quirk| QUIRKS[quirk as usize].name)))

@@ -13,13 +13,14 @@ pub fn data(_arguments: TokenStream, item: TokenStream) -> TokenStream {
         let is_keyword = |word: &TokenTree| matches!(word.to_string().as_str(), "struct" | "enum");
         let name = item.clone().into_iter().skip_while(|word| !is_keyword(word)).nth(1);
         let name = name.expect("the attribute `data` belongs to a struct or an enum");
-        derived += &format!(
+        let schema = format!(
             "#[derive(::sojourn_units::schemars::JsonSchema)]
             #[schemars(
                 crate = \"::sojourn_units::schemars\",
                 extend(\"path\" = concat!(module_path!(), \"::{name}\"))
             )]"
         );
+        derived.push_str(&schema);
     }
     let mut tokens: TokenStream = derived.parse().expect("the attributes are valid");
     tokens.extend(item);
