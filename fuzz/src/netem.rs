@@ -5,9 +5,8 @@ use libfuzzer_sys::fuzz_target;
 use sojourn_link::Netem;
 
 fuzz_target!(|text: &str| {
-    let _ = (Netem::warnings(text), Netem::description(text));
-    if let Ok(netem) = Netem::parse(text) {
-        let written = netem.to_string();
-        assert_eq!(Netem::parse(&written), Ok(netem), "{written}");
+    if let Ok(described) = sojourn_tc::netem(text) {
+        let written = described.params.to_string();
+        assert_eq!(Netem::parse(&written), Ok(described.params), "{written}");
     }
 });

@@ -6,7 +6,7 @@ use sojourn_queue::{Device, Params};
 
 fuzz_target!(|text: &str| {
     let device = Device::default();
-    let _ = (Params::warnings(text, &device), Params::written(text));
+    let _ = sojourn_tc::queue(text, &device);
     if let Ok(params) = Params::parse(text, &device) {
         let written = params.to_text();
         assert_eq!(Params::parse(&written, &device), Ok(params), "{written}");

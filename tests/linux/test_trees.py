@@ -16,7 +16,6 @@ from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.kernels import Kernel
 from sojourn.scenario import Scenario
 from sojourn.tc import read
-from sojourn.tc.tree import build
 from tests.conftest import ROOT
 from tests.linux.test_engine import row
 from tests.tc.test_written import LEAVES
@@ -140,8 +139,9 @@ def read_back(text: str) -> dict[str, Any]:
     """The plan of the queue that is shown."""
     reading = read([("eth9", text)], {})
     assert reading.problems == [], text
-    hosts = {IPv4Address("10.0.0.1") + number: number for number in range(3)}
-    built = build(reading.devices["eth9"], hosts)
+    hosts = {int(IPv4Address("10.0.0.1")) + number: number for number in range(3)}
+    built = reading.build("eth9", hosts, False)
+    assert built is not None
     assert built.problems == []
     assert built.queue is not None
     found: dict[str, Any] = plain(json.loads(_core.parse_queue(built.queue)))

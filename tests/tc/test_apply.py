@@ -243,7 +243,7 @@ def test_options_without_a_file_are_refused(home: Path) -> None:
     assert (status, "No such file" in told) == (2, True)
     (home / "binary").write_bytes(b"\xff\xfe\x00")
     status, _, told = invoked("run", home / "home.toml", "--tc", home / "binary")
-    assert (status, "is not UTF-8 text" in told) == (2, True)
+    assert (status, "this file is not a text" in told) == (2, True)
 
 
 def test_compare_has_the_queue_that_was_read(home: Path) -> None:

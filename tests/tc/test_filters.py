@@ -90,9 +90,15 @@ def test_ports_and_marks_become_conditions(line: str, expected: list[dict[str, A
     ("line", "message"),
     [
         ("u32 match ip dport 22 0x00ff flowid 1:1", "a mask that does not give a range of ports"),
-        ("flower ip_proto tcp dst_port 90-80 classid 1:1", "`90-80` is not a range of ports"),
+        (
+            "flower ip_proto tcp dst_port 90-80 classid 1:1",
+            "`90-80` is neither a port nor a range of ports",
+        ),
         ("flower ip_proto tcp dst_port 70000 classid 1:1", "`70000` is not a port"),
-        ("basic match 'cmp(u16 at 2 layer 2 gt 65535)' flowid 1:1", "matches no port"),
+        (
+            "basic match 'cmp(u16 at 2 layer 2 gt 65535)' flowid 1:1",
+            "no port is on this side of 65535",
+        ),
         ("fw flowid 1:1", "uses the mark as the class, which is not modelled"),
     ],
 )
@@ -212,8 +218,11 @@ def test_it_says_which_flows_a_filter_selects() -> None:
         ("f:6", ("bulk",), ()),
     ]
     assert [str(one) for one in found.selections[:2]] == [
-        "f:2: `dport 22 to 1:1` selects ssh",
-        "f:3: `dport 443 to 1:2` selects the packets from the receivers of https",
+        f"f:2: `{add} 1 u32 match ip dport 22 0xffff flowid 1:1` selects ssh",
+        (
+            f"f:3: `{add} 2 u32 match ip dport 443 0xffff flowid 1:2` selects the packets from "
+            "the receivers of https"
+        ),
     ]
     (notice,) = found.notices
     assert notice.startswith(
@@ -222,6 +231,7 @@ def test_it_says_which_flows_a_filter_selects() -> None:
     assert found.as_dict()["filters"][1] == {
         "link": "line",
         "line": "f:3",
+        "text": f"{add} 2 u32 match ip dport 443 0xffff flowid 1:2",
         "filters": ["dport 443 to 1:2"],
         "flows": [],
         "answers": ["https"],

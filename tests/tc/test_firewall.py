@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from sojourn.tc.classify import Rule
-from sojourn.tc.firewall import Rewriter, mark_of
-from sojourn.tc.model import WORD, Change, Firewall, Name, Place, Step
 from tests.tc.test_filters import selecting
 from tests.tc.texts import queue
 
@@ -146,111 +140,3 @@ def test_what_comes_in_is_shaped_before_it_meets_the_firewall() -> None:
     )
     assert "f:1: a line of the firewall is ignored: packets are shaped before" in found.notices[0]
     assert not any(one.flows for one in found.selections)
-
-
-# Against the packets themselves
-
-FIELDS = {"mark": range(4), "dscp": range(2), "dport": range(1, 4)}
-Packet = dict[str, int]
-Chains = dict[str, list[tuple[dict[str, int], Change | None, str]]]
-STEPS = st.builds(
-    lambda tests, change, verdict: (tests, change, verdict),
-    st.dictionaries(st.sampled_from(sorted(FIELDS)), st.integers(1, 2), max_size=2),
-    st.sampled_from(
-        [
-            None,
-            *(Change("mark", value) for value in range(4)),
-            Change("mark", 2, 2),
-            Change("mark", 0, 1),
-            Change("dscp", 0),
-            Change("dscp", 1),
-            Change("class", Name(1, 7)),
-        ]
-    ),
-    st.sampled_from(["continue", "continue", "accept", "return", "jump", "goto"]),
-)
-FILTERS = st.lists(
-    st.tuples(
-        st.dictionaries(st.sampled_from(sorted(FIELDS)), st.integers(0, 2), max_size=2),
-        st.integers(1, 4),
-    ),
-    max_size=4,
-)
-PLACE = Place("f", 1, "")
-DEFAULT = Name(1, 5)
-
-
-def fits(tests: dict[str, int], packet: Packet) -> bool:
-    return all(packet[key] == value for key, value in tests.items())
-
-
-def sent(filters: list[tuple[dict[str, int], int]], packet: Packet) -> int:
-    """The class of a packet behind the firewall."""
-    if packet.get("class"):
-        return packet["class"]
-    return next((minor for tests, minor in filters if fits(tests, packet)), DEFAULT.minor)
-
-
-def passed(chains: Chains, name: str, packet: Packet) -> str:
-    """Lets a packet pass a chain; returns how it is left."""
-    for tests, change, verdict in chains[name]:
-        if not fits(tests, packet):
-            continue
-        value = 0 if change is None else change.value
-        if isinstance(value, Name):
-            packet["class"] = value.minor
-        elif change is not None:
-            packet[change.field] = packet[change.field] & ~change.mask | value
-        if verdict in ("jump", "goto") and name != "sub":
-            left = passed(chains, "sub", packet)
-            if left == "accept" or verdict == "goto":
-                return left
-        elif verdict in ("accept", "return"):
-            return verdict
-    return "end"
-
-
-@given(
-    st.lists(STEPS, max_size=4),
-    st.lists(STEPS, max_size=3),
-    st.lists(STEPS, max_size=2),
-    FILTERS,
-)
-def test_every_packet_goes_where_its_changed_self_goes(
-    first: list[Any], sub: list[Any], second: list[Any], filters: list[tuple[dict[str, int], int]]
-) -> None:
-    chains: Chains = {"first": first, "sub": sub, "second": second}
-    firewall = Firewall(hooks={"first": ("output", 0), "second": ("postrouting", 0)})
-    ways = {}
-    for name, listed in chains.items():
-        firewall.chains[name] = []
-        for tests, change, verdict in listed:
-            leaves = verdict in ("jump", "goto") and name != "sub"
-            step = Step(
-                PLACE,
-                changes=() if change is None else (change,),
-                verdict=verdict if leaves or verdict in ("accept", "return") else "continue",
-                target="sub" if leaves else "",
-            )
-            firewall.chains[name].append(step)
-            ways[id(step)] = [tuple((key, str(value)) for key, value in tests.items())]
-    rules = [
-        Rule(tuple((key, str(value)) for key, value in tests.items()), Name(1, minor), PLACE)
-        for tests, minor in filters
-    ]
-    found = Rewriter(firewall, "eth0", DEFAULT, ways).rewritten(rules, 1)
-
-    def holds(key: str, text: str, packet: Packet) -> bool:
-        value, mask = mark_of(text) if key == "mark" else (int(text), WORD)
-        return packet[key] & mask == value
-
-    for values in product(*FIELDS.values()):
-        packet = dict(zip(FIELDS, values, strict=True))
-        where = next(
-            (r.target.minor for r in found if all(holds(*c, packet) for c in r.conditions)),
-            DEFAULT.minor,
-        )
-        changed = dict(packet)
-        for name in ("first", "second"):
-            passed(chains, name, changed)
-        assert where == sent(filters, changed), packet

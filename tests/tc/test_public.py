@@ -47,7 +47,7 @@ CHOSEN = {
 
 NOT_READ = {
     # A class is added by `tc qdisc`: tc refuses it.
-    "https://berthub.eu/cbq-presentation/1024x768/mgp00022.txt": "`qdisc` needs a class",
+    "https://berthub.eu/cbq-presentation/1024x768/mgp00022.txt": "unknown queue `classid`",
     # Only `tc qdisc show` was posted: the classes are not known.
     "https://github.com/vyos/vyos-1x/pull/4181": "the classes of `1:` are not in these lines",
     "https://github.com/svinota/pyroute2/issues/221": "the classes of `1:` are not in",

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from sojourn import _core
 from sojourn.scenario import Scenario
 from sojourn.tc import read
-from sojourn.tc.tree import build
 from tests.scenario.texts import HOME
 
 HOSTS = 5
@@ -134,8 +133,9 @@ def commands(queue: str, **place: str) -> list[str]:
 def read_back(lines: list[str]) -> str:
     reading = read([("written", "\n".join(lines))], {})
     assert reading.problems == []
-    hosts = {IPv4Address("10.0.0.1") + number: number for number in range(HOSTS)}
-    built = build(reading.devices["eth0"], hosts)
+    hosts = {int(IPv4Address("10.0.0.1")) + number: number for number in range(HOSTS)}
+    built = reading.build("eth0", hosts, False)
+    assert built is not None
     assert built.problems == []
     assert built.queue is not None
     return built.queue
@@ -207,5 +207,7 @@ def test_deployed_trees_read_as_the_scenario_s() -> None:
         deployment = Scenario.from_toml(HOME).with_queue(queue).to_tc("wan0", machine=machine)
         reading = read([("steps", str(deployment))], {})
         assert reading.problems == []
-        assert (again := build(reading.devices[device], {}).queue) is not None
-        assert json.loads(_core.parse_queue(again)) == json.loads(_core.parse_queue(queue))
+        assert (built := reading.build(device, {}, False)) is not None
+        assert json.loads(_core.parse_queue(str(built.queue))) == json.loads(
+            _core.parse_queue(queue)
+        )

@@ -4,7 +4,6 @@ use crate::params::{
     Chance, Impairments, Jitter, JitterDistribution, LONGEST, Loss, Params, Reorder, Slot, WireRate,
 };
 use sojourn_units::declare::Choices;
-use sojourn_units::lines::{Line, Source};
 use sojourn_units::quantity::{
     format_rate, format_size, format_time, parse_rate, parse_size, parse_time,
 };
@@ -213,22 +212,12 @@ fn format_percent(probability: f64) -> String {
 
 impl Netem {
     /// Reads a description such as `delay 15ms 2ms 25% distribution normal loss 1%`; the leading
-    /// word `netem` is optional. A command of `tc` that sets netem, or the line that `tc` prints
-    /// for it, is read too.
+    /// word `netem` is optional.
     ///
     /// # Errors
     /// What is wrong with the text, and where.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         Self::read(text).map(|(netem, _)| netem)
-    }
-
-    /// Returns the description in `text` alone, without the line of `tc` around it.
-    ///
-    /// # Errors
-    /// A line of `tc` without a discipline, or with several.
-    pub fn description(text: &str) -> Result<String, WordError> {
-        let text = Line::read(text)?.text();
-        Ok(text.strip_prefix("netem ").map_or(text.clone(), str::to_owned))
     }
 
     /// Returns notices about a description that [`Netem::parse`] reads.
@@ -237,20 +226,10 @@ impl Netem {
     }
 
     fn read(text: &str) -> Result<(Self, Vec<String>), WordError> {
-        let line = Line::read(text)?;
-        let description = line.text();
-        let tokens = words::tokens(&description);
-        let mut reader =
-            Reader { tokens: &tokens, end: description.len(), notices: line.notices.clone() };
-        let first = reader.next_if(|word| word == "netem");
-        let read = match (first, tokens.first()) {
-            (None, Some(other)) if line.source != Source::Plain => Err(other.error(
-                format!("`{}` is no impairment: it is a link's `queue`", other.text),
-                vec!["netem".to_owned()],
-            )),
-            _ => Self::read_words(&mut reader),
-        };
-        let netem = read.map_err(|error| line.placed(error))?;
+        let tokens = words::tokens(text);
+        let mut reader = Reader { tokens: &tokens, end: text.len(), notices: Vec::new() };
+        reader.next_if(|word| word == "netem");
+        let netem = Self::read_words(&mut reader)?;
         Ok((netem, reader.notices))
     }
 
@@ -645,36 +624,6 @@ mod tests {
     }
 
     /// Lines as iproute2 7.2 accepts and prints them.
-    #[test]
-    fn reads_lines_of_tc() {
-        for (line, meant) in [
-            (
-                "tc qdisc add dev eth0 root netem delay 100ms 10ms loss 1%",
-                "delay 100ms 10ms loss 1%",
-            ),
-            ("netem latency 10ms drop 2%", "delay 10ms loss 2%"),
-            (
-                "qdisc netem 8001: dev eth0 root refcnt 2 limit 1000 delay 100ms  10ms 25% loss 0.3% duplicate 1% \
-                 reorder 25% 50% corrupt 0.1% rate 1Mbit packetoverhead 20 cellsize 48 celloverhead 5 \
-                 slot 800us 1ms packets 5 bytes 1500 seed 77 gap 5\n Sent 0 bytes 0 pkt (dropped 0, overlimits 0)",
-                "limit 1000 delay 100ms 10ms 25% loss 0.3% duplicate 1% reorder 25% 50% corrupt 0.1% \
-                 rate 1mbit 20 48 5 slot 800us 1ms packets 5 bytes 1500b gap 5",
-            ),
-            (
-                "qdisc netem 8001: root refcnt 2 limit 1000 loss state p13 1% p31 10% p32 5% p23 50% p14 2% ecn ",
-                "limit 1000 loss state 1% 10% 5% 50% 2% ecn",
-            ),
-            (
-                "qdisc netem 8001: root limit 1000 loss gemodel p 1% r 10% 1-h 70% 1-k 0.1%",
-                "limit 1000 loss gemodel 1% 10% 70% 0.1%",
-            ),
-        ] {
-            assert_eq!(parse(line), parse(meant), "{line}");
-            let description = Netem::description(line).unwrap();
-            assert_eq!(parse(&description), parse(meant), "{description}");
-            assert!(!description.contains("dev"));
-        }
-    }
 
     #[test]
     fn numbers_without_a_unit_are_as_tc_reads_them() {

@@ -18,6 +18,7 @@ mod rcvbuf;
 mod simulate;
 mod stats;
 mod store;
+mod tc;
 mod udp;
 mod verify;
 mod web;
@@ -81,6 +82,8 @@ mod _core {
     use crate::stats::{summarize, t_isf, t_sf};
     #[pymodule_export]
     use crate::store::StoreParts;
+    #[pymodule_export]
+    use crate::tc::{TcBuilt, TcDevice, TcMessage, TcReading, TcSelection, read_tc};
     #[pymodule_export]
     use crate::udp::{UdpServer, udp_clients, udp_kept, udp_send};
     #[pymodule_export]

@@ -88,15 +88,15 @@ pub(crate) fn parse_queue(
     hz: u32,
     rate: Option<u64>,
 ) -> PyResult<String> {
-    let params = sojourn_queue::Params::parse(text, &device(mtu, hz, rate));
-    json(&params.map_err(|e| word_error(py, text, &e))?)
+    let queue = sojourn_tc::queue(text, &device(mtu, hz, rate));
+    json(&queue.map_err(|e| word_error(py, text, &e))?.params)
 }
 
 /// Returns notices about a valid queue: assumptions, and values that `tc` warns about.
 #[pyfunction]
 #[pyo3(signature = (text, /, mtu=1514, hz=1000, rate=None))]
 pub(crate) fn queue_warnings(text: &str, mtu: u32, hz: u32, rate: Option<u64>) -> Vec<String> {
-    sojourn_queue::Params::warnings(text, &device(mtu, hz, rate))
+    sojourn_tc::queue(text, &device(mtu, hz, rate)).map(|queue| queue.notices).unwrap_or_default()
 }
 
 /// Returns the warm-up in ns for a run of `duration`. Its share is the same as that of `warmup` in
@@ -111,7 +111,8 @@ pub(crate) fn scaled_warmup(warmup: u64, before: u64, duration: u64) -> u64 {
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn queue_description(py: Python<'_>, text: &str) -> PyResult<String> {
-    sojourn_queue::Params::description(text).map_err(|e| word_error(py, text, &e))
+    let queue = sojourn_tc::queue(text, &device(1514, 1000, None));
+    Ok(queue.map_err(|e| word_error(py, text, &e))?.text)
 }
 
 /// Returns a message if `name` is a discipline of Linux that is not modelled; `None` for other
@@ -170,7 +171,7 @@ fn queue(params_json: &str) -> PyResult<sojourn_queue::Params> {
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_netem(py: Python<'_>, text: &str) -> PyResult<String> {
-    let netem = sojourn_link::Netem::parse(text).map_err(|e| word_error(py, text, &e))?;
+    let netem = sojourn_tc::netem(text).map_err(|e| word_error(py, text, &e))?.params;
     json(&serde_json::json!({ "delay": netem.delay, "impairments": netem.impairments }))
 }
 
@@ -178,14 +179,14 @@ pub(crate) fn parse_netem(py: Python<'_>, text: &str) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn netem_description(py: Python<'_>, text: &str) -> PyResult<String> {
-    sojourn_link::Netem::description(text).map_err(|e| word_error(py, text, &e))
+    Ok(sojourn_tc::netem(text).map_err(|e| word_error(py, text, &e))?.text)
 }
 
 /// Returns notices about valid impairments: numbers without a unit, and words without effect.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn netem_warnings(text: &str) -> Vec<String> {
-    sojourn_link::Netem::warnings(text)
+    sojourn_tc::netem(text).map(|netem| netem.notices).unwrap_or_default()
 }
 
 /// Parses a shared medium in one line, and returns its parameters as JSON.

@@ -10,13 +10,13 @@
 //! the ratio of their quanta, with an error of at most one quantum and one packet for each class.
 
 use crate::classes::rounds::quantum;
-use crate::classes::{ClassParams, Classful, Ranked, Scheduler, TREE, Tree, Turns};
+use crate::classes::{ClassParams, Classful, Fault, Ranked, Scheduler, TREE, Tree, Turns};
 use crate::device::Device;
 use crate::discipline::Sink;
 use crate::packet::Packet;
 use sojourn_units::declare::{Param, Parameters, derived, group, narrow};
 use sojourn_units::params;
-use sojourn_units::words::{Given, Kind, Table, Value, WordError};
+use sojourn_units::words::{Given, Kind, Table, Value};
 
 /// Name, summary, source and words of the discipline `drr`.
 pub const TABLE: Table = Table {
@@ -75,9 +75,8 @@ impl Classful for Params {
         &mut self.tree
     }
 
-    fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
-        self.tree.read(given, device)?;
-        self.tree.check(given, |id| self.tree.class(id).is_some())
+    fn finish(&mut self, _given: &Given, _device: &Device) -> Vec<Fault> {
+        self.tree.faults(|id| self.tree.class(id).is_some())
     }
 }
 

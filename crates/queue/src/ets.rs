@@ -10,7 +10,9 @@
 //! send bytes in the ratio of their quanta.
 
 use crate::classes::rounds::quantum;
-use crate::classes::{BANDS, ClassParams, Classful, Ranked, Scheduler, TREE, Tree, Turns};
+use crate::classes::{
+    About, BANDS, ClassParams, Classful, Fault, Ranked, Scheduler, TREE, Tree, Turns,
+};
 use crate::device::Device;
 use crate::discipline::Sink;
 use crate::kinds::bytes_of;
@@ -124,7 +126,7 @@ impl Classful for Params {
         self.ids()
     }
 
-    fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
+    fn prepare(&mut self, given: &Given, _device: &Device) -> Result<(), WordError> {
         if self.bands != 0 {
             self.tree.keep_bands(self.bands.into());
         }
@@ -144,19 +146,21 @@ impl Classful for Params {
                 format!("`strict` and `quanta` name {named} bands, but `bands` is {}", self.bands);
             return Err(given.error(word, message));
         }
-        check_map(&self.priomap, self.bands, given)?;
-        self.tree.read(given, device)?;
+        check_map(&self.priomap, self.bands, given)
+    }
+
+    fn finish(&mut self, _given: &Given, _device: &Device) -> Vec<Fault> {
         let strict = u16::from(self.strict);
-        for class in &self.tree.classes {
-            if class.id <= strict && class.words.quantum.is_some() {
-                let message = format!(
-                    "`{}` is a strict band and cannot have a quantum",
-                    self.tree.name(class.id)
-                );
-                return Err(self.tree.class_error(given, class.id, message));
-            }
-        }
-        self.tree.check(given, |id| (1..=u16::from(self.bands)).contains(&id))
+        let wrong =
+            self.tree.classes.iter().filter(|c| c.id <= strict && c.words.quantum.is_some());
+        let faults = wrong.map(|class| Fault {
+            about: About::Class(class.id),
+            message: format!(
+                "`{}` is a strict band and cannot have a quantum",
+                self.tree.name(class.id)
+            ),
+        });
+        faults.chain(self.tree.faults(|id| (1..=u16::from(self.bands)).contains(&id))).collect()
     }
 
     /// Returns the parameters to which the words of a change are applied. If the change names words

@@ -11,7 +11,7 @@
 //! Invariants: all packets of a flow are in one queue; between two departures from a queue that
 //! always has packets, each other queue sends at most one packet.
 
-use crate::classes::{ClassParams, Classful, Ranked, Scheduler, TREE, Tree, Turns};
+use crate::classes::{About, ClassParams, Classful, Fault, Ranked, Scheduler, TREE, Tree, Turns};
 use crate::device::Device;
 use crate::discipline::Sink;
 use crate::fifo;
@@ -105,22 +105,29 @@ impl Classful for Params {
         rates.sum::<Option<u64>>().and_then(Rate::new)
     }
 
-    fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
+    fn prepare(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
+        self.tree.keep_bands(self.numtxqueues);
+        self.default_qdisc(given, device).map(|_| ())
+    }
+
+    fn finish(&mut self, given: &Given, device: &Device) -> Vec<Fault> {
         let queues = self.numtxqueues;
-        self.tree.keep_bands(queues);
-        let default = self.default_qdisc(given, device)?;
-        self.tree.read(given, device)?;
-        if let Some(class) =
-            self.tree.classes.iter().find(|class| !(1..=queues).contains(&class.id))
+        let others = self.tree.classes.iter().filter(|class| !(1..=queues).contains(&class.id));
+        let faults: Vec<_> = others
+            .map(|class| Fault {
+                about: About::Class(class.id),
+                message: format!(
+                    "`{}` is not one of {queues} transmit queues: `numtxqueues` sets their number",
+                    self.tree.name(class.id)
+                ),
+            })
+            .collect();
+        if faults.is_empty()
+            && let Ok(default) = self.default_qdisc(given, device)
         {
-            let name = self.tree.name(class.id);
-            let message = format!(
-                "`{name}` is not one of {queues} transmit queues: `numtxqueues` sets their number"
-            );
-            return Err(self.tree.class_error(given, class.id, message));
+            self.tree.fill(queues, device, &default);
         }
-        self.tree.fill(queues, device, &default);
-        Ok(())
+        faults
     }
 }
 

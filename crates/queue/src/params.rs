@@ -8,9 +8,9 @@ use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::queue::Queue;
 use crate::tc::{Inside, NoKernelEquivalent};
-use crate::typed::Typed;
+use crate::typed::{Typed, unmodelled};
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::{self, Given, Table, Text, WordError};
+use sojourn_units::words::{self, Given, Table, Text, Token, Value, WordError};
 use sojourn_units::written::Written;
 use sojourn_units::{Nanos, Rate, each};
 use std::fmt;
@@ -132,8 +132,7 @@ fn describe(tables: &[&'static Table], text: &str) -> Result<Description, WordEr
 }
 
 impl Params {
-    /// Reads a description such as `codel limit 300p ecn`, a command of `tc` that sets a
-    /// discipline, or a line printed by `tc qdisc show`.
+    /// Reads a description such as `codel limit 300p ecn`.
     ///
     /// # Errors
     /// What is wrong in the text, and its position.
@@ -142,12 +141,29 @@ impl Params {
         Self::read(table, &given, device).map_err(|error| typed.placed(error))
     }
 
-    /// Returns only the description in `text`, without the surrounding words of a line of `tc`.
+    /// Reads the discipline `name` from its words, without classes. `inner` is a discipline that
+    /// another reader has read, for a discipline that holds exactly one other. Positions of errors
+    /// are those of the words; `end` is the position behind the last word.
     ///
     /// # Errors
-    /// A line of `tc` without a discipline, or with several.
-    pub fn description(text: &str) -> Result<String, WordError> {
-        Typed::description(text, tables())
+    /// What is wrong in the words, and its position.
+    pub fn from_words(
+        name: Token<'_>,
+        words: &[Token<'_>],
+        end: usize,
+        holds: bool,
+        device: &Device,
+    ) -> Result<Self, WordError> {
+        let Some(table) = tables().iter().find(|table| table.name == name.text) else {
+            let known = tables().iter().map(|table| table.name.to_owned()).collect();
+            let unknown = || name.error(format!("unknown queue `{}`", name.text), known);
+            return Err(unmodelled(name, tables()).unwrap_or_else(unknown));
+        };
+        let mut given = words::read(table, words, end)?;
+        if holds {
+            given.add("child", Value::Text("pfifo".to_owned()));
+        }
+        Self::read(table, &given, device)
     }
 
     /// Returns the words of `text`; only their names are checked, not their values.

@@ -10,7 +10,7 @@
 //! Invariants: a band sends only while each band before it is empty or is a shaper that holds its
 //! packets; packets of one band leave in the order of the band's discipline.
 
-use crate::classes::{ClassParams, Classful, Ranked, Scheduler, TREE, Tree, Turns};
+use crate::classes::{ClassParams, Classful, Fault, Ranked, Scheduler, TREE, Tree, Turns};
 use crate::device::Device;
 use crate::discipline::Sink;
 use crate::kinds::bytes_of;
@@ -106,12 +106,13 @@ impl Classful for Params {
         self.ids()
     }
 
-    fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
-        let bands = self.bands;
-        check_map(&self.priomap, bands, given)?;
-        self.tree.keep_bands(bands.into());
-        self.tree.read(given, device)?;
-        self.tree.check(given, |id| (1..=u16::from(bands)).contains(&id))
+    fn prepare(&mut self, given: &Given, _device: &Device) -> Result<(), WordError> {
+        self.tree.keep_bands(self.bands.into());
+        check_map(&self.priomap, self.bands, given)
+    }
+
+    fn finish(&mut self, _given: &Given, _device: &Device) -> Vec<Fault> {
+        self.tree.faults(|id| (1..=u16::from(self.bands)).contains(&id))
     }
 
     /// Returns the parameters to which the words of a change are applied. If the change names

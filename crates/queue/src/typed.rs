@@ -1,10 +1,9 @@
-//! Conversion of typed or pasted text into descriptions that [`words`] can parse: lines of `tc`,
-//! its output, numbers without a unit.
+//! Conversion of typed text into descriptions that [`words`] can parse: numbers without a unit,
+//! statements on lines of their own.
 
 use crate::classes::statements::{END, OBJECTS};
-use sojourn_units::lines::{Line, Source};
 use sojourn_units::quantity::{format_rate, format_time, parse_rate, parse_time};
-use sojourn_units::words::{Kind, Table, WordError};
+use sojourn_units::words::{Kind, Table, Token, WordError, tokens};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -39,10 +38,20 @@ pub fn not_modelled(name: &str) -> Option<String> {
     Some(format!("`{name}` is not modelled{instead}"))
 }
 
+/// Returns an error about a name that is none of the allowed disciplines, if Linux has it.
+pub(crate) fn unmodelled(name: Token<'_>, tables: &[&'static Table]) -> Option<WordError> {
+    let allowed = tables.iter().map(|table| table.name.to_owned()).collect();
+    let message = not_modelled(name.text)?;
+    Some(WordError { nearest: None, ..name.error(message, allowed) })
+}
+
+/// Words with their byte ranges in the text.
+type Words = Vec<(String, Range<usize>)>;
+
 /// A typed text, converted to a description with units.
 #[derive(Clone, Debug)]
 pub struct Typed {
-    line: Line,
+    words: Words,
     /// Description with units.
     pub text: String,
     /// Warnings about the interpretation of the text.
@@ -53,46 +62,32 @@ impl Typed {
     /// Reads `text`; `tables` are the allowed disciplines.
     ///
     /// # Errors
-    /// A line of `tc` without a discipline, or with several; a discipline that is not modelled.
+    /// A discipline that is not modelled.
     pub fn read(text: &str, tables: &[&'static Table]) -> Result<Self, WordError> {
-        let mut line = Line::read(text)?;
-        if let Some((name, at)) = line.words.first()
-            && let Some(message) = not_modelled(name)
-        {
-            let known = tables.iter().map(|table| table.name.to_owned());
-            let (found, at) = (name.clone(), at.clone());
-            return Err(WordError { message, at, found, allowed: known.collect(), nearest: None });
+        let tokens = tokens(text);
+        if let Some(error) = tokens.first().and_then(|first| unmodelled(*first, tables)) {
+            return Err(error);
         }
-        let mut notices = std::mem::take(&mut line.notices);
-        if line.source == Source::Shown {
-            notices.extend(as_typed(&mut line.words));
-        }
-        let name = line.words.first().map_or("", |(name, _)| name.trim_end_matches(END));
+        let mut words: Words =
+            tokens.iter().map(|token| (token.quoted().into_owned(), token.range())).collect();
+        let name = words.first().map_or("", |(name, _)| name.trim_end_matches(END));
         let table = tables.iter().find(|table| table.name == name);
         let holds_another = |table: &&&Table| table.words.iter().any(|w| w.kind == Kind::Rest);
-        if line.source == Source::Plain && table.as_ref().is_some_and(holds_another) {
-            line.words = statements(line.words, text);
+        if table.as_ref().is_some_and(holds_another) {
+            words = statements(words, text);
         }
-        let mut typed = Self { text: line.text(), line, notices };
+        let mut typed = Self { text: String::new(), words, notices: Vec::new() };
         if let Some(table) = table {
             typed.add_units(table);
         }
+        let texts: Vec<_> = typed.words.iter().map(|(word, _)| word.as_str()).collect();
+        typed.text = texts.join(" ");
         Ok(typed)
-    }
-
-    /// Returns the description as typed, without the surrounding words of a line of `tc`.
-    pub fn description(text: &str, tables: &[&'static Table]) -> Result<String, WordError> {
-        let line = Line::read(text)?;
-        match line.source {
-            Source::Plain => Ok(text.trim().to_owned()),
-            Source::Command => Ok(line.text()),
-            Source::Shown => Ok(Self::read(text, tables)?.line.text()),
-        }
     }
 
     /// Adds the unit that `tc` assumes to times and rates without a unit.
     fn add_units(&mut self, table: &Table) {
-        let mut words = self.line.words.clone();
+        let words = &mut self.words;
         let mut at = 1;
         while at < words.len() {
             let word = table.words.iter().find(|w| w.spellings().any(|s| s == words[at].0));
@@ -118,21 +113,29 @@ impl Typed {
             }
             at += 1;
         }
-        self.text = words.iter().map(|(word, _)| word.as_str()).collect::<Vec<_>>().join(" ");
-        self.line.words = words;
     }
 
     /// Converts the position of an error in [`Typed::text`] to the position in the typed text.
     #[must_use]
     pub fn placed(&self, error: WordError) -> WordError {
-        self.line.placed(error)
+        let mut begin = 0;
+        let mut at: Option<Range<usize>> = None;
+        for (word, place) in &self.words {
+            let end = begin + word.len();
+            if begin < error.at.end.max(error.at.start + 1) && error.at.start < end {
+                at = Some(at.map_or(place.clone(), |at| at.start..place.end));
+            }
+            begin = end + 1;
+        }
+        let end = self.words.last().map_or(0, |(_, place)| place.end);
+        WordError { at: at.unwrap_or(end..end), ..error }
     }
 }
 
 /// Separates each semicolon from its word, and adds one before each new line that begins a
 /// statement.
-fn statements(words: Vec<(String, Range<usize>)>, text: &str) -> Vec<(String, Range<usize>)> {
-    let mut all: Vec<(String, Range<usize>)> = Vec::new();
+fn statements(words: Words, text: &str) -> Words {
+    let mut all = Words::new();
     let mut end = 0;
     for (word, at) in words {
         let is_new_line = text.get(end..at.start).is_some_and(|between| between.contains('\n'));
@@ -182,74 +185,4 @@ fn notice(word: &str, value: &str, unit: &str) -> String {
     };
     let read = read.unwrap_or(text);
     format!("`{word} {value}` is read as {read}: without a unit `tc` takes {takes}")
-}
-
-/// Converts words that `tc` prints into words that it accepts; returns a warning about values that
-/// it does not print.
-fn as_typed(words: &mut Vec<(String, Range<usize>)>) -> Option<String> {
-    let name = words.first()?.0.clone();
-    // Remove the raw numbers of `tc -r`, such as `[00013880]`.
-    words.retain(|(word, _)| !word.starts_with('['));
-    for (word, _) in words.iter_mut().filter(|(word, _)| word.contains("e-")) {
-        if let Ok(small) = word.parse::<f64>() {
-            *word = small.to_string();
-        }
-    }
-    let mut at = 1;
-    while at < words.len() {
-        let value = words.get(at + 1).map_or(String::new(), |(value, _)| value.clone());
-        match (name.as_str(), words[at].0.as_str()) {
-            ("cake", "bandwidth") if value == "unlimited" => {
-                words.remove(at);
-                at += 1;
-                continue;
-            }
-            ("red" | "choke", "ewma" | "Plog" | "Scell_log") => {
-                words.drain(at..(at + 2).min(words.len()));
-                continue;
-            }
-            ("sfb", "rehash" | "db") => {
-                if let Ok(span) = parse_time(&value) {
-                    words[at + 1].0 = (span / 1_000_000).to_string();
-                }
-            }
-            ("sfb", "penalty_rate") => {
-                replace(words, at + 1, |value| value.strip_suffix("pps"));
-            }
-            ("sfb", "penalty_burst") => {
-                replace(words, at + 1, |value| value.strip_suffix('p'));
-            }
-            ("dualpi2", "alpha" | "beta") => {
-                // `tc` prints six decimal places of a multiple of 1/256: round to the nearest
-                // multiple.
-                if let Ok(gain) = value.parse::<f64>() {
-                    words[at + 1].0 = (libm::round(gain * 256.0) / 256.0).to_string();
-                }
-            }
-            // `tc` accepts no options for `pfifo_fast`.
-            ("pfifo_fast", "bands") => words.truncate(at),
-            ("tbf", "lat") => "latency".clone_into(&mut words[at].0),
-            ("tbf", "burst" | "minburst" | "mtu") => {
-                replace(words, at + 1, |value| value.split_once('/').map(|(size, _)| size));
-            }
-            ("tbf", "mpu") => {
-                replace(words, at + 1, |value| value.strip_suffix('b'));
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    matches!(name.as_str(), "red" | "choke").then(|| {
-        "`tc` does not print burst, avpkt and bandwidth: their defaults are used; add your values"
-            .to_owned()
-    })
-}
-
-/// Replaces a word by the part of it that `part` returns, if any.
-fn replace(words: &mut [(String, Range<usize>)], at: usize, part: impl Fn(&str) -> Option<&str>) {
-    if let Some((word, _)) = words.get_mut(at)
-        && let Some(part) = part(word).map(str::to_owned)
-    {
-        *word = part;
-    }
 }

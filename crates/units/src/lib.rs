@@ -1,6 +1,5 @@
 //! Time, rates and sizes as integers, and their text forms in `tc`'s syntax.
 //!
-//! [`words`] is the only parser of the one-line descriptions that users write: queue disciplines in
 //! `tc` syntax, impairments in `netem` syntax, transports and applications in the same style. Each
 //! component declares its parameters once with [`params!`]; the fields, the words, the defaults,
 //! `explain`, the JSON schema and the error messages all follow from that [declaration](declare).
@@ -14,7 +13,6 @@ mod errors;
 pub mod external;
 pub mod family;
 pub mod jiffies;
-pub mod lines;
 pub mod quantity;
 pub mod time;
 pub mod words;

@@ -9,6 +9,7 @@ use sojourn_plan::{Edits, Plan};
 use sojourn_queue::{Device, Params};
 use sojourn_sim::{Control, Stepwise};
 use sojourn_units::dimension::{Dimension, Quantity};
+use sojourn_units::words::WordError;
 use sojourn_units::written::Setting;
 use sojourn_units::{Nanos, Rate};
 
@@ -87,12 +88,20 @@ pub fn run(text: &[u8]) -> Result<Value, Value> {
     record.map(|record| outcome::record(&record)).map_err(|e| outcome::run_error(&e))
 }
 
+/// Returns the description of a queue, which may be a part of a line of `tc`.
+fn description(text: &str) -> Result<String, WordError> {
+    Ok(sojourn_tc::queue(text, &Device::default())?.text)
+}
+
 /// Applies the edits of `{"plan", "edits"}`, and returns the changed plan after validation.
 ///
 /// # Errors
 /// If the edits or the resulting plan are invalid.
 pub fn edit(text: &[u8]) -> Result<Value, Value> {
-    let Change { mut plan, edits } = read(text)?;
+    let Change { mut plan, mut edits } = read(text)?;
+    for queue in edits.links.iter_mut().filter_map(|link| link.queue.as_mut()) {
+        *queue = description(queue).map_err(|e| outcome::error(&e.to_string()))?;
+    }
     plan.edit(&edits).and_then(|()| plan.validate()).map_err(|e| outcome::plan_errors(&e))?;
     Ok(json!(plan))
 }
@@ -105,9 +114,9 @@ pub fn edit(text: &[u8]) -> Result<Value, Value> {
 pub fn read_queue(text: &[u8]) -> Result<Value, Value> {
     let QueueText { text, rate } = read(text)?;
     let device = Device { rate, ..Device::default() };
-    let written = Params::parse(&text, &device).and_then(|_| Params::written(&text));
-    let written = written.map_err(|e| outcome::error(&e.to_string()))?;
-    let warnings = Params::warnings(&text, &device);
+    let queue = sojourn_tc::queue(&text, &device);
+    let written = queue.and_then(|queue| Ok((Params::written(&queue.text)?, queue.notices)));
+    let (written, warnings) = written.map_err(|e| outcome::error(&e.to_string()))?;
     Ok(json!({ "name": written.name, "words": written.words, "warnings": warnings }))
 }
 
@@ -118,7 +127,8 @@ pub fn read_queue(text: &[u8]) -> Result<Value, Value> {
 /// If the text does not describe a queue, or the queue lacks one of the words.
 pub fn rewrite_queue(text: &[u8]) -> Result<Value, Value> {
     let Rewriting { text, words } = read(text)?;
-    let mut written = Params::written(&text).map_err(|e| outcome::error(&e.to_string()))?;
+    let written = description(&text).and_then(|text| Params::written(&text));
+    let mut written = written.map_err(|e| outcome::error(&e.to_string()))?;
     for (word, setting) in words {
         written.set(&word, setting).map_err(|e| outcome::error(&e))?;
     }

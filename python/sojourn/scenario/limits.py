@@ -11,6 +11,8 @@ ENGINE = _core.limits()
 """The engine's limits, by name."""
 
 FILE_BYTES = 256 * 1024
+QUEUE_CHARACTERS = 4 * 1024**2
+"""Largest length of a queue's description, which may have ten thousand classes."""
 LINE_CHARACTERS = 16 * 1024
 KEY_PARTS = 32
 TEXT_CHARACTERS = 64 * 1024

@@ -24,7 +24,7 @@ from sojourn import _core
 from sojourn.own.sources import is_own, place_of
 from sojourn.scenario import trace, trees
 from sojourn.scenario.filters import with_any_host
-from sojourn.scenario.limits import TEXT_CHARACTERS
+from sojourn.scenario.limits import QUEUE_CHARACTERS, TEXT_CHARACTERS
 
 WORD_ERROR = "words"
 
@@ -60,8 +60,8 @@ def word_complaint(error: _core.WordError) -> PydanticCustomError:
     )
 
 
-def text_of(value: object, what: str, example: str) -> str:
-    """Returns `value` if it is a text of at most `TEXT_CHARACTERS`; raises an error otherwise."""
+def text_of(value: object, what: str, example: str, longest: int = TEXT_CHARACTERS) -> str:
+    """Returns `value` if it is a text of at most `longest` characters; raises an error if not."""
     if not isinstance(value, str):
         hint = ""
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -73,14 +73,16 @@ def text_of(value: object, what: str, example: str) -> str:
             found=shown(value),
             allowed=[example],
         )
-    if len(value) > TEXT_CHARACTERS:
-        raise complaint(f"the text is longer than {TEXT_CHARACTERS} characters", found=shown(value))
+    if len(value) > longest:
+        raise complaint(f"the text is longer than {longest} characters", found=shown(value))
     return value
 
 
-def _checked(what: str, example: str, parse: Callable[[str], object]) -> BeforeValidator:
+def _checked(
+    what: str, example: str, parse: Callable[[str], object], longest: int = TEXT_CHARACTERS
+) -> BeforeValidator:
     def check(value: object) -> str:
-        text = text_of(value, what, example)
+        text = text_of(value, what, example, longest)
         try:
             parse(text)
         except _core.WordError as error:
@@ -275,6 +277,7 @@ Described = Annotated[
         "a queue",
         "codel limit 1000p",
         _or_own(lambda text: _core.parse_queue(with_any_host(text))),
+        QUEUE_CHARACTERS,
     ),
     BeforeValidator(_of_table),
     WithJsonSchema(

@@ -1,9 +1,9 @@
-"""Queues of a scenario from setups of `tc`: printed output or scripts.
+"""Existing `tc` configurations, dumps and scripts, read into the queues of a scenario.
 
-The texts are parsed; nothing in them is executed.
+The reader is the crate `tc`; this package puts what it reads on a scenario's links.
 """
 
-from sojourn.tc.apply import Applied, apply
+from sojourn.tc.apply import Applied, Placed, Selection, apply
 from sojourn.tc.read import read, read_files
 
-__all__ = ["Applied", "apply", "read", "read_files"]
+__all__ = ["Applied", "Placed", "Selection", "apply", "read", "read_files"]

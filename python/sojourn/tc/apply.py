@@ -8,12 +8,9 @@ from ipaddress import AddressValueError, IPv4Address
 from typing import Any
 
 from sojourn import _core
-from sojourn.plan.link import Params
 from sojourn.scenario import Problem, Scenario, ScenarioError
 from sojourn.scenario.topology import links_of
-from sojourn.tc.model import Device, Place, Reading
-from sojourn.tc.mq import transmit_queue
-from sojourn.tc.tree import Built, build, shaped_rate
+from sojourn.tc.read import notice, problem
 
 SHOWN = 4
 """Largest number of filters that a notice lists."""
@@ -44,6 +41,8 @@ class Selection:
     link: str
     line: str
     """File and line of the filter, as `FILE:LINE`."""
+    text: str
+    """The line of the filter in the file."""
     filters: tuple[str, ...]
     """The filters of our queue that replace the filter of `tc`: conditions and class."""
     flows: tuple[str, ...]
@@ -55,8 +54,7 @@ class Selection:
         flows = ", ".join(
             [*self.flows, *(f"the packets from the receivers of {name}" for name in self.answers)]
         )
-        more = f" and {len(self.filters) - 1} more" if len(self.filters) > 1 else ""
-        return f"{self.line}: `{self.filters[0]}`{more} selects {flows or 'no flow'}"
+        return f"{self.line}: `{self.text}` selects {flows or 'no flow'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +85,7 @@ class Applied:
                 {
                     "link": one.link,
                     "line": one.line,
+                    "text": one.text,
                     "filters": list(one.filters),
                     "flows": list(one.flows),
                     "answers": list(one.answers),
@@ -100,13 +99,13 @@ class Applied:
 class _Chosen:
     """Devices whose queues are used, each with the direction of a link that gets the queue."""
 
-    pairs: list[tuple[Device, str]] = field(default_factory=list)
+    pairs: list[tuple[str, str]] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
 
 def apply(
     scenario: Scenario,
-    reading: Reading,
+    reading: _core.TcReading,
     devices: str | None = None,
     hosts: Mapping[str, str] | None = None,
     *,
@@ -120,73 +119,126 @@ def apply(
     """
     chosen = _choose(scenario, reading, devices)
     numbers = _hosts(scenario, hosts or {})
-    problems = list(reading.problems)
-    notices = [str(notice) for notice in reading.notices] + chosen.notices
-    built = []
-    for device, link in chosen.pairs:
-        passed = None if _is_before_firewall(reading, device) else reading.firewall
-        built.append((device, link, build(device, numbers, passed)))
+    ways = {way.name: way for way in links_of(scenario.model)}
+    messages = list(reading.problems)
+    notices = [notice(one) for one in reading.notices] + chosen.notices
     notices += _of_firewall(reading, [device for device, _ in chosen.pairs])
-    for _, _, one in built:
-        problems += one.problems
-        notices += [str(notice) for notice in one.notices]
-    problems.sort(key=lambda problem: (problem.file or "", problem.line or 0))
+    built: list[tuple[str, str, _core.TcBuilt]] = []
+    for device, link in chosen.pairs:
+        passed = not _is_before_firewall(reading, device)
+        found = reading.build(device, numbers, passed, _rate(scenario, link))
+        if found is not None:
+            built.append((device, link, found))
+            messages += found.problems
+            notices += [notice(one) for one in found.notices]
+    problems = [problem(one) for one in messages]
+    problems.sort(key=lambda one: (one.file or "", one.line or 0))
     if problems and not partial:
         raise ScenarioError(problems)
-    if problems:
-        notices += [f"ignored: {problem}" for problem in problems]
+    notices += [f"ignored: {one}" for one in problems]
     if not any(one.queue or one.netem for _, _, one in built):
         raise ScenarioError(problems or [Problem("no part of the files can be read")])
-    changes: dict[str, Any] = {}
-    placed: list[Placed] = []
-    for device, link, one in built:
-        if one.queue or one.netem:
-            placed.append(_place(scenario, device, link, one, changes))
+    changes: dict[str, str] = {}
+    for _, link, one in built:
+        way = ways[link]
+        if one.queue is not None:
+            changes[".".join(map(str, way.queue_at))] = one.queue
+        if one.netem is not None:
+            key = ".".join(map(str, _netem_key(way.queue_at)))
+            changes[key] = joined_netem(link, way.netem, one.netem)
     changed = scenario.replace(changes)
     selections = [one for _, link, found in built for one in _selections(changed, link, found)]
+    placed = [
+        Placed(device, link, one.queue, one.netem, _relation(changed, link, one))
+        for device, link, one in built
+        if one.queue or one.netem
+    ]
     notices += _unselected(selections)
     return Applied(changed, placed, list(dict.fromkeys(notices)), selections)
 
 
-def _is_before_firewall(reading: Reading, device: Device) -> bool:
+def _rate(scenario: Scenario, link: str) -> int | None:
+    """Returns the rate of a link in bit/s; None if it varies."""
+    line = next(one.params for one in scenario.plan.links if one.name == link)
+    return line.rate if line.trace is None else None
+
+
+def joined_netem(link: str, path: str | None, device: str) -> str:
+    """Returns the impairments of a link behind which a device has impairments of its own.
+
+    Both delay: the delays add. Raises `ScenarioError` if both have other impairments, which one
+    description cannot express.
+    """
+    own, added = (path or "").split(), device.split()
+    if not own:
+        return device
+    for kept, other in ((own, added), (added, own)):
+        plain = [word for word in other if word not in ("limit", "1000")]
+        if len(plain) == 2 and plain[0] == "delay":
+            words = list(kept)
+            if "delay" in words:
+                at = words.index("delay") + 1
+                both = (words[at], plain[1])
+                total = sum(map(_nanoseconds, both))
+                words[at] = _core.format_quantity("time", total)
+            else:
+                words = plain + words
+            if "limit" in other and "limit" not in words:
+                words += other[other.index("limit") :]
+            return " ".join(words)
+    message = (
+        f"the link `{link}` has impairments (`{path}`), and the device has others (`{device}`): "
+        "remove one of them, since one wire cannot express both"
+    )
+    raise ScenarioError([Problem(message)])
+
+
+def _nanoseconds(text: str) -> int:
+    """Returns a time of netem; a number without a unit is in nanoseconds."""
+    return int(text) if text.isdecimal() else int(_core.parse_quantity("time", text))
+
+
+def _is_before_firewall(reading: _core.TcReading, device: str) -> bool:
     """Returns whether a device gets incoming packets before they pass the firewall."""
-    redirected = {name for one in reading.devices.values() for name in one.redirects}
-    return device.name in redirected or device.name.startswith("ifb")
+    redirected = {name for one in reading.devices for name in one.redirects}
+    return device in redirected or device.rpartition(":")[2].startswith("ifb")
 
 
-def _of_firewall(reading: Reading, devices: list[Device]) -> list[str]:
+def _of_firewall(reading: _core.TcReading, devices: list[str]) -> list[str]:
     """Returns notices on how the rules of the firewall were read."""
-    steps = reading.firewall.changes
+    steps, sets_dscp = reading.firewall
     if not steps:
         return []
     verb = "is" if len(steps) == 1 else "are"
     count = "a line" if len(steps) == 1 else f"{len(steps)} lines"
-    lead = f"{steps[0].place.file}:{steps[0].place.line}: {count} of the firewall {verb}"
+    lead = f"{steps[0].file}:{steps[0].line}: {count} of the firewall {verb}"
     if not all(_is_before_firewall(reading, device) for device in devices):
-        notice = f"{lead} read: filters see the marks, classes and code points that {{}}"
-        notice = notice.format("it sets" if len(steps) == 1 else "they set")
-        if any(change.field == "dscp" for step in steps for change in step.changes):
-            notice += "; disciplines see the code point of the flow's key `dscp`"
-        return [notice]
+        sets = "it sets" if len(steps) == 1 else "they set"
+        text = f"{lead} read: filters see the marks, classes and code points that {sets}"
+        if sets_dscp:
+            text += "; disciplines see the code point of the flow's key `dscp`"
+        return [text]
     return [f"{lead} ignored: packets are shaped before they pass the firewall"]
 
 
-def _selections(scenario: Scenario, link: str, built: Built) -> list[Selection]:
+def _selections(scenario: Scenario, link: str, built: _core.TcBuilt) -> list[Selection]:
     """Returns the flows that each filter of a link's queue selects, in the order of evaluation."""
-    by_place: dict[Place, tuple[list[str], dict[str, None], dict[str, None]]] = {}
-    for handle in dict.fromkeys(part.asked_by for part in built.filters):
-        parts = [part for part in built.filters if part.asked_by == handle]
-        statements = " ; ".join(part.text for part in parts)
-        found = _core.selected_flows(scenario.plan_json, link, statements)
-        for part, groups in zip(parts, found, strict=True):
-            texts, flows, answers = by_place.setdefault(part.place, ([], {}, {}))
-            texts.append(part.text.split(maxsplit=3)[-1])
-            flows |= {name: None for name, is_answer in groups if not is_answer}
-            answers |= {name: None for name, is_answer in groups if is_answer}
-    return [
-        Selection(link, f"{place.file}:{place.line}", tuple(texts), tuple(flows), tuple(answers))
-        for place, (texts, flows, answers) in by_place.items()
-    ]
+    found: list[Selection] = []
+    for handle in dict.fromkeys(one.handle for one in built.filters):
+        filters = [one for one in built.filters if one.handle == handle]
+        statements = " ; ".join(text for one in filters for text in one.statements)
+        groups = iter(_core.selected_flows(scenario.plan_json, link, statements))
+        for one in filters:
+            flows: dict[str, None] = {}
+            answers: dict[str, None] = {}
+            for _ in one.statements:
+                for name, is_answer in next(groups):
+                    (answers if is_answer else flows)[name] = None
+            texts = tuple(text.split(maxsplit=3)[-1] for text in one.statements)
+            place = f"{one.file}:{one.line}"
+            text = " ".join(one.source.split())
+            found.append(Selection(link, place, text, texts, tuple(flows), tuple(answers)))
+    return found
 
 
 def _unselected(selections: list[Selection]) -> list[str]:
@@ -200,19 +252,6 @@ def _unselected(selections: list[Selection]) -> list[str]:
     return [message + "Set `source_port`, `destination_port` and `mark` of flows to match them"]
 
 
-def _place(
-    scenario: Scenario, device: Device, link: str, built: Built, changes: dict[str, Any]
-) -> Placed:
-    """Adds the changes that put a device's queue on a link's direction; returns the placement."""
-    one = next(way for way in links_of(scenario.model) if way.name == link)
-    if built.queue is not None:
-        changes[".".join(map(str, one.queue_at))] = built.queue
-    if built.netem is not None:
-        changes[".".join(map(str, _netem_key(one.queue_at)))] = built.netem
-    line = next(one.params for one in scenario.plan.links if one.name == link)
-    return Placed(device.name, link, built.queue, built.netem, _relation(built.queue, line))
-
-
 def _netem_key(queue_at: tuple[str | int, ...]) -> tuple[str | int, ...]:
     """Returns the key `netem` for the direction of a link whose queue has the key `queue_at`."""
     *table, _ = queue_at
@@ -220,14 +259,19 @@ def _netem_key(queue_at: tuple[str | int, ...]) -> tuple[str | int, ...]:
     return (*table, *way, "netem")
 
 
-def _relation(queue: str | None, line: Params) -> str:
+def _relation(scenario: Scenario, link: str, built: _core.TcBuilt) -> str:
     """Returns a sentence that compares the rate of a queue with the rate of its link."""
-    rate = line.rate if line.trace is None else None
+    rate = _rate(scenario, link)
     line_rate = "the line's rate" if rate is None else f"the line's {_text(rate)}"
-    if queue is None:
+    if built.queue is None:
         return f"It has no queue: the scenario's own queue remains, and sends at {line_rate}."
-    shaped = shaped_rate(queue)
+    shaped = built.rate
     if shaped is None:
+        if built.queue.startswith(("htb", "hfsc")) and built.filters:
+            return (
+                "It limits the packets that its filters send to classes; others pass at "
+                f"{line_rate}."
+            )
         return f"It does not limit the total rate: it sends at {line_rate}."
     if rate is None:
         return f"It shapes to {_text(shaped)}; the line's rate varies."
@@ -250,7 +294,7 @@ def _text(rate: int) -> str:
 # Devices
 
 
-def _choose(scenario: Scenario, reading: Reading, names: str | None) -> _Chosen:
+def _choose(scenario: Scenario, reading: _core.TcReading, names: str | None) -> _Chosen:
     main = scenario.bottlenecks
     if len(main) != 1:
         raise ScenarioError(
@@ -262,14 +306,14 @@ def _choose(scenario: Scenario, reading: Reading, names: str | None) -> _Chosen:
             ]
         )
     bottleneck = main[0]
-    holding = [device for device in reading.devices.values() if device.holds]
+    holding = [device for device in reading.devices if device.holds]
     if names is not None:
         return _named(scenario, reading, bottleneck, names.split(","))
     configured = [device for device in holding if device.is_configured] or holding
     if not configured:
         raise ScenarioError(_nothing(reading))
     if len(configured) == 1:
-        return _Chosen([(configured[0], bottleneck)])
+        return _Chosen([(configured[0].name, bottleneck)])
     pair = _pair(configured)
     if pair is None:
         listed = ", ".join(f"{device.name} ({_kind(device)})" for device in configured)
@@ -287,21 +331,21 @@ def _choose(scenario: Scenario, reading: Reading, names: str | None) -> _Chosen:
     away = _outgoing(scenario, bottleneck)
     back = _other(away)
     _check(scenario, back)
-    notice = (
+    message = (
         f"{out.name} sends on {away}, and {incoming.name} has the packets that {out.name} "
         f"receives, on {back}; --device chooses other devices"
     )
-    return _Chosen([(out, away), (incoming, back)], [*notices, notice])
+    return _Chosen([(out.name, away), (incoming.name, back)], [*notices, message])
 
 
-def _kind(device: Device) -> str:
-    return device.root.kind if device.root is not None else "no discipline"
+def _kind(device: _core.TcDevice) -> str:
+    return device.root or "no discipline"
 
 
-def _nothing(reading: Reading) -> list[Problem]:
+def _nothing(reading: _core.TcReading) -> list[Problem]:
     """Returns problems that explain why the files set up no queue."""
     if reading.problems:
-        return reading.problems
+        return [problem(one) for one in reading.problems]
     message = "the files set up no queue"
     if reading.absent:
         message += f"; they read {', '.join(reading.absent)}, which --tc must also name"
@@ -313,37 +357,30 @@ def _nothing(reading: Reading) -> list[Problem]:
     return [Problem(message)]
 
 
-def _named(scenario: Scenario, reading: Reading, bottleneck: str, names: list[str]) -> _Chosen:
+def _named(
+    scenario: Scenario, reading: _core.TcReading, bottleneck: str, names: list[str]
+) -> _Chosen:
     if len(names) > 2:
         raise ScenarioError([Problem("--device takes one device, or two separated by a comma")])
     found = _Chosen()
+    known = [device.name for device in reading.devices if device.holds]
     for name, link in zip(names, (bottleneck, _other(bottleneck)), strict=False):
-        device = reading.devices.get(name)
-        if device is None:
-            base, _, number = name.rpartition(":")
-            whole = reading.devices.get(base)
-            if whole is not None and number.isdecimal():
-                device = transmit_queue(whole, int(number))
-        if device is None or not device.holds:
-            known = [d.name for d in reading.devices.values() if d.holds]
+        of_queue = name.rpartition(":")[0] in known and reading.build(name, {}, False) is not None
+        if name not in known and not of_queue:
             listed = f"; devices with a queue: {', '.join(known)}" if known else ""
-            raise ScenarioError(
-                [
-                    Problem(
-                        f"the files set up no queue of the device `{name}`{listed}",
-                        found=name,
-                        allowed=tuple(known),
-                        nearest=_core.nearest(name, known),
-                    )
-                ]
-                + ([] if known else reading.problems)
-            )
+            message = f"the files set up no queue of the device `{name}`{listed}"
+            nearest = _core.nearest(name, known)
+            missing = Problem(message, found=name, allowed=tuple(known), nearest=nearest)
+            others = [] if known else [problem(one) for one in reading.problems]
+            raise ScenarioError([missing, *others])
         _check(scenario, link)
-        found.pairs.append((device, link))
+        found.pairs.append((name, link))
     return found
 
 
-def _pair(configured: list[Device]) -> tuple[Device, Device, list[str]] | None:
+def _pair(
+    configured: list[_core.TcDevice],
+) -> tuple[_core.TcDevice, _core.TcDevice, list[str]] | None:
     """Returns a device and the device to which its incoming packets are, or seem to be, redirected.
 
     The third value has notices. Returns None unless there are exactly these two devices.
@@ -355,7 +392,7 @@ def _pair(configured: list[Device]) -> tuple[Device, Device, list[str]] | None:
             return out, incoming, []
     for out, incoming in (configured, configured[::-1]):
         by_name = incoming.name.startswith("ifb") and not out.name.startswith("ifb")
-        alone = out.ingress is not None and incoming.ingress is None and not out.redirects
+        alone = out.has_ingress and not incoming.has_ingress and not out.redirects
         if by_name or alone:
             return (
                 out,
@@ -386,16 +423,16 @@ def _check(scenario: Scenario, link: str) -> None:
         )
 
 
-def _hosts(scenario: Scenario, given: Mapping[str, str]) -> dict[IPv4Address, int]:
+def _hosts(scenario: Scenario, given: Mapping[str, str]) -> dict[int, int]:
     """Returns the number of the scenario's node with each address.
 
     `given` maps addresses to names of nodes; other nodes have the addresses from `FIRST_HOST` on.
     """
     names = [node.name for node in scenario.plan.nodes]
-    found = {IPv4Address(FIRST_HOST + number): number for number in range(len(names))}
+    found = {FIRST_HOST + number: number for number in range(len(names))}
     for text, name in given.items():
         try:
-            address = IPv4Address(text)
+            address = int(IPv4Address(text))
         except AddressValueError:
             raise ScenarioError([Problem(f"--host: `{text}` is not an IPv4 address")]) from None
         if name not in names:

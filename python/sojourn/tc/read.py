@@ -1,28 +1,31 @@
-"""Reads files of `tc`: detects the form of each file and combines their contents."""
+"""Reads files of `tc`, and converts the reader's messages."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from sojourn import _core
 from sojourn.scenario.errors import Problem, ScenarioError
-from sojourn.tc.dumps import Dumps, is_dump
-from sojourn.tc.json_dumps import JsonDumps, is_json
-from sojourn.tc.model import Place, Reading, Texts, Values
-from sojourn.tc.scripts import Scripts, has_commands
 
 FILE_BYTES = 4 * 1024 * 1024
 """Largest size of a file in bytes."""
 FILES = 100
 
+Values = Mapping[str, str]
+"""Values of script variables from the user, by name, and outputs of commands by their text."""
+Texts = Sequence[tuple[str, str | bytes]]
+"""Files as pairs of name and contents."""
 
-def read_files(paths: list[Path], given: Values, device: str | None = None) -> Reading:
-    """Returns the contents of files of `tc` as one `Reading`.
+
+def read_files(paths: Sequence[Path], given: Values, device: str | None = None) -> _core.TcReading:
+    """Returns the contents of files of `tc` as one reading.
 
     `given` has values of script variables by name, and outputs of commands by the text of the
     command. `device` is the argument `devices` of `apply`: classes whose device `tc` does not print
-    belong to this device. Raises `ScenarioError` for a file that is not text or too large, and
-    `OSError` for a missing file.
+    belong to this device. Raises `ScenarioError` for a file that is too large, and `OSError` for a
+    missing file.
     """
     if len(paths) > FILES:
         raise ScenarioError([Problem(f"--tc takes at most {FILES} files")])
@@ -32,10 +35,7 @@ def read_files(paths: list[Path], given: Values, device: str | None = None) -> R
         if len(data) > FILE_BYTES:
             message = f"the file is larger than {FILE_BYTES // 1024**2} MiB"
             raise ScenarioError([Problem(message, file=str(path))])
-        try:
-            texts.append((str(path), data.decode("utf-8")))
-        except UnicodeDecodeError:
-            raise ScenarioError([Problem("the file is not UTF-8 text", file=str(path))]) from None
+        texts.append((str(path), data))
     return read(texts, given, device)
 
 
@@ -47,28 +47,34 @@ def _contents(path: Path) -> bytes:
         return file.read(FILE_BYTES + 1)
 
 
-def read(texts: Texts, given: Values, device: str | None = None) -> Reading:
-    """Returns the contents of texts of `tc` as one `Reading`; see `read_files`."""
-    reading = Reading()
-    dumps = Dumps(reading, device.split(",") if device else [])
-    lists = JsonDumps(dumps)
-    others = {name.rpartition("/")[2]: text for name, text in texts}
-    scripts = Scripts(reading, given, others)
-    for name, raw in texts:
-        text = raw.replace("\r\n", "\n").replace("\xa0", " ").removeprefix("\ufeff")
-        if is_json(text):
-            lists.read(name, text)
-        elif is_dump(text) and not has_commands(text):
-            dumps.read(name, text)
-        else:
-            if is_dump(text):
-                reading.notices.append(
-                    Place(name, 1, "").note(
-                        "the commands in this file are read, and the printed output of `tc` is "
-                        "ignored"
-                    )
-                )
-            scripts.read(name, text)
-    dumps.end()
-    scripts.end()
-    return reading
+def read(texts: Texts, given: Values, device: str | None = None) -> _core.TcReading:
+    """Returns the contents of texts of `tc` as one reading; see `read_files`."""
+    contents = [(name, text.encode() if isinstance(text, str) else text) for name, text in texts]
+    return _core.read_tc(contents, dict(given), device.split(",") if device else [])
+
+
+def problem(message: _core.TcMessage) -> Problem:
+    """Returns a message of the reader as a problem with its place."""
+    begin, end = message.columns
+    if begin == end and message.found:
+        begin = max(message.source.find(message.found), 0)
+        end = begin + len(message.found) if message.found in message.source else begin
+    is_part = begin < end
+    return Problem(
+        message.message,
+        file=message.file,
+        line=message.line,
+        column=begin + 1 if is_part else None,
+        end_column=end + 1 if is_part else None,
+        source=message.source,
+        found=message.found or None,
+        allowed=tuple(message.allowed),
+        nearest=message.nearest,
+    )
+
+
+def notice(message: _core.TcMessage) -> str:
+    """Returns a message of the reader as a notice with its place."""
+    if message.file is None:
+        return message.message
+    return f"{message.file}:{message.line}: {message.message}"

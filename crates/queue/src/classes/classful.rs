@@ -2,7 +2,7 @@
 //! implement `DisciplineParams`.
 
 use super::statements::Name;
-use super::tree::{ClassParams, Tree};
+use super::tree::{ClassParams, Fault, Tree};
 use crate::declaration::DisciplineParams;
 use crate::device::Device;
 use crate::limit::Unit;
@@ -44,11 +44,16 @@ pub trait Classful: Parameters<On = Device> + Clone {
         tree.ids().into_iter().filter(|id| tree.is_leaf(*id)).collect()
     }
 
-    /// Reads the statements and computes values that depend on other values.
+    /// Computes values that depend on other words, before the statements are read.
     ///
     /// # Errors
-    /// Values or statements that contradict each other.
-    fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError>;
+    /// Values that contradict each other.
+    fn prepare(&mut self, _given: &Given, _device: &Device) -> Result<(), WordError> {
+        Ok(())
+    }
+
+    /// Computes values that depend on the classes; returns the faults of classes and filters.
+    fn finish(&mut self, given: &Given, device: &Device) -> Vec<Fault>;
 
     /// Returns the values to which a change is applied: the present values, except that values
     /// which `tc` does not keep have their defaults.
@@ -82,7 +87,11 @@ impl<D: Classful> DisciplineParams for D {
     }
 
     fn settle(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
-        self.complete(given, device)?;
+        self.prepare(given, device)?;
+        self.tree_mut().read(given, device)?;
+        if let Some(fault) = self.finish(given, device).into_iter().next() {
+            return Err(self.tree().placed(given, fault));
+        }
         self.tree_mut().remove_defaults();
         Ok(())
     }

@@ -33,6 +33,11 @@ const CODE_POINTS: &[(&str, u8)] = &[
     ("LE", 1),
 ];
 
+/// Returns the code point of a name such as `EF`, in any case; `None` for an unknown name.
+pub fn code_point(name: &str) -> Option<u8> {
+    CODE_POINTS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, dscp)| *dscp)
+}
+
 /// Words of the conditions; each takes a value.
 pub const CONDITIONS: &[&str] =
     &["dscp", "protocol", "sport", "dport", "port", "mark", "src", "dst", "host"];
@@ -89,9 +94,8 @@ impl Condition {
         };
         match key.text {
             "dscp" => {
-                let named = CODE_POINTS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
                 let number = text.parse().ok().filter(|number| *number < 64);
-                let dscp = named.map(|(_, dscp)| *dscp).or(number);
+                let dscp = code_point(text).or(number);
                 dscp.map(Self::Dscp).ok_or_else(|| wrong("a code point, such as EF or 46"))
             }
             "protocol" => {
@@ -276,6 +280,11 @@ impl Filter {
             return Err(statement.error("`filter` needs a class, such as `to 1:10`"));
         }
         Ok(filter)
+    }
+
+    /// Returns the filter as a statement of the discipline with the number `major`.
+    pub fn statement(&self, major: u16) -> String {
+        self.write(major, Text::new("filter").value("parent", format!("{major:x}:"))).done()
     }
 
     pub(super) fn write(&self, major: u16, text: Text) -> Text {

@@ -9,6 +9,7 @@
 //! The class of a packet is the class that the packet names itself, else the class of the first
 //! matching [`Filter`], else a class chosen by the discipline.
 
+mod builder;
 mod children;
 mod classful;
 pub mod filter;
@@ -18,6 +19,7 @@ mod selectors;
 pub(crate) mod statements;
 mod tree;
 
+pub use builder::{ClassBuilder, classes_mut, hold};
 pub(crate) use children::{Children, Constant, earlier};
 pub use classful::Classful;
 pub(crate) use classful::default_class;
@@ -27,4 +29,4 @@ pub use scheduler::{Ranked, Scheduler, Turns};
 pub(crate) use selectors::{FilterCommand, commands_of};
 pub use statements::Name;
 pub(crate) use tree::TREE;
-pub use tree::{Class, ClassParams, Tree};
+pub use tree::{About, Class, ClassParams, Fault, Tree};

@@ -15,7 +15,7 @@ use sojourn_units::declare::Parameters;
 use sojourn_units::words::{self, Given, Kind, Table, Text, Token, Word, WordError};
 use std::borrow::Cow;
 use std::cell::LazyCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Words that every classful discipline has.
 pub(crate) const TREE: &[Word] = sojourn_units::words! {
@@ -100,6 +100,24 @@ impl<C> Default for Tree<C> {
     fn default() -> Self {
         Self { handle: 1, txqueuelen: TXQUEUELEN, classes: Vec::new(), filters: Vec::new() }
     }
+}
+
+/// A fault of a complete description of classes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The part that causes the fault.
+    pub about: About,
+    /// Message in one sentence.
+    pub message: String,
+}
+
+/// A part of a description of classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// The class with this minor number, or its discipline.
+    Class(u16),
+    /// The filter with this index.
+    Filter(usize),
 }
 
 /// The inner discipline to whose classes a statement belongs.
@@ -228,40 +246,40 @@ impl<C: ClassParams> Tree<C> {
             .map_err(|error| given.within(END, error))
     }
 
-    /// Checks that filters send packets only to leaves, and that only leaves have inner
-    /// disciplines. `is_leaf` returns whether a class holds packets.
-    ///
-    /// # Errors
-    /// A filter to a class that holds no packets, a discipline in such a class, or a band that does
-    /// not exist.
-    pub(crate) fn check(
-        &self,
-        given: &Given,
-        is_leaf: impl Fn(u16) -> bool,
-    ) -> Result<(), WordError> {
-        for filter in &self.filters {
-            if let Some(id) = filter.classes().find(|id| !is_leaf(*id)) {
+    /// Returns the faults of the whole: filters must send packets only to classes that hold packets,
+    /// only such classes have inner disciplines, and bands must exist. `is_leaf` returns whether a
+    /// class holds packets.
+    pub(crate) fn faults(&self, is_leaf: impl Fn(u16) -> bool) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let leaves: BTreeSet<u16> =
+            self.filters.iter().flat_map(Filter::classes).filter(|id| is_leaf(*id)).collect();
+        for (n, filter) in self.filters.iter().enumerate() {
+            if let Some(id) = filter.classes().find(|id| !leaves.contains(id)) {
                 let message = format!(
                     "a filter sends packets to `{}`, which is not a class that holds packets",
                     self.name(id)
                 );
-                let matches = |one: &Statement<'_>| {
-                    one.object.text == "filter"
-                        && Filter::read(one, self.handle).is_ok_and(|read| read == *filter)
-                };
-                return Err(self.error(given, matches, message));
+                faults.push(Fault { about: About::Filter(n), message });
             }
         }
-        for class in self.classes.iter().filter(|class| !is_leaf(class.id)) {
+        for class in self.classes.iter().filter(|class| C::IMPLICIT || class.child.is_some()) {
+            if is_leaf(class.id) {
+                continue;
+            }
             let name = self.name(class.id);
-            let message = match class.child {
-                _ if C::IMPLICIT => format!("class `{name}` does not exist"),
-                Some(_) => format!("`{name}` holds no packets and cannot have a discipline"),
-                None => continue,
+            let message = if C::IMPLICIT {
+                format!("class `{name}` does not exist")
+            } else {
+                format!("`{name}` holds no packets and cannot have a discipline")
             };
-            return Err(self.class_error(given, class.id, message));
+            faults.push(Fault { about: About::Class(class.id), message });
         }
-        Ok(())
+        faults
+    }
+
+    /// Returns the minor numbers of the classes that contain classes, and of the discipline.
+    pub(crate) fn parents(&self) -> BTreeSet<u16> {
+        self.classes.iter().map(|class| class.parent).collect()
     }
 
     /// Removes the bands that have default values, since they exist without a statement.
@@ -269,28 +287,22 @@ impl<C: ClassParams> Tree<C> {
         self.classes.retain(|class| class.child.is_some() || class.needs_statement());
     }
 
-    /// Returns an error whose position is the last statement about the class `id` or about its
-    /// discipline.
-    pub(crate) fn class_error(&self, given: &Given, id: u16, message: String) -> WordError {
-        let matches = |one: &Statement<'_>| {
-            let name = if one.object.text == "qdisc" { one.parent } else { one.class };
-            name.is_some_and(|(name, _)| name.minor == id)
-        };
-        self.error(given, matches, message)
-    }
-
-    /// Returns an error whose position is the last statement that `matches` accepts; without such a
-    /// statement, the position is that of all statements.
-    fn error(
-        &self,
-        given: &Given,
-        matches: impl Fn(&Statement<'_>) -> bool,
-        message: String,
-    ) -> WordError {
+    /// Returns a fault as an error whose position is the last statement about the class or filter.
+    pub(crate) fn placed(&self, given: &Given, fault: Fault) -> WordError {
         let all = given.text(END).and_then(|text| statements::read(text).ok()).unwrap_or_default();
-        match all.iter().rfind(|one| self.major(one) == self.handle && matches(one)) {
-            Some(statement) => given.within(END, statement.error(message)),
-            None => given.error(END, message),
+        let is_about = |one: &Statement<'_>| match fault.about {
+            About::Class(id) => {
+                let name = if one.object.text == "qdisc" { one.parent } else { one.class };
+                name.is_some_and(|(name, _)| name.minor == id)
+            }
+            About::Filter(n) => {
+                one.object.text == "filter"
+                    && Filter::read(one, self.handle).is_ok_and(|read| read == self.filters[n])
+            }
+        };
+        match all.iter().rfind(|one| self.major(one) == self.handle && is_about(one)) {
+            Some(statement) => given.within(END, statement.error(fault.message)),
+            None => given.error(END, fault.message),
         }
     }
 
@@ -444,12 +456,28 @@ impl<C: ClassParams> Tree<C> {
             return refuse(format!("`{}` cannot be in `{parent}`", token.text));
         }
         let (own, child) = split::<C>(text, &statement.words);
-        let values = with_units::<C>(&own);
+        self.put_class(id, parent, &own, statement.end(), device)?;
+        match child.split_first() {
+            Some((first, rest)) => self.put_child(id, first, rest, &joined(within), device),
+            None => Ok(()),
+        }
+    }
+
+    /// Sets the parameters of the class `id` from its words; creates it in `parent` if it is new.
+    fn put_class(
+        &mut self,
+        id: u16,
+        parent: u16,
+        own: &[Token<'_>],
+        end: usize,
+        device: &Device,
+    ) -> Result<(), WordError> {
+        let values = with_units::<C>(own);
         let own: Vec<_> =
             own.iter().zip(&values).map(|(token, text)| Token { text, at: token.at }).collect();
         let table = Table { name: "class", summary: "", source: "", words: C::WORDS };
-        let given = words::read(&table, &own, statement.end())?;
-        let present = present.filter(|_| !C::RESTATED).map(|class| class.words.clone());
+        let given = words::read(&table, &own, end)?;
+        let present = self.class(id).filter(|_| !C::RESTATED).map(|class| class.words.clone());
         let mut class = present.unwrap_or_else(|| C::new(device));
         class.set(&given)?;
         class.settle(&given, device)?;
@@ -457,10 +485,29 @@ impl<C: ClassParams> Tree<C> {
             Some(present) => present.words = class,
             None => self.classes.push(Class { id, parent, words: class, child: None }),
         }
-        match child.split_first() {
-            Some((first, rest)) => self.put_child(id, first, rest, &joined(within), device),
-            None => Ok(()),
+        Ok(())
+    }
+
+    /// Adds the class that a [`super::ClassBuilder`] describes.
+    pub(super) fn add_class(
+        &mut self,
+        (id, parent): (u16, u16),
+        text: &str,
+        words: &[Token<'_>],
+        device: &Device,
+    ) -> Result<(), WordError> {
+        let (own, others) = split::<C>(text, words);
+        let own = [own, others].concat();
+        self.put_class(id, parent, &own, text.len(), device)
+    }
+
+    /// Gives the class `id` a discipline; creates the class of a band.
+    pub(super) fn add_child(&mut self, id: u16, child: Params, device: &Device) -> bool {
+        if self.class(id).is_none() && C::IMPLICIT {
+            self.classes.push(Class { id, parent: 0, words: C::new(device), child: None });
         }
+        let class = self.class_mut(id);
+        class.map(|class| class.child = Some(Box::new(child))).is_some()
     }
 
     fn set_child(

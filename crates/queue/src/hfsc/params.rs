@@ -1,6 +1,6 @@
 //! Parameters of HFSC, with the words of `tc`.
 
-use crate::classes::{ClassParams, Classful, TREE, Tree, default_class};
+use crate::classes::{ClassParams, Classful, Fault, TREE, Tree, default_class};
 use crate::device::Device;
 use crate::typed::with_unit;
 use sojourn_units::declare::{Param, group};
@@ -195,17 +195,16 @@ impl Classful for Params {
         limits.sum::<Option<u64>>().and_then(Rate::new)
     }
 
-    fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
-        self.tree.read(given, device)?;
+    fn finish(&mut self, _given: &Given, _device: &Device) -> Vec<Fault> {
         // An inner class without a link-sharing curve uses its real-time curve for link sharing.
-        let leaves: Vec<_> = self.tree.classes.iter().map(|c| self.tree.is_leaf(c.id)).collect();
-        for (class, is_leaf) in self.tree.classes.iter_mut().zip(leaves) {
-            if !is_leaf && class.words.ls.is_none() {
+        let parents = self.tree.parents();
+        for class in &mut self.tree.classes {
+            if parents.contains(&class.id) && class.words.ls.is_none() {
                 class.words.ls = class.words.rt;
             }
         }
         let tree = &self.tree;
-        tree.check(given, |id| tree.class(id).is_some() && tree.is_leaf(id))
+        tree.faults(|id| tree.class(id).is_some() && !parents.contains(&id))
     }
 
     fn check_change(&self, before: &Self, given: &Given) -> Result<(), WordError> {

@@ -1,6 +1,6 @@
 //! Parameters of HTB, with the words of `tc`, and HTB's constants in the kernel's units.
 
-use crate::classes::{ClassParams, Classful, TREE, Tree, default_class};
+use crate::classes::{About, ClassParams, Classful, Fault, TREE, Tree, default_class};
 use crate::device::Device;
 use crate::kinds::{bytes, link_layer, one_size, optional_rate, required_rate};
 use crate::speed::{LinkLayer, Speed};
@@ -193,20 +193,20 @@ impl Classful for Params {
         self.tree.class(self.default).and_then(|_| Rate::new(ceils.sum()))
     }
 
-    fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
-        self.tree.read(given, device)?;
-        for class in &self.tree.classes {
-            if !self.tree.is_leaf(class.id) && self.level(class.id) == 0 {
-                let message = format!(
-                    "`{}` is too deep: `htb` allows eight levels of classes",
-                    self.tree.name(class.id)
-                );
-                return Err(self.tree.class_error(given, class.id, message));
-            }
-        }
+    fn finish(&mut self, _given: &Given, _device: &Device) -> Vec<Fault> {
         let tree = &self.tree;
+        let parents = tree.parents();
+        let deep = parents.iter().filter(|id| **id != 0 && self.level(**id) == 0);
+        let faults = deep.map(|id| Fault {
+            about: About::Class(*id),
+            message: format!(
+                "`{}` is too deep: `htb` allows eight levels of classes",
+                tree.name(*id)
+            ),
+        });
         // A filter whose target is the discipline itself sends packets past all classes.
-        tree.check(given, |id| id == 0 || tree.class(id).is_some() && tree.is_leaf(id))
+        let holds = |id| id == 0 || tree.class(id).is_some() && !parents.contains(&id);
+        faults.chain(tree.faults(holds)).collect()
     }
 }
 

@@ -14,6 +14,11 @@ pub struct Given {
 }
 
 impl Given {
+    /// Adds a value that stands outside the text. Its position is the end of the text.
+    pub fn add(&mut self, word: &'static str, value: Value) {
+        self.values.push((word, value, self.end..self.end));
+    }
+
     /// Returns whether the description contains `word`.
     pub fn has(&self, word: &str) -> bool {
         self.find(word).is_some()

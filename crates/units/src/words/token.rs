@@ -1,6 +1,7 @@
 //! The words of a text with their positions, and errors about them.
 
 use serde::Serialize;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::fmt;
 use std::ops::Range;
@@ -45,6 +46,14 @@ impl Token<'_> {
     /// Returns the byte range of the word in the text.
     pub fn range(&self) -> Range<usize> {
         self.at..self.at + self.text.len()
+    }
+
+    /// Returns the word, in quotation marks if it is empty or contains white space.
+    pub fn quoted(&self) -> Cow<'_, str> {
+        if self.text.is_empty() || self.text.contains(char::is_whitespace) {
+            return format!("\"{}\"", self.text).into();
+        }
+        self.text.into()
     }
 
     /// Returns an error about this word. `allowed` are the words allowed at its position.

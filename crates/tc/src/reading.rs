@@ -1,0 +1,136 @@
+//! The contents of all texts.
+
+use crate::device::Device;
+use crate::firewall::{Change, Firewall};
+use crate::mq;
+use crate::place::{Fault, Notice, Place, Problem};
+use crate::rules::Hosts;
+use crate::tree::{self, Built};
+use std::collections::BTreeMap;
+
+/// The devices that the texts set up, problems with unreadable parts, and notices.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    pub(crate) devices: Vec<Device>,
+    pub(crate) firewall: Firewall,
+    /// Variables without a value in each line, by text and line.
+    pub(crate) missing: BTreeMap<(u32, u32), Vec<String>>,
+    /// Names of the texts.
+    pub names: Vec<String>,
+    /// Lines of each text.
+    pub lines: Vec<Vec<String>>,
+    /// Parts that cannot be read.
+    pub problems: Vec<Problem>,
+    /// Messages on how parts were read.
+    pub notices: Vec<Notice>,
+    /// Variables of scripts that have no value, in the order of their first use.
+    pub asked: Vec<String>,
+    /// Files that scripts read but the user did not give, each with the place of the command.
+    pub absent: Vec<(String, Place)>,
+}
+
+/// Facts about a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceFacts {
+    /// Name of the device, after the namespace, container or host to which it belongs.
+    pub name: String,
+    /// Name of the root discipline; `None` without one.
+    pub root: Option<String>,
+    /// Whether a user set up the root discipline; false if it is Linux's default.
+    pub is_configured: bool,
+    /// Whether the texts set a root discipline other than `noqueue` and `noop`.
+    pub holds: bool,
+    /// Whether the device has an ingress discipline.
+    pub has_ingress: bool,
+    /// Names of the devices to which incoming packets are redirected.
+    pub redirects: Vec<String>,
+}
+
+impl Reading {
+    /// Returns the device of this name; creates it if it is new.
+    pub(crate) fn device(&mut self, name: &str) -> &mut Device {
+        let at = self.devices.iter().position(|device| device.name == name);
+        let at = at.unwrap_or_else(|| {
+            self.devices.push(Device { name: name.to_owned(), ..Device::default() });
+            self.devices.len() - 1
+        });
+        &mut self.devices[at]
+    }
+
+    pub(crate) fn problem(&mut self, line: Place, fault: Fault) {
+        self.problems.push(fault.problem(line));
+    }
+
+    pub(crate) fn note(&mut self, line: Place, message: impl Into<String>) {
+        let notice = Notice { place: Some(line), message: message.into() };
+        if !self.notices.contains(&notice) {
+            self.notices.push(notice);
+        }
+    }
+
+    /// Returns the facts of all devices, in the order of their first mention.
+    pub fn devices(&self) -> Vec<DeviceFacts> {
+        let facts = |device: &Device| DeviceFacts {
+            name: device.name.clone(),
+            root: device.root().map(|root| root.kind.text.clone()),
+            is_configured: device.is_configured(),
+            holds: device.holds(),
+            has_ingress: device.ingress.is_some(),
+            redirects: device.redirects().into_iter().map(str::to_owned).collect(),
+        };
+        self.devices.iter().map(facts).collect()
+    }
+
+    /// Returns the places of the rules of the firewall that change packets, and whether any of them
+    /// sets a code point.
+    pub fn firewall_changes(&self) -> (Vec<Place>, bool) {
+        let steps = self.firewall.changes();
+        let sets = |change: &Change| matches!(change, Change::Dscp(_));
+        let sets_dscp = steps.iter().flat_map(|step| &step.changes).any(sets);
+        (steps.iter().map(|step| step.line).collect(), sets_dscp)
+    }
+
+    /// Returns the queue of a device, or of one of its transmit queues, such as `eth0:1`; `None`
+    /// without such a device. Packets pass the firewall before the queue if `passed` is true.
+    pub fn build(
+        &self,
+        name: &str,
+        hosts: &Hosts,
+        passed: bool,
+        on: &sojourn_queue::Device,
+    ) -> Option<Built> {
+        let rules = passed.then_some(&self.firewall);
+        let whole = self.devices.iter().find(|device| device.name == name).cloned();
+        let queue = || {
+            let (base, number) = name.rsplit_once(':')?;
+            let whole = self.devices.iter().find(|device| device.name == base)?;
+            mq::transmit_queue(whole, number.parse().ok()?)
+        };
+        let mut built = tree::build(&whole.or_else(queue)?, hosts, rules, on);
+        self.name_missing(&mut built.problems);
+        Some(built)
+    }
+
+    /// Names the variables without a value in problems of their lines.
+    pub(crate) fn name_missing(&self, problems: &mut [Problem]) {
+        for problem in problems {
+            let Some(missing) = self.missing.get(&(problem.place.file, problem.place.line)) else {
+                continue;
+            };
+            let names: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
+            problem.message = format!(
+                "no value for {} (set it by --var {}=VALUE): {}",
+                names.join(", "),
+                missing[0],
+                problem.message
+            );
+        }
+    }
+
+    /// Returns the line of a place.
+    pub fn line(&self, place: Place) -> &str {
+        let lines = self.lines.get(place.file as usize);
+        let index = (place.line as usize).checked_sub(1);
+        index.and_then(|index| lines?.get(index)).map_or("", String::as_str)
+    }
+}

@@ -1,0 +1,226 @@
+"""Each word of a file acts, or is named in a notice, or is an error."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from sojourn.scenario import Scenario, ScenarioError
+from sojourn.tc import apply, read
+from tests.tc.test_public import CHOSEN, GIVEN, HOSTS, NOT_READ, TEXTS, of
+from tests.tc.texts import HOME_SCENARIO, applied, problems, queue
+
+HTB = (
+    "tc qdisc add dev eth0 root handle 1: htb default 10\n"
+    "tc class add dev eth0 parent 1: classid 1:10 htb rate 9mbit\n"
+)
+
+
+def test_the_limit_of_netem_acts() -> None:
+    found = applied("tc qdisc add dev eth0 root netem rate 5mbit delay 10ms limit 50\n").placed[0]
+    assert found.netem == "rate 5mbit delay 10ms limit 50"
+
+
+def test_netem_without_a_limit_has_that_of_linux() -> None:
+    assert applied("tc qdisc add dev eth0 root netem delay 10ms\n").placed[0].netem == (
+        "delay 10ms limit 1000"
+    )
+
+
+def test_impairments_of_a_device_are_added_to_those_of_the_path() -> None:
+    plan = applied("tc qdisc add dev eth0 root netem delay 50ms\n").scenario.plan
+    assert [link.params.delay for link in plan.links] == [60_000_000, 10_000_000]
+    lossy = HOME_SCENARIO.replace({"links.line.forward.netem": "delay 10ms loss 1%"})
+    with pytest.raises(ScenarioError, match="one wire cannot express both"):
+        apply(lossy, read([("f", "tc qdisc add dev eth0 root netem delay 5ms loss 2%\n")], {}))
+
+
+@pytest.mark.parametrize(
+    ("lead", "device"),
+    [
+        ("sudo tc -n r1", "r1:eth0"),
+        ("ip netns exec r1 tc", "r1:eth0"),
+        ("docker exec -it r1 tc", "r1:eth0"),
+        ("ssh -p 22 r1 tc", "r1:eth0"),
+        ("kubectl exec r1 -c main -- tc", "r1:eth0"),
+        ("sudo nice -n 5 /sbin/tc", "eth0"),
+        ("env LC_ALL=C timeout 5 tc", "eth0"),
+    ],
+)
+def test_the_place_of_a_command_is_a_part_of_the_device(lead: str, device: str) -> None:
+    text = (
+        HTB.replace("tc ", f"{lead} ") + f"{lead} qdisc add dev eth0 parent 1:10 handle 10: codel\n"
+    )
+    reading = read([("f", text)], {})
+    assert [one.name for one in reading.devices] == [device]
+    (inner,) = queue(text)["tree"]["classes"]
+    assert inner["child"]["name"] == "codel"
+
+
+def test_a_command_elsewhere_does_not_join_the_tree_of_this_machine() -> None:
+    text = HTB + "sudo tc -n r1 qdisc add dev eth0 parent 1:10 fq_codel\n"
+    names = [device.name for device in read([("f", text)], {}).devices]
+    assert names == ["eth0", "r1:eth0"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'sh -c "{}"',
+        "ssh gw '{}'",
+        "cat << END | sh\n{}\nEND",
+        "bash << END\n{}\nEND",
+        "echo '{}' > f; . ./f",
+    ],
+)
+def test_commands_in_texts_for_a_shell_are_read(text: str) -> None:
+    commands = HTB.strip().replace("\n", "; ")
+    script = text.replace("f; . ./f", "/tmp/f; . /tmp/f").format(commands)
+    assert queue(script + "\n")["tree"]["classes"][0]["rate"] == 9_000_000
+
+
+def test_commands_that_are_not_read_are_named() -> None:
+    assert problems(HTB + 'run_later "tc qdisc add dev eth0 parent 1:10 codel"\n') == [
+        (
+            3,
+            (
+                "the text with `tc` that `run_later` gets is not read: write the commands one by "
+                "one, or give what they print with TC=echo"
+            ),
+        )
+    ]
+    told = applied(HTB + "echo tc qdisc add dev eth0 parent 1:10 codel\n").notices
+    assert told == ["f:3: line 3 with `tc` are only printed"]
+    told = applied(HTB + "f() { tc qdisc add dev eth0 parent 1:10 codel; }\n").notices
+    assert told == ["f:3: line 3 with `tc` are in branches or functions that do not run"]
+
+
+def test_targets_of_newer_versions_of_tc_are_read() -> None:
+    """iproute2 6.1 prints `*flowid` for the class of a filter."""
+    text = (
+        "qdisc htb 1: dev eth0 root refcnt 3 r2q 20 default 0x30\n"
+        "class htb 1:10 root prio 1 rate 4800Kbit ceil 48Mbit burst 1599b cburst 1590b\n"
+        "class htb 1:30 root prio 3 rate 16800Kbit ceil 48Mbit burst 1596b cburst 1590b\n"
+        "filter parent 1: protocol ip pref 1 u32 chain 0\n"
+        "filter parent 1: protocol ip pref 1 u32 chain 0 fh 800: ht divisor 1\n"
+        "filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0 "
+        "*flowid 1:10 not_in_hw\n"
+        "  match 00b80000/00fc0000 at 0\n"
+    )
+    assert queue(text)["tree"]["filters"] == [
+        {"conditions": [{"dscp": 46}], "divisor": 1, "class": 16}
+    ]
+
+
+def test_a_default_in_decimal_is_the_class_that_exists() -> None:
+    text = (
+        "qdisc htb 1: dev eth0 root refcnt 2 r2q 10 default 16 direct_packets_stat 4 ver 3.17\n"
+        "class htb 1:10 root prio 0 rate 830Kbit ceil 830Kbit burst 1602b cburst 1602b\n"
+    )
+    assert queue(text)["default"] == 16
+    assert "is read as decimal: class `1:10`" in applied(text).notices[0]
+    script = HTB.replace("default 10", "default 16")
+    assert "the default class `1:16` does not exist" in applied(script).notices[0]
+
+
+def test_a_size_of_the_rate_table_is_no_error() -> None:
+    (notice,) = applied(HTB.replace("9mbit", "9mbit mtu 1500")).notices
+    assert "`mtu 1500` of a class only sizes a rate table" in notice
+
+
+def test_a_large_priority_is_that_of_linux() -> None:
+    text = HTB.replace("9mbit", "9mbit prio 12")
+    assert queue(text)["tree"]["classes"][0]["prio"] == 7
+    assert "`prio 12` is read as 7, as by Linux" in applied(text).notices[0]
+
+
+@pytest.mark.parametrize(
+    ("contents", "what"),
+    [
+        (b"[Match]\nName=eth0\n[CAKE]\nBandwidth=5M\n", "a file of systemd-networkd"),
+        (b"[connection]\nid=home\n[ipv4]\n", "a file of NetworkManager"),
+        (b'{"start": {}, "intervals": [], "end": {}}', "a result of iperf3"),
+        (b'{"metadata": {}, "results": {}}', "a file of flent"),
+        (b"\xd4\xc3\xb2\xa1\x02\x00\x04\x00", "a capture of packets"),
+        (b"apiVersion: v1\nkind: Pod\n", "a manifest of Kubernetes"),
+    ],
+)
+def test_files_of_other_programs_are_recognised(contents: bytes, what: str) -> None:
+    with pytest.raises(ScenarioError, match=f"this is {what}, not a configuration of `tc`"):
+        apply(HOME_SCENARIO, read([("f", contents)], {}))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "latin-1"])
+def test_encodings_of_files_are_recognised(encoding: str) -> None:
+    text = "# d\u00e9bit\n" + HTB
+    reading = read([("f", text.encode(encoding))], {})
+    assert apply(HOME_SCENARIO, reading).placed[0].device == "eth0"
+
+
+def test_ten_thousand_circuits_are_read() -> None:
+    lines = [HTB.replace("tc ", "")]
+    for n in range(0x100, 0x100 + 10_000):
+        lines.append(f"class add dev eth0 parent 1: classid 1:{n:x} htb rate 25mbit ceil 100mbit")
+        lines.append(f"qdisc add dev eth0 parent 1:{n:x} fq_codel")
+    reading = read([("circuits", "\n".join(lines))], {})
+    built = reading.build("eth0", {}, False)
+    assert built is not None
+    assert not built.problems
+    assert str(built.queue).count("class 1:") == 10_001
+
+
+def test_all_faults_of_a_tree_are_told_at_once() -> None:
+    lines = [HTB]
+    for n in range(0x100, 0x100 + 1000):
+        rate = "x" if n % 5 == 0 else "5mbit"
+        lines.append(f"tc class add dev eth0 parent 1: classid 1:{n:x} htb rate {rate}\n")
+    assert len(problems("".join(lines))) == 200
+
+
+NUMBER = re.compile(r"(?<![\w.:/x-])(\d+)(?=(?:[kmgKMG]?(?:bit|bps|b|s|ms|us|p|%)?)?(?!\S))")
+NAMES = {"handle", "classid", "parent", "flowid", "baseclass", "dev", "prio", "pref", "default"}
+"""Words whose numbers are names, and the order of filters."""
+
+
+def result(text: str, address: str) -> tuple[str, list[str]] | None:
+    """The plan and the notices of a configuration; None if it cannot be read."""
+    scenario: Scenario = HOME_SCENARIO
+    try:
+        reading = read([("posted", text)], of(GIVEN, address) or {}, of(CHOSEN, address))
+        found = apply(scenario, reading, of(CHOSEN, address), of(HOSTS, address))
+    except ScenarioError:
+        return None
+    return found.scenario.plan_json, found.notices
+
+
+#: One of several devices or transmit queues is chosen; a later command replaces the first.
+ELSEWHERE = ("LibreQoS/issues", "plantegg.github.io", "gist.github.com/ignisf")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [one for one in TEXTS if one not in NOT_READ and not any(part in one for part in ELSEWHERE)],
+)
+def test_no_number_is_dropped_in_silence(address: str) -> None:
+    """Another number gives another plan, or a notice with this number, or an error."""
+    lines = TEXTS[address].splitlines()
+    before = result(TEXTS[address], address)
+    assert before is not None
+    for at, line in enumerate(lines):
+        sets = re.search(r"\btc (?:qdisc|class) (?:add|replace|change)\b", line)
+        if not sets or "ingress" in line or re.match(r"\s*#tc", line):
+            continue
+        for match in NUMBER.finditer(line):
+            word = line[: match.start()].split()[-1:]
+            is_name = bool(word) and word[0] in NAMES
+            if is_name or "#" in line[: match.start()].strip()[1:]:
+                continue
+            number = str(int(match[1]) * 2 or 1)
+            changed = f"{line[: match.start()]}{number}{line[match.end() :]}"
+            after = result("\n".join([*lines[:at], changed, *lines[at + 1 :]]), address)
+            assert (
+                after is None
+                or after[0] != before[0]
+                or any(number in notice for notice in after[1])
+            ), (line, match[1])
