@@ -6,7 +6,7 @@ import json
 from itertools import pairwise
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sojourn.cli.options import Chosen
+    from sojourn.cli.words import Word
     from sojourn.scenario import Scenario
     from sojourn.study import AcrossEngines, Comparison
     from sojourn.study.cells import Level
@@ -194,20 +195,11 @@ def chosen_queues(texts: list[str]) -> list[str]:
     return [queue_description(text) for text in texts]
 
 
-class Word(TypedDict):
-    """A word of a discipline, as `_core.describe` describes it, as far as users write it."""
-
-    name: str
-    kind: str
-    of: list[str]
-    off: str
-
-
 def spellings(words: list[Word]) -> set[str]:
     """Returns the words that a discipline's description may contain."""
     found: set[str] = set()
     for word in words:
-        found |= set(word["of"]) if word["kind"] == "one_of" else {word["name"]}
+        found |= set(map(str, word["of"])) if word["kind"] == "one_of" else {word["name"]}
         found |= {word["off"]} if word["kind"] == "switch" else set()
     return found
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Required, TypedDict
 
 import typer
 
 from sojourn import _core
 from sojourn.cli import candidates, exits, options, output
+from sojourn.data import Object
 from sojourn.metrics import registry
 from sojourn.settings import Option
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pydantic import BaseModel
 
 
 def register(app: typer.Typer) -> None:
@@ -18,6 +24,45 @@ def register(app: typer.Typer) -> None:
     app.command("list")(list_)
     app.command()(explain)
     app.command()(schema)
+
+
+class Named(TypedDict):
+    """A name that a parameter accepts, with its meaning."""
+
+    name: str
+    doc: str
+
+
+class Word(TypedDict, total=False):
+    """A parameter, as the engine describes it, or a key of a table."""
+
+    name: Required[str]
+    kind: Required[str]
+    default: Required[str]
+    doc: Required[str]
+    required: bool
+    off: str
+    """Word that clears a switch."""
+    min: float
+    max: float
+    of: Sequence[str | Named]
+    """Accepted words or names."""
+
+
+class Item(TypedDict, total=False):
+    """A described name, as the engine describes it; optional keys depend on the kind."""
+
+    name: Required[str]
+    summary: Required[str]
+    family: str
+    source: str
+    unit: str
+    words: Sequence[Word] | str
+    """Parameters, or the words of a preset."""
+    class_words: Sequence[Word]
+    presets: Sequence[Mapping[str, str]]
+    shown: Sequence[tuple[str, str]]
+    params: Object
 
 
 KINDS = {
@@ -63,7 +108,7 @@ COORDINATORS = {
 }
 
 
-def catalogue() -> dict[str, list[dict[str, Any]]]:
+def catalogue() -> dict[str, list[Item]]:
     """Returns all names with their descriptions, by kind."""
     from sojourn.scenario.models import (
         TEMPLATES,
@@ -76,7 +121,7 @@ def catalogue() -> dict[str, list[dict[str, Any]]]:
         Store,
     )
 
-    tables = {
+    tables: dict[str, type[BaseModel]] = {
         "scenario": Model,
         "links": Link,
         "balancers": Balancer,
@@ -84,7 +129,7 @@ def catalogue() -> dict[str, list[dict[str, Any]]]:
         "store": Store,
         "observe": Observe,
     }
-    known: dict[str, Any] = json.loads(_core.describe())
+    known = json.loads(_core.describe())
     of_classes = {table["name"]: table["words"] for table in known["class"]}
     for queue in known["queue"]:
         queue["class_words"] = of_classes.get(queue["name"], [])
@@ -104,13 +149,13 @@ def catalogue() -> dict[str, list[dict[str, Any]]]:
         "consistency": _meanings(CONSISTENCY),
         "coordinator": _meanings(COORDINATORS),
         "workload": _meanings({name: _shares(shares) for name, (shares, _) in WORKLOADS.items()}),
-        "metric": [{**m, "summary": m["definition"]} for m in known["metrics"]],
+        "metric": [m | {"summary": m["definition"]} for m in known["metrics"]],
         "template": [_keys(name, model) for name, model in TEMPLATES.items()],
         "table": [_keys(name, model) for name, model in tables.items()],
     }
 
 
-def _meanings(words: dict[str, str]) -> list[dict[str, Any]]:
+def _meanings(words: dict[str, str]) -> list[Item]:
     return [{"name": name, "summary": meaning} for name, meaning in words.items()]
 
 
@@ -118,9 +163,9 @@ def _shares(workload: dict[str, float]) -> str:
     return ", ".join(f"{100 * share:g} % {kind}" for kind, share in workload.items() if share)
 
 
-def _keys(name: str, model: Any) -> dict[str, Any]:
+def _keys(name: str, model: type[BaseModel]) -> Item:
     doc = " ".join((model.__doc__ or "").split("\n\n")[0].split())
-    words = [
+    words: list[Word] = [
         {
             "name": field.alias or key,
             "kind": "key",
@@ -136,7 +181,7 @@ def _keys(name: str, model: Any) -> dict[str, Any]:
     return {"name": name, "summary": doc, "source": "", "words": words}
 
 
-def _default(value: Any) -> str:
+def _default(value: object) -> str:
     from pydantic import BaseModel
 
     if value is None or value == {} or isinstance(value, BaseModel):
@@ -206,10 +251,7 @@ def explain(
     """Explain a queue, metric or key and its values."""
     from sojourn.own.sources import is_own
 
-    if is_own(name):
-        known: dict[str, list[dict[str, Any]]] = {"own": [_own(name)]}
-    else:
-        known = catalogue()
+    known = {"own": [_own(name)]} if is_own(name) else catalogue()
     found = [
         (kind, item) for kind, items in known.items() for item in items if item["name"] == name
     ]
@@ -229,12 +271,12 @@ def explain(
         _show(kind, item)
 
 
-def _own(name: str) -> dict[str, Any]:
+def _own(name: str) -> Item:
     """Returns the description of a user's policy, in the form of the engine's descriptions."""
     from sojourn.own.text import described
 
     found = described(name)
-    words = [
+    words: list[Word] = [
         {"name": w.name, "kind": w.kind, "off": f"no{w.name}", "default": w.default, "doc": ""}
         for w in found.words
     ]
@@ -262,17 +304,18 @@ def _unknown(what: str, word: str, names: list[str], as_json: bool) -> None:
     exits.fail(f"unknown {what} `{word}`{hint}", as_json=as_json)
 
 
-def _show(kind: str, item: dict[str, Any]) -> None:
+def _show(kind: str, item: Item) -> None:
     typer.echo(f"{item['name']}: {item['summary']}")
     if kind == "metric":
         typer.echo(f"Unit: {item['unit'] or 'none (a text)'}")
         _show_metric(item["name"])
     if item.get("source"):
         typer.echo(f"Source: {item['source']}")
-    if isinstance(item.get("words"), str):
-        typer.echo(f"Equivalent to: {item['words']}")
-    elif item.get("words"):
-        _show_words(item["words"])
+    words = item.get("words", ())
+    if isinstance(words, str):
+        typer.echo(f"Equivalent to: {words}")
+    elif words:
+        _show_words(words)
     if item.get("class_words"):
         _show_words(item["class_words"], title="words of a class")
     if item.get("shown"):
@@ -286,7 +329,7 @@ def _show(kind: str, item: dict[str, Any]) -> None:
         output.table(item["presets"], ["name", "words", "source"], title="presets")
 
 
-def _show_words(words: list[dict[str, Any]], title: str = "") -> None:
+def _show_words(words: Sequence[Word], title: str = "") -> None:
     typer.echo()
     rows = [
         {
@@ -301,7 +344,11 @@ def _show_words(words: list[dict[str, Any]], title: str = "") -> None:
     for word in words:
         if word["kind"] in ("named", "list"):
             typer.echo()
-            named = [{"name": n["name"], "meaning": n["doc"]} for n in word["of"]]
+            named = [
+                {"name": n["name"], "meaning": n["doc"]}
+                for n in word["of"]
+                if not isinstance(n, str)
+            ]
             also = ", or all, or none" if word["kind"] == "list" else ""
             title = f"names for {word['name']}{also}"
             output.table(named, ["name", "meaning"], title=title)
@@ -316,7 +363,7 @@ def _show_metric(name: str) -> None:
         typer.echo(f"Source: {metric.interest.source}")
 
 
-def _flat(value: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+def _flat(value: Object, prefix: str = "") -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     for key, inner in value.items():
         if isinstance(inner, dict):
@@ -343,19 +390,19 @@ _TAKES = {
 """Description of the values that a parameter takes, by its kind."""
 
 
-def takes(word: dict[str, Any]) -> str:
+def takes(word: Word) -> str:
     """Returns a description of the values that a parameter takes."""
     match word["kind"]:
         case "switch":
             return f"nothing; {word['off']} clears it"
         case "one_of":
-            return "one of these words alone: " + ", ".join(word["of"])
+            return "one of these words alone: " + ", ".join(map(str, word["of"]))
         case "integer" | "signed":
             return f"whole number, {word['min']} to {word['max']}"
         case "real":
             return f"number, {word['min']:g} to {word['max']:g}"
         case "choice":
-            return "one of " + ", ".join(word["of"])
+            return "one of " + ", ".join(map(str, word["of"]))
         case "key":
             return "required" if word["required"] else "optional"
         case kind:
