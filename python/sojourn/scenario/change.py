@@ -107,13 +107,12 @@ def _step(at: Any, part: str, key: str) -> str | int:
 
 
 def _flow_name(flow: Json) -> str:
-    if not isinstance(flow, Mapping):
-        return ""
-    name = flow.get("name")
-    app = flow.get("app")
-    if isinstance(name, str):
-        return name
-    return app.split()[0] if isinstance(app, str) and app.split() else ""
+    match flow:
+        case {"name": str(name)}:
+            return name
+        case {"app": str(app)} if app.split():
+            return app.split()[0]
+    return ""
 
 
 def setting(text: str) -> tuple[str, Json]:
@@ -134,14 +133,15 @@ def levels(text: str) -> tuple[str, list[Json]]:
             text, "the setting must be key=value,value, such as links.uplink.rate=10mbit,20mbit"
         )
     values = _value(f"[{rest}]")
-    if isinstance(values, str):
-        values = [_value(part.strip()) for part in rest.split(",")]
-    return key, values
+    if isinstance(values, list):
+        return key, values
+    return key, [_value(part.strip()) for part in rest.split(",")]
 
 
-def _value(text: str) -> Any:
+def _value(text: str) -> Json:
     """Returns the TOML value of a text, or the text itself if it is not TOML."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        found: Object = tomllib.loads(f"value = {text}")
+        return found["value"]
     except (ValueError, RecursionError, KeyError):
         return text

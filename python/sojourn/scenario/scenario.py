@@ -165,16 +165,16 @@ class Scenario:
             return self._renamed(lambda name: name)
         folder = self._source.folder
         data = self._renamed(lambda name: str((folder / name).absolute()))
-        for flow in _flows(data):
-            if commands.is_command(str(flow["app"])):
-                flow["folder"] = str((folder / str(flow.get("folder", ""))).resolve())
+        for given, flow in zip(self.model.flows, _flows(data), strict=True):
+            if commands.is_command(given.app):
+                flow["folder"] = str((folder / (given.folder or "")).resolve())
         return data
 
     def _renamed(self, rename: Callable[[str], str]) -> Object:
         """Returns the description as plain data, with its files renamed."""
         data: Object = json.loads(json.dumps(self.__dict__["_data"]))
-        for flow in _flows(data):
-            flow["app"] = capture.renamed(str(flow["app"]), rename)
+        for given, flow in zip(self.model.flows, _flows(data), strict=True):
+            flow["app"] = capture.renamed(given.app, rename)
         _rename_in_links([data.get("links"), data.get("topology")], rename)
         own.rename(data, rename)
         return data

@@ -21,19 +21,19 @@ def json_schema() -> JsonSchemaValue:
     }
 
 
-def _listable(node: Any) -> None:
+def _listable(schema: Any) -> None:
     """Changes a schema, in place, to accept a single element in place of a list of one."""
-    if isinstance(node, list):
-        for item in node:
+    if isinstance(schema, list):
+        for item in schema:
             _listable(item)
-    if not isinstance(node, dict):
+    if not isinstance(schema, dict):
         return
-    for key, value in node.items():
+    for key, value in schema.items():
         _listable(value)
         if key == "properties":
-            for name, schema in value.items():
+            for name, inner in value.items():
                 if name not in {"flows", "changes"}:
-                    value[name] = _or_single(schema)
+                    value[name] = _or_single(inner)
 
 
 def _or_single(schema: JsonSchemaValue) -> JsonSchemaValue:
@@ -47,18 +47,18 @@ def _or_single(schema: JsonSchemaValue) -> JsonSchemaValue:
     return {"anyOf": [*(s["items"] for s in inner), *inner, *rest], **outer}
 
 
-def _no_null(node: Any) -> None:
+def _no_null(schema: Any) -> None:
     """Removes null from a schema, in place: TOML has no null, and a key is omitted instead."""
-    if isinstance(node, list):
-        for item in node:
+    if isinstance(schema, list):
+        for item in schema:
             _no_null(item)
-    if isinstance(node, dict):
-        if "anyOf" in node:
-            node["anyOf"] = [s for s in node["anyOf"] if s.get("type") != "null"]
-            if len(node["anyOf"]) == 1:
-                (only,) = node.pop("anyOf")
-                node.update({key: value for key, value in only.items() if key not in node})
-        if "default" in node and node["default"] is None:
-            del node["default"]
-        for value in node.values():
+    if isinstance(schema, dict):
+        if "anyOf" in schema:
+            schema["anyOf"] = [s for s in schema["anyOf"] if s.get("type") != "null"]
+            if len(schema["anyOf"]) == 1:
+                (only,) = schema.pop("anyOf")
+                schema.update({key: value for key, value in only.items() if key not in schema})
+        if "default" in schema and schema["default"] is None:
+            del schema["default"]
+        for value in schema.values():
             _no_null(value)
