@@ -27,7 +27,7 @@ def expanded(function: Callable[..., object]) -> Signature:
     return Signature(flat, return_annotation=get_type_hints(function).get("return"))
 
 
-def assembled(function: Callable[..., object], values: Mapping[str, Any]) -> dict[str, Any]:
+def assembled(function: Callable[..., object], values: Mapping[str, object]) -> dict[str, Any]:
     """Returns the arguments of `function` from the parser's values."""
     return {setting.name: _value(setting, values) for setting in _settings(function)}
 
@@ -70,7 +70,7 @@ def _plain(hint: Any) -> Any:
     return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
-def _declaration(setting: Setting, option: Option) -> Any:
+def _declaration(setting: Setting, option: Option) -> object:
     flag = option.flag or f"--{setting.name.strip('_').replace('_', '-')}"
     return (typer.Argument if option.positional else typer.Option)(
         *(() if option.positional else flag.split()),
@@ -91,18 +91,18 @@ def _completion(option: Option) -> Complete | None:
     return candidates.BY_KIND[named] if isinstance(named, str) else named
 
 
-def _text(option: Option, value: Any) -> Any:
+def _text(option: Option, value: object) -> object:
     """Returns the default of a quantity as a user writes it."""
     if option.unit is None or not isinstance(value, int | float):
         return value
     return format_quantity(option.unit, round(value * (PER_SECOND if option.unit == "time" else 1)))
 
 
-def _value(setting: Setting, values: Mapping[str, Any]) -> Any:
+def _value(setting: Setting, values: Mapping[str, object]) -> object:
     if (group := _group(setting)) is not None:
         return group(**{inner.name: _value(inner, values) for inner in declared(group)})
     value, option = values.get(setting.name, setting.default), setting.option
-    if option is None or option.unit is None or value is None:
+    if option is None or option.unit is None or not isinstance(value, str):
         return value
     amount = parse_quantity(option.unit, value)
     return amount / PER_SECOND if option.unit == "time" else amount

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -12,7 +11,7 @@ from sojourn.cli import exits
 
 if TYPE_CHECKING:
     from sojourn.lab.programs.results import ProgramEnd
-    from sojourn.lab.record import LabRecord
+    from sojourn.lab.record import Description, LabRecord
 
 
 def report_violations(record: LabRecord, *, as_json: bool) -> None:
@@ -73,7 +72,7 @@ def description(record: LabRecord) -> str:
     return "\n".join(lines)
 
 
-def ends(real: Mapping[str, Any]) -> list[tuple[str, ProgramEnd]]:
+def ends(real: Description) -> list[tuple[str, ProgramEnd]]:
     """Returns the results of the scenario's own programs, with their flows."""
     from sojourn.lab.programs.results import ProgramEnd
 
@@ -89,7 +88,7 @@ def exit_if_bad(record: LabRecord) -> None:
         raise typer.Exit(exits.FINDINGS)
 
 
-def own_programs(real: Mapping[str, Any]) -> list[str]:
+def own_programs(real: Description) -> list[str]:
     """Returns the results of the scenario's own programs, a line for each."""
     lines = []
     for flow, end in ends(real):

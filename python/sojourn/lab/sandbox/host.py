@@ -31,6 +31,11 @@ class Device:
     state: str
 
 
+def devices(answer: Message) -> dict[str, Device]:
+    """Returns the devices in an answer to `links`, by name."""
+    return {found["name"]: Device(**found) for found in answer["links"]}
+
+
 @dataclass(frozen=True)
 class Entry:
     """A route in the main table of a host."""
@@ -131,7 +136,7 @@ class Host(Namespace):
 
     def links(self) -> dict[str, Device]:
         """Returns all links by name."""
-        return {link["name"]: Device(**link) for link in self._call("links")["links"]}
+        return devices(self._call("links"))
 
     def add_address(self, name: str, address: str, *, peer: str | None = None) -> None:
         """Adds an address with its prefix length, such as `10.0.0.1/24` or `fd00::1/64`.

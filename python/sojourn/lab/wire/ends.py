@@ -12,13 +12,14 @@ import ipaddress
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.machine.needs import require_pyroute2
+from sojourn.lab.sandbox.host import Device, devices
 from sojourn.lab.sandbox.inside.network import Network
 from sojourn.lab.sandbox.messages import Message
 
@@ -157,9 +158,9 @@ class Configurator:
         for socket in self._network.sockets.values():
             socket.close()
 
-    def interfaces(self, end: End) -> set[str]:
-        """Returns the names of all interfaces in the namespace of an end."""
-        return {link["name"] for link in self.call(end, "links")["links"]}
+    def interfaces(self, end: End) -> dict[str, Device]:
+        """Returns all interfaces in the namespace of an end, by name."""
+        return devices(self.call(end, "links"))
 
     def networks(self, end: End) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
         """Returns all networks of the addresses and routes in the namespace of an end."""
@@ -191,7 +192,7 @@ def configurator() -> Iterator[Configurator]:
         os.close(home)
 
 
-def free_name(taken: set[str]) -> str:
+def free_name(taken: Container[str]) -> str:
     """Returns the first default name of a device that is not in `taken`."""
     return next(name for number in range(1 << 16) if (name := f"{OFFERED}{number}") not in taken)
 

@@ -14,7 +14,7 @@ import signal
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -376,20 +376,20 @@ class _Maker:
         if (one.inode, one.interface) == (two.inode, two.interface):
             raise LabError(f"{one.text} and {two.text} are the same interface")
         for end in self.ends:
-            links = {link["name"]: link for link in self.configurator.call(end, "links")["links"]}
-            link = links.get(str(end.interface))
-            if link is None:
-                known = ", ".join(sorted(links))
+            devices = self.configurator.interfaces(end)
+            device = devices.get(str(end.interface))
+            if device is None:
+                known = ", ".join(sorted(devices))
                 raise LabError(f"{end.text}: no such interface; there are {known}")
-            if not link["up"]:
+            if not device.up:
                 raise LabError(f"{end.text} is down: use sudo ip link set {end.interface} up")
-            if link["mtu"] > self.wanted.mtu:
+            if device.mtu > self.wanted.mtu:
                 raise LabError(
-                    f"{end.text} has an MTU of {link['mtu']} bytes: use --mtu {link['mtu']}"
+                    f"{end.text} has an MTU of {device.mtu} bytes: use --mtu {device.mtu}"
                 )
             self.names.append(str(end.interface))
 
-    def _name(self, end: ends.End, taken: set[str]) -> str:
+    def _name(self, end: ends.End, taken: Container[str]) -> str:
         name = self.wanted.device
         if name is None:
             return ends.free_name(taken)
