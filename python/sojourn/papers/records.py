@@ -12,7 +12,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,7 @@ def record(name: str) -> dict[str, Any] | None:
     return found
 
 
-def counts(claims: list[dict[str, Any]], column: str = "verdict") -> list[int]:
+def counts(claims: Sequence[Mapping[str, object]], column: str = "verdict") -> list[int]:
     """Returns how many claims hold, how many do not hold, and how many are undecided.
 
     `column` is the key of an engine's verdict, as in `COLUMNS`.

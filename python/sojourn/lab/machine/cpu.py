@@ -59,17 +59,17 @@ def find(
 
     `mounts` and `own` are the files of the kernel with the mounts and this process's groups.
     """
-    groups = {}
+    paths = {}
     for line in own.read_text(encoding="utf-8").splitlines():
         _, controllers, path = line.split(":", 2)
-        groups.update(dict.fromkeys(controllers.split(","), path))
+        paths.update(dict.fromkeys(controllers.split(","), path))
     for line in mounts.read_text(encoding="utf-8").splitlines():
         _, where, kind, options, *_ = line.split(" ")
         root = Path(where)
         if kind == "cgroup" and "cpu" in options.split(","):
-            return Hierarchy(1, root / groups.get("cpu", "/").lstrip("/"))
+            return Hierarchy(1, root / paths.get("cpu", "/").lstrip("/"))
         if kind == "cgroup2":
-            parent = root / groups.get("", "/").lstrip("/")
+            parent = root / paths.get("", "/").lstrip("/")
             with suppress(OSError):
                 if "cpu" in (parent / "cgroup.subtree_control").read_text().split():
                     return Hierarchy(2, parent)

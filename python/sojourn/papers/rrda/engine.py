@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sojourn import _core, encode, metrics
-from sojourn.data import Json
+from sojourn.data import Json, Object
 from sojourn.lab.receivers import Receivers, Wanted
 from sojourn.lab.run import busy
 from sojourn.lab.violation import with_former_key
@@ -92,7 +92,7 @@ class Simulated:
         return self._record(json.loads(_core.simulate_server(plan.text, seed)), progress)
 
     def _record(
-        self, found: dict[str, Any], progress: RunProgress | None, real: About | None = None
+        self, found: Object, progress: RunProgress | None, real: About | None = None
     ) -> Record:
         record = Record(found, real)
         if progress is not None:
