@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pandas as pd
 import pytest
 
 from sojourn.lab import Unavailable
 from sojourn.lab.engine import WireEngine
-from sojourn.lab.receivers import Receivers, Wanted
+from sojourn.lab.receivers import Handler, Inputs, Outcome, Pause, Receivers, Wanted
+from sojourn.lab.typed import of_json, typed
 from sojourn.papers.report import show, verdicts
 from sojourn.papers.rrda import claims, scenarios, study
 from sojourn.papers.rrda.engine import Real
@@ -62,9 +63,9 @@ def test_a_quota_is_no_pause_of_the_handler_s_own() -> None:
     class Fake:
         about: ClassVar[dict[str, str]] = {"kernel": "0", "quota": "handler"}
 
-        def run(self, told: dict[str, object], wanted: Wanted, seed: int) -> dict[str, Any]:
-            seen.append((told["handler"], wanted))
-            return {"arrived": seed, "throughput": 1.0, "samples": [], "violations": ["late"]}
+        def run(self, told: Inputs, wanted: Wanted, seed: int) -> Outcome:
+            seen.append((told.handler, wanted))
+            return Outcome({"arrived": seed, "throughput": 1.0}, [], ["late"])
 
     told = json.loads(json.dumps(scenarios.server("enqueued", "rrda", 35, 0.75, 1, 0)))
     record = Real(Fake()).simulate(Plan.of(json.dumps(told)), 3)  # type: ignore[arg-type]
@@ -76,24 +77,24 @@ def test_a_quota_is_no_pause_of_the_handler_s_own() -> None:
     expected = {"kernel": "0", "quota": "handler", "violations": violations}
     assert about == {**expected, "doubts": violations}
     (handler, wanted), pauses = seen[0], told["handler"]["pauses"]
-    assert handler == {"rate": scenarios.RATE, "pauses": pauses[:1]}
+    assert handler == Handler(scenarios.RATE, (of_json(Pause, pauses[0]),))
     assert wanted.cpu == 0.75
     assert len(pauses) == 2
 
 
 def test_the_quota_is_kept_by_the_handler_where_no_group_can_be_made() -> None:
-    told = json.loads(json.dumps(scenarios.server("processed", scenarios.STATIC, 20, 1.0, 1.0, 0)))
+    told = json.dumps(scenarios.server("processed", scenarios.STATIC, 20, 1.0, 1.0, 0))
     try:
         with Receivers(quota="handler") as lab:
-            found = lab.run(told, Wanted(share=0.1, cpu=0.5), 1)
+            found = lab.run(typed(Inputs, told), Wanted(share=0.1, cpu=0.5), 1)
             assert lab.about["quota"] == "handler"
             assert lab.about["control_groups"] is None
     except Unavailable as error:
         _skip(error)
         return
     # Half of 37.5 MB/s, less if the machine is busy.
-    assert 1e6 < found["throughput"] < 0.65 * scenarios.RATE
-    assert found["throttled"] == 0
+    assert 1e6 < (found.figures["throughput"] or 0) < 0.65 * scenarios.RATE
+    assert found.figures["throttled"] == 0
 
 
 @pytest.mark.alone

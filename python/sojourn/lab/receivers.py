@@ -12,9 +12,9 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any, Literal, Self
+from typing import IO, Literal, Self
 
 from sojourn.data import Object
 from sojourn.lab.errors import LabError, Unavailable
@@ -64,6 +64,72 @@ class Wanted:
     """Share of the handler's processor time that the quota grants in each period."""
     sample: float = 0.1
     """Interval between samples, in seconds."""
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A pause of the handler: mean interval and length in nanoseconds, and jitter as a share."""
+
+    every: int
+    length: int
+    jitter: float
+
+
+@dataclass(frozen=True)
+class Handler:
+    """The handler of messages."""
+
+    rate: int
+    """Bytes per second that it processes while it does not pause."""
+    pauses: tuple[Pause, ...]
+
+
+@dataclass(frozen=True)
+class Open:
+    """Clients that send at given rates."""
+
+    kind: Literal["open"]
+    rates: tuple[tuple[int, int], ...]
+    """Pairs of time in nanoseconds and rate in bytes per second from then on."""
+
+
+@dataclass(frozen=True)
+class Closed:
+    """Clients that wait for an acknowledgement before they send again."""
+
+    kind: Literal["closed"]
+    acknowledged: Literal["processed", "enqueued"]
+    rto: int
+    """Minimum time until a message is repeated, in nanoseconds."""
+    jitter: float
+    link: int
+    """Rate of a client's link in bits per second."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The input of `simulate_server`, as far as a real server uses it."""
+
+    duration: int
+    """Duration in nanoseconds."""
+    policy: str
+    clients: int
+    message: int
+    """Size of a message in bytes."""
+    load: Open | Closed
+    handler: Handler
+    port: int
+    """Rate of the server's port in bits per second; 0 is unlimited."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The results of a real run; the names of figures and samples are those of the simulator."""
+
+    figures: dict[str, float | None]
+    """The simulator's figures, and the seconds for which the quota `throttled` the handler."""
+    samples: list[dict[str, float]]
+    violations: list[str]
 
 
 class Receivers:
@@ -117,27 +183,26 @@ class Receivers:
             "notes": self.notes,
         }
 
-    def run(self, plan: Mapping[str, Any], wanted: Wanted, seed: int) -> dict[str, Any]:
+    def run(self, inputs: Inputs, wanted: Wanted, seed: int) -> Outcome:
         """Runs an input of the simulator with a seed.
 
-        The result has the simulator's figures, and in addition `violations` and the seconds for
-        which the quota `throttled` the handler. The handler's pauses in `plan` must not include the
-        quota, which is `wanted.cpu`. Raises `LabError` if a program fails.
+        The handler's pauses in `inputs` must not include the quota, which is `wanted.cpu`. Raises
+        `LabError` if a program fails.
         """
-        handler = {
-            "rate": plan["handler"]["rate"],
-            "cpu": wanted.share,
-            "pauses": list(plan["handler"]["pauses"]),
-        }
+        pauses = list(inputs.handler.pauses)
         limited = wanted.cpu < 1
         if limited and self.quota == "handler":
             period = cpu.PERIOD * 1000
             length = round(period * (1 - wanted.cpu))
-            handler["pauses"].append({"every": period, "length": length, "jitter": 0.0})
-        given = {
+            pauses.append(Pause(period, length, 0.0))
+        given: Object = {
             "bind": f"{ADDRESSES[0]}:{PORT}",
-            "buffer": plan["policy"],
-            "handler": handler,
+            "buffer": inputs.policy,
+            "handler": {
+                "rate": inputs.handler.rate,
+                "cpu": wanted.share,
+                "pauses": [asdict(pause) for pause in pauses],
+            },
             "seed": seed,
             "sample": wanted.sample,
         }
@@ -153,10 +218,10 @@ class Receivers:
                 # The server ends before its control group is removed.
                 stack.callback(server.stop)
             before = _lost(server.pid)
-            settings = _clients(plan, seed)
+            settings = _clients(inputs, seed)
             clients, end = self._spawn(stack, self.clients, "clients", settings, CLIENTS_NICE)
             end.close()
-            seconds = plan["duration"] / SECOND
+            seconds = inputs.duration / SECOND
             if clients.wait(seconds + END_SECONDS) != 0:
                 raise LabError(f"the clients failed{clients.complaint()}")
             sent = typed(Sent, clients.output())
@@ -174,10 +239,8 @@ class Receivers:
         report = typed(Report, lines[-1])
         if report.failure:
             raise LabError(f"the server failed: {report.failure}")
-        found = _outcome(report.samples, sent)
-        found["throttled"] = throttled
-        found["violations"] = _violations(sent, waited, lost, seconds)
-        return found
+        violations = _violations(sent, waited, lost, seconds)
+        return _outcome(report.samples, sent, throttled, violations)
 
     def _spawn(
         self, stack: ExitStack, host: Host, module: str, given: Object, nice: int
@@ -195,30 +258,28 @@ class Receivers:
         return process, tell
 
 
-def _clients(plan: Mapping[str, Any], seed: int) -> Object:
+def _clients(inputs: Inputs, seed: int) -> Object:
     """Returns the settings of the real clients from the simulator's input."""
-    load = plan["load"]
-    each = {
+    load = inputs.load
+    each: Object = {
         "to": f"{ADDRESSES[0]}:{PORT}",
-        "clients": plan["clients"],
-        "message": plan["message"],
-        "duration": plan["duration"],
+        "clients": inputs.clients,
+        "message": inputs.message,
+        "duration": inputs.duration,
         "seed": seed,
     }
-    if load["kind"] == "open":
+    if isinstance(load, Open):
         # In the simulation, the clients of an open load have no link that could limit their rate.
-        rates = [[at, rate] for at, rate in load["rates"]]
-        unlimited = {"rate": None, "timeout": 25_000_000, "jitter": 0.0}
-        return {**each, **unlimited, "load": {"kind": "open", "rates": rates}}
+        unlimited: Object = {"rate": None, "timeout": 25_000_000, "jitter": 0.0}
+        return {**each, **unlimited, "load": {"kind": "open", "rates": load.rates}}
     # Either the client's link or its share of the server's port is the bottleneck.
-    link = load["link"]
-    rate = min(link, plan["port"] / plan["clients"]) if plan["port"] else link
+    rate = min(load.link, inputs.port / inputs.clients) if inputs.port else load.link
     return {
         **each,
-        "load": {"kind": "closed", "processed": load["acknowledged"] == "processed"},
+        "load": {"kind": "closed", "processed": load.acknowledged == "processed"},
         "rate": round(rate / 8),
-        "timeout": load["rto"],
-        "jitter": load["jitter"],
+        "timeout": load.rto,
+        "jitter": load.jitter,
     }
 
 
@@ -279,8 +340,10 @@ class Sent:
     """Number of clients that failed."""
 
 
-def _outcome(samples: Sequence[Sample], sent: Sent) -> dict[str, Any]:
-    """Returns the results of a run from the server's samples; keys are as in the simulator."""
+def _outcome(
+    samples: Sequence[Sample], sent: Sent, throttled: float, violations: list[str]
+) -> Outcome:
+    """Returns the results of a run from the server's samples."""
     before = [s for s in samples if s.at <= sent.begin]
     first = before[-1] if before else samples[0]
     last = next((s for s in samples if s.at >= sent.end), samples[-1])
@@ -288,7 +351,7 @@ def _outcome(samples: Sequence[Sample], sent: Sent) -> dict[str, Any]:
     receive, handle = last.cpu_receive - first.cpu_receive, last.cpu_handle - first.cpu_handle
     arrived, discarded = last.arrived.messages, last.discarded.messages
     during = [s for s in samples if first.at <= s.at <= last.at]
-    return {
+    figures = {
         "arrived": arrived,
         "discarded": discarded,
         "exhaustion": discarded / arrived if arrived else 0.0,
@@ -302,19 +365,21 @@ def _outcome(samples: Sequence[Sample], sent: Sent) -> dict[str, Any]:
         "cpu_receive": receive,
         "cpu_handle": handle,
         "cpu_per_gbit": (receive + handle) / max(processed * 8 / 1e9, 1e-9),
-        "samples": [
-            {
-                "at": round((s.at - first.at) * SECOND),
-                "size": s.size,
-                "occupied": s.occupied,
-                "arrived": s.arrived.payload,
-                "processed": s.processed.payload,
-                "discarded": s.discarded.payload,
-                "cpu": s.cpu_receive + s.cpu_handle,
-            }
-            for s in during
-        ],
+        "throttled": throttled,
     }
+    series = [
+        {
+            "at": round((s.at - first.at) * SECOND),
+            "size": s.size,
+            "occupied": s.occupied,
+            "arrived": s.arrived.payload,
+            "processed": s.processed.payload,
+            "discarded": s.discarded.payload,
+            "cpu": s.cpu_receive + s.cpu_handle,
+        }
+        for s in during
+    ]
+    return Outcome(figures, series, violations)
 
 
 def _lost(pid: int) -> int:

@@ -11,13 +11,15 @@ import json
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sojourn import _core, encode, metrics
 from sojourn.data import Json, Object
-from sojourn.lab.receivers import Receivers, Wanted
+from sojourn.lab.receivers import Inputs as RealInputs
+from sojourn.lab.receivers import Pause, Receivers, Wanted
 from sojourn.lab.run import busy
+from sojourn.lab.typed import of_json, typed
 from sojourn.lab.violation import with_former_key
 from sojourn.papers.outcome import About
 from sojourn.papers.rrda.scenarios import CPUS, Inputs, quota
@@ -118,17 +120,18 @@ class Real(Simulated):
 
         Pauses of the plan that model a quota of CPU are replaced by a real quota.
         """
-        inputs = json.loads(plan.text)
-        pauses, cpu = list(inputs["handler"]["pauses"]), 1.0
+        inputs = typed(RealInputs, plan.text)
+        pauses, cpu = list(inputs.handler.pauses), 1.0
         for share in CPUS:
-            if share < 1 and quota(share) in pauses:
-                pauses.remove(quota(share))
+            limit = of_json(Pause, quota(share))
+            if share < 1 and limit in pauses:
+                pauses.remove(limit)
                 cpu = share
-        handler = {**inputs["handler"], "pauses": pauses}
-        found = self._lab.run({**inputs, "handler": handler}, Wanted(cpu=cpu), seed)
-        violations = [{"what": violation} for violation in found.pop("violations")]
+        handler = replace(inputs.handler, pauses=tuple(pauses))
+        found = self._lab.run(replace(inputs, handler=handler), Wanted(cpu=cpu), seed)
+        violations = [{"what": violation} for violation in found.violations]
         about = {**self._lab.about, **with_former_key({"violations": violations}), "load": busy()}
-        return self._record(found, progress, about)
+        return self._record({**found.figures, "samples": found.samples}, progress, about)
 
 
 @contextmanager
