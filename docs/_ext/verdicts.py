@@ -8,7 +8,6 @@
 """
 
 from pathlib import Path
-from typing import Any
 
 import imagesize
 from docutils import nodes
@@ -17,15 +16,13 @@ from sphinx.util.docutils import SphinxDirective
 from words import inline, link_first, table
 
 from sojourn.papers import NAMES as STUDIES
-from sojourn.papers.records import COLUMNS, WORDS, counts, path, record
+from sojourn.papers.records import COLUMNS, WORDS, Claim, Record, counts, path, record
 from sojourn.papers.side_by_side import WallClock
 
 FOLDER = "studies"
 
 
-def columns(
-    claims: list[dict[str, Any]],
-) -> tuple[tuple[str, ...], list[tuple[str, ...]], tuple[int, ...]]:
+def columns(claims: list[Claim]) -> tuple[tuple[str, ...], list[tuple[str, ...]], tuple[int, ...]]:
     """Returns heads, rows and column widths; engines without a recorded verdict have no column."""
     there = {k: head for k, head in COLUMNS.items() if any(k in claim for claim in claims)}
     rows = [
@@ -44,7 +41,7 @@ def columns(
 class Recorded(SphinxDirective):
     """A directive whose content comes from recorded verdicts."""
 
-    def recorded(self, name: str) -> dict[str, Any] | None:
+    def recorded(self, name: str) -> Record | None:
         self.env.note_dependency(str(path(name)))
         return record(name)
 

@@ -200,7 +200,8 @@ def make(name: str, asked: argparse.Namespace) -> None:
     from sojourn.show.terminal import here
 
     study, size = load(name), "full" if asked.full else "quick"
-    took = (records.record(name) or {}).get("took", {})
+    kept = records.record(name)
+    took = kept.get("took", {}) if kept else {}
     drawn: list[Path] = []
 
     def simulated(stage: Any) -> Any:

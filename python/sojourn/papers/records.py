@@ -15,9 +15,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from sojourn import _core
+from sojourn.data import Object
 from sojourn.papers import NAMES, load
 from sojourn.papers.steady import FOLDER
 from sojourn.scenario import Scenario
@@ -46,16 +47,46 @@ app = "bulk"
 """
 
 
+class Claim(TypedDict):
+    """A claim of a record, with the verdicts by the keys of `COLUMNS`."""
+
+    id: str
+    finding: str
+    paper: str
+    here: str
+    verdict: str
+    real: NotRequired[str]
+    linux: NotRequired[str]
+    own_table: NotRequired[str]
+    asides: NotRequired[list[str]]
+
+
+class Record(TypedDict):
+    """The record of a study."""
+
+    study: str
+    command: str
+    how: str
+    engine: str
+    made: str
+    took: NotRequired[dict[str, dict[str, float]]]
+    """CPU times by size, as from `took`."""
+    wall_clock: NotRequired[Object]
+    """The fields of `side_by_side.WallClock`."""
+    withdrawn: NotRequired[list[dict[str, str]]]
+    claims: list[Claim]
+
+
 def path(name: str) -> Path:
     """Returns the file of a study's record."""
     return FOLDER / f"{name}.json"
 
 
-def record(name: str) -> dict[str, Any] | None:
+def record(name: str) -> Record | None:
     """Returns the record of a study; `None` if the study was not recorded."""
     if not path(name).exists():
         return None
-    found: dict[str, Any] = json.loads(path(name).read_text(encoding="utf-8"))
+    found: Record = json.loads(path(name).read_text(encoding="utf-8"))
     return found
 
 
@@ -82,24 +113,29 @@ def seconds_shown(seconds: float) -> str:
     return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
 
 
-def listed() -> list[dict[str, Any]]:
+def _verdicts(claims: Sequence[Claim]) -> dict[str, dict[str, int]]:
+    """Returns the numbers of verdicts by engine."""
+    return {
+        engine: dict(zip(WORDS, counts(claims, key), strict=True))
+        for key, engine in COLUMNS.items()
+        if any(key in claim for claim in claims)
+    }
+
+
+def listed() -> list[Object]:
     """Returns a summary of each study's record.
 
     A summary has the numbers of verdicts by engine, the date and the CPU time. A study without a
     record has `None` as `command`, `made` and `engine`.
     """
-    found = []
+    found: list[Object] = []
     for name in NAMES:
         kept = record(name)
         claims = kept["claims"] if kept else []
         found.append({
             "study": name,
             "claims": len(claims),
-            "columns": {
-                engine: dict(zip(WORDS, counts(claims, key), strict=True))
-                for key, engine in COLUMNS.items()
-                if any(key in claim for claim in claims)
-            },
+            "columns": _verdicts(claims),
             NOT_SUPPORTED: sum(claim.get("own_table") == NOT_SUPPORTED for claim in claims),
             "withdrawn": len(kept.get("withdrawn", ())) if kept else 0,
             "command": kept["command"] if kept else None,
@@ -111,37 +147,37 @@ def listed() -> list[dict[str, Any]]:
 
 
 def rows(today: date | None = None) -> list[dict[str, str]]:
-    """Returns the summaries of `listed` as texts for a terminal.
+    """Returns the records of all studies as texts for a terminal.
 
     `today` is the date from which the age is counted; by default, the date in UTC.
     """
     now = today or datetime.now(UTC).date()
 
-    def row(one: dict[str, Any]) -> dict[str, str]:
+    def row(name: str) -> dict[str, str]:
+        kept = record(name)
+        verdicts = _verdicts(kept["claims"] if kept else [])
         cells = {
-            _SHORT.get(key, column): "/".join(str(one["columns"][column][word]) for word in WORDS)
-            if column in one["columns"]
+            _SHORT.get(key, column): "/".join(map(str, verdicts[column].values()))
+            if column in verdicts
             else NOTHING
             for key, column in COLUMNS.items()
         }
-        size = "quick" if "--quick" in (one["command"] or "") else "full"
-        took = one["took"].get(size)
-        return {
-            "study": one["study"],
-            **cells,
-            "runs": size if one["command"] else NOTHING,
-            "age": age(one["made"], now) if one["made"] else NOTHING,
-            "time": seconds_shown(took["cpu"]) if took else NOTHING,
-        }
+        if kept is None:
+            return {"study": name, **cells, **dict.fromkeys(("runs", "age", "time"), NOTHING)}
+        size = "quick" if "--quick" in kept["command"] else "full"
+        took = kept.get("took", {}).get(size)
+        time = seconds_shown(took["cpu"]) if took else NOTHING
+        return {"study": name, **cells, "runs": size, "age": age(kept["made"], now), "time": time}
 
-    return [row(one) for one in listed()]
+    return [row(name) for name in NAMES]
 
 
 def footnotes() -> list[str]:
     """Returns notes on the table of `rows`, such as the studies made by another engine version."""
     notes = ["Linux: in virtual time. time: CPU time of the simulated runs."]
     fingerprint = _core.fingerprint()
-    other = [one["study"] for one in listed() if one["engine"] not in (None, fingerprint)]
+    kept = {name: record(name) for name in NAMES}
+    other = [name for name, one in kept.items() if one and one["engine"] != fingerprint]
     if not other:
         return notes
     return [*notes, f"Made by another version of the engine: {', '.join(other)}."]
@@ -207,7 +243,8 @@ def expected(name: str, size: str) -> dict[str, float] | None:
     recorded, the times of the full size follow from the ratio of their work. Returns `None` if no
     recorded times determine the result.
     """
-    known: Mapping[str, Mapping[str, float]] = (record(name) or {}).get("took", {})
+    kept = record(name)
+    known = kept.get("took", {}) if kept else {}
     study, more = load(name), 1.0
     if size not in known:
         if size != "full" or "quick" not in known or study.work is None:
