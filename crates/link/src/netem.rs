@@ -665,16 +665,6 @@ mod tests {
             "`slot` needs a longest time not below its shortest; found `10ms`",
         );
         says("slot 1ms bytes 0", 15..16, "`bytes` needs a size above 0, such as 15kb; found `0`");
-        says(
-            "tc qdisc add dev eth0 root cake",
-            27..31,
-            "`cake` is no impairment: it is a link's `queue`",
-        );
-        says(
-            "tc qdisc add dev eth0 root netem dealy 15ms",
-            33..38,
-            "unknown word `dealy` for `netem`: did you mean `delay`?",
-        );
         says("loss 101%", 5..9, "`loss` needs percent from 0% to 100%, such as 1%; found `101%`");
         says("loss", 4..4, "`loss` needs percent, such as 1%");
         says(
