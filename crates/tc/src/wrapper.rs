@@ -13,6 +13,8 @@ pub(crate) fn located(outer: &str, inner: &str) -> String {
 pub(crate) enum Inner {
     /// The words from this index on.
     Words(usize),
+    /// `tc`, with the words from this index on: the program of a container's image.
+    Tc(usize),
     /// A text for a shell.
     Text(String),
     /// The commands on standard input.
@@ -74,6 +76,22 @@ const OF_CONTAINERS: [&str; 16] = [
     "--index",
     "--cwd",
     "-f",
+];
+/// Options of `docker run` without a value; letters may be joined.
+const RUN_FLAGS: [&str; 13] = [
+    "--detach",
+    "--init",
+    "--interactive",
+    "--no-healthcheck",
+    "--no-hosts",
+    "--oom-kill-disable",
+    "--privileged",
+    "--publish-all",
+    "--quiet",
+    "--read-only",
+    "--replace",
+    "--rm",
+    "--tty",
 ];
 const SHELLS: [&str; 7] = ["sh", "bash", "dash", "ash", "zsh", "ksh", "busybox-sh"];
 const OF_SSH: [&str; 18] = [
@@ -148,18 +166,30 @@ pub(crate) fn unwrapped(words: &[Word], location: &str) -> (Inner, String) {
             }
             _ => {}
         }
+        if matches!(name, "docker" | "podman" | "nerdctl")
+            && let Some((image, entry)) = container_run(words, at + 1)
+        {
+            let options = &words[at..image];
+            let shared = options.iter().find_map(|word| word.text.rsplit_once("container:"));
+            let place = shared.map_or(text(image), |(_, container)| container);
+            location = located(&location, place);
+            at = image + 1;
+            let object = matches!(text(at), "qdisc" | "class" | "filter" | "action");
+            let of_image = text(image).contains("iproute2") || text(image).ends_with("/tc");
+            if entry == "tc" || of_image && (object || text(at).starts_with('-')) {
+                return (Inner::Tc(at), location);
+            }
+            continue;
+        }
         if let Some((_, verb)) = CONTAINERS.iter().find(|(known, _)| *known == name) {
-            let is_exec = text(at + 1) == *verb;
-            let of_compose = text(at + 1) == "compose" && text(at + 2) == "exec";
             let before = 1 + options(words, at + 1, &OF_CONTAINERS);
-            if is_exec || of_compose || text(at + before) == *verb {
-                at += if is_exec {
-                    2
-                } else if of_compose {
-                    3
-                } else {
-                    before + 1
-                };
+            let exec = match (text(at + 1), text(at + 2)) {
+                (first, _) if first == *verb => Some(2),
+                ("compose", "exec") => Some(3),
+                _ => (text(at + before) == *verb).then_some(before + 1),
+            };
+            if let Some(count) = exec {
+                at += count;
                 at += options(words, at, &OF_CONTAINERS);
                 location = located(&location, text(at));
                 at += 1;
@@ -169,21 +199,23 @@ pub(crate) fn unwrapped(words: &[Word], location: &str) -> (Inner, String) {
             }
         }
         if SHELLS.contains(&name) {
-            let count = options(words, at + 1, &["-o"]);
-            let given = &words[at + 1..at + 1 + count];
-            let is_command = given.iter().any(|word| {
-                !word.text.starts_with("--")
-                    && word.text.starts_with('-')
-                    && word.text.contains('c')
-            });
-            let inner = match words.get(at + 1 + count) {
-                Some(word) if is_command => Inner::Text(word.text.clone()),
-                Some(word) if !word.is("-s") => Inner::File(word.clone()),
-                _ => Inner::Input,
-            };
-            return (inner, location);
+            return (of_shell(words, at), location);
         }
         return (Inner::Words(at.min(words.len().saturating_sub(1))), location);
+    }
+}
+
+/// Returns the command that a shell at this index runs.
+fn of_shell(words: &[Word], at: usize) -> Inner {
+    let count = options(words, at + 1, &["-o"]);
+    let given = &words[at + 1..at + 1 + count];
+    let is_command = given.iter().any(|word| {
+        !word.text.starts_with("--") && word.text.starts_with('-') && word.text.contains('c')
+    });
+    match words.get(at + 1 + count) {
+        Some(word) if is_command => Inner::Text(word.text.clone()),
+        Some(word) if !word.is("-s") => Inner::File(word.clone()),
+        _ => Inner::Input,
     }
 }
 
@@ -200,4 +232,28 @@ fn options(words: &[Word], from: usize, valued: &[&str]) -> usize {
         at += if valued.contains(&word.text.as_str()) { 2 } else { 1 };
     }
     at.min(words.len()) - from
+}
+
+/// Returns the index of the image in `docker run OPTIONS IMAGE`, and the program of `--entrypoint`;
+/// `None` for another command. `from` is the index behind the program.
+fn container_run(words: &[Word], from: usize) -> Option<(usize, &str)> {
+    let run = (from..words.len()).find(|&n| !words[n].text.starts_with('-'))?;
+    if !words[run].is("run") {
+        return None;
+    }
+    let (mut at, mut entry) = (run + 1, "");
+    while let Some(option) = words.get(at).map(|word| word.text.as_str())
+        && option.starts_with('-')
+    {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        let letters = name.trim_start_matches('-');
+        let is_flag = RUN_FLAGS.contains(&name);
+        let is_cluster = !name.starts_with("--") && letters.chars().all(|c| "ditqP".contains(c));
+        let has_value = !(option.contains('=') || is_flag || is_cluster);
+        if name == "--entrypoint" {
+            entry = if has_value { words.get(at + 1)?.text.as_str() } else { value };
+        }
+        at += 1 + usize::from(has_value);
+    }
+    (at < words.len()).then(|| (at, entry.rsplit('/').next().unwrap_or("")))
 }

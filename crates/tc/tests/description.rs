@@ -129,6 +129,15 @@ fn a_text_without_a_queue_is_refused_at_its_place() {
 }
 
 #[test]
+fn errors_in_impairments_of_tc_have_their_place() {
+    let error = netem("tc qdisc add dev eth0 root cake").unwrap_err();
+    assert!(error.message.contains("`cake` is no impairment: it is a link's `queue`"), "{error}");
+    let text = "tc qdisc add dev eth0 root netem dealy 15ms";
+    let error = netem(text).unwrap_err();
+    assert_eq!((&text[error.at.clone()], error.nearest.as_deref()), ("dealy", Some("delay")));
+}
+
+#[test]
 fn a_whole_tree_is_one_queue() {
     let script = "tc qdisc add dev eth0 root handle 1: htb default 20\n\
                   tc class add dev eth0 parent 1: classid 1:20 htb rate 5mbit\n\

@@ -539,8 +539,13 @@ impl<'h, H: Host> Shell<'h, H> {
                 }
             }
             Inner::Words(from) => {
-                let words = words[from..].to_vec();
-                self.apply(words, origins, location);
+                self.apply(words[from..].to_vec(), origins, location);
+                return Ok(());
+            }
+            Inner::Tc(from) => {
+                let program = Word::new("tc".to_owned(), words[from - 1].place);
+                let words = std::iter::once(program).chain(words[from..].iter().cloned());
+                self.apply(words.collect(), origins, location);
                 return Ok(());
             }
         }
