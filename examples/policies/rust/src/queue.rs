@@ -5,7 +5,7 @@
 
 use sojourn_queue::external::{Backlog, Draws, Factory, Fault, Id, Next, Params, Policy, Verdict};
 use sojourn_queue::{
-    Dequeue, Discipline, Draws as _, DropReason, Ecn, Headers, MarkReason, Packet,
+    Call, Dequeue, Discipline, Draws as _, DropReason, Ecn, Headers, MarkReason, Packet,
     Params as AnyParams, Sink, TcpView, View,
 };
 use sojourn_units::{EPOCH, Nanos};
@@ -138,8 +138,9 @@ pub fn run() {
     let (mut draws, mut drops, mut sent) = (Seed(1), Drops::default(), 0);
     for n in 0..1000u32 {
         let now = EPOCH + 1000 * Nanos::from(n);
-        queue.enqueue(now, Plain, &mut draws, &mut drops);
-        if n % 2 == 0 && matches!(queue.dequeue(now, &mut draws, &mut drops), Dequeue::Packet(_)) {
+        let mut call = Call { now, draws: &mut draws, sink: &mut drops };
+        queue.enqueue(Plain, &mut call);
+        if n % 2 == 0 && matches!(queue.dequeue(&mut call), Dequeue::Packet(_)) {
             sent += 1;
         }
     }
