@@ -123,8 +123,8 @@ def compare(
         for warning in scenario.with_queue(queue).warnings():
             if warning not in general:
                 output.note(f"{queue}: {warning}")
+    precise.check_alone(made.engine)
     chosen = made.engines(as_json)
-    precise.check_alone(chosen)
     with (
         made.cluster.connected() as cluster,
         bars.study_progress(f"comparing {many} {'choices' if factors else 'queues'}") as report,

@@ -239,9 +239,9 @@ class Precise:
 
         return parse(self.until, self.max_seeds)
 
-    def check_alone(self, chosen: Chosen) -> None:
+    def check_alone(self, names: str) -> None:
         """Rejects `--until` with several engines: each engine needs its own number of seeds."""
-        if self.until is not None and chosen.several:
+        if self.until is not None and len(engines.chosen(names)) > 1:
             fail("--until requires a single engine, whose runs determine the number of seeds")
 
 
