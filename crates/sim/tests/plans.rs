@@ -46,7 +46,11 @@ fn impairments() -> impl Strategy<Value = Impairments> {
                 loss: Loss::Random { probability: loss.0, correlation: loss.1 },
                 duplicate: chance(copy),
                 corrupt: chance(flip),
-                reorder: Some(Reorder { probability: overtake.0, correlation: overtake.1, gap: 2 }),
+                reorder: (!keep_order).then_some(Reorder {
+                    probability: overtake.0,
+                    correlation: overtake.1,
+                    gap: 2,
+                }),
                 keep_order,
                 ecn,
                 limit,
