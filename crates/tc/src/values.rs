@@ -166,7 +166,7 @@ pub(crate) fn value_of(discipline: &str, known: &Known, text: &str) -> String {
                 .map(|bytes| bytes.to_string())
         }
         Kind::Packets | Kind::Integer { .. } => count(text).map(|count| count.to_string()),
-        Kind::Real { .. } => text
+        Kind::Real { .. } | Kind::Probability => text
             .parse::<f64>()
             .ok()
             .filter(|number| number.is_finite())

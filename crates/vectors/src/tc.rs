@@ -76,7 +76,10 @@ mod tests {
             ("pfifo limit 1k", "pfifo limit 1024"),
             ("bfifo limit 0", "bfifo limit 0"),
             ("red bandwidth 10000000 adaptative", "red bandwidth 10000000bit adaptive"),
-            ("red probability 1e-2 min 30kb", "red probability 0.01 min 30720"),
+            (
+                "red limit 400kb max 90kb probability 1e-2 min 30kb",
+                "red limit 409600 min 30720 max 92160 probability 0.01",
+            ),
             ("choke limit 0x80 max 0 min 010 avpkt 1kb", "choke limit 128 min 8 avpkt 1024"),
             (
                 "sfb target 8 max 012 rehash 0 increment 5e-3",
@@ -91,8 +94,8 @@ mod tests {
             ("codel limit", "codel limit"),
             ("codle limit 3", "codle limit 3"),
             (
-                "tbf rate 10mbit burst 10kb limit 10kb linklayer atm overhead 0x10 latency 50000",
-                "tbf rate 10mbit burst 10240 limit 10240 linklayer atm overhead 16 latency 50ms",
+                "tbf rate 10mbit burst 10kb linklayer atm overhead 0x10 latency 50000",
+                "tbf rate 10mbit burst 10240 linklayer atm overhead 16 latency 50ms",
             ),
             (
                 "sfq quantum 2kb perturb 10 redflowlimit 100kb divisor 0x10 depth 0",
@@ -100,7 +103,7 @@ mod tests {
             ),
             (
                 "fq buckets 2 horizon 20ms horizon_drop # by hand: weights (20000, 16384, 0x7) maxrate 5",
-                "fq buckets 2 horizon 20ms horizon_drop weights 20000 16384 0x7 maxrate 5bit",
+                "fq buckets 2 horizon 20ms horizon_drop weights 20000 16384 7 maxrate 5bit",
             ),
             (
                 "dualpi2 step_us 700 target 5000 memlimit 9000 coupling 3 # attributes by hand",
