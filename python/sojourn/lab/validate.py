@@ -13,12 +13,13 @@ import math
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, cast
+from dataclasses import dataclass, field
+from typing import Literal, cast
 
 import numpy as np
 
-from sojourn import _core
+from sojourn import _core, encode
+from sojourn.data import Object
 from sojourn.lab.record import LabRecord
 from sojourn.lab.violation import with_former_key
 from sojourn.plan import Plan
@@ -190,12 +191,9 @@ class Result:
             return "differs"
         return "unsure" if "unsure" in verdicts else "agrees"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Object:
         """Returns the fields as a dictionary, with null for NaN."""
-        data = asdict(self)
-        for row in data["measured"]:
-            row |= {k: None for k, v in row.items() if isinstance(v, float) and math.isnan(v)}
-        return {**with_former_key(data), "verdict": self.verdict}
+        return {**with_former_key(encode.fields(vars(self))), "verdict": self.verdict}
 
 
 def metrics(record: Record | LabRecord) -> dict[str, float]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import AddressValueError, IPv4Address
-from typing import Any
 
 from sojourn import _core
+from sojourn.data import Json
+from sojourn.encode import plain
 from sojourn.scenario import Problem, Scenario, ScenarioError
 from sojourn.scenario.topology import links_of
 from sojourn.tc.read import notice, problem
@@ -67,31 +68,12 @@ class Applied:
     selections: list[Selection]
     """The flows that each filter of the files selects."""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, list[Json]]:
         """Returns the result without the scenario, as plain data."""
         return {
-            "placed": [
-                {
-                    "device": one.device,
-                    "link": one.link,
-                    "queue": one.queue,
-                    "netem": one.netem,
-                    "relation": one.relation,
-                }
-                for one in self.placed
-            ],
-            "notices": self.notices,
-            "filters": [
-                {
-                    "link": one.link,
-                    "line": one.line,
-                    "text": one.text,
-                    "filters": list(one.filters),
-                    "flows": list(one.flows),
-                    "answers": list(one.answers),
-                }
-                for one in self.selections
-            ],
+            "placed": [plain(one) for one in self.placed],
+            "notices": [*self.notices],
+            "filters": [plain(one) for one in self.selections],
         }
 
 
