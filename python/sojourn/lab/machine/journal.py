@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
+from sojourn.data import Json
 from sojourn.lab.errors import LabError, Unavailable
+from sojourn.lab.typed import of_json
 
 FILE = "settings.json"
 """Name of the file."""
@@ -247,8 +248,8 @@ class Journal:
             ) from error
 
 
-def _entry(content: dict[str, Any]) -> Entry:
-    ours = [str(value) for value in content["ours"]]
-    if not ours:
+def _entry(content: Json) -> Entry:
+    entry = of_json(Entry, content)
+    if not entry.ours:
         raise ValueError("an entry lists no value that a laboratory set")
-    return Entry(str(content["before"]), ours, [Owner(**owner) for owner in content["owners"]])
+    return entry
