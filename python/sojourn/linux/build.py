@@ -19,8 +19,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
+from sojourn.data import Object
 from sojourn.lab.errors import LabError
 from sojourn.linux import commands, guest, kernels, needs, patches, sources
 from sojourn.linux.sources import Archive, Tell, Tree
@@ -65,6 +66,18 @@ class Wanted:
     """Whether source and object files are kept after the build."""
     jobs: int | None = None
     """Number of simultaneous compilers; `None`: the number of processors."""
+
+
+class Described(TypedDict):
+    """The description of a kernel before its first boot."""
+
+    hz: int
+    build: str
+    patches: list[str]
+    sources: list[Object]
+    compiler: str
+    library: str
+    static: bool
 
 
 @dataclass(frozen=True)
@@ -209,7 +222,7 @@ class _Build:
         programs = self._programs(
             sources.fetch(pin, self.downloads, wanted.mirror, self.stage("downloading iproute2"))
         )
-        described = {
+        described: Described = {
             "hz": wanted.hz,
             "build": identity,
             "patches": applied,
@@ -394,7 +407,7 @@ class _Build:
         (folder / "done").touch()
         return folder
 
-    def _complete(self, described: dict[str, Any], programs: Path) -> kernels.Kernel:
+    def _complete(self, described: Described, programs: Path) -> kernels.Kernel:
         """Boots the kernel, writes its description, and moves it into its folder."""
         self.stage("booting the kernel")
         result = self.work / "result"
@@ -420,10 +433,10 @@ class _Build:
         for name in described["patches"]:
             (result / "patches" / f"{name}.patch").write_text(patches.text(name), "utf-8")
         facts = boot(result, described)
-        release = facts.pop("release")
-        described = {"release": release, **described, "facts": facts}
+        release = str(facts.pop("release"))
+        whole = {"release": release, **described, "facts": facts}
         with (result / kernels.DESCRIPTION).open("w", encoding="utf-8") as file:
-            json.dump(described, file, indent=1)
+            json.dump(whole, file, indent=1)
             file.write("\n")
             file.flush()
             os.fsync(file.fileno())
@@ -457,7 +470,7 @@ class _Build:
             (self.place / WORK).rmdir()
 
 
-def boot(folder: Path, described: dict[str, Any]) -> dict[str, Any]:
+def boot(folder: Path, described: Described) -> Object:
     """Boots a folder's kernel without a job; returns the features that the kernel reports.
 
     Raises `LabError` if the kernel does not run.
@@ -479,5 +492,5 @@ def boot(folder: Path, described: dict[str, Any]) -> dict[str, Any]:
     if "facts.json" not in output.files:
         report = output.files.get("done.json", b"").decode("utf-8", errors="replace")
         raise LabError(f"the kernel was built, but its first process failed: {report}")
-    facts: dict[str, Any] = json.loads(output.files["facts.json"])
+    facts: Object = json.loads(output.files["facts.json"])
     return facts
