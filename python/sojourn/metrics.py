@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from sojourn import _core
 
@@ -92,9 +92,20 @@ class Metric:
         return f"{100 * share:g} %" + (f", at least {least}" if absolute else "")
 
 
+class _View(TypedDict):
+    name: str
+    sign: str
+    metrics: list[tuple[str, str]]
+
+
+class _Described(TypedDict):
+    metrics: list[dict[str, Any]]
+    views: list[_View]
+
+
 @cache
-def _described() -> Mapping[str, Any]:
-    described: Mapping[str, Any] = json.loads(_core.describe())
+def _described() -> _Described:
+    described: _Described = json.loads(_core.describe())
     return described
 
 

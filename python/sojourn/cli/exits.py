@@ -92,7 +92,7 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
         output.take_shared(kwargs)
         as_json = bool(kwargs.get("as_json"))
         try:
-            return function(*args, **groups.assembled(function, kwargs))
+            return groups.called(function, args, kwargs)
         except KeyboardInterrupt as stop:
             output.complain(str(stop) or "interrupted")
             raise typer.Exit(INTERRUPTED) from None

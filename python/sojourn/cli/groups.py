@@ -6,10 +6,10 @@ parser sees one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, is_dataclass
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -17,6 +17,7 @@ from sojourn._core import format_quantity, parse_quantity
 from sojourn.cli import candidates
 from sojourn.settings import Complete, Option, Setting, declared
 
+R = TypeVar("R")
 PER_SECOND = 10**9
 """Nanoseconds of a second: texts of times are read in nanoseconds."""
 
@@ -27,9 +28,9 @@ def expanded(function: Callable[..., object]) -> Signature:
     return Signature(flat, return_annotation=get_type_hints(function).get("return"))
 
 
-def assembled(function: Callable[..., object], values: Mapping[str, object]) -> dict[str, Any]:
-    """Returns the arguments of `function` from the parser's values."""
-    return {setting.name: _value(setting, values) for setting in _settings(function)}
+def called(function: Callable[..., R], args: Iterable[object], values: Mapping[str, object]) -> R:
+    """Calls `function` with the parser's arguments and values; returns its result."""
+    return function(*args, **{one.name: _value(one, values) for one in _settings(function)})
 
 
 def _settings(function: Callable[..., object]) -> list[Setting]:

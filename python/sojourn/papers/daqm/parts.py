@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
 from sojourn import _core
 from sojourn.papers.bench import named
@@ -107,10 +106,10 @@ BETWEEN = 6.0
 KEY = ("flow", "model", "rate", "payload", "drop_rate", "mechanism")
 
 
-def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
+def key_of(row: Mapping[str, float | str]) -> tuple[float | str, ...]:
     """Returns the levels of `KEY` for a published value; omitted levels have their default."""
-    flow = FLOWS[row["flow"]]
-    given = {"rate": flow.rate, "payload": flow.payload, "drop_rate": 0.0}
+    flow = FLOWS[str(row["flow"])]
+    given: dict[str, float | str] = {"rate": flow.rate, "payload": flow.payload, "drop_rate": 0.0}
     for name in given:
         value = row.get(name)
         if value is not None and value == value:  # an empty cell of a data frame is NaN
