@@ -9,9 +9,8 @@ connection. HTTP answers on the connection of the request, so an object takes on
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from importlib.util import find_spec
-from typing import Any
 
 from sojourn.data import Object
 from sojourn.lab.programs.balanced import Balanced
@@ -22,6 +21,7 @@ from sojourn.lab.programs.results import GroupStats, Page, WebObject, WebResult
 from sojourn.lab.programs.stack import PACED, socket
 from sojourn.lab.programs.summaries import summarize
 from sojourn.lab.sandbox.modules import environment, python
+from sojourn.lab.typed import of_json
 from sojourn.plan.flows import Flow
 
 LARGEST = 1 << 40
@@ -236,35 +236,17 @@ def collect(
     return results, groups, errors
 
 
-def _take(
-    entry: Mapping[str, Any], objects: dict[int, list[WebObject]], pages: dict[int, list[Page]]
-) -> None:
-    flow = int(entry["flow"])
+def _take(entry: Object, objects: dict[int, list[WebObject]], pages: dict[int, list[Page]]) -> None:
+    flow = of_json(int, entry["flow"])
     if "object" not in entry:
-        page = Page(
-            number=int(entry["page"]),
-            started=int(entry["started"]),
-            ended=int(entry["ended"]),
-            objects=int(entry["objects"]),
-            whole=bool(entry["whole"]),
-        )
-        pages.setdefault(flow, []).append(page)
+        pages.setdefault(flow, []).append(of_json(Page, {**entry, "number": entry["page"]}))
         return
-    objects.setdefault(flow, []).append(
-        WebObject(
-            page=int(entry["page"]),
-            number=int(entry["object"]),
-            server=int(entry["server"]),
-            due=int(entry["due"]),
-            started=int(entry["started"]),
-            connected=int(entry["connect"]) or None,
-            first_byte=int(entry["first"]) or None,
-            ended=None if entry["ended"] is None else int(entry["ended"]),
-            asked=int(entry["asked"]),
-            bytes=int(entry["bytes"]),
-            error=entry.get("error"),
-        )
-    )
+    more: Object = {
+        "number": entry["object"],
+        "connected": entry["connect"] or None,
+        "first_byte": entry["first"] or None,
+    }
+    objects.setdefault(flow, []).append(of_json(WebObject, {**entry, **more}))
 
 
 def _result(flow: Flow, objects: list[WebObject], pages: list[Page]) -> WebResult:
