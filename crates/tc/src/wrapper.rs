@@ -152,11 +152,7 @@ pub(crate) fn unwrapped(words: &[Word], location: &str) -> (Inner, String) {
             "ssh" | "dropbear" | "dbclient" => {
                 let begin = at + 1 + options(words, at + 1, &OF_SSH);
                 location = located(&location, text(begin));
-                let rest: Vec<&str> =
-                    words.iter().skip(begin + 1).map(|w| w.text.as_str()).collect();
-                let inner =
-                    if rest.is_empty() { Inner::Input } else { Inner::Text(rest.join(" ")) };
-                return (inner, location);
+                return (of_ssh(words, begin + 1), location);
             }
             "su" => {
                 let given = words.iter().skip(at).position(|word| word.is("-c"));
@@ -203,6 +199,12 @@ pub(crate) fn unwrapped(words: &[Word], location: &str) -> (Inner, String) {
         }
         return (Inner::Words(at.min(words.len().saturating_sub(1))), location);
     }
+}
+
+/// Returns the command of `ssh`, whose words begin at this index.
+fn of_ssh(words: &[Word], from: usize) -> Inner {
+    let rest: Vec<&str> = words.iter().skip(from).map(|word| word.text.as_str()).collect();
+    if rest.is_empty() { Inner::Input } else { Inner::Text(rest.join(" ")) }
 }
 
 /// Returns the command that a shell at this index runs.
