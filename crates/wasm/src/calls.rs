@@ -5,7 +5,7 @@ use self_cell::self_cell;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use sojourn_plan::{Edits, Plan};
+use sojourn_plan::{Edits, Plan, PlanError};
 use sojourn_queue::{Device, Params};
 use sojourn_sim::{Control, Stepwise};
 use sojourn_units::dimension::{Dimension, Quantity};
@@ -99,8 +99,11 @@ fn description(text: &str) -> Result<String, WordError> {
 /// If the edits or the resulting plan are invalid.
 pub fn edit(text: &[u8]) -> Result<Value, Value> {
     let Change { mut plan, mut edits } = read(text)?;
-    for queue in edits.links.iter_mut().filter_map(|link| link.queue.as_mut()) {
-        *queue = description(queue).map_err(|e| outcome::error(&e.to_string()))?;
+    for (i, link) in edits.links.iter_mut().enumerate() {
+        let Some(queue) = link.queue.as_mut() else { continue };
+        let at = sojourn_plan::at!["links", i, "queue"];
+        let fault = |e: WordError| PlanError::new(at, e.to_string()).into();
+        *queue = description(queue).map_err(|e| outcome::plan_errors(&fault(e)))?;
     }
     plan.edit(&edits).and_then(|()| plan.validate()).map_err(|e| outcome::plan_errors(&e))?;
     Ok(json!(plan))
