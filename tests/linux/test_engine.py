@@ -267,6 +267,7 @@ guest.wait(lambda now: now == 0 or print(guest.pid, guest.folder, flush=True) is
 """
 
 
+@pytest.mark.usefixtures("kernel")
 def test_nothing_is_left_of_a_guest_whose_parent_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
