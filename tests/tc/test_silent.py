@@ -227,3 +227,22 @@ def test_no_number_is_dropped_in_silence(address: str) -> None:
                 or after[0] != before[0]
                 or any(number in notice for notice in after[1])
             ), (line, match[1])
+
+
+@pytest.mark.parametrize(
+    ("joint", "says"), [("AND", ""), ("OR", "expression with `OR`"), ("AND NOT", "with `NOT`")]
+)
+@pytest.mark.parametrize("kind", ["basic", "flow"])
+def test_printed_expressions_are_read_whole(kind: str, joint: str, says: str) -> None:
+    target = "flowid 1:1" if kind == "basic" else "hash keys src,dst divisor 1 baseclass 1:1"
+    text = (
+        "qdisc drr 1: dev eth0 root refcnt 2\nclass drr 1:1 root quantum 3000b\n"
+        f"filter parent 1: protocol ip pref 1 {kind} chain 0 handle 0x1 {target}\n"
+        f"  cmp(u8 at 9 layer 1 eq 17)\n  {joint} cmp(u16 at 2 layer 2 eq 53)\n"
+    )
+    if says:
+        assert says in problems(text)[0][1]
+    else:
+        (found,) = queue(text)["tree"]["filters"]
+        assert {"protocol": 17} in found["conditions"]
+        assert len(found["conditions"]) == 2

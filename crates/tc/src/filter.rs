@@ -598,7 +598,12 @@ impl Filter {
                         self.flower(word, value)?;
                     }
                 }
-                key if self.kind.is("basic") && key.contains('(') => {
+                joint @ ("OR" | "NOT") if matches!(self.kind.text.as_str(), "basic" | "flow") => {
+                    return Err(
+                        word.fault(format!("an expression with `{joint}` is not supported"))
+                    );
+                }
+                key if matches!(self.kind.text.as_str(), "basic" | "flow") && key.contains('(') => {
                     let mut text = vec![key];
                     while let Some(next) = given.next() {
                         text.push(&next.text);
