@@ -53,11 +53,12 @@ def sortings(record: Record) -> list[tuple[int | None, float]]:
 
 @pytest.mark.parametrize("engine", ["linux", "simulator"])
 def test_flows_are_sorted_anew_in_each_period(engine: str, request: pytest.FixtureRequest) -> None:
-    run = _core.simulate
+    plan = scenario(1).plan
     if engine == "linux":
         kernel: Kernel = request.getfixturevalue("kernel")
-        run = LinuxEngine(kernel).simulate  # type: ignore[assignment]
-    found = sortings(run(scenario(1).plan_json, 1))[1:]
+        found = sortings(LinuxEngine(kernel).simulate(plan, 1))[1:]
+    else:
+        found = sortings(_core.simulate(plan.text, 1))[1:]
     assert {one for one, _ in found} == {None, 0, 1, 2}
     # Three of four sortings are other ones, as each flow draws one of two buckets.
     assert 0.5 * WHOLE < len(found) < 0.9 * WHOLE, found

@@ -17,7 +17,7 @@ guest.COMMAND_LINE = (*guest.COMMAND_LINE, "highres=off")
 from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.shell import shell
 from sojourn.scenario import Scenario
-shell(LinuxEngine(), Scenario.load({str(ROOT / "examples" / "home.toml")!r}).plan_json, 1)
+shell(LinuxEngine(), Scenario.load({str(ROOT / "examples" / "home.toml")!r}).plan, 1)
 """
 # A sender whose socket is always full, over a veth device whose far end counts.
 FLOOD = r"""
