@@ -414,7 +414,7 @@ class RealSizes(Described):
                 name,
                 ", ".join(map(str, size.flows)),
                 f"{size.bulk:g} s, the first {size.bulk_warmup:g} s not measured",
-                str(size.bulk_seeds),
+                str(size.seeds),
                 study.lasting(size).rpartition(": ")[2],
             )
             for name, size in (("full", study.REAL_FULL), ("`--quick`", study.REAL_QUICK))
