@@ -14,7 +14,7 @@ class Goal:
 
     vary: Annotated[list[str] | None, Option('"WORD RANGE"')] = None
     """Parameter to vary, with its range: "target 1ms..50ms log", a parameter alone (a tenth to ten
-    times its default), a pattern such as "*-rate", or alternatives such as "ecn | noecn". Repeat
+    times its default), a pattern such as "s*rate", or alternatives such as "ecn | noecn". Repeat
     for more.
     """
     queue: Annotated[str | None, Option("QUEUE", complete="queues")] = None
