@@ -383,22 +383,23 @@ class Sizes(Described):
 
     def build(self, _engine: dict[str, Any]) -> list[nodes.Node]:
         from sojourn.papers.taildrop import mechanisms, scenarios
-        from sojourn.papers.taildrop.study import FULL, QUICK
+        from sojourn.papers.taildrop.study import FULL, QUICK, TailDropSize
 
         def listed(values: Iterable[Any]) -> str:
             return ", ".join(map(str, values))
 
-        def lengths(size: Any, world: str) -> str:
-            length, warmup, seeds = (
-                getattr(size, f"{world}{part}") for part in ("", "_warmup", "_seeds")
-            )
+        def lengths(length: float, warmup: float, seeds: int) -> str:
             return f"{length:g} s, the first {warmup:g} s not measured, {seeds} seeds"
+
+        def row(name: str, size: TailDropSize) -> tuple[str, str, str]:
+            bulk = lengths(size.bulk, size.bulk_warmup, size.seeds)
+            return name, bulk, lengths(size.web, size.web_warmup, size.web_seeds)
 
         rows = [
             ("load", f"{listed(scenarios.FLOWS)} flows", f"{listed(scenarios.SESSIONS)} sessions"),
             ("mechanisms", listed(mechanisms.MECHANISMS), "the same"),
-            ("full", lengths(FULL, "bulk"), lengths(FULL, "web")),
-            ("`--quick`", lengths(QUICK, "bulk"), lengths(QUICK, "web")),
+            row("full", FULL),
+            row("`--quick`", QUICK),
         ]
         return [table(("", "bulk", "Web"), rows, (16, 42, 42))]
 
