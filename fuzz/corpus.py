@@ -112,8 +112,6 @@ def main() -> None:
         write("queues", f"tree-{i}", text.encode())
     for i, text in enumerate(texts(r'netem = "([^"]+)"')):
         write("netem", f"scenario-{i}", text.encode())
-    for file in sorted((ROOT / "tests/tc/scripts").iterdir()):
-        write("tc", file.name, file.read_bytes())
     for file in sorted((ROOT / "crates/vectors/data").glob("*.gz")):
         lines = gzip.decompress(file.read_bytes()).splitlines()
         write("vectors", file.name.removesuffix(".jsonl.gz"), b"\n".join(lines[:12]))
