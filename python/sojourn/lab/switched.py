@@ -15,7 +15,7 @@ import struct
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO
 
 from sojourn._core import PolicyError
 from sojourn.data import Object
@@ -35,7 +35,6 @@ from sojourn.lab.violation import Violation
 from sojourn.lab.wire.links import DEVICE, QUEUE, WireLinks
 from sojourn.lab.wire.wiring import FAULT, Device
 from sojourn.own.text import balancer_text
-from sojourn.plan import decoding
 from sojourn.scenario.engine import Column
 from sojourn.temporary import folder, nameless
 
@@ -219,7 +218,6 @@ class Switch(Part):
     def _service(self) -> Object:
         """Returns the controller's settings."""
         plan, balancer = self.setup.run.plan, self.balanced.balancer
-        policy: Any = decoding.encoded(balancer.policy, "balance.family.Policy")
         servers = []
         for server in balancer.servers:
             link = plan.links[server.port]
@@ -240,7 +238,7 @@ class Switch(Part):
         return {
             "address": address(self.balanced.virtual),
             "servers": servers,
-            "policy": balancer_text(policy, plan.sources),
+            "policy": balancer_text(balancer.policy, plan.sources),
             "seed": self.setup.run.seed,
             "affinity": {
                 "kind": self.balanced.affinity,
