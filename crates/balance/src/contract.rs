@@ -6,7 +6,7 @@ use crate::pick::{Draws, Pick};
 use crate::view::{Servers, View};
 use sojourn_units::Nanos;
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::{self, Table, Text};
+use sojourn_units::words::{self, Text};
 
 /// Arguments of the choice of a server.
 #[expect(missing_debug_implementations, reason = "the source of draws has no `Debug`")]
@@ -53,9 +53,6 @@ pub trait Policy {
 
 /// Parameters of a policy, with everything that the family of policies needs.
 pub trait PolicyParams: Parameters<On = ()> + Default {
-    /// Name and words of the policy.
-    const TABLE: Table;
-
     /// Type of the policy.
     type Policy: Policy;
 

@@ -14,7 +14,6 @@ use crate::pick::{Pick, Reason};
 use crate::view::{Everything, Servers};
 use sojourn_units::declare::{derived, unset};
 use sojourn_units::external::{Code, Fault, Spec};
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 use std::sync::Arc;
 
@@ -106,6 +105,8 @@ pub trait Factory: Send + Sync {
 }
 
 params! {
+    "external": "";
+
     /// An external policy and its parameters.
     #[derive(Clone, Debug, PartialEq)]
     #[serde(default, deny_unknown_fields)]
@@ -130,8 +131,6 @@ impl Params {
 }
 
 impl PolicyParams for Params {
-    const TABLE: Table = Table::external("external");
-
     type Policy = External;
 
     fn needs(&self) -> Needs {

@@ -8,9 +8,11 @@ use crate::needs::{Needs, Signal};
 use crate::pick::{Pick, Reason};
 use sojourn_units::declare::Parameters;
 use sojourn_units::params;
-use sojourn_units::words::Table;
 
 params! {
+    "hash": "by the hash of the flow's addresses, protocol and ports, as ECMP",
+    from "RFC 2992";
+
     /// The policy has no parameters.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(deny_unknown_fields)]
@@ -18,13 +20,6 @@ params! {
 }
 
 impl PolicyParams for Params {
-    const TABLE: Table = Table {
-        name: "hash",
-        summary: "by the hash of the flow's addresses, protocol and ports, as ECMP",
-        source: "RFC 2992",
-        words: Self::WORDS,
-    };
-
     type Policy = Hash;
 
     fn needs(&self) -> Needs {

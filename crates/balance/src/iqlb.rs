@@ -10,7 +10,7 @@ use crate::facts::Backlog;
 use crate::needs::{Freshness, Needs, Signal, period};
 use crate::pick::{Pick, Reason};
 use sojourn_units::declare::{Choices, Param, Parameters, probability};
-use sojourn_units::words::{Kind, Meaning, Table, Value};
+use sojourn_units::words::{Kind, Meaning, Value};
 use sojourn_units::{Nanos, choices, params};
 
 choices! {
@@ -34,6 +34,9 @@ const FULL: &[Meaning] = &[
 ];
 
 params! {
+    "iqlb": "the shortest of the queues whose lengths are below a threshold",
+    from "queue-length load balancing (the queue-lb paper), equation 1";
+
     /// Threshold, choice above it, and period of readings.
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[serde(default, deny_unknown_fields)]
@@ -53,13 +56,6 @@ params! {
 }
 
 impl PolicyParams for Params {
-    const TABLE: Table = Table {
-        name: "iqlb",
-        summary: "the shortest of the queues whose lengths are below a threshold",
-        source: "queue-length load balancing (the queue-lb paper), equation 1",
-        words: Self::WORDS,
-    };
-
     type Policy = Iqlb;
 
     fn needs(&self) -> Needs {

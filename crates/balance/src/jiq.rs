@@ -10,11 +10,13 @@ use crate::needs::{Needs, Signal};
 use crate::pick::{Pick, Reason};
 use crate::view::{Connections, Servers};
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 use std::collections::VecDeque;
 
 params! {
+    "jiq": "a server without open connections, else one at random",
+    from "Lu et al., Join-Idle-Queue, Performance Evaluation 68 (2011)";
+
     /// The policy has no parameters.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(deny_unknown_fields)]
@@ -22,13 +24,6 @@ params! {
 }
 
 impl PolicyParams for Params {
-    const TABLE: Table = Table {
-        name: "jiq",
-        summary: "a server without open connections, else one at random",
-        source: "Lu et al., Join-Idle-Queue, Performance Evaluation 68 (2011)",
-        words: Self::WORDS,
-    };
-
     type Policy = Jiq;
 
     fn needs(&self) -> Needs {

@@ -10,10 +10,12 @@ use crate::facts::Backlog;
 use crate::needs::{Freshness, Needs, Signal, period};
 use crate::pick::Pick;
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
 params! {
+    "jsq": "join the shortest queue",
+    from "Winston 1977; Mitzenmacher 2000 on old queue lengths";
+
     /// Period of readings.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(default, deny_unknown_fields)]
@@ -24,13 +26,6 @@ params! {
 }
 
 impl PolicyParams for Params {
-    const TABLE: Table = Table {
-        name: "jsq",
-        summary: "join the shortest queue",
-        source: "Winston 1977; Mitzenmacher 2000 on old queue lengths",
-        words: Self::WORDS,
-    };
-
     type Policy = Jsq;
 
     fn needs(&self) -> Needs {

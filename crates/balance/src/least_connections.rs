@@ -10,9 +10,11 @@ use crate::pick::Pick;
 use crate::view::Connections;
 use sojourn_units::declare::Parameters;
 use sojourn_units::params;
-use sojourn_units::words::Table;
 
 params! {
+    "least-connections": "the server with the fewest open connections for its weight",
+    from "Linux net/netfilter/ipvs/ip_vs_wlc.c";
+
     /// The policy has no parameters; weights belong to the servers.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(deny_unknown_fields)]
@@ -20,13 +22,6 @@ params! {
 }
 
 impl PolicyParams for Params {
-    const TABLE: Table = Table {
-        name: "least-connections",
-        summary: "the server with the fewest open connections for its weight",
-        source: "Linux net/netfilter/ipvs/ip_vs_wlc.c",
-        words: Self::WORDS,
-    };
-
     type Policy = LeastConnections;
 
     fn needs(&self) -> Needs {

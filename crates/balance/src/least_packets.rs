@@ -13,10 +13,12 @@ use crate::contract::PolicyParams;
 use crate::needs::{Freshness, Needs, Signal, span};
 use crate::rates::Rates;
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
 params! {
+    "least-packets": "the server whose port has sent the fewest packets in the last period (SLPLB)",
+    from "queue-length load balancing (the queue-lb paper), reconstructed";
+
     /// Period of readings.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(default, deny_unknown_fields)]
@@ -27,13 +29,6 @@ params! {
 }
 
 impl PolicyParams for Params {
-    const TABLE: Table = Table {
-        name: "least-packets",
-        summary: "the server whose port has sent the fewest packets in the last period (SLPLB)",
-        source: "queue-length load balancing (the queue-lb paper), reconstructed",
-        words: Self::WORDS,
-    };
-
     type Policy = Rates;
 
     fn needs(&self) -> Needs {

@@ -13,12 +13,15 @@ use crate::pick::{Pick, Reason};
 use crate::view::Servers;
 use sojourn_units::declare::{Param, Parameters};
 use sojourn_units::params;
-use sojourn_units::words::{Kind, Table, Value};
+use sojourn_units::words::{Kind, Value};
 
 /// Maximum number of entries in the table.
 const MOST: u64 = 5_000_011;
 
 params! {
+    "maglev": "by a table of hashes: few flows change servers when a server goes down",
+    from "Eisenbud et al., NSDI 2016, section 3.4; weights as Envoy's";
+
     /// Size of the table.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(default, deny_unknown_fields)]
@@ -35,13 +38,6 @@ params! {
 }
 
 impl PolicyParams for Params {
-    const TABLE: Table = Table {
-        name: "maglev",
-        summary: "by a table of hashes: few flows change servers when a server goes down",
-        source: "Eisenbud et al., NSDI 2016, section 3.4; weights as Envoy's",
-        words: Self::WORDS,
-    };
-
     type Policy = Maglev;
 
     fn needs(&self) -> Needs {

@@ -12,10 +12,12 @@ use crate::pick::Pick;
 use crate::urn::{Urn, drawn};
 use crate::view::{Connections, Servers};
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
 params! {
+    "peak-ewma": "among d random servers, the one with the least latency times open requests",
+    from "tower::load::PeakEwma; Finagle";
+
     /// Average of latencies, and number of random servers.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(default, deny_unknown_fields)]
@@ -31,13 +33,6 @@ params! {
 }
 
 impl PolicyParams for Params {
-    const TABLE: Table = Table {
-        name: "peak-ewma",
-        summary: "among d random servers, the one with the least latency times open requests",
-        source: "tower::load::PeakEwma; Finagle",
-        words: Self::WORDS,
-    };
-
     type Policy = PeakEwma;
 
     fn needs(&self) -> Needs {

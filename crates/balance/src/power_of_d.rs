@@ -14,10 +14,12 @@ use crate::needs::{Freshness, Needs, Signal, period};
 use crate::pick::Pick;
 use crate::urn::{MOST, Urn, drawn};
 use sojourn_units::declare::{Parameters, integer};
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
 params! {
+    "power-of-d": "the shortest of d random queues and of the queues remembered from the last choice",
+    from "Mitzenmacher 2001; Ghorbani et al. 2017 (DRILL)";
+
     /// Numbers of random servers and of remembered servers, and period of readings.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(default, deny_unknown_fields)]
@@ -32,13 +34,6 @@ params! {
 }
 
 impl PolicyParams for Params {
-    const TABLE: Table = Table {
-        name: "power-of-d",
-        summary: "the shortest of d random queues and of the queues remembered from the last choice",
-        source: "Mitzenmacher 2001; Ghorbani et al. 2017 (DRILL)",
-        words: Self::WORDS,
-    };
-
     type Policy = PowerOfD;
 
     fn needs(&self) -> Needs {

@@ -13,10 +13,12 @@ use crate::needs::{Freshness, Needs, Signal, span};
 use crate::pick::Pick;
 use crate::view::Servers;
 use sojourn_units::declare::{Parameters, probability};
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
 params! {
+    "qtm": "the shortest average queue; queue lengths are read once per period",
+    from "queue-length load balancing (the queue-lb paper), equation 2";
+
     /// Weight and period of the average.
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[serde(default, deny_unknown_fields)]
@@ -29,13 +31,6 @@ params! {
 }
 
 impl PolicyParams for Params {
-    const TABLE: Table = Table {
-        name: "qtm",
-        summary: "the shortest average queue; queue lengths are read once per period",
-        source: "queue-length load balancing (the queue-lb paper), equation 2",
-        words: Self::WORDS,
-    };
-
     type Policy = Qtm;
 
     fn needs(&self) -> Needs {

@@ -10,10 +10,12 @@ use crate::facts::Backlog;
 use crate::needs::{Freshness, Needs, Signal, period};
 use crate::pick::Pick;
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, Rate, params};
 
 params! {
+    "queue-delay": "the queue with the shortest wait, which is its backlog over its rate",
+    from "shortest expected delay; Banawan and Zahorjan 1989";
+
     /// Period of readings.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(default, deny_unknown_fields)]
@@ -24,13 +26,6 @@ params! {
 }
 
 impl PolicyParams for Params {
-    const TABLE: Table = Table {
-        name: "queue-delay",
-        summary: "the queue with the shortest wait, which is its backlog over its rate",
-        source: "shortest expected delay; Banawan and Zahorjan 1989",
-        words: Self::WORDS,
-    };
-
     type Policy = QueueDelay;
 
     fn needs(&self) -> Needs {

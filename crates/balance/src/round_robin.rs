@@ -8,9 +8,10 @@ use crate::needs::{Needs, Signal};
 use crate::pick::{Pick, Reason};
 use sojourn_units::declare::Parameters;
 use sojourn_units::params;
-use sojourn_units::words::Table;
 
 params! {
+    "round-robin": "each server in turn, regardless of weights";
+
     /// The policy has no parameters.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(deny_unknown_fields)]
@@ -18,13 +19,6 @@ params! {
 }
 
 impl PolicyParams for Params {
-    const TABLE: Table = Table {
-        name: "round-robin",
-        summary: "each server in turn, regardless of weights",
-        source: "",
-        words: Self::WORDS,
-    };
-
     type Policy = RoundRobin;
 
     fn needs(&self) -> Needs {

@@ -11,9 +11,11 @@ use crate::pick::{Pick, Reason};
 use crate::view::Servers;
 use sojourn_units::declare::Parameters;
 use sojourn_units::params;
-use sojourn_units::words::Table;
 
 params! {
+    "weighted-round-robin": "turns in proportion to the servers' weights, evenly interleaved",
+    from "nginx, ngx_http_upstream_round_robin.c";
+
     /// The policy has no parameters; weights belong to the servers.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(deny_unknown_fields)]
@@ -21,13 +23,6 @@ params! {
 }
 
 impl PolicyParams for Params {
-    const TABLE: Table = Table {
-        name: "weighted-round-robin",
-        summary: "turns in proportion to the servers' weights, evenly interleaved",
-        source: "nginx, ngx_http_upstream_round_robin.c",
-        words: Self::WORDS,
-    };
-
     type Policy = WeightedRoundRobin;
 
     fn needs(&self) -> Needs {

@@ -3,7 +3,7 @@
 use crate::observation::{Decision, GREATEST, Observation, Reason};
 use sojourn_units::declare::{Param, Parameters, size, time};
 use sojourn_units::quantity::format_size;
-use sojourn_units::words::{Given, Table, Text, WordError};
+use sojourn_units::words::{Given, Text, WordError};
 use sojourn_units::{Bytes, Nanos, SECOND};
 
 /// A policy for the size of a receive buffer.
@@ -19,9 +19,6 @@ pub trait Sizing {
 
 /// Parameters of a policy, with everything that the family of policies needs.
 pub trait PolicyParams: Parameters<On = ()> + Default {
-    /// Name and words of the policy.
-    const TABLE: Table;
-
     /// The policy.
     type Policy: Sizing;
 

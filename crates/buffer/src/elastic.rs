@@ -26,10 +26,12 @@
 use crate::contract::{PolicyParams, Sizing, bytes, span, within};
 use crate::observation::{Decision, GREATEST, Memory, Observation, Reason};
 use sojourn_units::declare::{Parameters, probability, size};
-use sojourn_units::words::Table;
 use sojourn_units::{Bytes, Nanos, params};
 
 params! {
+    "elastic": "a receive buffer that grows on demand, shrinks again, and does not grow for a standing queue",
+    from "ours";
+
     /// Bounds of the size, and times.
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[serde(default, deny_unknown_fields)]
@@ -55,13 +57,6 @@ params! {
 }
 
 impl PolicyParams for Params {
-    const TABLE: Table = Table {
-        name: "elastic",
-        summary: "a receive buffer that grows on demand, shrinks again, and does not grow for a standing queue",
-        source: "ours",
-        words: Self::WORDS,
-    };
-
     type Policy = Elastic;
 
     fn build(&self) -> Elastic {

@@ -10,7 +10,6 @@ use crate::contract::{PolicyParams, Sizing, bytes, within};
 use crate::observation::{Decision, Observation, Reason};
 use sojourn_units::declare::unset;
 use sojourn_units::external::{Code, Fault, Spec};
-use sojourn_units::words::Table;
 use sojourn_units::{Bytes, Nanos, params};
 use std::sync::Arc;
 
@@ -50,6 +49,8 @@ pub trait Factory: Send + Sync {
 }
 
 params! {
+    "external": "";
+
     /// An external policy and its parameters.
     #[derive(Clone, Debug, PartialEq)]
     #[serde(default, deny_unknown_fields)]
@@ -74,8 +75,6 @@ impl Params {
 }
 
 impl PolicyParams for Params {
-    const TABLE: Table = Table::external("external");
-
     type Policy = External;
 
     fn build(&self) -> External {

@@ -7,10 +7,12 @@
 use crate::contract::{PolicyParams, Sizing, bytes, within};
 use crate::observation::{Decision, Observation, Reason};
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::Table;
 use sojourn_units::{Bytes, params};
 
 params! {
+    "on-demand": "a receive buffer that doubles when a packet does not fit, within a budget",
+    from "this project's own baseline";
+
     /// Bounds of the size.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(default, deny_unknown_fields)]
@@ -23,13 +25,6 @@ params! {
 }
 
 impl PolicyParams for Params {
-    const TABLE: Table = Table {
-        name: "on-demand",
-        summary: "a receive buffer that doubles when a packet does not fit, within a budget",
-        source: "this project's own baseline",
-        words: Self::WORDS,
-    };
-
     type Policy = OnDemand;
 
     fn build(&self) -> OnDemand {

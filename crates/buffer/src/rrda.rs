@@ -22,10 +22,13 @@
 use crate::contract::{PolicyParams, Sizing, bytes, span, within};
 use crate::observation::{Decision, GREATEST, Memory, Observation, Reason};
 use sojourn_units::declare::{Param, Parameters, integer, probability, real};
-use sojourn_units::words::{Kind, Table, Value};
+use sojourn_units::words::{Kind, Value};
 use sojourn_units::{Bytes, Nanos, params};
 
 params! {
+    "rrda": "a receive buffer whose size depends on arrivals minus processing and on the memory in use",
+    from "Liu, Zhang, Zhou, Xue: RRDA, equations 1 to 6; reconstructed";
+
     /// Constants of the paper, and bounds of the size.
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[serde(default, deny_unknown_fields)]
@@ -56,13 +59,6 @@ params! {
 }
 
 impl PolicyParams for Params {
-    const TABLE: Table = Table {
-        name: "rrda",
-        summary: "a receive buffer whose size depends on arrivals minus processing and on the memory in use",
-        source: "Liu, Zhang, Zhou, Xue: RRDA, equations 1 to 6; reconstructed",
-        words: Self::WORDS,
-    };
-
     type Policy = Rrda;
 
     fn build(&self) -> Rrda {

@@ -6,10 +6,12 @@
 use crate::contract::{PolicyParams, Sizing, bytes};
 use crate::observation::{Decision, Observation, Reason};
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::Table;
 use sojourn_units::{Bytes, params};
 
 params! {
+    "static": "a receive buffer of constant size",
+    from "the baseline; 1 MB as in the RRDA paper, 12 MB as in UDT 4";
+
     /// The constant size.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(default, deny_unknown_fields)]
@@ -20,13 +22,6 @@ params! {
 }
 
 impl PolicyParams for Params {
-    const TABLE: Table = Table {
-        name: "static",
-        summary: "a receive buffer of constant size",
-        source: "the baseline; 1 MB as in the RRDA paper, 12 MB as in UDT 4",
-        words: Self::WORDS,
-    };
-
     type Policy = Static;
 
     fn build(&self) -> Static {

@@ -21,7 +21,6 @@ use crate::hystart;
 use crate::path::{self, FullPipe, MIN_SEGMENTS, Pacing, Recovery, Rounds, RttProbe, next_draw};
 use crate::window::{Ack, Cause, SuperPacket, Window};
 use sojourn_units::declare::{Parameters, choice, time};
-use sojourn_units::words::Table;
 use sojourn_units::{MILLISECOND, Nanos, choices, params};
 
 /// The number 1 in the fixed-point format of gains, which are in 1/256.
@@ -71,6 +70,9 @@ choices! {
 }
 
 params! {
+    "bbr": "TCP with BBR version 1: paced at the measured bottleneck bandwidth",
+    from "draft-cardwell-iccrg-bbr-congestion-control-00";
+
     /// Parameters of BBR version 1.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params {
@@ -87,13 +89,6 @@ params! {
 }
 
 impl ControlParams for Params {
-    const TABLE: Table = Table {
-        name: "bbr",
-        summary: "TCP with BBR version 1: paced at the measured bottleneck bandwidth",
-        source: "draft-cardwell-iccrg-bbr-congestion-control-00",
-        words: Self::WORDS,
-    };
-
     type Control = Bbr;
 
     fn build(&self, _slow_start: hystart::Params, window: &Window) -> Bbr {

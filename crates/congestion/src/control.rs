@@ -4,7 +4,6 @@ use crate::hystart;
 use crate::window::{Ack, Cause, Lost, SuperPacket, Window};
 use sojourn_units::Nanos;
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::Table;
 
 /// A congestion control.
 pub trait Control {
@@ -100,9 +99,6 @@ pub enum EcnUse {
 
 /// Parameters of a control, and the facts about it that code for all controls needs.
 pub trait ControlParams: Parameters<On = ()> + Default {
-    /// Name and words of the control.
-    const TABLE: Table;
-
     /// Type of the control.
     type Control: Control;
 

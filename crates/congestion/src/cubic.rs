@@ -18,7 +18,6 @@ use crate::hystart::{self, Count, HyStart};
 use crate::window::{Ack, Cause, MAX_WINDOW, Window};
 use sojourn_units::declare::{Parameters, choice, on_off, real};
 use sojourn_units::time::seconds;
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, SECOND, choices, params};
 
 choices! {
@@ -38,6 +37,9 @@ choices! {
 }
 
 params! {
+    "cubic": "TCP with CUBIC: the window is a cubic function of the time since the last loss",
+    from "RFC 9438";
+
     /// Parameters of CUBIC.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params {
@@ -59,13 +61,6 @@ params! {
 }
 
 impl ControlParams for Params {
-    const TABLE: Table = Table {
-        name: "cubic",
-        summary: "TCP with CUBIC: the window is a cubic function of the time since the last loss",
-        source: "RFC 9438",
-        words: Self::WORDS,
-    };
-
     type Control = Cubic;
 
     fn has_hystart(&self) -> bool {

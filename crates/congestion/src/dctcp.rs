@@ -15,13 +15,15 @@ use crate::reno;
 use crate::whole;
 use crate::window::{Ack, Cause, Window};
 use sojourn_units::declare::{Parameters, integer};
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
 /// The number 1 in the fixed-point format of alpha.
 const ONE: u64 = 1024;
 
 params! {
+    "dctcp": "Data Center TCP: reduces the window by half the fraction of marked bytes; ECN is on (accurate) unless set",
+    from "RFC 8257";
+
     /// Parameters of DCTCP.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params {
@@ -35,13 +37,6 @@ params! {
 }
 
 impl ControlParams for Params {
-    const TABLE: Table = Table {
-        name: "dctcp",
-        summary: "Data Center TCP: reduces the window by half the fraction of marked bytes; ECN is on (accurate) unless set",
-        source: "RFC 8257",
-        words: Self::WORDS,
-    };
-
     type Control = Dctcp;
 
     fn ecn(&self) -> EcnUse {

@@ -14,7 +14,6 @@ use crate::window::{Ack, Cause, MAX_WINDOW, SuperPacket, Window};
 use sojourn_units::declare::unset;
 pub use sojourn_units::external::Fault;
 use sojourn_units::external::{Code, Spec};
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 use std::sync::Arc;
 
@@ -111,6 +110,8 @@ pub trait Factory: Send + Sync {
 }
 
 params! {
+    "external": "";
+
     /// Parameters of an external control.
     #[derive(Clone, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]
@@ -138,8 +139,6 @@ impl Params {
 }
 
 impl ControlParams for Params {
-    const TABLE: Table = Table::external("external");
-
     type Control = External;
 
     fn ecn(&self) -> EcnUse {

@@ -23,7 +23,6 @@ use crate::hystart::{self, HyStart};
 use crate::reno;
 use crate::window::{Ack, Cause, MAX_WINDOW, SuperPacket, Window};
 use sojourn_units::declare::{Parameters, flag, integer, time};
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, SECOND, params};
 
 /// The number 1 in the fixed-point format of alpha and of the growth's scale.
@@ -32,6 +31,9 @@ const ONE: u64 = 1 << 20;
 const GAIN: u32 = 4;
 
 params! {
+    "prague": "TCP Prague, for L4S: paced sending, and a small reduction for each round with marks; ECN is on (l4s) unless set",
+    from "draft-briscoe-iccrg-prague-congestion-control, and its reference implementation for Linux";
+
     /// Parameters of Prague.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params {
@@ -47,13 +49,6 @@ params! {
 }
 
 impl ControlParams for Params {
-    const TABLE: Table = Table {
-        name: "prague",
-        summary: "TCP Prague, for L4S: paced sending, and a small reduction for each round with marks; ECN is on (l4s) unless set",
-        source: "draft-briscoe-iccrg-prague-congestion-control, and its reference implementation for Linux",
-        words: Self::WORDS,
-    };
-
     type Control = Prague;
 
     fn ecn(&self) -> EcnUse {

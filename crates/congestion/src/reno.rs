@@ -13,23 +13,18 @@ use crate::control::{Control, ControlParams};
 use crate::hystart::{self, Count, HyStart};
 use crate::whole;
 use crate::window::{Ack, Cause, Window};
-use sojourn_units::words::Table;
-use sojourn_units::{Nanos, declare, params};
+use sojourn_units::{Nanos, params};
 
 params! {
+    "reno": "TCP with Reno's congestion control: adds one segment per round trip, and halves the window on loss",
+    from "RFC 5681, RFC 6582, RFC 3465";
+
     /// Reno has no parameters except those of slow start.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {}
 }
 
 impl ControlParams for Params {
-    const TABLE: Table = Table {
-        name: "reno",
-        summary: "TCP with Reno's congestion control: adds one segment per round trip, and halves the window on loss",
-        source: "RFC 5681, RFC 6582, RFC 3465",
-        words: <Self as declare::Parameters>::WORDS,
-    };
-
     type Control = Reno;
 
     fn build(&self, slow_start: hystart::Params, _window: &Window) -> Reno {

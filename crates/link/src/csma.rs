@@ -14,18 +14,13 @@
 
 use sojourn_random::{Key, Stream};
 use sojourn_units::declare::{Param, Parameters, integer, time};
-use sojourn_units::words::{self, Kind, Table, Text, Value, WordError};
+use sojourn_units::words::{self, Kind, Text, Value, WordError};
 use sojourn_units::{Nanos, SECOND, params, quantity};
 
-/// The words of `csma`.
-pub const TABLE: Table = Table {
-    name: "csma",
-    summary: "a shared medium: carrier sense, random backoff, no collisions",
-    source: "ns-3, CSMA model: CsmaChannel, CsmaNetDevice, Backoff",
-    words: Params::WORDS,
-};
-
 params! {
+    "csma": "a shared medium: carrier sense, random backoff, no collisions",
+    from "ns-3, CSMA model: CsmaChannel, CsmaNetDevice, Backoff";
+
     /// How stations share a medium.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(default, deny_unknown_fields)]
@@ -61,7 +56,7 @@ impl Params {
     /// # Errors
     /// Where and why the text cannot be read.
     pub fn parse(text: &str) -> Result<Self, WordError> {
-        let (_, given) = words::describe("way to share a medium", &[&TABLE], text)?;
+        let (_, given) = words::describe("way to share a medium", &[&Self::TABLE], text)?;
         let mut params = Self::default();
         params.set(&given)?;
         Ok(params)
@@ -87,7 +82,7 @@ impl Params {
 
 impl std::fmt::Display for Params {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.write(Text::new(TABLE.name)).done())
+        f.write_str(&self.write(Text::new(Self::TABLE.name)).done())
     }
 }
 
@@ -208,7 +203,7 @@ mod tests {
         assert_eq!(Params::parse("csma").unwrap(), Params::default());
         let text = "csma slot 1us maxslots 1000 ceiling 10 retries 1000 gap 12";
         assert_eq!(Params::default().to_string(), text);
-        for word in TABLE.words {
+        for word in Params::TABLE.words {
             let given = format!("csma {} {}", word.name, word.default);
             assert_eq!(Params::parse(&given).unwrap(), Params::default(), "{given}");
         }

@@ -17,19 +17,14 @@
 
 use sojourn_random::{Key, Pauses, Rhythm, Span, Stream};
 use sojourn_units::declare::{Param, Parameters, integer, time};
-use sojourn_units::words::{self, Given, Kind, Table, Value, WordError};
+use sojourn_units::words::{self, Given, Kind, Value, WordError};
 use sojourn_units::{EPOCH, MICROSECOND, NEVER, Nanos, SECOND, params};
 use std::collections::VecDeque;
 
-/// The words of `host`.
-pub const TABLE: Table = Table {
-    name: "host",
-    summary: "how late a host serves the queue of a link that it sends on",
-    source: "Linux: hrtimers and ticks, softirq, rings of devices",
-    words: Params::WORDS,
-};
-
 params! {
+    "host": "how late a host serves the queue of a link that it sends on",
+    from "Linux: hrtimers and ticks, softirq, rings of devices";
+
     /// How late a host serves its queue; by default it is never late.
     #[derive(Clone, Debug, PartialEq)]
     #[serde(default, deny_unknown_fields)]
@@ -71,7 +66,7 @@ impl Params {
     /// # Errors
     /// An unknown or missing word, or an invalid value: its place and the reason.
     pub fn parse(text: &str) -> Result<Self, WordError> {
-        let given = words::read(&TABLE, &words::tokens(text), text.len())?;
+        let given = words::read(&Self::TABLE, &words::tokens(text), text.len())?;
         let mut params = Self::default();
         params.set(&given)?;
         params.settle(&given)?;

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json as object};
 use sojourn_tcp::Profile;
 use sojourn_traffic::{App, client, voip, web};
+use sojourn_units::declare::Parameters;
 use sojourn_units::quantity::{format_size, format_time};
 
 /// Fields of a profile that are times in nanoseconds (`TIMES`) or sizes in bytes (`SIZES`).
@@ -98,8 +99,8 @@ pub(crate) fn describe() -> PyResult<String> {
         "tcp": sojourn_tcp::tables(),
         "app": sojourn_traffic::tables(),
         "netem": [sojourn_link::netem::TABLE],
-        "medium": [sojourn_link::csma::TABLE],
-        "host": [sojourn_link::host::TABLE],
+        "medium": [sojourn_link::csma::Params::TABLE],
+        "host": [sojourn_link::host::Params::TABLE],
         "buffer": sojourn_buffer::tables(),
         "balancer": sojourn_balance::tables(),
         "profiles": profiles()?,

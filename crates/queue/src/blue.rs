@@ -21,18 +21,12 @@ use crate::packet::Packet;
 use crate::packet_fifo::{PacketFifo, Source};
 use crate::single::Single;
 use sojourn_units::declare::{Parameters, time};
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
-/// Name, summary, source and words of the discipline `blue`.
-pub const TABLE: Table = Table {
-    name: "blue",
-    summary: "BLUE: a drop probability that rises on overflow and falls while the link is idle",
-    source: "Feng et al. 2002; not in Linux",
-    words: Params::WORDS,
-};
-
 params! {
+    "blue": "BLUE: a drop probability that rises on overflow and falls while the link is idle",
+    from "Feng et al. 2002; not in Linux";
+
     /// Parameters of BLUE. Probabilities are in units of 2^-32.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
@@ -50,7 +44,6 @@ params! {
 }
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
     const NOT_IN_KERNEL: Option<&'static str> =
         Some("Linux has only its stochastic fair variant, sfb");
 

@@ -29,17 +29,8 @@ use crate::packet::Packet;
 use crate::packet_fifo::{PacketFifo, Queued, Source, viewed};
 use crate::tc::time_text;
 use sojourn_units::declare::{Parameters, derived, part, switch};
-use sojourn_units::words::{Table, Text};
+use sojourn_units::words::Text;
 use sojourn_units::{MILLISECOND, Nanos, params};
-
-/// Name, summary, source and words of the discipline `cobalt`.
-pub const TABLE: Table = Table {
-    name: "cobalt",
-    summary: "COBALT: CoDel and BLUE combined; the kernel's form is \
-              `cake unlimited besteffort flowblind [rtt T] [memlimit B]`",
-    source: "Linux sch_cake.c; Palmei et al. 2019",
-    words: Params::WORDS,
-};
 
 /// Changes of BLUE's probability in CAKE, 1/256 and 1/4096, in units of 2^-32.
 const P_INC: u32 = 1 << 24;
@@ -92,6 +83,10 @@ impl Control {
 }
 
 params! {
+    "cobalt": "COBALT: CoDel and BLUE combined; the kernel's form is \
+     `cake unlimited besteffort flowblind [rtt T] [memlimit B]`",
+    from "Linux sch_cake.c; Palmei et al. 2019";
+
     /// Parameters of COBALT, in the units that `tc` passes to the kernel.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
@@ -107,8 +102,6 @@ params! {
 }
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
-
     fn limit(&self) -> Option<(Unit, u32)> {
         None
     }

@@ -25,18 +25,12 @@ use crate::packet::{Ecn, Packet};
 use crate::packet_fifo::{Queued, Source};
 use crate::single::Single;
 use sojourn_units::declare::{Parameters, derived};
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
-/// Name, summary, source and words of the discipline `codel`.
-pub const TABLE: Table = Table {
-    name: "codel",
-    summary: "CoDel: drops packets if sojourn times stay above a target",
-    source: "RFC 8289; Linux sch_codel.c",
-    words: Params::WORDS,
-};
-
 params! {
+    "codel": "CoDel: drops packets if sojourn times stay above a target",
+    from "RFC 8289; Linux sch_codel.c";
+
     /// Parameters of CoDel, in the units that `tc` passes to the kernel.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
@@ -62,8 +56,6 @@ params! {
 }
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
-
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
     }

@@ -12,7 +12,7 @@ use sojourn_units::{Nanos, Rate};
 /// The parameters of a discipline, and the facts that code for all disciplines needs.
 pub trait DisciplineParams: Parameters<On = Device> + Clone {
     /// Tables with a name and its words; several if the discipline has several names.
-    const TABLES: &'static [&'static Table];
+    const TABLES: &'static [&'static Table] = &[&Self::TABLE];
 
     /// Table of the words of the discipline's classes; `None` without classes.
     const CLASS: Option<&'static Table> = None;

@@ -16,15 +16,7 @@ use crate::discipline::Sink;
 use crate::packet::Packet;
 use sojourn_units::declare::{Param, Parameters, derived, group, narrow};
 use sojourn_units::params;
-use sojourn_units::words::{Given, Kind, Table, Value};
-
-/// Name, summary, source and words of the discipline `drr`.
-pub const TABLE: Table = Table {
-    name: "drr",
-    summary: "deficit round robin between classes, each with its own discipline",
-    source: "Linux sch_drr.c",
-    words: Params::WORDS,
-};
+use sojourn_units::words::{Given, Kind, Value};
 
 params! {
     /// Parameters of a class.
@@ -45,6 +37,9 @@ impl ClassParams for Share {
 }
 
 params! {
+    "drr": "deficit round robin between classes, each with its own discipline",
+    from "Linux sch_drr.c";
+
     /// Parameters of `drr`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Params on Device {
@@ -63,8 +58,6 @@ impl Params {
 }
 
 impl Classful for Params {
-    const TABLE: &'static Table = &TABLE;
-
     type Class = Share;
 
     fn tree(&self) -> &Tree<Share> {

@@ -20,15 +20,7 @@ use crate::packet::Packet;
 use crate::prio::{Map, band, check_map};
 use sojourn_units::declare::{Param, Parameters, derived, group, integer};
 use sojourn_units::params;
-use sojourn_units::words::{Given, Kind, Table, Value, WordError};
-
-/// Name, summary, source and words of the discipline `ets`.
-pub const TABLE: Table = Table {
-    name: "ets",
-    summary: "enhanced transmission selection: strict bands first, then bands that share the rate",
-    source: "Linux sch_ets.c",
-    words: Params::WORDS,
-};
+use sojourn_units::words::{Given, Kind, Value, WordError};
 
 params! {
     /// Parameters of a band.
@@ -51,6 +43,9 @@ impl ClassParams for Share {
 }
 
 params! {
+    "ets": "enhanced transmission selection: strict bands first, then bands that share the rate",
+    from "Linux sch_ets.c";
+
     /// Parameters of ETS.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Params on Device {
@@ -110,8 +105,6 @@ impl Params {
 }
 
 impl Classful for Params {
-    const TABLE: &'static Table = &TABLE;
-
     type Class = Share;
 
     fn tree(&self) -> &Tree<Share> {

@@ -22,17 +22,11 @@ use crate::kinds::packets;
 use crate::limit::Unit;
 use sojourn_units::declare::{Parameters, part};
 use sojourn_units::params;
-use sojourn_units::words::Table;
-
-/// Name, summary, source and words of the discipline `fq_cobalt`.
-pub const TABLE: Table = Table {
-    name: "fq_cobalt",
-    summary: "FQ-COBALT: flows in separate queues, served in turn, each controlled by COBALT",
-    source: "ns-3 fq-cobalt-queue-disc; Linux sch_fq_codel.c, sch_cake.c",
-    words: Params::WORDS,
-};
 
 params! {
+    "fq_cobalt": "FQ-COBALT: flows in separate queues, served in turn, each controlled by COBALT",
+    from "ns-3 fq-cobalt-queue-disc; Linux sch_fq_codel.c, sch_cake.c";
+
     /// Parameters of FQ-COBALT.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
@@ -56,7 +50,6 @@ params! {
 }
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
     const NOT_IN_KERNEL: Option<&'static str> =
         Some("in Linux only `cake` has flow queues controlled by COBALT");
 

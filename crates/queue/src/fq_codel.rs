@@ -20,18 +20,13 @@ use crate::kinds::{linux, micros, optional_micros, packets};
 use crate::limit::Unit;
 use crate::linux::Linux;
 use sojourn_units::declare::{Param, Parameters, derived, switch};
-use sojourn_units::words::{Kind, Table, Value};
+use sojourn_units::words::{Kind, Value};
 use sojourn_units::{data, params};
 
-/// Name, summary, source and words of the discipline `fq_codel`.
-pub const TABLE: Table = Table {
-    name: "fq_codel",
-    summary: "FQ-CoDel: flows in separate queues, served in turn, each controlled by CoDel",
-    source: "RFC 8290; Linux sch_fq_codel.c",
-    words: Params::WORDS,
-};
-
 params! {
+    "fq_codel": "FQ-CoDel: flows in separate queues, served in turn, each controlled by CoDel",
+    from "RFC 8290; Linux sch_fq_codel.c";
+
     /// Parameters of FQ-CoDel, in the units that `tc` passes to the kernel.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
@@ -98,8 +93,6 @@ impl Selector {
 }
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
-
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
     }

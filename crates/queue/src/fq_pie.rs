@@ -18,18 +18,12 @@ use crate::fq_aqm::{FqAqm, FqParams, Full};
 use crate::limit::Unit;
 use crate::pie::{self, Constants, Counters, MAX_PROB, State};
 use sojourn_units::declare::{Parameters, integer, part};
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
-/// Name, summary, source and words of the discipline `fq_pie`.
-pub const TABLE: Table = Table {
-    name: "fq_pie",
-    summary: "FQ-PIE: flows in separate queues, served in turn, each controlled by PIE",
-    source: "Linux sch_fq_pie.c; RFC 8033, RFC 8290",
-    words: Params::WORDS,
-};
-
 params! {
+    "fq_pie": "FQ-PIE: flows in separate queues, served in turn, each controlled by PIE",
+    from "Linux sch_fq_pie.c; RFC 8033, RFC 8290";
+
     /// Parameters of FQ-PIE, in the units that `tc` passes to the kernel.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
@@ -53,8 +47,6 @@ params! {
 }
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
-
     fn limit(&self) -> Option<(Unit, u32)> {
         self.pie.limit()
     }

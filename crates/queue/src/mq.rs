@@ -19,16 +19,8 @@ use crate::packet::Packet;
 use crate::params::{Params as Child, tables};
 use crate::pfifo_fast;
 use sojourn_units::declare::{Parameters, group, integer};
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+use sojourn_units::words::{Given, Kind, Word, WordError};
 use sojourn_units::{Rate, params, words};
-
-/// Name, summary, source and words of the discipline `mq`.
-pub const TABLE: Table = Table {
-    name: "mq",
-    summary: "transmit queues of a device: a flow's hash selects the queue, and each queue has its own discipline",
-    source: "Linux sch_mq.c",
-    words: Params::WORDS,
-};
 
 const DEFAULT: &[Word] = words! {
     "default_qdisc", Kind::Name, "pfifo_fast", "Discipline, with its default parameters, of each transmit queue without a statement; in Linux the sysctl net.core.default_qdisc.";
@@ -50,6 +42,9 @@ impl ClassParams for TransmitQueue {
 }
 
 params! {
+    "mq": "transmit queues of a device: a flow's hash selects the queue, and each queue has its own discipline",
+    from "Linux sch_mq.c";
+
     /// Parameters of `mq`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Params on Device {
@@ -67,7 +62,7 @@ impl Params {
         let word = DEFAULT[0].name;
         let name = given.text(word).unwrap_or(DEFAULT[0].default);
         // A plain FIFO holds as many packets as the device's `txqueuelen`.
-        let is_plain = [pfifo_fast::TABLE.name, fifo::PFIFO.name].contains(&name);
+        let is_plain = [pfifo_fast::Params::TABLE.name, fifo::PFIFO.name].contains(&name);
         let limit = is_plain.then(|| format!(" limit {}", self.tree.txqueuelen));
         let text = format!("{name}{}", limit.unwrap_or_default());
         Child::parse(&text, device).map_err(|error| {
@@ -81,8 +76,6 @@ impl Params {
 }
 
 impl Classful for Params {
-    const TABLE: &'static Table = &TABLE;
-
     type Class = TransmitQueue;
 
     fn tree(&self) -> &Tree<TransmitQueue> {
@@ -95,7 +88,7 @@ impl Classful for Params {
 
     /// `tc` accepts no options for `mq`: the device sets the number of queues.
     fn own_words(&self) -> String {
-        TABLE.name.to_owned()
+        Self::TABLE.name.to_owned()
     }
 
     /// Returns the sum of the rates of the queues' disciplines; `None` if one of them has no rate.

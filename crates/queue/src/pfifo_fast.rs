@@ -18,16 +18,7 @@ use crate::packet::Packet;
 use crate::packet_fifo::viewed;
 use crate::tc::Inside;
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
-
-/// Name, summary, source and words of the discipline `pfifo_fast`.
-pub const TABLE: Table = Table {
-    name: "pfifo_fast",
-    summary: "three FIFOs by priority, each of txqueuelen packets",
-    source: "Linux sch_generic.c, tc-prio(8)",
-    words: Params::WORDS,
-};
 
 const BANDS: usize = 3;
 
@@ -35,6 +26,9 @@ const BANDS: usize = 3;
 const BAND: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 
 params! {
+    "pfifo_fast": "three FIFOs by priority, each of txqueuelen packets",
+    from "Linux sch_generic.c, tc-prio(8)";
+
     /// Parameters of `pfifo_fast`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
@@ -45,8 +39,6 @@ params! {
 }
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
-
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit.saturating_mul(BANDS as u32)))
     }
@@ -58,7 +50,7 @@ impl DisciplineParams for Params {
 
     /// `tc` accepts no options for `pfifo_fast`.
     fn to_tc(&self) -> String {
-        TABLE.name.to_owned()
+        Self::TABLE.name.to_owned()
     }
 }
 

@@ -15,17 +15,11 @@ use crate::kinds::packets;
 use crate::limit::Unit;
 use sojourn_units::declare::Parameters;
 use sojourn_units::params;
-use sojourn_units::words::Table;
-
-/// Name, summary, source and words of the discipline `pfifo_head_drop`.
-pub const TABLE: Table = Table {
-    name: "pfifo_head_drop",
-    summary: "a FIFO that drops its oldest packet when it is full",
-    source: "Linux sch_fifo.c",
-    words: Params::WORDS,
-};
 
 params! {
+    "pfifo_head_drop": "a FIFO that drops its oldest packet when it is full",
+    from "Linux sch_fifo.c";
+
     /// Parameters of `pfifo_head_drop`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
@@ -35,8 +29,6 @@ params! {
 }
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
-
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
     }

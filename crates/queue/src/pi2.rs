@@ -24,18 +24,12 @@ use crate::packet_fifo::{PacketFifo, Source};
 use crate::pi::{self, MAX_PROB, State, Verdict};
 use crate::single::Single;
 use sojourn_units::declare::{Parameters, derived, part};
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
-/// Name, summary, source and words of the discipline `pi2`.
-pub const TABLE: Table = Table {
-    name: "pi2",
-    summary: "PI2: a controller of the queueing delay whose probability is squared for Classic traffic",
-    source: "De Schepper et al. 2016; not in Linux",
-    words: Params::WORDS,
-};
-
 params! {
+    "pi2": "PI2: a controller of the queueing delay whose probability is squared for Classic traffic",
+    from "De Schepper et al. 2016; not in Linux";
+
     /// Parameters of PI2.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
@@ -56,7 +50,6 @@ params! {
 }
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
     const NOT_IN_KERNEL: Option<&'static str> =
         Some("Linux has only dualpi2, which has two coupled queues");
 

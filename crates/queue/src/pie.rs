@@ -24,18 +24,12 @@ use crate::packet::Packet;
 use crate::packet_fifo::{PacketFifo, Queued, Source};
 use crate::single::Single;
 use sojourn_units::declare::{Parameters, derived, integer, switch};
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, jiffies, params};
 
-/// Name, summary, source and words of the discipline `pie`.
-pub const TABLE: Table = Table {
-    name: "pie",
-    summary: "PIE: a drop probability that keeps the queueing delay near a target",
-    source: "RFC 8033; Linux sch_pie.c",
-    words: Params::WORDS,
-};
-
 params! {
+    "pie": "PIE: a drop probability that keeps the queueing delay near a target",
+    from "RFC 8033; Linux sch_pie.c";
+
     /// Parameters of PIE, in the units that `tc` passes to the kernel.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
@@ -63,8 +57,6 @@ params! {
 }
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
-
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
     }

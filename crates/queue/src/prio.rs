@@ -17,15 +17,7 @@ use crate::kinds::bytes_of;
 use crate::packet::Packet;
 use sojourn_units::declare::{Param, Parameters, group, integer};
 use sojourn_units::params;
-use sojourn_units::words::{Given, Kind, Table, Value, WordError};
-
-/// Name, summary, source and words of the discipline `prio`.
-pub const TABLE: Table = Table {
-    name: "prio",
-    summary: "strict priorities: bands in order, each with its own discipline",
-    source: "Linux sch_prio.c",
-    words: Params::WORDS,
-};
+use sojourn_units::words::{Given, Kind, Value, WordError};
 
 /// Band of each priority from 0 to 15.
 pub(crate) type Map = [u8; 16];
@@ -42,6 +34,9 @@ impl ClassParams for Band {
 }
 
 params! {
+    "prio": "strict priorities: bands in order, each with its own discipline",
+    from "Linux sch_prio.c";
+
     /// Parameters of `prio`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Params on Device {
@@ -90,8 +85,6 @@ pub(crate) fn check_map(map: &[u8], bands: u8, given: &Given) -> Result<(), Word
 }
 
 impl Classful for Params {
-    const TABLE: &'static Table = &TABLE;
-
     type Class = Band;
 
     fn tree(&self) -> &Tree<Band> {

@@ -28,22 +28,17 @@ use crate::packet::Packet;
 use crate::packet_fifo::PacketFifo;
 use crate::red::{self, kernel_fraction};
 use sojourn_units::declare::{Param, Parameters, derived, flag, integer};
-use sojourn_units::words::{Given, Kind, Table, Text, Value, WordError};
+use sojourn_units::words::{Given, Kind, Text, Value, WordError};
 use sojourn_units::{Nanos, jiffies, params};
 use std::collections::VecDeque;
-
-/// Name, summary, source and words of the discipline `sfq`.
-pub const TABLE: Table = Table {
-    name: "sfq",
-    summary: "SFQ: buckets of flows, selected by a hash, take turns; a full queue drops from the longest bucket",
-    source: "McKenney 1990; Linux sch_sfq.c, tc-sfq(8), iproute2 q_sfq.c",
-    words: Params::WORDS,
-};
 
 /// Limit in packets if `limit` is not given.
 const LIMIT: u32 = 127;
 
 params! {
+    "sfq": "SFQ: buckets of flows, selected by a hash, take turns; a full queue drops from the longest bucket",
+    from "McKenney 1990; Linux sch_sfq.c, tc-sfq(8), iproute2 q_sfq.c";
+
     /// Parameters of SFQ, in the units that `tc` passes to the kernel.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
@@ -167,8 +162,6 @@ impl Params {
 }
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
-
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.max_packets()))
     }
@@ -190,7 +183,7 @@ impl DisciplineParams for Params {
 
     /// Omits RED's words if `redflowlimit` is 0: `tc` accepts them only with `redflowlimit`.
     fn to_tc(&self) -> String {
-        let text = self.write(Text::new(TABLE.name)).done();
+        let text = self.write(Text::new(Self::TABLE.name)).done();
         match text.split_once(" redflowlimit 0 ") {
             Some((bare, _)) => bare.to_owned(),
             None => text,

@@ -20,20 +20,14 @@ use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::viewed;
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
-
-/// Name, summary, source and words of the discipline `skbprio`.
-pub const TABLE: Table = Table {
-    name: "skbprio",
-    summary: "strict priorities with one limit: a full queue drops a packet of the smallest priority",
-    source: "Linux sch_skbprio.c, tc-skbprio(8)",
-    words: Params::WORDS,
-};
 
 const PRIORITIES: usize = 64;
 
 params! {
+    "skbprio": "strict priorities with one limit: a full queue drops a packet of the smallest priority",
+    from "Linux sch_skbprio.c, tc-skbprio(8)";
+
     /// Parameters of SKBPRIO.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
@@ -43,8 +37,6 @@ params! {
 }
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
-
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
     }

@@ -4,7 +4,7 @@ use crate::Emission;
 use sojourn_random::{Distribution, Key};
 use sojourn_units::Nanos;
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::{Given, Table, WordError};
+use sojourn_units::words::{Given, WordError};
 use std::convert::Infallible;
 use std::fmt::Debug;
 
@@ -38,9 +38,6 @@ impl Source for Infallible {
 
 /// Parameters of an application, and its properties for code that handles all applications.
 pub trait AppParams: Parameters<On = ()> + Clone {
-    /// Declaration of the application: its name and the words of its description.
-    const TABLE: Table;
-
     /// A word that a description must contain, and an example of a description with this word.
     const REQUIRED: Option<(&'static str, &'static str)> = None;
 

@@ -3,10 +3,12 @@
 use crate::application::AppParams;
 use sojourn_units::declare::Parameters;
 use sojourn_units::params;
-use sojourn_units::words::Table;
 use std::convert::Infallible;
 
 params! {
+    "bulk": "an endless transfer",
+    from "RFC 7928, section 2";
+
     /// Parameters of `bulk`: none. The transfer ends at the `stop` of the scenario's flow group.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[serde(deny_unknown_fields)]
@@ -14,12 +16,5 @@ params! {
 }
 
 impl AppParams for Params {
-    const TABLE: Table = Table {
-        name: "bulk",
-        summary: "an endless transfer",
-        source: "RFC 7928, section 2",
-        words: Params::WORDS,
-    };
-
     type Source = Infallible;
 }

@@ -12,7 +12,7 @@ use crate::length::{Counts, Length, MAX_PAYLOAD, UDP_HEADERS};
 use crate::spurts::{Activity, Begin, Phase, Spurts};
 use sojourn_random::{Distribution, Key, Stream};
 use sojourn_units::declare::{Choices, Param, Parameters, group, probability, rate};
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+use sojourn_units::words::{Given, Kind, Word, WordError};
 use sojourn_units::{Nanos, Rate, SECOND, params, words};
 
 /// Maximum number of spurts over which the transmission of one packet may be spread (`phase
@@ -20,6 +20,8 @@ use sojourn_units::{Nanos, Rate, SECOND, params, words};
 const LONGEST_FILL: f64 = 1e6;
 
 params! {
+    "cbr": "packets of one length at a constant rate";
+
     /// Parameters of `cbr`.
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]
@@ -92,12 +94,6 @@ impl Params {
 }
 
 impl AppParams for Params {
-    const TABLE: Table = Table {
-        name: "cbr",
-        summary: "packets of one length at a constant rate",
-        source: "",
-        words: Params::WORDS,
-    };
     const REQUIRED: Option<(&'static str, &'static str)> = Some(("rate", "cbr rate 250kbit"));
 
     type Source = Cbr;

@@ -15,7 +15,7 @@ use crate::kinds::{named_rows, optional_bytes};
 use crate::length::MAX_PAYLOAD;
 use sojourn_random::Distribution;
 use sojourn_units::declare::{Param, Parameters, choice};
-use sojourn_units::words::{Kind, Table, Value};
+use sojourn_units::words::{Kind, Value};
 use sojourn_units::{Nanos, Rate, SECOND, text_params};
 use std::convert::Infallible;
 
@@ -150,6 +150,9 @@ named_rows!(Preset in PRESETS);
 named_rows!(Model in MODELS);
 
 text_params! {
+    "client": "a client of the dAQM thesis: a kind of flow with a model of its packet times",
+    from "Shu 2023, tables 1 and 3, and its published code";
+
     /// Parameters of a client.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params {
@@ -177,13 +180,6 @@ text_params! {
 }
 
 impl AppParams for Params {
-    const TABLE: Table = Table {
-        name: "client",
-        summary: "a client of the dAQM thesis: a kind of flow with a model of its packet times",
-        source: "Shu 2023, tables 1 and 3, and its published code",
-        words: Params::WORDS,
-    };
-
     type Source = Infallible;
 
     fn stands_for(&self) -> Option<String> {

@@ -9,7 +9,6 @@
 use crate::application::AppParams;
 use sojourn_units::declare::{Parameters, unset};
 use sojourn_units::params;
-use sojourn_units::words::Table;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
@@ -17,6 +16,8 @@ use std::convert::Infallible;
 const PORT: &str = "{port}";
 
 params! {
+    "command": "your own programs, not in the simulator: the host `from` runs `client`, the host `to` runs `server`";
+
     /// Command lines of the programs, as words, and the folder in which the programs run. A
     /// scenario sets each of the three by its own key.
     #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,13 +42,6 @@ impl Params {
 }
 
 impl AppParams for Params {
-    const TABLE: Table = Table {
-        name: "command",
-        summary: "your own programs, not in the simulator: the host `from` runs `client`, the host `to` runs `server`",
-        source: "",
-        words: Params::WORDS,
-    };
-
     type Source = Infallible;
 
     fn check(&self) -> Result<(), String> {

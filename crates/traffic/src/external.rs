@@ -14,7 +14,6 @@ use sojourn_random::{Key, Stream};
 use sojourn_units::declare::{derived, unset};
 pub use sojourn_units::external::Fault;
 use sojourn_units::external::{Code, Spec};
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 use std::fmt;
 use std::sync::Arc;
@@ -69,6 +68,8 @@ pub trait Factory: Send + Sync {
 }
 
 params! {
+    "external": "";
+
     /// Parameters of an external source.
     #[derive(Clone, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]
@@ -92,8 +93,6 @@ impl Params {
 }
 
 impl AppParams for Params {
-    const TABLE: Table = Table::external("external");
-
     type Source = External;
 
     fn check(&self) -> Result<(), String> {

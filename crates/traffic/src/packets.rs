@@ -7,10 +7,12 @@ use crate::kinds::{given_law, positive, time};
 use crate::length::{Counts, Length, MAX_PAYLOAD};
 use sojourn_random::{Distribution, Key, Stream, Unit};
 use sojourn_units::declare::{Param, Parameters, group};
-use sojourn_units::words::{Given, Kind, Table, Word};
+use sojourn_units::words::{Given, Kind, Word};
 use sojourn_units::{Nanos, params, words};
 
 params! {
+    "packets": "packets with independent intervals and lengths: Poisson, Pareto, Weibull, variable rate";
+
     /// Parameters of `packets`.
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]
@@ -45,13 +47,6 @@ const fn length() -> Param<Length<Distribution>> {
 }
 
 impl AppParams for Params {
-    const TABLE: Table = Table {
-        name: "packets",
-        summary: "packets with independent intervals and lengths: Poisson, Pareto, Weibull, variable rate",
-        source: "",
-        words: Params::WORDS,
-    };
-
     type Source = Packets;
 
     fn distributions(&self) -> Vec<Distribution> {

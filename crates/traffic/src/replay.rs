@@ -15,7 +15,7 @@ use crate::length::{MAX_PAYLOAD, UDP_HEADERS};
 use sojourn_capture::{Endpoint, Packet, Select};
 use sojourn_random::Key;
 use sojourn_units::declare::{Param, Parameters, derived, group, real};
-use sojourn_units::words::{Given, Kind, Table, Value, Word, WordError};
+use sojourn_units::words::{Given, Kind, Value, Word, WordError};
 use sojourn_units::{Nanos, data, params, words};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -70,6 +70,9 @@ impl From<Trace> for String {
 }
 
 params! {
+    "replay": "the packets of a capture file, with its times and lengths",
+    from "pcap or pcapng";
+
     /// Parameters of `replay`.
     #[derive(Clone, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]
@@ -141,12 +144,6 @@ fn endpoint(given: &Given, word: &str) -> Result<Option<Endpoint>, WordError> {
 }
 
 impl AppParams for Params {
-    const TABLE: Table = Table {
-        name: "replay",
-        summary: "the packets of a capture file, with its times and lengths",
-        source: "pcap or pcapng",
-        words: Params::WORDS,
-    };
     const REQUIRED: Option<(&'static str, &'static str)> = Some(("file", "replay file a.pcap"));
 
     type Source = Replay;

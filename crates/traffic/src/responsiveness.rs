@@ -14,7 +14,6 @@
 
 use crate::application::AppParams;
 use sojourn_units::declare::{Param, Parameters, choice, integer, probability, switch, time};
-use sojourn_units::words::Table;
 use sojourn_units::{Bytes, Nanos, SECOND, choices, params};
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -69,6 +68,9 @@ const fn interval(default: &'static str) -> Param<Nanos> {
 }
 
 params! {
+    "responsiveness": "the test of responsiveness under working conditions, as performed by `networkQuality`",
+    from "draft-ietf-ippm-responsiveness-08";
+
     /// Parameters of the test. At the end of a description, the draft's name of the parameter is in
     /// parentheses.
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,13 +107,6 @@ params! {
 }
 
 impl AppParams for Params {
-    const TABLE: Table = Table {
-        name: "responsiveness",
-        summary: "the test of responsiveness under working conditions, as performed by `networkQuality`",
-        source: "draft-ietf-ippm-responsiveness-08",
-        words: Params::WORDS,
-    };
-
     const OPENS_SESSIONS: bool = true;
     const IS_BALANCED: bool = false;
 

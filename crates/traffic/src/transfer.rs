@@ -4,11 +4,12 @@ use crate::application::AppParams;
 use crate::kinds::{positive, repeat, size, time};
 use sojourn_random::{Distribution, Key, Stream};
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::Table;
 use sojourn_units::{Bytes, Nanos, params};
 use std::convert::Infallible;
 
 params! {
+    "transfer": "transfers of a given size, each on its own connection";
+
     /// Parameters of `transfer`.
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]
@@ -26,13 +27,6 @@ params! {
 }
 
 impl AppParams for Params {
-    const TABLE: Table = Table {
-        name: "transfer",
-        summary: "transfers of a given size, each on its own connection",
-        source: "",
-        words: Params::WORDS,
-    };
-
     type Source = Infallible;
 
     fn distributions(&self) -> Vec<Distribution> {

@@ -12,7 +12,7 @@ use crate::playout::Playout;
 use crate::spurts::{Activity, Spurts};
 use sojourn_random::{Distribution, Key};
 use sojourn_units::declare::{Choices, Param, Parameters, group, time};
-use sojourn_units::words::{Given, Kind, Table, Value, Word, WordError};
+use sojourn_units::words::{Given, Kind, Value, Word, WordError};
 use sojourn_units::{MILLISECOND, Nanos, data, params, words};
 
 /// Length of an RTP header, in bytes.
@@ -80,6 +80,9 @@ pub const CODECS: &[Codec] = &[
 named_rows!(Codec in CODECS);
 
 params! {
+    "voip": "a voice call: RTP packets of a codec, with the call's quality by the E-model",
+    from "RFC 3551; ITU-T G.107, G.113 Appendix I";
+
     /// Parameters of a call.
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]
@@ -150,13 +153,6 @@ impl Codec {
 }
 
 impl AppParams for Params {
-    const TABLE: Table = Table {
-        name: "voip",
-        summary: "a voice call: RTP packets of a codec, with the call's quality by the E-model",
-        source: "RFC 3551; ITU-T G.107, G.113 Appendix I",
-        words: Params::WORDS,
-    };
-
     type Source = Voip;
 
     fn settle(&mut self, given: &Given) -> Result<(), WordError> {

@@ -15,7 +15,7 @@ use crate::application::{AppParams, check_length};
 use crate::kinds::{bytes, named_rows, number, optional_time, positive, time};
 use sojourn_random::{Distribution, Key, Stream};
 use sojourn_units::declare::{Choices, Parameters, choice, switch};
-use sojourn_units::words::{Given, Kind, Table, Word};
+use sojourn_units::words::{Given, Kind, Word};
 use sojourn_units::{Bytes, Nanos, choices, params, words};
 use std::convert::Infallible;
 
@@ -108,6 +108,9 @@ const PRESET: &[Word] = words! {
 };
 
 params! {
+    "web": "Web sessions: pages of objects, each object on its own connection (HTTP/1.0)",
+    from "Feldmann, Gilbert, Huang, Willinger, SIGCOMM 1999; ns-2 webcache/webtraf";
+
     /// Parameters of `web`.
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]
@@ -137,13 +140,6 @@ params! {
 }
 
 impl AppParams for Params {
-    const TABLE: Table = Table {
-        name: "web",
-        summary: "Web sessions: pages of objects, each object on its own connection (HTTP/1.0)",
-        source: "Feldmann, Gilbert, Huang, Willinger, SIGCOMM 1999; ns-2 webcache/webtraf",
-        words: Params::WORDS,
-    };
-
     const OPENS_SESSIONS: bool = true;
 
     type Source = Infallible;

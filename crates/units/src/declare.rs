@@ -5,10 +5,13 @@
 //!
 //! ```
 //! use sojourn_units::declare::{Parameters, derived, integer, switch, time};
-//! use sojourn_units::words::{self, Table, Text};
+//! use sojourn_units::words::{self, Text};
 //! use sojourn_units::{Nanos, params};
 //!
 //! params! {
+//!     "example": "an example",
+//!     from "ours";
+//!
 //!     /// Parameters of an example.
 //!     #[derive(Clone, Debug, PartialEq)]
 //!     pub struct Params {
@@ -23,15 +26,15 @@
 //!     }
 //! }
 //!
-//! const TABLE: Table =
-//!     Table { name: "example", summary: "an example", source: "ours", words: Params::WORDS };
-//!
-//! let (_, given) = words::describe("queue", &[&TABLE], "example flows 8 noecn").unwrap();
+//! let (_, given) = words::describe("queue", &[&Params::TABLE], "example flows 8 noecn").unwrap();
 //! let mut params = Params::default();
 //! assert_eq!((params.target, params.buckets, params.ecn), (5_000_000, 1024, true));
 //! params.set(&given).unwrap();
 //! assert_eq!(params.write(Text::new("example")).done(), "example target 5ms flows 8 noecn");
 //! ```
+//!
+//! A component's declaration begins with its name, its summary and its source, from which its
+//! [`TABLE`](Parameters::TABLE) is made; with an empty summary, descriptions cannot name it.
 //!
 //! One declaration defines the field, the word of the text form, and the documentation of both; the
 //! word has the field's name unless `as` gives another. It also defines the default, which is
@@ -63,6 +66,10 @@ pub trait Parameters: Sized + 'static {
 
     /// Words of the text form.
     const WORDS: &'static [Word];
+
+    /// Name, summary, source and words of the component; without a name if the structure is a part
+    /// of a component.
+    const TABLE: Table = Table { name: "", summary: "", source: "", words: Self::WORDS };
 
     /// Returns the parameters with their defaults.
     fn new(on: &Self::On) -> Self;
@@ -588,8 +595,14 @@ pub const fn word_name(field: &'static str, given: &[&'static str]) -> &'static 
 /// [`declare`](crate::declare).
 #[macro_export]
 macro_rules! params {
-    ($(#[$meta:meta])* $visibility:vis struct $($declaration:tt)*) => {
-        $crate::text_params! { #[$crate::data] $(#[$meta])* $visibility struct $($declaration)* }
+    ($name:literal: $summary:literal $(, from $source:literal)?; $($structure:tt)*) => {
+        $crate::text_params! {
+            $name: $summary $(, from $source)?;
+            #[$crate::data] $($structure)*
+        }
+    };
+    ($($structure:tt)*) => {
+        $crate::text_params! { #[$crate::data] $($structure)* }
     };
 }
 
@@ -598,10 +611,12 @@ macro_rules! params {
 macro_rules! text_params {
     // If no default depends on an object, the structure also implements `Default`.
     (
+        @[$($table:tt)*]
         $(#[$meta:meta])*
         $visibility:vis struct $Name:ident $(after $first:ident)? { $($fields:tt)* } $(also $words:expr)?
     ) => {
         $crate::text_params! {
+            @[$($table)*]
             $(#[$meta])*
             $visibility struct $Name on () $(after $first)? { $($fields)* } $(also $words)?
         }
@@ -613,6 +628,7 @@ macro_rules! text_params {
         }
     };
     (
+        @[$($table:tt)*]
         $(#[$meta:meta])*
         $visibility:vis struct $Name:ident on $On:tt $(after $first:ident)? {
             $(
@@ -658,6 +674,8 @@ macro_rules! text_params {
 
                 const WORDS: &'static [$crate::words::Word] = Declared::WORDS;
 
+                $($table)*
+
                 fn new(on: &$On) -> Self {
                     Self { $($field: Declared::$field.initial(on),)* }
                 }
@@ -673,6 +691,20 @@ macro_rules! text_params {
                 }
             }
         };
+    };
+    ($name:literal: $summary:literal $(, from $source:literal)?; $($structure:tt)*) => {
+        $crate::text_params! {
+            @[const TABLE: $crate::words::Table = $crate::words::Table {
+                name: $name,
+                summary: $summary,
+                source: concat!($($source)?),
+                words: Self::WORDS,
+            };]
+            $($structure)*
+        }
+    };
+    ($($structure:tt)*) => {
+        $crate::text_params! { @[] $($structure)* }
     };
 }
 

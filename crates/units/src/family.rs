@@ -89,7 +89,7 @@ macro_rules! family {
         pub fn tables() -> &'static [&'static $crate::words::Table] {
             static TABLES: std::sync::LazyLock<Vec<&$crate::words::Table>> =
                 std::sync::LazyLock::new(|| {
-                    let mut tables = vec![$(&<crate::$module::Params as $Trait>::TABLE,)*];
+                    let mut tables = vec![$(&<crate::$module::Params as $crate::declare::Parameters>::TABLE,)*];
                     tables.retain(|table| table.is_named());
                     tables
                 });
@@ -101,7 +101,7 @@ macro_rules! family {
             /// for an unknown name.
             pub fn named(name: &str) -> Option<Self> {
                 $(
-                    let table = <crate::$module::Params as $Trait>::TABLE;
+                    let table = <crate::$module::Params as $crate::declare::Parameters>::TABLE;
                     if table.is_named() && table.name == name {
                         return Some(Self::$Member($crate::declare::Parameters::new(&())));
                     }
@@ -112,7 +112,7 @@ macro_rules! family {
             /// Returns the table of the member: its name and words.
             pub fn table(&self) -> &'static $crate::words::Table {
                 match self {
-                    $(Self::$Member(_) => &<crate::$module::Params as $Trait>::TABLE,)*
+                    $(Self::$Member(_) => &<crate::$module::Params as $crate::declare::Parameters>::TABLE,)*
                 }
             }
 

@@ -32,7 +32,6 @@ use crate::hystart;
 use crate::path::{self, FullPipe, MIN_SEGMENTS, Pacing, Recovery, Rounds, RttProbe, share};
 use crate::window::{Ack, Cause, Lost, SuperPacket, Window};
 use sojourn_units::declare::{Parameters, probability, real, time};
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
 /// The number 1 in the fixed-point format of gains, which are in percent.
@@ -58,6 +57,9 @@ const DRAIN_ROUNDS: u64 = 3;
 const SUPER_BYTES: u64 = 64 << 10;
 const SUPER_SHIFT: u32 = 10;
 params! {
+    "bbr3": "TCP with BBR version 3: paced at the measured bandwidth, bounded by losses",
+    from "draft-ietf-ccwg-bbr";
+
     /// Parameters of BBR version 3.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params {
@@ -87,13 +89,6 @@ params! {
 }
 
 impl ControlParams for Params {
-    const TABLE: Table = Table {
-        name: "bbr3",
-        summary: "TCP with BBR version 3: paced at the measured bandwidth, bounded by losses",
-        source: "draft-ietf-ccwg-bbr",
-        words: Self::WORDS,
-    };
-
     type Control = Bbr3;
 
     fn build(&self, _slow_start: hystart::Params, window: &Window) -> Bbr3 {

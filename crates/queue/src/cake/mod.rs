@@ -26,7 +26,7 @@ pub mod shaper;
 pub mod tins;
 mod words;
 
-pub use words::{Params, TABLE};
+pub use words::Params;
 
 use crate::aqm::Aqm;
 use crate::declaration::{Configured, DisciplineParams};
@@ -41,7 +41,7 @@ use flows::{Set, Tin, Ways};
 use lists::{DECAYING, NEW, OLD};
 use overflow::Heap;
 use shaper::Shaper;
-use sojourn_units::words::{Given, Table};
+use sojourn_units::words::Given;
 use sojourn_units::{Nanos, Rate};
 use tins::{QUEUES, TINS};
 
@@ -56,8 +56,6 @@ struct Counters {
 }
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
-
     fn limit(&self) -> Option<(Unit, u32)> {
         None
     }

@@ -9,17 +9,8 @@ use crate::kinds::{linux, micros};
 use crate::linux::Linux;
 use crate::tc::time_text;
 use sojourn_units::declare::{Choices, Param, Parameters, derived, group, narrow, one_of, switch};
-use sojourn_units::words::{Given, Kind, Table, Text, Value, Word, WordError};
+use sojourn_units::words::{Given, Kind, Text, Value, Word, WordError};
 use sojourn_units::{MICROSECOND, Rate, params, quantity, words};
-
-/// Name, summary, source and words of the discipline `cake`.
-pub const TABLE: Table = Table {
-    name: "cake",
-    summary: "CAKE: shaper, tins by service class, flows in separate queues with fairness between hosts, \
-              each queue controlled by COBALT",
-    source: "Linux sch_cake.c; Høiland-Jørgensen et al. 2018",
-    words: Params::WORDS,
-};
 
 const SHAPER: &[Word] = words! {
     "bandwidth", Kind::Rate, "", "Rate of the shaper; by default there is no shaper.";
@@ -139,6 +130,10 @@ impl Line {
 }
 
 params! {
+    "cake": "CAKE: shaper, tins by service class, flows in separate queues with fairness between hosts, \
+     each queue controlled by COBALT",
+    from "Linux sch_cake.c; Høiland-Jørgensen et al. 2018";
+
     /// Parameters of CAKE.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {

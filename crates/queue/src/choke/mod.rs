@@ -19,7 +19,7 @@
 mod params;
 mod ring;
 
-pub use params::{MAX_LIMIT, Params, TABLE};
+pub use params::{MAX_LIMIT, Params};
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
@@ -31,12 +31,10 @@ use crate::red::{Options, Policy};
 use ring::Ring;
 use sojourn_units::Nanos;
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::{Given, Table, WordError};
+use sojourn_units::words::{Given, WordError};
 use std::cmp::Ordering;
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
-
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
     }

@@ -5,21 +5,16 @@ use crate::kinds::{bytes, packets};
 use crate::limit::Unit;
 use crate::red::{self, Adaptation, Averaging, Ramp, kernel_fraction};
 use sojourn_units::declare::{Parameters, flag, integer, rate};
-use sojourn_units::words::{Given, Table, WordError};
+use sojourn_units::words::{Given, WordError};
 use sojourn_units::{Rate, params};
-
-/// Name, summary, source and words of the discipline `choke`.
-pub const TABLE: Table = Table {
-    name: "choke",
-    summary: "CHOKe: RED that also compares arrivals with a random queued packet and drops both if they are of one flow",
-    source: "Pan, Prabhakar, Psounis 2000; Linux sch_choke.c, iproute2 q_choke.c",
-    words: Params::WORDS,
-};
 
 /// Maximum value of `limit` (the kernel's `CHOKE_MAX_QUEUE`).
 pub const MAX_LIMIT: u32 = 128 * 1024 - 1;
 
 params! {
+    "choke": "CHOKe: RED that also compares arrivals with a random queued packet and drops both if they are of one flow",
+    from "Pan, Prabhakar, Psounis 2000; Linux sch_choke.c, iproute2 q_choke.c";
+
     /// Parameters of CHOKe, with the words of `tc`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {

@@ -13,9 +13,6 @@ use sojourn_units::words::{Given, Kind, Table, Text, Value, WordError};
 
 /// Parameters of a classful discipline.
 pub trait Classful: Parameters<On = Device> + Clone {
-    /// Table of the discipline's name and words.
-    const TABLE: &'static Table;
-
     /// Parameters of a class.
     type Class: ClassParams;
 
@@ -72,8 +69,6 @@ pub trait Classful: Parameters<On = Device> + Clone {
 }
 
 impl<D: Classful> DisciplineParams for D {
-    const TABLES: &'static [&'static Table] = &[D::TABLE];
-
     const CLASS: Option<&'static Table> = Some(&Table {
         name: D::TABLE.name,
         summary: "words of a class",

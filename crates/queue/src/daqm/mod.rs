@@ -23,7 +23,7 @@ mod words;
 
 pub use feature::{Feature, Interval, PerFeature, derivatives};
 pub use params::Setting;
-pub use words::{Params, TABLE};
+pub use words::Params;
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::discipline::{
@@ -35,7 +35,7 @@ use crate::packet_fifo::{PacketFifo, viewed};
 use feature::{VALUES, millis, of_waits, waits};
 use lengths::{Clock, Lengths};
 use published::{LITERAL_LENGTH, Quirk};
-use sojourn_units::words::{Given, Table};
+use sojourn_units::words::Given;
 use sojourn_units::{EPOCH, Nanos};
 
 /// A dropping phase.
@@ -75,7 +75,6 @@ const HITS: [&str; 8] =
     ["hits_s", "hits_s1", "hits_s2", "hits_s3", "hits_q", "hits_q1", "hits_q2", "hits_q3"];
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
     const NOT_IN_KERNEL: Option<&'static str> =
         Some("Linux has no discipline that drops by derivatives");
 

@@ -9,7 +9,7 @@ use crate::kinds::packets;
 use crate::tc::{probability_q32, q32_text};
 use sojourn_units::declare::{Param, Parameters, group, time};
 use sojourn_units::quantity::parse_time;
-use sojourn_units::words::{Given, Kind, Meaning, Table, Text, Value, Word, WordError};
+use sojourn_units::words::{Given, Kind, Meaning, Text, Value, Word, WordError};
 use sojourn_units::{MILLISECOND, Nanos, params, words};
 
 /// Names and descriptions of the features, in the order of their numbers.
@@ -30,15 +30,10 @@ const FEATURES: &[Meaning] = &[
 /// Kind of the thresholds of derivatives.
 const DERIVATIVE: Kind = Kind::Real { min: 0.0, max: 1e9 };
 
-/// Name, summary, source and words of the discipline `daqm`.
-pub const TABLE: Table = Table {
-    name: "daqm",
-    summary: "dAQM: drops packets depending on derivatives of sojourn time and queue length",
-    source: "Saleh, Shu, Koldehofe 2024; Shu, thesis, Groningen 2023; not in Linux",
-    words: Params::WORDS,
-};
-
 params! {
+    "daqm": "dAQM: drops packets depending on derivatives of sojourn time and queue length",
+    from "Saleh, Shu, Koldehofe 2024; Shu, thesis, Groningen 2023; not in Linux";
+
     /// Parameters of dAQM.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params on Device {
@@ -288,7 +283,7 @@ mod tests {
         for feature in Feature::ALL {
             assert_eq!(serde_json::to_string(&feature).unwrap(), format!("{:?}", feature.name()));
             for word in own(feature) {
-                assert!(TABLE.words.iter().any(|w| w.name == word), "{word}");
+                assert!(Params::TABLE.words.iter().any(|w| w.name == word), "{word}");
             }
         }
     }

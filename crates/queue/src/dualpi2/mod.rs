@@ -20,7 +20,7 @@
 
 mod params;
 
-pub use params::{Params, Step, TABLE};
+pub use params::{Params, Step};
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
@@ -33,7 +33,7 @@ use crate::packet::{Ecn, Packet};
 use crate::packet_fifo::{PacketFifo, Queued};
 use crate::pi::{self, Constants, MAX_PROB, State, Verdict};
 use sojourn_units::Nanos;
-use sojourn_units::words::{Given, Table, WordError};
+use sojourn_units::words::{Given, WordError};
 
 /// One of the two queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,8 +111,6 @@ struct Counters {
 }
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
-
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
     }

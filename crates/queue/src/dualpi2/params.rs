@@ -5,21 +5,16 @@ use crate::kinds::{bytes, packets, whole_micros};
 use crate::pi;
 use crate::tc::time_text;
 use sojourn_units::declare::{Param, Parameters, derived, part, switch};
-use sojourn_units::words::{Given, Kind, Table, Value, WordError};
+use sojourn_units::words::{Given, Kind, Value, WordError};
 use sojourn_units::{MICROSECOND, data, params, quantity, words};
 
 /// Ratio of `max_rtt` to `typical_rtt` that `tc` uses if only one is given.
 const TYPICAL_TO_MAX: u32 = 6;
 
-/// Name, summary, source and words of the discipline `dualpi2`.
-pub const TABLE: Table = Table {
-    name: "dualpi2",
-    summary: "DualPI2: a queue for L4S and a queue for Classic traffic, coupled by one PI controller",
-    source: "RFC 9332; Linux sch_dualpi2.c (since 6.17)",
-    words: Params::WORDS,
-};
-
 params! {
+    "dualpi2": "DualPI2: a queue for L4S and a queue for Classic traffic, coupled by one PI controller",
+    from "RFC 9332; Linux sch_dualpi2.c (since 6.17)";
+
     /// Parameters of DualPI2, in the units that `tc` passes to the kernel.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {

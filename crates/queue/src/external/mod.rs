@@ -23,7 +23,6 @@ use sojourn_random::{Key, Stream};
 use sojourn_units::declare::{Parameters, derived, unset};
 pub use sojourn_units::external::Fault;
 use sojourn_units::external::{Code, Spec};
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -170,6 +169,8 @@ impl AnyDraws for Draws {
 pub const MOST_PACKETS: u32 = 1 << 20;
 
 params! {
+    "policy of your own": "";
+
     /// Parameters of an external discipline.
     #[derive(Clone, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]
@@ -223,7 +224,6 @@ impl Params {
 }
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&Table::external("policy of your own")];
     const NOT_IN_KERNEL: Option<&'static str> =
         Some("Linux cannot run a policy from outside its kernel");
 

@@ -19,7 +19,7 @@
 mod flow;
 mod params;
 
-pub use params::{BANDS, Beyond, Constants, Params, TABLE};
+pub use params::{BANDS, Beyond, Constants, Params};
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::discipline::{
@@ -30,7 +30,7 @@ use crate::limit::Unit;
 use crate::packet::{Packet, Sender, Socket, SocketKind};
 use crate::packet_fifo::Queued;
 use flow::{Flow, Key, Line, Note, State, is_connected};
-use sojourn_units::words::{Given, Table};
+use sojourn_units::words::Given;
 use sojourn_units::{Nanos, SECOND, jiffies};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -39,8 +39,6 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 const FAST: usize = 8;
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
-
     /// Returns the sum of the limits of the three bands and of the fast path, in packets.
     fn limit(&self) -> Option<(Unit, u32)> {
         let bands = self.limit.saturating_mul(BANDS as u32);

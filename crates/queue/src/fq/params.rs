@@ -6,16 +6,8 @@ use crate::tc::time_text;
 use sojourn_units::declare::{
     Param, Parameters, derived, group, integer, one_of, rate, switch, time,
 };
-use sojourn_units::words::{Given, Kind, Table, Value, Word, WordError};
+use sojourn_units::words::{Given, Kind, Value, Word, WordError};
 use sojourn_units::{MICROSECOND, Nanos, Rate, choices, jiffies, params, quantity, words};
-
-/// Name, summary, source and words of the discipline `fq`.
-pub const TABLE: Table = Table {
-    name: "fq",
-    summary: "FQ: flows take turns in three priority bands, and paced flows wait for their departure times",
-    source: "Linux sch_fq.c, tc-fq(8)",
-    words: Params::WORDS,
-};
 
 /// Number of priority bands.
 pub const BANDS: usize = 3;
@@ -50,6 +42,9 @@ choices! {
 }
 
 params! {
+    "fq": "FQ: flows take turns in three priority bands, and paced flows wait for their departure times",
+    from "Linux sch_fq.c, tc-fq(8)";
+
     /// Parameters of FQ, with the words of `tc`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {

@@ -16,7 +16,7 @@ mod curve;
 mod params;
 
 pub use curve::Internal;
-pub use params::{Curve, Curves, Params, TABLE};
+pub use params::{Curve, Curves, Params};
 
 use crate::classes::Children;
 use crate::declaration::Configured;

@@ -5,16 +5,8 @@ use crate::device::Device;
 use crate::typed::with_unit;
 use sojourn_units::declare::{Param, group};
 use sojourn_units::quantity::{format_rate, parse_rate, parse_size, parse_time};
-use sojourn_units::words::{Given, Kind, Table, Value, WordError, tokens};
+use sojourn_units::words::{Given, Kind, Value, WordError, tokens};
 use sojourn_units::{MICROSECOND, Rate, data, params, words};
-
-/// Name, summary, source and words of the discipline `hfsc`.
-pub const TABLE: Table = Table {
-    name: "hfsc",
-    summary: "hierarchical fair service curves: classes with independent delays and shares",
-    source: "Linux sch_hfsc.c",
-    words: <Params as sojourn_units::declare::Parameters>::WORDS,
-};
 
 /// A service curve: a first rate for some time, and a second rate from then on.
 #[data]
@@ -163,6 +155,9 @@ impl ClassParams for Curves {
 }
 
 params! {
+    "hfsc": "hierarchical fair service curves: classes with independent delays and shares",
+    from "Linux sch_hfsc.c";
+
     /// Parameters of `hfsc`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Params on Device {
@@ -175,8 +170,6 @@ params! {
 }
 
 impl Classful for Params {
-    const TABLE: &'static Table = &TABLE;
-
     type Class = Curves;
 
     fn tree(&self) -> &Tree<Curves> {

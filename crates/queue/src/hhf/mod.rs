@@ -23,19 +23,13 @@ use crate::packet::Packet;
 use crate::packet_fifo::PacketFifo;
 use detector::{Constants, Detector};
 use sojourn_units::declare::{Parameters, derived, integer};
-use sojourn_units::words::Table;
 use sojourn_units::{Nanos, jiffies, params};
 use std::collections::VecDeque;
 
-/// Name, summary, source and words of the discipline `hhf`.
-pub const TABLE: Table = Table {
-    name: "hhf",
-    summary: "heavy hitters, detected by a filter of counters, in a separate queue with a smaller share",
-    source: "Linux sch_hhf.c, tc-hhf(8)",
-    words: Params::WORDS,
-};
-
 params! {
+    "hhf": "heavy hitters, detected by a filter of counters, in a separate queue with a smaller share",
+    from "Linux sch_hhf.c, tc-hhf(8)";
+
     /// Parameters of HHF.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {
@@ -72,8 +66,6 @@ impl Params {
 }
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
-
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
     }

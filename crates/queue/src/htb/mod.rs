@@ -15,7 +15,7 @@
 mod params;
 mod rows;
 
-pub use params::{Bucket, Constants, LEVELS, MBUFFER, Params, TABLE};
+pub use params::{Bucket, Constants, LEVELS, MBUFFER, Params};
 
 use crate::classes::{Children, earlier};
 use crate::declaration::Configured;

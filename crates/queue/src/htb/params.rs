@@ -5,16 +5,8 @@ use crate::device::Device;
 use crate::kinds::{bytes, link_layer, one_size, optional_rate, required_rate};
 use crate::speed::{LinkLayer, Speed};
 use sojourn_units::declare::{Param, group, integer};
-use sojourn_units::words::{Given, Kind, Table, Value, Word, WordError};
+use sojourn_units::words::{Given, Kind, Value, Word, WordError};
 use sojourn_units::{Nanos, Rate, SECOND, params, words};
-
-/// Name, summary, source and words of the discipline `htb`.
-pub const TABLE: Table = Table {
-    name: "htb",
-    summary: "hierarchical token buckets: classes with guaranteed rates that borrow unused rate from each other",
-    source: "Linux sch_htb.c",
-    words: <Params as sojourn_units::declare::Parameters>::WORDS,
-};
 
 /// Maximum time for which a class accumulates tokens, in nanoseconds.
 pub const MBUFFER: i64 = 60 * SECOND as i64;
@@ -93,6 +85,9 @@ impl ClassParams for Bucket {
 }
 
 params! {
+    "htb": "hierarchical token buckets: classes with guaranteed rates that borrow unused rate from each other",
+    from "Linux sch_htb.c";
+
     /// Parameters of `htb`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Params on Device {
@@ -174,8 +169,6 @@ impl Params {
 }
 
 impl Classful for Params {
-    const TABLE: &'static Table = &TABLE;
-
     type Class = Bucket;
 
     fn tree(&self) -> &Tree<Bucket> {

@@ -37,21 +37,11 @@ use crate::packet::Packet;
 use crate::packet_fifo::{PacketFifo, viewed};
 use policy::Verdict;
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::{Given, Table, WordError};
+use sojourn_units::words::{Given, WordError};
 use sojourn_units::{Nanos, jiffies};
 use std::cmp::Ordering;
 
-/// Name, summary, source and words of the discipline `red`.
-pub const TABLE: Table = Table {
-    name: "red",
-    summary: "RED: drops packets depending on the average backlog, before the queue is full",
-    source: "Floyd, Jacobson 1993; Linux sch_red.c, iproute2 tc_red.c",
-    words: Params::WORDS,
-};
-
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
-
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((self.unit, self.limit))
     }

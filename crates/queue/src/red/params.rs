@@ -50,6 +50,9 @@ pub enum Averaging {
 }
 
 params! {
+    "red": "RED: drops packets depending on the average backlog, before the queue is full",
+    from "Floyd, Jacobson 1993; Linux sch_red.c, iproute2 tc_red.c";
+
     /// Parameters of RED, with the words of `tc`.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params on Device {

@@ -24,7 +24,7 @@
 mod bins;
 mod params;
 
-pub use params::{Params, TABLE};
+pub use params::Params;
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
@@ -36,7 +36,7 @@ use crate::packet::Packet;
 use crate::packet_fifo::{PacketFifo, viewed};
 use bins::{BINS, Hash, LEVELS, Slot};
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::{Given, Table, WordError};
+use sojourn_units::words::{Given, WordError};
 use sojourn_units::{Nanos, jiffies};
 use std::collections::VecDeque;
 
@@ -82,8 +82,6 @@ struct Counters {
 type Hashes = [Option<Hash>; 2];
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
-
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
     }

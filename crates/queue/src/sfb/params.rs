@@ -4,21 +4,16 @@ use crate::device::Device;
 use crate::kinds::packets;
 use crate::tc::fraction_text;
 use sojourn_units::declare::{Param, Parameters, derived, integer};
-use sojourn_units::words::{Kind, Table, Value};
+use sojourn_units::words::{Kind, Value};
 use sojourn_units::{jiffies, params};
 
 /// Largest time in milliseconds that the kernel does not treat as infinite.
 const LONGEST: u64 = (1 << 31) - 1;
 
-/// Name, summary, source and words of the discipline `sfb`.
-pub const TABLE: Table = Table {
-    name: "sfb",
-    summary: "SFB: BLUE in bins of flows, selected by hashes, with a rate limit for unresponsive flows",
-    source: "Feng, Kandlur, Saha, Shin 2001; Linux sch_sfb.c, iproute2 q_sfb.c",
-    words: Params::WORDS,
-};
-
 params! {
+    "sfb": "SFB: BLUE in bins of flows, selected by hashes, with a rate limit for unresponsive flows",
+    from "Feng, Kandlur, Saha, Shin 2001; Linux sch_sfb.c, iproute2 q_sfb.c";
+
     /// Parameters of SFB, in the units that `tc` passes to the kernel.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params on Device {

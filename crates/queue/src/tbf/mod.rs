@@ -18,7 +18,7 @@
 mod params;
 
 pub use crate::speed::{LinkLayer, Speed};
-pub use params::{Constants, Params, TABLE};
+pub use params::{Constants, Params};
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
@@ -30,12 +30,10 @@ use crate::peek::Peek;
 use crate::queue::Queue;
 use crate::tc::{Inside, Nested};
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::{Given, Table, Text, WordError};
+use sojourn_units::words::{Given, Text, WordError};
 use sojourn_units::{Nanos, Rate};
 
 impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
-
     /// Returns the limit of the child. If the child must dequeue its next packet for inspection,
     /// the token bucket may hold one packet more.
     fn limit(&self) -> Option<(Unit, u32)> {
@@ -81,7 +79,7 @@ impl DisciplineParams for Params {
     /// where it has no effect.
     fn to_tc(&self) -> String {
         let limit = if self.limit == 0 { self.burst } else { self.limit };
-        Self { child: None, limit, ..self.clone() }.write(Text::new(TABLE.name)).done()
+        Self { child: None, limit, ..self.clone() }.write(Text::new(Self::TABLE.name)).done()
     }
 }
 

@@ -5,16 +5,8 @@ use crate::kinds::{bytes, link_layer, one_size, optional_rate, required_rate, wh
 use crate::params::Params as Child;
 use crate::speed::{LinkLayer, Speed};
 use sojourn_units::declare::{Parameters, derived, group, integer};
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+use sojourn_units::words::{Given, Kind, Word, WordError};
 use sojourn_units::{Rate, params, words};
-
-/// Name, summary, source and words of the discipline `tbf`.
-pub const TABLE: Table = Table {
-    name: "tbf",
-    summary: "TBF: a token bucket limits the rate; any discipline may queue the packets",
-    source: "Linux sch_tbf.c",
-    words: Params::WORDS,
-};
 
 const BURST: &[Word] = words! {
     "burst", Kind::Size, "", "Depth of the bucket: bytes that may leave in a burst; required. A longer packet is dropped.";
@@ -37,6 +29,9 @@ const CHILD: &[Word] = words! {
 };
 
 params! {
+    "tbf": "TBF: a token bucket limits the rate; any discipline may queue the packets",
+    from "Linux sch_tbf.c";
+
     /// Parameters of TBF, with the words of `tc`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Params on Device {

@@ -134,8 +134,8 @@ impl Word {
 pub struct Table {
     /// Name of the component, which is the first word of a description.
     pub name: &'static str,
-    /// Summary of the component in one line; empty only for an external component
-    /// ([`Table::external`]).
+    /// Summary of the component in one line; empty only for an external component, whose words are
+    /// declared in its own code.
     pub summary: &'static str,
     /// Source of the component: RFC, paper or kernel file.
     pub source: &'static str,
@@ -144,12 +144,6 @@ pub struct Table {
 }
 
 impl Table {
-    /// Returns the table of an external component. Its words are declared in its own code, so the
-    /// engine's descriptions cannot name it.
-    pub const fn external(name: &'static str) -> Self {
-        Self { name, summary: "", source: "", words: &[] }
-    }
-
     /// Returns whether descriptions can name the component.
     pub const fn is_named(&self) -> bool {
         !self.summary.is_empty()
