@@ -14,8 +14,9 @@ import pytest
 
 from sojourn.doctor import l4s
 from sojourn.doctor.finding import Finding
-from sojourn.doctor.interface import Facts, htb_classes
+from sojourn.doctor.interface import Facts, Qdisc, htb_classes
 from sojourn.lab import Host, Sandbox
+from sojourn.lab.typed import of_json
 from tests.cli.test_commands import sojourn
 from tests.conftest import ROOT
 from tests.lab.conftest import joined, started
@@ -181,7 +182,7 @@ RECORDED: dict[str, list[dict[str, Any]]] = json.loads(
     ],
 )
 def test_disciplines_as_tc_prints_them(name: str, state: str, says: str) -> None:
-    found = of(qdiscs=tuple(RECORDED[name]))
+    found = of(qdiscs=as_printed(RECORDED[name]))
     assert found["discipline"].state == state
     assert found["discipline"].found.startswith(says)
     assert found["counts"].state == "unknown"
@@ -197,11 +198,11 @@ def test_rates_and_counts_as_tc_prints_them() -> None:
             "htb rate 9.5mbit && sudo tc qdisc replace dev eth0 parent 1:1 dualpi2",
         ),
     ):
-        assert Facts("eth0", qdiscs=tuple(RECORDED[kind])).shaper == (kind, rate)
-        slow = of(qdiscs=tuple(RECORDED[kind]), speed=rate)["bottleneck"]
+        assert Facts("eth0", qdiscs=as_printed(RECORDED[kind])).shaper == (kind, rate)
+        slow = of(qdiscs=as_printed(RECORDED[kind]), speed=rate)["bottleneck"]
         assert slow.state == "no"
         assert slow.remedy.endswith(remedy)
-    assert Facts("eth0", qdiscs=tuple(RECORDED["cake unlimited"])).shaper is None
+    assert Facts("eth0", qdiscs=as_printed(RECORDED["cake unlimited"])).shaper is None
     (dualpi2,) = RECORDED["dualpi2"]
     for count, told in (
         ("maxq", "longest queue 5"),
@@ -209,19 +210,27 @@ def test_rates_and_counts_as_tc_prints_them() -> None:
         ("step-mark", "5 m"),
     ):
         queue = dualpi2 | {"packets": 9000, count: 5}
-        finding = of(qdiscs=(queue,))["counts"]
+        finding = of(qdiscs=as_printed([queue]))["counts"]
         assert finding.state == "yes"
         assert told in finding.found
     (cake,) = RECORDED["cake"]
     tins = [tin | {"ecn_mark": 2} for tin in cake["tins"]]
-    assert "6 marked" in of(qdiscs=(cake | {"tins": tins},))["counts"].found
+    assert "6 marked" in of(qdiscs=as_printed([cake | {"tins": tins}]))["counts"].found
 
 
-def qdisc(kind: str, **more: Any) -> dict[str, Any]:
-    """As `tc -j -s -d qdisc show` states a discipline."""
+def as_printed(queues: Any) -> tuple[Qdisc, ...]:
+    """Disciplines in the format of `tc -j -s -d qdisc show`."""
+    return of_json(tuple[Qdisc, ...], queues)
+
+
+def qdisc(kind: str, **more: Any) -> Qdisc:
+    """A discipline in the format of `tc -j -s -d qdisc show`."""
     counts = {"bytes": 0, "packets": 0, "drops": 0, "overlimits": 0, "requeues": 0, "qlen": 0}
     place = {} if "parent" in more else {"root": True}
-    return {"kind": kind, "handle": "8001:", **place, "options": {}, **counts, **more}
+    (made,) = as_printed(
+        [{"kind": kind, "handle": "8001:", **place, "options": {}, **counts, **more}]
+    )
+    return made
 
 
 def test_offloads_that_are_fixed() -> None:
@@ -257,7 +266,7 @@ def test_a_slow_link_without_a_shaper_queues_in_its_ring() -> None:
 def test_a_queue_that_never_forms() -> None:
     """L4STeam/linux#32: packets pass the discipline, and none ever waits."""
     (dualpi2,) = RECORDED["dualpi2"]
-    passed = of(qdiscs=(dualpi2 | {"packets": 50_000, "maxq": 1},))["counts"]
+    passed = of(qdiscs=as_printed([dualpi2 | {"packets": 50_000, "maxq": 1}]))["counts"]
     assert passed.state == "no"
     assert passed.found == (
         "dualpi2: 50000 packets, 0 marked, 0 dropped, longest queue 1: no queue formed here"

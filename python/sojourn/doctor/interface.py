@@ -13,12 +13,16 @@ from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, TypeVar
+
+from pydantic import AliasChoices, Field
 
 from sojourn import _core
+from sojourn.data import Json
 from sojourn.lab.errors import Unavailable
 from sojourn.lab.machine import needs
 from sojourn.lab.sandbox.inside import network
+from sojourn.lab.typed import of_json
 
 SECONDS = 4.0
 """Time limit of each call of `ip` or `tc`, in seconds."""
@@ -38,10 +42,92 @@ _CLASS = re.compile(
     r"^class htb (\S+) (?:root|parent (\S+)).*? rate (\S+) ceil (\S+)", re.MULTILINE
 )
 
-Options = dict[str, Any]
 T = TypeVar("T")
 LOOPBACK = {"loopback": "loopback"}
 """Kinds of devices by the type of the link, for devices whose kind `ip` does not report."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """The rate of `netem`, as `tc` prints it."""
+
+    rate: int
+    """Rate in bytes per second."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Parameters of a queue discipline, as `tc` prints them; `None` for those that it lacks."""
+
+    rate: int | Rate | str | None = None
+    """Rate of `tbf` in bytes per second, or that of `netem`."""
+    bandwidth: int | str | None = None
+    """Rate of `cake` in bytes per second, or `unlimited`."""
+    coupling: int | None = None
+    step_thresh: Annotated[int | None, Field(validation_alias="step-thresh-us")] = None
+    """Threshold of `dualpi2` in microseconds."""
+    ce_threshold: int | None = None
+    """Threshold in microseconds."""
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Numbers of packets that a discipline has marked; each discipline prints one of them."""
+
+    ecn: Annotated[int, Field(validation_alias=AliasChoices("ecn_mark", "ecn-mark"))] = 0
+    step: Annotated[int, Field(validation_alias="step-mark")] = 0
+    threshold: Annotated[int, Field(validation_alias="ce_mark")] = 0
+
+
+@dataclass(frozen=True)
+class Qdisc(Marks):
+    """A queue discipline of a device, as `tc -j -s -d qdisc show` prints it."""
+
+    kind: str = ""
+    handle: str = ""
+    parent: str | None = None
+    root: bool = False
+    options: Options = Options()
+    packets: int = 0
+    drops: int = 0
+    overlimits: int = 0
+    requeues: int = 0
+    qlen: int = 0
+    """Packets in the queue."""
+    maxq: int | None = None
+    """Most packets that the queue has had; `None` if the discipline does not count them."""
+    tins: tuple[Marks, ...] = ()
+    """Counters of the tins of `cake`."""
+
+    @property
+    def marked(self) -> int:
+        """Number of packets that the discipline has marked."""
+        return max(self.ecn, self.step, self.threshold, sum(tin.ecn for tin in self.tins))
+
+
+@dataclass(frozen=True)
+class Route:
+    """A route, as `ip -j -d route show` prints it."""
+
+    dst: str
+    gateway: str | None = None
+    metrics: tuple[Mapping[str, object], ...] = ()
+
+
+@dataclass(frozen=True)
+class LinkInfo:
+    """The kind of a virtual device."""
+
+    info_kind: str = ""
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device, as `ip -j -d link show` prints it."""
+
+    link_type: str = ""
+    num_tx_queues: int = 1
+    linkinfo: LinkInfo = LinkInfo()
 
 
 @dataclass(frozen=True)
@@ -65,38 +151,36 @@ class Facts:
     limits: tuple[int, ...] | None = None
     """Current limit of each transmit queue by byte queue limits (BQL), in bytes; 0 if not in use.
     """
-    qdiscs: tuple[Options, ...] | None = None
-    """Queue disciplines in the format of `tc -j -s -d qdisc show`."""
+    qdiscs: tuple[Qdisc, ...] | None = None
     classes: Mapping[str, tuple[str, int, int]] = field(default_factory=dict)
     """Classes of `htb` by handle: handle of the parent, rate in bit/s, ceiling in bit/s."""
     sysctls: Mapping[str, str] = field(default_factory=dict)
     """Values of sysctls by name, for those in `SYSCTLS` that the kernel has."""
-    routes: tuple[Options, ...] | None = None
-    """Routes in the format of `ip -j -d route show`."""
+    routes: tuple[Route, ...] | None = None
     unread: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Reason and remedy for each property that could not be read, by name."""
 
     @property
-    def egress(self) -> list[Options]:
+    def egress(self) -> list[Qdisc]:
         """Queue disciplines for outgoing packets."""
-        return [q for q in self.qdiscs or () if q["kind"] not in ("ingress", "clsact")]
+        return [q for q in self.qdiscs or () if q.kind not in ("ingress", "clsact")]
 
     @property
-    def roots(self) -> list[Options]:
+    def roots(self) -> list[Qdisc]:
         """Queue disciplines at the root of the device."""
-        return [q for q in self.egress if q.get("root")]
+        return [q for q in self.egress if q.root]
 
     @property
-    def leaves(self) -> list[Options]:
+    def leaves(self) -> list[Qdisc]:
         """Queue disciplines without children; of several of one kind, the one with most packets."""
-        majors = {q["parent"].partition(":")[0] for q in self.egress if "parent" in q}
-        busiest: dict[str, Options] = {}
+        majors = {q.parent.partition(":")[0] for q in self.egress if q.parent is not None}
+        busiest: dict[str, Qdisc] = {}
         for leaf in self.egress:
-            if leaf["handle"].partition(":")[0] in majors or leaf["kind"] == "mq":
+            if leaf.handle.partition(":")[0] in majors or leaf.kind == "mq":
                 continue
-            known = busiest.get(leaf["kind"])
-            if known is None or leaf.get("packets", 0) > known.get("packets", 0):
-                busiest[leaf["kind"]] = leaf
+            known = busiest.get(leaf.kind)
+            if known is None or leaf.packets > known.packets:
+                busiest[leaf.kind] = leaf
         return list(busiest.values())
 
     @property
@@ -104,15 +188,15 @@ class Facts:
         """Name and rate in bit/s of a root shaper `tbf`, `cake`, `netem` or `htb`; else `None`."""
         tops = [ceil for parent, _, ceil in self.classes.values() if not parent]
         for root in self.roots:
-            options = root.get("options", {})
-            if root["kind"] == "tbf":
-                return "tbf", 8 * int(options["rate"])
-            if root["kind"] == "cake" and isinstance(options.get("bandwidth"), int):
-                return "cake", 8 * int(options["bandwidth"])
-            if root["kind"] == "netem" and "rate" in options:
-                return "netem", 8 * int(options["rate"]["rate"])
-            if root["kind"] == "htb" and tops:
-                return "htb", max(tops)
+            match root.kind, root.options:
+                case "tbf", Options(rate=int(rate)):
+                    return "tbf", 8 * rate
+                case "cake", Options(bandwidth=int(rate)):
+                    return "cake", 8 * rate
+                case "netem", Options(rate=Rate(rate)):
+                    return "netem", 8 * rate
+                case "htb", _ if tops:
+                    return "htb", max(tops)
         return None
 
 
@@ -138,23 +222,23 @@ def read(name: str, root: Path = Path("/")) -> Facts:
             unread[what] = (f"the driver does not report it ({type(error).__name__})", "")
         return None
 
-    link = ask("link", lambda: _json("ip", "-d", "link", "show", "dev", name)[0]) or {}
+    links = ask("link", lambda: _shown(Device, "ip", "-d", "link", "show", "dev", name))
     classes = ask("classes", lambda: htb_classes(_run("tc", "-d", "class", "show", "dev", name)))
-    qdiscs = ask("qdiscs", lambda: _json("tc", "-s", "-d", "qdisc", "show", "dev", name))
-    routes = ask("routes", lambda: _json("ip", "-d", "route", "show", "dev", name))
+    qdiscs = ask("qdiscs", lambda: _shown(Qdisc, "tc", "-s", "-d", "qdisc", "show", "dev", name))
+    routes = ask("routes", lambda: _shown(Route, "ip", "-d", "route", "show", "dev", name))
+    link = links[0] if links else Device()
     return Facts(
         name=name,
-        kind=link.get("linkinfo", {}).get("info_kind")
-        or LOOPBACK.get(str(link.get("link_type")), ""),
-        queues=int(link.get("num_tx_queues", 1)),
+        kind=link.linkinfo.info_kind or LOOPBACK.get(link.link_type, ""),
+        queues=link.num_tx_queues,
         speed=ask("speed", lambda: _speed(name)),
         offloads=ask("offloads", lambda: _offloads(name)),
         ring=ask("ring", lambda: _ring(name)),
         limits=ask("limits", lambda: _limits(name, root)),
-        qdiscs=None if qdiscs is None else tuple(qdiscs),
+        qdiscs=qdiscs,
         classes=classes or {},
         sysctls=_sysctls(root),
-        routes=None if routes is None else tuple(routes),
+        routes=routes,
         unread=unread,
     )
 
@@ -182,9 +266,9 @@ def _run(program: str, *arguments: str) -> str:
     return done.stdout
 
 
-def _json(program: str, *arguments: str) -> list[Options]:
-    found: list[Options] = json.loads(_run(program, "-j", *arguments) or "[]")
-    return found
+def _shown(kind: type[T], program: str, *arguments: str) -> tuple[T, ...]:
+    entries: list[Json] = json.loads(_run(program, "-j", *arguments) or "[]")
+    return tuple(of_json(kind, entry) for entry in entries)
 
 
 def _offloads(name: str) -> dict[str, dict[str, dict[str, bool]]]:

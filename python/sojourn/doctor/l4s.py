@@ -149,16 +149,16 @@ def _routes(facts: Facts) -> Iterator[Finding]:
         yield l4s_queue.unread(facts, "routes", name, why)
         return
     for route in facts.routes:
-        metrics = {key: value for each in route.get("metrics", ()) for key, value in each.items()}
+        metrics = {key: value for each in route.metrics for key, value in each.items()}
         control = metrics.get("congestion")
         stated = ["features ecn"] if "ecn" in metrics else []
         stated += [f"congctl {control}"] if control else []
         if not stated:
             continue
-        text = f"{route['dst']}: {' '.join(stated)}"
+        text = f"{route.dst}: {' '.join(stated)}"
         if control in SCALABLE:
             yield Finding(name, "yes", text, needed=False, why=why)
             continue
-        via = f" via {route['gateway']}" if "gateway" in route else ""
-        remedy = f"sudo ip route replace {route['dst']}{via} dev {facts.name}"
+        via = f" via {route.gateway}" if route.gateway else ""
+        remedy = f"sudo ip route replace {route.dst}{via} dev {facts.name}"
         yield Finding(name, "no", text, remedy, needed=False, why=why)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sojourn import _core
 from sojourn.doctor.finding import Finding, State
-from sojourn.doctor.interface import Facts, Options
+from sojourn.doctor.interface import Facts, Qdisc
 
 FRAME = 1514
 """Length of a full Ethernet frame in bytes."""
@@ -115,11 +115,11 @@ def _bottleneck(facts: Facts) -> Iterator[Finding]:
 
 def _counts(facts: Facts) -> Iterator[Finding]:
     for leaf in facts.leaves:
-        packets, drops, marks = leaf.get("packets", 0), leaf.get("drops", 0), _marks(leaf)
-        longest = max(leaf.get("maxq", 0), leaf.get("qlen", 0))
-        waits = leaf.get("overlimits", 0) or leaf.get("requeues", 0) or longest > 1
-        text = f"{leaf['kind']}: {packets} packets, {marks} marked, {drops} dropped"
-        if "maxq" in leaf:
+        packets, drops, marks = leaf.packets, leaf.drops, leaf.marked
+        longest = max(leaf.maxq or 0, leaf.qlen)
+        waits = leaf.overlimits or leaf.requeues or longest > 1
+        text = f"{leaf.kind}: {packets} packets, {marks} marked, {drops} dropped"
+        if leaf.maxq is not None:
             text += f", longest queue {longest}"
         if marks or drops or waits:
             yield _found("counts", "yes", text)
@@ -131,40 +131,29 @@ def _counts(facts: Facts) -> Iterator[Finding]:
             yield _found("counts", "no", text, _shape(facts, None))
 
 
-def _marks(leaf: Options) -> int:
-    """Returns the number of packets that a discipline has marked.
-
-    The name of the counter depends on the discipline.
-    """
-    words = ("ecn_mark", "ecn-mark", "step-mark", "ce_mark")
-    tins = [tin.get("ecn_mark", 0) for tin in leaf.get("tins", ())]
-    counts = [int(leaf.get(word, 0)) for word in words]
-    return max(*counts, sum(map(int, tins)))
-
-
 def _discipline(facts: Facts) -> Iterator[Finding]:
     for leaf in facts.leaves:
         state, text, words = _judged(leaf)
-        if leaf["kind"] in SHAPERS:
-            text, remedy = f"{leaf['kind']} contains no AQM", _shape(facts, _own_rate(facts))
-        elif leaf["kind"] in ("cake", "tbf") and facts.shaper:
+        if leaf.kind in SHAPERS:
+            text, remedy = f"{leaf.kind} contains no AQM", _shape(facts, _own_rate(facts))
+        elif leaf.kind in ("cake", "tbf") and facts.shaper:
             remedy = _shape(facts, _own_rate(facts))
         else:
-            parent = f"parent {leaf['parent']}" if "parent" in leaf else "root"
+            parent = f"parent {leaf.parent}" if leaf.parent is not None else "root"
             remedy = f"sudo tc qdisc replace dev {facts.name} {parent} {words}"
         yield _found("discipline", state, text, "" if state == "yes" else remedy)
 
 
-def _judged(leaf: Options) -> tuple[State, str, str]:
+def _judged(leaf: Qdisc) -> tuple[State, str, str]:
     """Returns whether a discipline suits L4S, why, and a better discipline in words of `tc`."""
-    kind, options = leaf["kind"], leaf.get("options", {})
+    kind, options = leaf.kind, leaf.options
     if kind == "dualpi2":
-        if options.get("coupling") == 0:
+        if options.coupling == 0:
             return "no", "dualpi2 without coupling: classic traffic starves", "dualpi2"
-        step = options.get("step-thresh-us")
+        step = options.step_thresh
         return "yes", "dualpi2" + (f", step at {step} µs" if step else ""), ""
-    if kind in THRESHOLDS and "ce_threshold" in options:
-        return "yes", f"{kind} with ce_threshold {options['ce_threshold']} µs", ""
+    if kind in THRESHOLDS and options.ce_threshold is not None:
+        return "yes", f"{kind} with ce_threshold {options.ce_threshold} µs", ""
     if kind == "fq_codel":
         words = "fq_codel ce_threshold 1ms ce_threshold_selector 0x1/0x3"
         return "no", "fq_codel without ce_threshold marks ECT(1) by RFC 3168", words
@@ -174,14 +163,14 @@ def _judged(leaf: Options) -> tuple[State, str, str]:
 
 
 def _queues(facts: Facts) -> Iterator[Finding]:
-    children = [q for q in facts.egress if "parent" in q]
-    if any(q["kind"] == "mq" for q in facts.roots) and len(children) > 1:
-        text = f"mq: {len(children)} queues, each with its own {children[0]['kind']}"
+    children = [q for q in facts.egress if q.parent is not None]
+    if any(q.kind == "mq" for q in facts.roots) and len(children) > 1:
+        text = f"mq: {len(children)} queues, each with its own {children[0].kind}"
         yield _found("transmit queues", "no", text, f"sudo ethtool -L {facts.name} combined 1")
 
 
 def _netem(facts: Facts) -> Iterator[Finding]:
-    if any(q["kind"] == "netem" for q in facts.egress):
+    if any(q.kind == "netem" for q in facts.egress):
         remedy = (
             f"sudo tc qdisc del dev {facts.name} root, and netem on a node behind the bottleneck"
         )
@@ -192,7 +181,7 @@ def _pacing(facts: Facts) -> Iterator[Finding]:
     name = "pacing"
     if facts.qdiscs is None:
         yield unread(facts, "qdiscs", name, WHY[name])
-    elif any(q["kind"] == "fq" for q in facts.egress):
+    elif any(q.kind == "fq" for q in facts.egress):
         yield _found(name, "yes", "fq paces this machine's packets")
     else:
         text = "no fq: a sender should use fq, a forwarding machine need not"
