@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
 
 from sojourn.lab import Host, Sandbox, Unavailable, syscalls
+from sojourn.lab.record import LabRecord
 
 
 @pytest.fixture
@@ -57,3 +59,8 @@ def joined(sandbox: Sandbox) -> tuple[Host, Host]:
         host.add_address("eth0", f"fd00::{number}/64")
         host.set_link("eth0", up=True)
     return hosts
+
+
+def described(record: LabRecord) -> Any:
+    """Returns the description of how a run was made, as it is saved."""
+    return record.real

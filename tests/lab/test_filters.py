@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sojourn.scenario import Scenario
+from tests.lab.conftest import described
 from tests.lab.test_run import metrics, run
 
 pytestmark = pytest.mark.alone
@@ -44,4 +45,5 @@ def test_a_filter_selects_the_flow_of_its_key(condition: str) -> None:
     first, second = ("other", "first") if condition == "dport 20000" else ("first", "other")
     for found in (real, simulated):
         assert found[f"{first}.goodput"] > 2 * found[f"{second}.goodput"]
-    assert all(one["agrees"] for one in record.real["agreements"]), record.real["agreements"]
+    agreements = described(record)["agreements"]
+    assert all(agreement["agrees"] for agreement in agreements), agreements

@@ -18,7 +18,7 @@ from sojourn.lab.programs import NotPossible
 from sojourn.lab.record import LabRecord
 from sojourn.plan import Plan
 from sojourn.scenario import Scenario
-from tests.lab.conftest import possible
+from tests.lab.conftest import described, possible
 
 pytestmark = pytest.mark.alone
 
@@ -95,8 +95,8 @@ def test_the_kernel_s_queue_fills_and_is_measured() -> None:
     assert found["wire.reverse.throughput"] < 1e6
     assert math.isnan(found["sojourn_p95"])
     assert math.isnan(found["drops_early"])
-    assert record.real["engine"] == "kernel"
-    assert "htb" in record.real["links"]["wire"][0]
+    assert described(record)["engine"] == "kernel"
+    assert "htb" in described(record)["links"]["wire"][0]
 
 
 @pytest.mark.needs("iperf3")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.lab.conftest import described
+
 pytest.importorskip("os_ken")
 
 from sojourn._core import PolicyError
@@ -46,7 +48,7 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_switch_asks_it(engine: WireEngine) -> None:
     record = engine.simulate(scenario("mine.py:Mine", BULK).plan, 1)
     assert set(column(record, "flows", "to")) == {"server2"}
-    told = record.real["switch"]
+    told = described(record)["switch"]
     assert told["policy"] == "mine.py:Mine"
     assert told["decisions"]["made"] == 4
 

@@ -14,6 +14,7 @@ from sojourn.lab.wire.counters import LinkCounters
 from sojourn.lab.wire.join import Direction, Wanted, joined
 from sojourn.scenario import Scenario
 from sojourn.study import Results, Study, StudyError
+from tests.lab.conftest import described
 from tests.lab.test_run import SCENARIO, metrics, run
 from tests.lab.test_wire_run import (
     FAST,
@@ -120,7 +121,7 @@ def test_its_fault_ends_a_wire_in_order(spaces: tuple[str, str], name: str) -> N
 @pytest.mark.needs("iperf3")
 def test_a_real_run_asks_it_and_its_journal_agrees() -> None:
     record = run(scenario("mine.py:Mine target 20ms"), journals=True)
-    (found,) = record.real["agreements"]
+    (found,) = described(record)["agreements"]
     assert found["agrees"], found["difference"]
     arrivals, drops, _, _ = found["counts"]
     assert arrivals > 1000

@@ -21,7 +21,7 @@ from sojourn.lab.record import LabRecord
 from sojourn.plan import Group, Plan, Udp
 from sojourn.plan.traffic.command import Command
 from sojourn.scenario import Scenario
-from tests.lab.conftest import possible
+from tests.lab.conftest import described, possible
 from tests.lab.plans import flow
 
 pytestmark = pytest.mark.alone
@@ -83,7 +83,7 @@ def test_a_server_and_a_client_talk(kind: type[RealEngine], tmp_path: Path) -> N
     record = run(kind(), wanted)
     failed = [violation for violation in record.violations if "a program failed" in violation]
     assert not failed
-    ends = {end["role"]: end for end in record.real["own_programs"]}
+    ends = {end["role"]: end for end in described(record)["own_programs"]}
     for end in ends.values():
         assert (end["stopped"], end["killed"], end["status"]) == (True, False, -15)
         assert 1.5e9 <= end["ended"] < 5e9

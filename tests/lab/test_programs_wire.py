@@ -6,6 +6,7 @@ import pytest
 
 from sojourn.lab.programs import Options, Probe
 from sojourn.scenario import Scenario
+from tests.lab.conftest import described
 from tests.lab.test_run import metrics, run
 
 pytestmark = pytest.mark.alone
@@ -62,8 +63,8 @@ app = "cbr rate 1mbit size 9014"
 def test_what_programs_find_is_what_a_simulation_says() -> None:
     wanted = Scenario.from_toml(SCENARIO)
     record = run(wanted, options=Options(probes=(Probe(0, 1),)))
-    assert not any("failed" in violation["what"] for violation in record.real["violations"])
-    assert set(record.real["programs"]) == {"nginx", "libcurl"}
+    assert not any("failed" in violation["what"] for violation in described(record)["violations"])
+    assert set(described(record)["programs"]) == {"nginx", "libcurl"}
     real, simulated = metrics(record), metrics(wanted.run(1).record)  # type: ignore[arg-type]
 
     def near(name: str, share: float, least: float = 0.0) -> None:

@@ -22,7 +22,7 @@ from sojourn.lab.programs import NotPossible
 from sojourn.lab.record import LabRecord
 from sojourn.scenario import Scenario
 from sojourn.study import Results, Study
-from tests.lab.conftest import possible, started
+from tests.lab.conftest import described, possible, started
 
 pytestmark = pytest.mark.alone
 
@@ -89,9 +89,9 @@ def test_a_real_run_has_the_tables_of_a_simulated_one() -> None:
     assert 0.010 < found["bulk.delay_p50"] < 0.2
     assert 0.020 < found["bulk.rtt_p50"] < 0.4
     assert found["bulk.cwnd_mean"] > 2 * 1448
-    assert record.real["engine"] == "wire"
-    assert record.real["programs"]["iperf3"]
-    assert {name.rpartition(".")[0] for name in record.real["waits"]} == {
+    assert described(record)["engine"] == "wire"
+    assert described(record)["programs"]["iperf3"]
+    assert {name.rpartition(".")[0] for name in described(record)["waits"]} == {
         "iperf3-client-bulk", "iperf3-server-bulk"
     }  # fmt: skip
     assert record.files["programs.zip"]
@@ -101,7 +101,7 @@ def test_a_real_run_has_the_tables_of_a_simulated_one() -> None:
 @pytest.mark.parametrize("queue", ["codel", "red limit 100kb min 10kb max 30kb avpkt 1000"])
 def test_a_fresh_queue_decides_the_same_on_the_same_arrivals(queue: str) -> None:
     record = run(scenario(queue, tcp="reno ecn classic"), journals=True)
-    (found,) = record.real["agreements"]
+    (found,) = described(record)["agreements"]
     assert found["agrees"], found["difference"]
     arrivals, drops, marks, entries = found["counts"]
     assert arrivals > 1000
@@ -226,7 +226,7 @@ def test_a_real_run_is_watched_changed_and_captured(tmp_path: Path) -> None:
     assert seen[-1].links[0].sent[0] > 100
     (capture,) = record.captures
     assert capture.startswith(PCAPNG)
-    (about,) = record.real["captures"]
+    (about,) = described(record)["captures"]
     assert about["link"] == "wire"
     assert about["missed"] == [0, 0, 0]
     assert about["packets"][0] >= metrics(record)["departures"] > 100

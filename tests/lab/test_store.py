@@ -26,7 +26,7 @@ from sojourn.lab.programs.errors import NotPossible
 from sojourn.lab.record import LabRecord
 from sojourn.lab.store.findings import table_options
 from sojourn.scenario import Scenario
-from tests.lab.conftest import started
+from tests.lab.conftest import described, started
 
 NODES = ["n1", "n2", "n3"]
 STORE: dict[str, Any] = {
@@ -83,7 +83,7 @@ def test_a_real_store_is_as_the_simulated_one() -> None:
     assert found["store.pending"] == found["store.timed_out"] == found["store.unconverged"] == 0
     # Round robin by the driver's own count.
     assert [found[f"store.n{i}.coordinated"] for i in (1, 2, 3)] == [50, 50, 50]
-    (checked,) = record.real["store"]["checked"]
+    (checked,) = described(record)["store"]["checked"]
     assert checked == {
         "keys": 150, "lost": 0, "violations": 0, "unconverged": 0, "unread": 0, "some": {},
     }  # fmt: skip
@@ -118,7 +118,7 @@ def test_a_node_that_is_killed_loses_nothing_that_was_acknowledged() -> None:
     assert sum(found[f"store.{name}"] for name in outcomes) == 400
     # Two of three replicas are a quorum.
     assert found["store.acknowledged"] > 300
-    (checked,) = record.real["store"]["checked"]
+    (checked,) = described(record)["store"]["checked"]
     assert checked["keys"] == found["store.acknowledged"]
     assert checked["lost"] == checked["violations"] == checked["unread"] == 0
     # What n3 missed it is not told again, without hints.
@@ -153,15 +153,15 @@ def test_what_befalls_links_and_hosts_on_the_way_and_flows_beside_the_store() ->
     outcomes = ("acknowledged", "unavailable", "errors", "timed_out", "pending")
     assert sum(found[f"store.{name}"] for name in outcomes) == found["store.requests"]
     # The client cannot reach n3 whose turn it is; the two others are a quorum, and n3 is behind.
-    assert record.real["health"]["cut"] > 0
+    assert described(record)["health"]["cut"] > 0
     assert found["store.timed_out"] >= 1
     assert found["store.acknowledged"] > 5
     assert found["store.unconverged"] > 0
-    (checked,) = record.real["store"]["checked"]
+    (checked,) = described(record)["store"]["checked"]
     assert checked["lost"] == checked["violations"] == checked["unread"] == 0
     # Number, kind, key, intended, begun, ended, outcome, coordinator, error: see the client.
     rows = [json.loads(line) for line in _file(record, "client.jsonl").splitlines()]
-    address = record.real["store"]["nodes"]["n1"]
+    address = described(record)["store"]["nodes"]["n1"]
     first = [row for row in rows if row[7] == address and row[6] == "acknowledged"]
     before, after = (
         [row[5] - row[4] for row in first if row[5] < 4e9],
@@ -208,7 +208,7 @@ def test_a_client_asks_its_own_data_centre_only_and_all_nodes_are_looked_at() ->
     found, record = real(wanted)
     assert found["store.acknowledged"] == 60
     assert (found["store.e1.coordinated"], found["store.w1.coordinated"]) == (60, 0)
-    (checked,) = record.real["store"]["checked"]
+    (checked,) = described(record)["store"]["checked"]
     assert checked["keys"] > 0
     assert checked["lost"] == checked["violations"] == checked["unread"] == 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from sojourn import _core
 from sojourn.lab.cassandra.client import Check
 from sojourn.lab.store.findings import Answers, Row, values, with_store
+from sojourn.lab.tables import Tables
 from tests.lab.test_store import scenario
 
 MS = 1_000_000
@@ -26,7 +28,7 @@ def test_latencies_have_the_names_and_bins_of_simulated_ones() -> None:
     wanted = scenario(requests=5, warmup=1)
     plan = wanted.plan
     record = _core.simulate(wanted.plan_json, 1)
-    tables = {name: record.table(name) for name in ("summary", "distributions")}
+    tables = Tables.of(record)
     rows = [
         row(1, "writes", 0, 900),  # of the warm-up
         row(2, "writes", 1000, 10),
@@ -36,12 +38,9 @@ def test_latencies_have_the_names_and_bins_of_simulated_ones() -> None:
     ]
     checked = Check(keys=3, lost=0, violations=0, unconverged=2, unread=0)
     about = Answers({"n1": "10.0.0.1", "n2": "10.0.0.2"}, {"10.0.0.1": 5}, [checked])
-    empty = {
-        "summary": [],
-        "distributions": [(*c[:3], type(c[3])()) for c in tables["distributions"]],
-    }
+    empty = Tables(distributions=[(*c[:3], type(c[3])()) for c in tables.distributions])
     made = with_store(empty, plan, rows, about)
-    found = values(made["summary"])
+    found = values(made.summary)
     assert found["store.requests"] == 4
     assert found["store.acknowledged"] == 3
     assert found["store.timed_out"] == 1
@@ -51,11 +50,11 @@ def test_latencies_have_the_names_and_bins_of_simulated_ones() -> None:
     assert found["store.n1.coordinated"] == 5
     # From when the first was to be made to the last answer.
     assert found["store.elapsed"] == pytest.approx(5.06)
-    simulated = {name for name, *_ in tables["summary"]}
+    simulated = {name for name, *_ in tables.summary}
     # Reads were asked for here only.
     assert {name for name in found if ".reads." not in name} <= simulated
-    assert [c[:3] for c in made["distributions"]] == [c[:3] for c in tables["distributions"]]
-    columns: dict[str, Any] = {name: data for name, _, _, data in made["distributions"]}
+    assert [c[:3] for c in made.distributions] == [c[:3] for c in tables.distributions]
+    columns: dict[str, Any] = {name: data for name, _, _, data in made.distributions}
     assert columns["place"] == ["store.reads", "store.writes", "store.writes"]
     assert columns["metric"] == ["latency"] * 3
     lows, highs = (struct.unpack("<3d", columns[name]) for name in ("low", "high"))
@@ -64,6 +63,6 @@ def test_latencies_have_the_names_and_bins_of_simulated_ones() -> None:
         assert high - low < 0.02 * value
     assert struct.unpack("<3q", columns["count"]) == (1, 1, 1)
     # A wire's own rows come first.
-    joined = with_store({**tables, "summary": []}, plan, rows, about)["distributions"]
-    assert joined[0][3][: len(tables["distributions"][0][3])] == tables["distributions"][0][3]
-    assert len(joined[2][3]) == len(tables["distributions"][2][3]) + 24
+    joined = with_store(replace(tables, summary=[]), plan, rows, about).distributions
+    assert joined[0][3][: len(tables.distributions[0][3])] == tables.distributions[0][3]
+    assert len(joined[2][3]) == len(tables.distributions[2][3]) + 24

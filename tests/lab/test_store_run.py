@@ -14,7 +14,7 @@ from sojourn.lab.record import LabRecord
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import RunProgress, Stopped
 from tests.lab import fake_store
-from tests.lab.conftest import possible
+from tests.lab.conftest import described, possible
 
 NODES = ("n1", "n2", "n3")
 NAMES = ("acknowledged", "requests")
@@ -64,7 +64,7 @@ def test_the_record_of_a_store_with_flows_describes_all_its_programs() -> None:
     record = run(wanted)
     assert record.complete
     assert counts(record) == [40, 40]
-    real = record.real
+    real = described(record)
     assert real["store"]["checked"][0]["keys"] == 40
     assert set(real["store"]["nodes"]) == set(NODES)
     assert real["programs"]["cassandra"] == real["store"]["version"]

@@ -17,7 +17,7 @@ from sojourn.lab.kernel.engine import KernelEngine
 from sojourn.lab.programs.errors import NotPossible
 from sojourn.lab.record import LabRecord
 from sojourn.scenario import Scenario
-from tests.lab.conftest import possible
+from tests.lab.conftest import described, possible
 
 pytestmark = pytest.mark.alone
 
@@ -142,13 +142,13 @@ def test_iperf3_at_a_virtual_address(engine: WireEngine) -> None:
         assert busy[server] > 0.9
         assert backlog[server] > 10_000
     assert all(backlog[name] < 3000 for name in names if not name.startswith("server"))
-    told = record.real["switch"]
+    told = described(record)["switch"]
     assert told["policy"].startswith("iqlb")
     assert told["decisions"]["made"] == 4
     assert told["decisions"]["followed"] == 4, "iperf3's data go where its control connection went"
     assert all(server["backlog_packets"] is not None for server in told["servers"])
     assert column(record, "summary", "lb.choices") == [4]
-    json.dumps(record.real)
+    json.dumps(described(record))
 
 
 @pytest.mark.slow
@@ -169,7 +169,7 @@ def test_pages_from_a_virtual_address(engine: WireEngine) -> None:
     """nginx at both servers, libcurl at the clients: each object is a connection and a choice."""
     record = engine.simulate(scenario("round-robin", PAGES).plan, 3)
     assert not [violation for violation in record.violations if "failed" in violation]
-    assert set(record.real["programs"]) >= {"nginx", "libcurl"}
+    assert set(described(record)["programs"]) >= {"nginx", "libcurl"}
     objects = column(record, "summary", "pages.objects")[0]
     pages = column(record, "summary", "pages.pages")[0]
     assert objects > 10
@@ -191,7 +191,7 @@ def test_pages_from_a_virtual_address(engine: WireEngine) -> None:
 def test_a_server_that_goes_gets_no_new_flow(engine: WireEngine) -> None:
     text = STAR.replace("POLICY", "round-robin").replace("5s", "10s", 1) + GONE + FILES
     record = engine.simulate(Scenario.from_toml(text).plan, 1)
-    told = record.real["switch"]
+    told = described(record)["switch"]
     one, other = told["servers"]
     assert one["up"]
     assert not other["up"]

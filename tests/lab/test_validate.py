@@ -13,7 +13,7 @@ from sojourn.lab.engine import WireEngine
 from sojourn.lab.validate import EXTENTS, FULL, Case, Extent, Result, compare, validate
 from sojourn.plan import Plan
 from sojourn.scenario import Scenario
-from tests.lab.conftest import possible
+from tests.lab.conftest import described, possible
 
 pytestmark = pytest.mark.alone
 
@@ -96,7 +96,7 @@ def test_impairments_and_marks_are_replayed_too(queue: str) -> None:
     count = 4
     """
     record = made(Scenario.from_toml(text).plan_json)
-    (found,) = record.real["agreements"]
+    (found,) = described(record)["agreements"]
     assert found["agrees"], found["difference"]
     arrivals, drops, marks, entries = found["counts"]
     assert arrivals > 500

@@ -15,6 +15,7 @@ from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.kernels import Kernel
 from sojourn.scenario import Scenario
 from tests.cli.test_commands import sojourn
+from tests.lab.conftest import described
 
 TEXT = """
 duration = "5s"
@@ -101,7 +102,7 @@ def test_a_server_and_a_client_talk_and_are_measured(engine: LinuxEngine, tmp_pa
     )  # fmt: skip
     record = engine.simulate(made.plan, 1)
     assert not record.violations
-    server, client = record.real["own_programs"]
+    server, client = described(record)["own_programs"]
     assert (server["stopped"], server["killed"]) == (True, False)
     assert (client["status"], client["stopped"]) == (0, False)
     assert client["started"] == pytest.approx(1e9, rel=0.01)
@@ -254,7 +255,7 @@ def test_a_program_that_does_not_end_is_ended(linux: LinuxEngine, tmp_path: Path
     made = scenario(tmp_path, 'client = "python3 own.py"', 'stop = "2s"', own=own)
     record = linux.simulate(made.plan, 1)
     assert not record.violations
-    [client] = record.real["own_programs"]
+    [client] = described(record)["own_programs"]
     assert (client["stopped"], client["killed"], client["status"]) == (True, True, -9)
     assert client["ended"] == pytest.approx(3e9, rel=0.01)
 

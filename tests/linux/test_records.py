@@ -22,6 +22,7 @@ from sojourn.linux.kernels import Kernel
 from sojourn.plan import Plan
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import Record
+from tests.lab.conftest import described
 
 LINK = {"from": "a", "to": "b", "rate": "10mbit", "netem": "delay 10ms", "queue": "codel"}
 BULK = {"from": "a", "to": "b", "app": "bulk", "tcp": "reno", "count": 4}
@@ -186,10 +187,10 @@ def test_packets_of_a_queue_are_captured(engine: LinuxEngine, tmp_path: Path) ->
     }
     record = engine.simulate(scenario(**changes).plan, 1)
     assert isinstance(record, LabRecord)
-    assert record.real["links"] == "kernel"
+    assert described(record)["links"] == "kernel"
     queues = values(record, "queues")
     for link, (capture, told) in enumerate(
-        zip(record.captures, record.real["captures"], strict=True)
+        zip(record.captures, described(record)["captures"], strict=True)
     ):
         packets = [
             struct.unpack_from("<5I", content) for kind, content in blocks(capture) if kind == 6

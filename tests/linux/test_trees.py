@@ -17,6 +17,7 @@ from sojourn.linux.kernels import Kernel
 from sojourn.scenario import Scenario
 from sojourn.tc import read
 from tests.conftest import ROOT
+from tests.lab.conftest import described
 from tests.linux.test_engine import row
 from tests.tc.test_written import LEAVES
 
@@ -178,8 +179,8 @@ def test_a_run_over_a_tree_is_the_simulator_s(kernel: Kernel) -> None:
     """A call passes by the bulk in its class; drops and marks are those of the classes."""
     made = Scenario.from_toml(SCENARIO)
     record = LinuxEngine(kernel).simulate(made.plan, 1)
-    assert record.real["links"] == "kernel"
-    assert sum("filter replace" in command for command in record.real["commands"]) == 2
+    assert described(record)["links"] == "kernel"
+    assert sum("filter replace" in command for command in described(record)["commands"]) == 2
     linux, simulated = row(record), made.run(seed=1).metrics
     for name in ("goodput", "call.delay_p95"):
         assert linux[name] == pytest.approx(simulated[name], rel=0.05), name
@@ -201,7 +202,7 @@ def test_packets_have_the_marks_of_their_flows(kernel: Kernel) -> None:
         }
     )
     record = LinuxEngine(kernel).simulate(made.plan, 1)
-    assert record.real["links"] == "kernel"
+    assert described(record)["links"] == "kernel"
     linux, simulated = row(record), made.run(seed=1).metrics
     assert linux["bulk.delay_mean"] > 0.05
     assert linux["call.delay_p95"] == pytest.approx(simulated["call.delay_p95"], rel=0.05)

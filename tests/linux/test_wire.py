@@ -13,6 +13,7 @@ from sojourn.linux.kernels import Kernel
 from sojourn.plan import Plan
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import Record
+from tests.lab.conftest import described
 
 TEXT = """
 name = "two flows"
@@ -97,12 +98,12 @@ def test_both_kinds_of_links_give_the_same_of_a_full_queue(
 
 def test_packets_leave_in_time(wired: LinuxEngine) -> None:
     record = wired.simulate(Plan.of(plan()), 1)
-    health = record.real["health"]
+    health = described(record)["health"]
     assert not record.violations
     assert health["lateness_max"] < 1e-4
     assert health["cpu_share"] < 0.05
     assert record.complete
-    assert record.real["links"] == "wire"
+    assert described(record)["links"] == "wire"
 
 
 def test_without_a_warm_up_a_link_is_as_busy_as_with_one(wired: LinuxEngine) -> None:
@@ -120,14 +121,14 @@ def test_without_a_warm_up_a_link_is_as_busy_as_with_one(wired: LinuxEngine) -> 
 def test_links_are_ours_where_the_kernel_has_none(
     kernel: Kernel, changed: dict[str, Any], why: str
 ) -> None:
-    real = LinuxEngine(kernel).simulate(Plan.of(plan(**changed)), 1).real
+    real = described(LinuxEngine(kernel).simulate(Plan.of(plan(**changed)), 1))
     assert real["valid"], real["violations"]
     assert (real["engine"], real["links"]) == ("linux", "wire")
     assert why in real["links_why"]
 
 
 def test_links_are_the_kernel_s_where_it_has_them(kernel: Kernel) -> None:
-    real = LinuxEngine(kernel).simulate(Plan.of(plan()), 1).real
+    real = described(LinuxEngine(kernel).simulate(Plan.of(plan()), 1))
     assert (real["links"], real["links_why"]) == ("kernel", [])
 
 
@@ -135,7 +136,7 @@ def test_captures_are_kept(wired: LinuxEngine) -> None:
     told = json.loads(plan())
     told["observe"]["capture"] = [0]
     record = wired.simulate(Plan.of(json.dumps(told)), 1)
-    assert record.real["captures"][0]["error"] is None
+    assert described(record)["captures"][0]["error"] is None
     assert len(record.captures[0]) > 1000
 
 

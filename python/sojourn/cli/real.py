@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import typer
 
-from sojourn import engines
 from sojourn.cli import exits
 
 if TYPE_CHECKING:
-    from sojourn.lab.programs.results import ProgramEnd
-    from sojourn.lab.record import Description, LabRecord
+    from sojourn.lab.described import Described
+    from sojourn.lab.record import LabRecord
 
 
 def report_violations(record: LabRecord, *, as_json: bool) -> None:
@@ -22,78 +22,74 @@ def report_violations(record: LabRecord, *, as_json: bool) -> None:
 
 def description(record: LabRecord) -> str:
     """Returns a few lines about a real run: system, links, timeliness, checks and own programs."""
-    real, health = record.real, record.real["health"]
-    if real["engine"] in engines.VIRTUAL:
-        links = "the kernel's links" if real["links"] == "kernel" else "Sojourn's links"
-        if real["links_why"]:
-            links += f", because the kernel's links lack {', '.join(real['links_why'])}"
+    real = _described(record)
+    health = real.health
+    if real.linux is not None:
+        links = "the kernel's links" if real.links == "kernel" else "Sojourn's links"
+        if real.links_why:
+            links += f", because the kernel's links lack {', '.join(real.links_why)}"
         return "\n".join(
             [
-                f"Linux {real['kernel']} in virtual time, {real['linux']['hz']} ticks a second",
+                f"Linux {real.kernel} in virtual time, {real.linux.hz} ticks a second",
                 f"  {links}",
-                f"  {health['processor_seconds']:.1f} s of processor time",
-                *(f"  {command}" for command in real["commands"] if command.startswith("tc ")),
-                *own_programs(real),
+                f"  {health.processor_seconds:.1f} s of processor time",
+                *(f"  {command}" for command in real.commands if command.startswith("tc ")),
+                *own_programs(record),
             ]
         )
-    programs = ", ".join(f"{name} {version}" for name, version in real["programs"].items())
-    where = "a user namespace" if real["privilege"] == "user" else "root's namespaces"
+    programs = ", ".join(f"{name} {version}" for name, version in real.programs.items())
+    where = "a user namespace" if real.privilege == "user" else "root's namespaces"
     lines = [
-        f"real run on Linux {real['kernel']}: {f'{programs}; ' if programs else ''}in {where}",
+        f"real run on Linux {real.kernel}: {f'{programs}; ' if programs else ''}in {where}",
     ]
-    if real["engine"] == "kernel":
+    if isinstance(real.links, Mapping):
         lines.append("  links are the kernel's own; values that it does not report are omitted")
-        lines += [f"  {command}" for commands in real["links"].values() for command in commands]
+        lines += [f"  {command}" for commands in real.links.values() for command in commands]
     else:
-        late = " ".join(
-            f"{word} {health[key] * 1e3:.2f} ms," if health[key] is not None else f"{word} -,"
-            for word, key in (("median", "lateness_p50"), ("99 %", "lateness_p99"))
-        ).rstrip(",")
-        share = f"the wire took {100 * health['cpu_share']:.0f} % of a processor"
+        late = ", ".join(
+            f"{word} -" if late is None else f"{word} {late * 1e3:.2f} ms"
+            for word, late in (("median", health.lateness_p50), ("99 %", health.lateness_p99))
+        )
+        share = f"the wire took {100 * health.cpu_share:.0f} % of a processor"
         lines.append(f"  lateness of packets: {late}; {share}")
-    for found in real["agreements"]:
-        if found["agrees"]:
-            arrivals, drops, marks, _ = found["counts"]
+    for found in real.agreements:
+        if found.agrees and found.counts is not None:
+            arrivals, drops, marks, _ = found.counts
             lines.append(
-                f"  {found['link']}: {arrivals} arrivals replayed through a fresh queue give the "
+                f"  {found.link}: {arrivals} arrivals replayed through a fresh queue give the "
                 f"same {drops} drops and {marks} marks"
             )
         else:
-            lines.append(
-                f"  {found['link']}: the replay decided differently: {found['difference']}"
-            )
-    if store := real.get("store"):
-        keys, behind = (sum(c[key] for c in store["checked"]) for key in ("keys", "unconverged"))
+            lines.append(f"  {found.link}: the replay decided differently: {found.difference}")
+    if real.store is not None:
+        keys = sum(check.keys for check in real.store.checked)
+        behind = sum(check.unconverged for check in real.store.checked)
         lines.append(
             f"  {keys} acknowledged writes checked afterwards: none lost, {behind} not on all "
             "replicas"
         )
-    lines += own_programs(real)
+    lines += own_programs(record)
     return "\n".join(lines)
 
 
-def ends(real: Description) -> list[tuple[str, ProgramEnd]]:
-    """Returns the results of the scenario's own programs, with their flows."""
-    from sojourn.lab.programs.results import ProgramEnd
+def _described(record: LabRecord) -> Described:
+    from sojourn.lab.described import described
 
-    return [
-        (one["flow"], ProgramEnd(**{key: value for key, value in one.items() if key != "flow"}))
-        for one in real.get("own_programs", ())
-    ]
+    return described(record.real)
 
 
 def exit_if_bad(record: LabRecord) -> None:
     """Ends the command with status 1 if a run is not valid or one of its programs failed."""
-    if record.violations or any(end.failure for _, end in ends(record.real)):
+    if record.violations or any(end.failure for end in _described(record).own_programs):
         raise typer.Exit(exits.FINDINGS)
 
 
-def own_programs(real: Description) -> list[str]:
+def own_programs(record: LabRecord) -> list[str]:
     """Returns the results of the scenario's own programs, a line for each."""
     lines = []
-    for flow, end in ends(real):
+    for end in _described(record).own_programs:
         when = "" if end.started is None else f"; ran from {max(end.started, 0) / 1e9:.3f} s"
         if end.ended is not None:
             when += f" to {end.ended / 1e9:.3f} s"
-        lines.append(f"  {end.role} of {flow}: `{end.command}`: {end.outcome}{when}")
+        lines.append(f"  {end.role} of {end.flow}: `{end.command}`: {end.outcome}{when}")
     return lines

@@ -12,6 +12,7 @@ import struct
 import types
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from sojourn.lab.programs.results import (
     BulkResult,
@@ -21,6 +22,7 @@ from sojourn.lab.programs.results import (
     Stats,
     WebResult,
 )
+from sojourn.lab.tables import Tables
 from sojourn.metrics import registry
 from sojourn.plan import Group, Plan
 from sojourn.plan.tcp import Tcp
@@ -96,12 +98,12 @@ _CODES = {"f8": "d", "i8": "q", "?": "?"}
 
 
 def with_findings(
-    tables: Mapping[str, Sequence[Column]],
+    tables: Tables,
     plan: Plan,
     results: Sequence[FlowResult],
     groups: Mapping[int, GroupStats],
     unseen: Mapping[str, float] = types.MappingProxyType({}),
-) -> dict[str, Sequence[Column]]:
+) -> Tables:
     """Returns a record's tables with the programs' measurements.
 
     `results` has one result for each flow of the plan, in order; `groups` has statistics by the
@@ -113,14 +115,14 @@ def with_findings(
         figures(result, plan.warmup, plan.duration, writes=_writes(group))
         for result, group in zip(results, groups_of, strict=True)
     ]
-    flows = tables["flows"]
+    flows = tables.flows
     for number, group in enumerate(groups_of):
         if _writes(group):
             found[number] |= _of_packets(flows, number)
         if isinstance(group.transport, Tcp):
             found[number] = {**unseen, **found[number]}
     flows = filled(flows, found) if flows else flows
-    summary = tables["summary"]
+    summary = tables.summary
     first = 0
     for number, group in enumerate(plan.groups):
         own = found[first : first + group.count]
@@ -140,8 +142,8 @@ def with_findings(
     flows = blanked(flows, apart) if flows else flows
     for name in mixed:
         summary = blanked(summary, {0}, prefix=f"{name}.")
-    series = _with_samples(tables["series"], plan, results)
-    return {**tables, "flows": flows, "summary": summary, "series": series}
+    series = _with_samples(tables.series, plan, results)
+    return replace(tables, flows=flows, summary=summary, series=series)
 
 
 def indistinct(plan: Plan) -> tuple[set[int], list[str]]:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
 
+from sojourn.data import Object
 from sojourn.lab.findings import with_findings
 from sojourn.lab.programs import Collected, command
+from sojourn.lab.tables import Tables
 from sojourn.lab.violation import Violation, violations_in, with_former_key
 from sojourn.lab.wire.wiring import Outcome
 from sojourn.plan import Plan
 from sojourn.scenario.engine import Column
-
-Description: TypeAlias = dict[str, Any]
-"""Description of how a run was made, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +20,9 @@ class LabRecord:
     """Record of a real run: tables as of a simulated run, and a description of how it was made."""
 
     outcome: Outcome = field(repr=False)
-    real: Description
-    """Description of how the run was made, with its violations; saved with the run."""
-    tables: dict[str, Sequence[Column]]
+    real: Object
+    """Description, as JSON, of how the run was made, with its violations; saved with the run."""
+    tables: Tables
     files: dict[str, bytes] = field(default_factory=dict, repr=False)
     """Content of files that are saved with the run, by name: the programs' output."""
     trace_hash: str = ""
@@ -48,7 +46,7 @@ class LabRecord:
 
     def table(self, name: str) -> Sequence[Column]:
         """Returns the columns of a table by its name, such as `summary`."""
-        return self.tables[name]
+        return self.tables.table(name)
 
     @property
     def violations(self) -> list[str]:
@@ -80,7 +78,7 @@ class Measured:
     outcome: Outcome
     violations: Sequence[Violation]
     """Violations of the run's validity."""
-    about: Description
+    about: Object
     """The links' entries in the description of the run."""
     captures: Sequence[bytes] = ()
     """Files of captured packets, in the order of the plan's `capture`."""
@@ -93,13 +91,13 @@ def record(
     plan: Plan,
     collected: Collected,
     measured: Measured,
-    about: Description,
+    about: Object,
     files: dict[str, bytes],
     trace_hash: str = "",
 ) -> LabRecord:
     """Returns the record of a run by an engine; `about` has more entries of the description."""
     outcome, against = measured.outcome, measured.violations
-    real: Description = {
+    real: Object = {
         "engine": engine,
         "valid": not against,
         **with_former_key({"violations": [violation.as_dict() for violation in against]}),

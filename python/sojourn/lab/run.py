@@ -15,15 +15,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sojourn.data import Object
 from sojourn.lab.machine.stolen import ProcessorTime
 from sojourn.lab.programs import Collected, Execution, RunSetup
 from sojourn.lab.programs.execution import LEAD
-from sojourn.lab.record import Description, LabRecord, Measured, record
+from sojourn.lab.record import LabRecord, Measured, record
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.sandbox import DEFAULT_MEMORY, Ability, Privilege, Sandbox
+from sojourn.lab.tables import Tables
 from sojourn.lab.violation import Violation
 from sojourn.plan import Plan
-from sojourn.scenario.engine import Column, RunProgress
+from sojourn.scenario.engine import RunProgress
 
 
 @dataclass(frozen=True)
@@ -100,11 +102,11 @@ class Part:
         """Returns the violations that the part has found."""
         return []
 
-    def about(self) -> Description:
+    def about(self) -> Object:
         """Returns the part's entries in the description of the run."""
         return {}
 
-    def tables(self, tables: dict[str, Sequence[Column]]) -> dict[str, Sequence[Column]]:
+    def tables(self, tables: Tables) -> Tables:
         """Returns a record's tables with the part's results."""
         return tables
 
@@ -192,18 +194,19 @@ class Run:
         setup, sandbox, hosts = self.setup, context.sandbox, context.hosts
         found = list(measured.violations)
         names = {number: node.name for number, node in enumerate(context.plan.nodes)}
-        about: Description = {
+        programs = dict(setup.versions)
+        about: Object = {
             "load": busy(),
             "privilege": sandbox.privilege,
             "privilege_reason": sandbox.reason,
             "kernel": platform.release(),
-            "programs": dict(setup.versions),
+            "programs": programs,
             "waits": dict(collected.waits),
         }
         for part in self.parts:
             found += part.violations()
             names |= part.names
-            about["programs"].update(part.versions)
+            programs.update(part.versions)
             about |= part.about()
         about["settings"] = {
             hosts[node].name: {

@@ -13,8 +13,8 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import IO
 
 from sojourn._core import PolicyError
@@ -25,11 +25,11 @@ from sojourn.lab.programs import RunSetup
 from sojourn.lab.programs.balanced import Balanced
 from sojourn.lab.programs.execution import NICE
 from sojourn.lab.programs.plan import FIRST_PORT, SECOND, address
-from sojourn.lab.record import Description
 from sojourn.lab.run import Part, RunContext
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.modules import environment, python
 from sojourn.lab.sandbox.process import Process
+from sojourn.lab.tables import Tables
 from sojourn.lab.typed import typed
 from sojourn.lab.violation import Violation
 from sojourn.lab.wire.links import DEVICE, QUEUE, WireLinks
@@ -331,12 +331,12 @@ class Switch(Part):
             if number > 0
         ]
 
-    def about(self) -> Description:
+    def about(self) -> Object:
         """Returns a description of the switch, and the controller's last status."""
         about = {"name": "openvswitch", "version": self.version, "datapath": self.switch.datapath}
         return {"switch": about | json.loads(self._lines()[-1])}
 
-    def tables(self, tables: Mapping[str, Sequence[Column]]) -> dict[str, Sequence[Column]]:
+    def tables(self, tables: Tables) -> Tables:
         """Returns a record's tables with the selected servers, in the columns of simulated runs."""
         name, status = self.balanced.name, self.status
         counts = [server.chosen for server in status.servers]
@@ -350,11 +350,11 @@ class Switch(Part):
         # The server is the sender of a flow of Web pages, and the receiver of any other flow.
         pages = {flow.flow for flow in self.setup.run.flows if flow.app == "web"}
         flows: list[Column] = []
-        for column, unit, kind, data in tables["flows"]:
+        for column, unit, kind, data in tables.flows:
             if column in ("from", "to") and isinstance(data, list):
                 data = [  # noqa: PLW2901
                     self.went.get(n, there) if (n in pages) == (column == "from") else there
                     for n, there in enumerate(data)
                 ]
             flows.append((column, unit, kind, data))
-        return {**tables, "summary": [*tables["summary"], *more], "flows": flows}
+        return replace(tables, summary=[*tables.summary, *more], flows=flows)

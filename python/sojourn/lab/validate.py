@@ -20,6 +20,7 @@ import numpy as np
 
 from sojourn import _core, encode
 from sojourn.data import Object
+from sojourn.lab.described import described
 from sojourn.lab.record import LabRecord
 from sojourn.lab.violation import with_former_key
 from sojourn.plan import Plan
@@ -277,7 +278,7 @@ def _result(
     return Result(
         case,
         compare(case, [metrics(record) for record in real], simulated, tolerances),
-        lateness=max(record.real["health"].get("lateness_p99", 0.0) for record in real),
+        lateness=max(described(record.real).health.lateness_p99 or 0.0 for record in real),
         violations=sorted({violation for record in real for violation in record.violations}),
-        agreements=[a["agrees"] for record in real for a in record.real["agreements"]],
+        agreements=[a.agrees for record in real for a in described(record.real).agreements],
     )

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sojourn import _core
+from sojourn.data import Object
 from sojourn.lab.errors import LabError
 from sojourn.lab.kernel import qdiscs
 from sojourn.lab.kernel.links import SYSCTLS
@@ -23,7 +24,7 @@ from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.plan import Run, drawn, mtu
 from sojourn.lab.programs.results import FlowResult
 from sojourn.lab.programs.run_setup import Collected
-from sojourn.lab.record import Counted, Description, LabRecord, record
+from sojourn.lab.record import Counted, LabRecord, record
 from sojourn.linux import kernels, layout, observed, programs, wired
 from sojourn.linux.guest import MEMORY, Guest, Output, init
 from sojourn.linux.job import Job
@@ -188,7 +189,7 @@ class LinuxEngine(Counted):
             measured = wired.measured(run, job, files, collected)
         else:
             measured = observed.observed(run, prepared.links, files, collected)
-        about: Description = {
+        about: Object = {
             "kernel": self.kernel.release,
             "linux": self.kernel.as_dict(),
             "limits": LIMITS,

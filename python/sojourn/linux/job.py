@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 from sojourn.lab.programs.stack import HostSettings
 from sojourn.plan import Plan
+from sojourn.plan.decoding import data_of
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class Job:
     def files(self) -> dict[str, bytes]:
         """Returns the file of the job by its name."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "plan"}
-        plan = json.loads(self.plan.text)
+        plan = data_of(self.plan.text)
         return {"job.json": json.dumps({**fields, "plan": plan}, default=asdict).encode()}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sojourn import _core
 from sojourn.lab.findings import UNSEEN
@@ -55,7 +56,7 @@ def observed(
     made = tables.tables(
         run, links, samples, marks, collected.flows, collected.groups, run.duration, known
     )
-    made["distributions"] = _joined(distributions, ends[3])
+    made = replace(made, distributions=_joined(distributions, ends[3]))
     sent = sum(s[-1].packets for s in samples.values() if s)
     captured = json.loads(files.get("captures.json", b"[]"))
     captures = [files[f"capture-{number}"] for number in run.plan.observe.capture]

@@ -17,12 +17,11 @@ class CaptureProblem(Exception):
     """Reason why a capture cannot be replayed."""
 
 
-def loaded(app: Object, read: files.Read) -> Object:
-    """Returns a plan's `replay` application with the packets of its capture file.
+def loaded(app: Object, file: str, read: files.Read) -> Object:
+    """Returns a plan's `replay` application with the packets of its capture `file`.
 
     Raises `CaptureProblem` if the file cannot be read or replayed.
     """
-    file = str(app["file"])
     try:
         data = read(file, limits.CAPTURE_BYTES)
         return dict(json.loads(_core.load_capture(json.dumps(app), data)))

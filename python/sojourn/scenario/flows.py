@@ -96,10 +96,13 @@ def _application(context: Context, at: Path, flow: Flow) -> Object:
     if commands.is_command(flow.app):
         return commands.application(context, at, flow)
     app = context.policy("source", (*at, "app"), _core.parse_app, flow.app, instead="voip")
-    if app["name"] != "replay":
-        return app
+    match app:
+        case {"name": "replay", "file": str(file)}:
+            pass
+        case _:
+            return app
     try:
-        return capture.loaded(app, context.source.read)
+        return capture.loaded(app, file, context.source.read)
     except capture.CaptureProblem as problem:
         start, end = capture.place(flow.app)
         found = flow.app[start:end]

@@ -6,10 +6,12 @@ import hashlib
 import json
 from collections.abc import Mapping
 
+from sojourn.plan.decoding import data_of
+
 
 def canonical(plan: str | Mapping[str, object]) -> str:
     """Returns a plan as canonical JSON: equal plans give equal texts."""
-    data = json.loads(plan) if isinstance(plan, str) else plan
+    data = data_of(plan) if isinstance(plan, str) else plan
     return json.dumps(data, sort_keys=True, separators=(",", ":"))
 
 

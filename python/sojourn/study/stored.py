@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from sojourn import stats
 from sojourn.plan import Plan
+from sojourn.plan.decoding import data_of
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import ASKED, ENGINE, TABLES, core
 from sojourn.study import manifest
@@ -206,9 +206,10 @@ class StoredRuns:
         """
         for *_, key in self.manifest.runs():
             if self.storage.has(key):
-                plan = json.loads(self.storage.plan_json(key))
-                subject = plan.get("observe", {}).get("bottleneck")
-                return str(subject["name"]) if isinstance(subject, dict) else None
+                match data_of(self.storage.plan_json(key)):
+                    case {"observe": {"bottleneck": {"name": str(name)}}}:
+                        return name
+                return None
         return None
 
     def runs(self, **levels: Level) -> list[StoredRun]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from sojourn.data import Object
 from sojourn.lab.kernel import qdiscs
 from sojourn.lab.kernel.tables import queue, tables
 from sojourn.lab.programs import Collected
 from sojourn.lab.programs.plan import address
-from sojourn.lab.record import Description, Measured
+from sojourn.lab.record import Measured
 from sojourn.lab.run import Links, RunContext, ends_of, switched_on
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.validity import programs_violations
@@ -116,7 +117,7 @@ class KernelLinks(Links):
                 what = f"{link.name} sent more than its rate"
                 share = f"{100 * used:.1f} %"
                 against.append(Violation(what, share, limit, "lower the links' rates"))
-        about: Description = {
+        about: Object = {
             "links": {
                 link.name: [command for commands in link.stages() for command in commands]
                 for link in self.links

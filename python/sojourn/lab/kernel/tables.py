@@ -10,12 +10,13 @@ import math
 import struct
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sojourn import _core
 from sojourn.lab.kernel.qdiscs import Link, Sample
 from sojourn.lab.programs.plan import Run
 from sojourn.lab.programs.results import BulkResult, EndpointResult, FlowResult, GroupStats
+from sojourn.lab.tables import Tables
 from sojourn.metrics import registry
 from sojourn.plan import Plan, Udp
 from sojourn.scenario.engine import Column
@@ -49,11 +50,9 @@ NOTHING = Observed()
 """Measurements of a run without observed packets."""
 
 
-def blank(plan: Plan, seed: int) -> dict[str, list[Column]]:
+def blank(plan: Plan, seed: int) -> Tables:
     """Returns the tables of a run before its start; only their columns matter."""
-    record = _core.blank_record(plan.text, seed)
-    names = ("summary", "flows", "queues", "series", "distributions", "flow_series")
-    return {name: [*record.table(name)] for name in names}
+    return Tables.of(_core.blank_record(plan.text, seed))
 
 
 def put(table: Sequence[Column], rows: Sequence[Mapping[str, float]]) -> list[Column]:
@@ -163,7 +162,7 @@ def tables(
     groups: Mapping[int, GroupStats],
     end: int,
     observed: Observed = NOTHING,
-) -> dict[str, Sequence[Column]]:
+) -> Tables:
     """Returns all tables of a run that ended `end` nanoseconds after its start.
 
     `marked` has the number of marked packets by the number of the link; `None` if not counted.
@@ -202,14 +201,13 @@ def tables(
     for link in links:
         prefix = "" if subject == (link.number,) else f"{link.name}."
         summary |= {f"{prefix}{k}": v for k, v in queues.get(link.number, {}).items()}
-    return {
-        "summary": put(made["summary"], [summary]),
-        "flows": put(made["flows"], flows),
-        "queues": put(made["queues"], [queues.get(link.number, {}) for link in links]),
-        "series": series(made["series"], plan, links, samples, end, observed),
-        "distributions": made["distributions"],
-        "flow_series": made["flow_series"],
-    }
+    return replace(
+        made,
+        summary=put(made.summary, [summary]),
+        flows=put(made.flows, flows),
+        queues=put(made.queues, [queues.get(link.number, {}) for link in links]),
+        series=series(made.series, plan, links, samples, end, observed),
+    )
 
 
 def _of_groups(

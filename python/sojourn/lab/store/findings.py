@@ -6,11 +6,12 @@ import secrets
 import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from sojourn.lab.cassandra.client import Check, Session
 from sojourn.lab.programs.summaries import summarize
+from sojourn.lab.tables import Tables
 from sojourn.plan import Plan
 from sojourn.plan.replication import SimplePlacement
 from sojourn.plan.store import ClosedArrivals, Store
@@ -59,16 +60,14 @@ class Answers:
     """Checks of all clients."""
 
 
-def with_store(
-    tables: Mapping[str, Sequence[Column]], plan: Plan, rows: Sequence[Row], answers: Answers
-) -> dict[str, Sequence[Column]]:
+def with_store(tables: Tables, plan: Plan, rows: Sequence[Row], answers: Answers) -> Tables:
     """Returns a record's tables with the store's metrics and distributions.
 
     `rows` are the rows of the clients' logs.
     """
-    summary = [*tables["summary"], *summary_of(plan, rows, answers)]
-    spread = _joined(tables["distributions"], distributions_of(plan, rows))
-    return {**tables, "summary": summary, "distributions": spread}
+    summary = [*tables.summary, *summary_of(plan, rows, answers)]
+    spread = _joined(tables.distributions, distributions_of(plan, rows))
+    return replace(tables, summary=summary, distributions=spread)
 
 
 def _measured(plan: Plan, rows: Sequence[Row]) -> list[Row]:

@@ -12,11 +12,11 @@ import json
 import signal
 import time
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.util import find_spec
 
 from sojourn import _core
+from sojourn.data import Object
 from sojourn.lab.cassandra import VERSION, artefacts, java, node
 from sojourn.lab.cassandra.client import Check, Requests
 from sojourn.lab.cassandra.cluster import Asker, Cluster, Node
@@ -24,7 +24,6 @@ from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.programs import RunSetup
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.plan import SECOND, address
-from sojourn.lab.record import Description
 from sojourn.lab.run import Part, RunContext
 from sojourn.lab.store.findings import (
     Answers,
@@ -35,11 +34,12 @@ from sojourn.lab.store.findings import (
     table_options,
     with_store,
 )
+from sojourn.lab.tables import Tables
 from sojourn.lab.violation import Violation
 from sojourn.lab.wire.links import WireLinks
 from sojourn.plan import Plan, decoding
 from sojourn.plan.store import Crash
-from sojourn.scenario.engine import Column, Stopped
+from sojourn.scenario.engine import Stopped
 
 LONGEST = 72 * 3600 * 10**9
 """Longest time before or after the run, in nanoseconds."""
@@ -281,7 +281,7 @@ class Store(Part):
             if (number := sum(getattr(check, key) for check in self.answers.checked))
         ]
 
-    def about(self) -> Description:
+    def about(self) -> Object:
         """Returns the description of the store."""
         return {
             "store": {
@@ -294,7 +294,7 @@ class Store(Part):
             }
         }
 
-    def tables(self, tables: Mapping[str, Sequence[Column]]) -> dict[str, Sequence[Column]]:
+    def tables(self, tables: Tables) -> Tables:
         """Returns a record's tables with the store's metrics and distributions."""
         return with_store(tables, self.plan, self.rows, self.answers)
 

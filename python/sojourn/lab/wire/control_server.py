@@ -262,18 +262,18 @@ class _Connection:
             gone.cancel()
 
     def _set(self, request: Object) -> None:
-        change = {key: request[key] for key in ("link", *KEYS) if key in request}
-        if not isinstance(change.get("link"), str):
+        if not isinstance(request.get("link"), str):
             raise Bad("`link` must be the name of a link")
-        if len(change) == 1:
+        wanted = {key: request[key] for key in ("link", *KEYS) if key in request}
+        if len(wanted) == 1:
             raise Bad("nothing to set: add rate, netem or queue")
         for key in ("netem", "queue"):
-            if key in change and not isinstance(change[key], str):
+            if not isinstance(wanted.get(key, ""), str):
                 raise Bad(f"`{key}` must be a text")
-        if "rate" in change:
-            change["rate"] = _rate(change["rate"])
+        if "rate" in wanted:
+            wanted |= {"rate": _rate(request["rate"])}
         try:
-            self.server.wire.set(json.dumps(change))
+            self.server.wire.set(json.dumps(wanted))
         except ValueError as error:
             raise Bad(str(error)) from None
 

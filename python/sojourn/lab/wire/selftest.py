@@ -14,6 +14,7 @@ from typing import cast
 
 from sojourn import _core
 from sojourn.data import Object
+from sojourn.lab.described import described
 from sojourn.lab.engine import WireEngine
 from sojourn.lab.record import LabRecord
 from sojourn.lab.sandbox.sandbox import Privilege
@@ -124,17 +125,17 @@ def _scenario(rate: str, app: str, seconds: float, netem: str) -> Scenario:
 def _try(engine: WireEngine, what: str, wanted: Scenario, rate: str | None) -> Trial:
     run = wanted.run(1, engine=engine)
     record = cast("LabRecord", cast("object", run.record))
-    health = record.real["health"]
+    health = described(record.real).health
     metrics = run.metrics
     return Trial(
         what,
         None if rate is None else int(_core.parse_quantity("rate", rate)),
         float(metrics["throughput"]),
         float(metrics["departures"]) / float(metrics["measured"]),
-        health["lateness_p50"],
-        health["lateness_p99"],
-        health["lateness_max"],
-        health["cpu_share"],
+        health.lateness_p50 or 0.0,
+        health.lateness_p99 or 0.0,
+        health.lateness_max or 0.0,
+        health.cpu_share,
         record.violations,
     )
 

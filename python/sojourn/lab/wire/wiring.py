@@ -24,11 +24,12 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Literal
 
 from sojourn import _core
+from sojourn.lab.tables import Tables
 from sojourn.lab.wire.control_server import ControlServer, describe
 from sojourn.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from sojourn.data import Object
     from sojourn.scenario.engine import Column
@@ -43,8 +44,6 @@ FAULT = 3
 """Exit status of the process if a user's own policy failed."""
 MAGIC = b"sojourn wire 1\n"
 """First bytes of the file with the measurements."""
-TABLES = ("summary", "flows", "queues", "series", "distributions", "flow_series")
-"""Tables of a record that are written to the file."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +62,8 @@ class Outcome:
     """Result of the replay of each journal, with the name of the link."""
     captures: Sequence[Object]
     """Result of each capture: packets written, packets omitted, errors."""
-    tables: Mapping[str, Sequence[Column]]
-    """Tables of the record, by name."""
-
-    def table(self, name: str) -> Sequence[Column]:
-        """Returns the columns of a table by its name."""
-        return self.tables[name]
+    tables: Tables
+    """Tables of the record."""
 
 
 @dataclass(frozen=True)
@@ -110,19 +105,19 @@ class Configuration:
     """Plan of the links before and after the run, as JSON; `None` without such links."""
 
 
-def write_outcome(to: IO[bytes], about: Object, tables: dict[str, Sequence[Column]]) -> None:
+def write_outcome(to: IO[bytes], about: Object, tables: Tables) -> None:
     """Writes an outcome in the format that `read_outcome` reads.
 
     `about` has the fields of `Outcome` without the tables.
     """
     listed = []
     blobs = []
-    for name, columns in tables.items():
+    for name, columns in vars(tables).items():
         for column, unit, dtype, data in columns:
             raw = json.dumps(data).encode() if isinstance(data, list) else data
             listed.append([name, column, unit, dtype, len(raw)])
             blobs.append(raw)
-    head = json.dumps({**about, "tables": list(tables), "columns": listed}).encode()
+    head = json.dumps({**about, "tables": list(vars(tables)), "columns": listed}).encode()
     to.write(MAGIC + struct.pack("<Q", len(head)) + head)
     for blob in blobs:
         to.write(blob)
@@ -144,7 +139,7 @@ def read_outcome(source: IO[bytes]) -> Outcome:
     return Outcome(
         about["events"], about["complete"], about["reached"], about["health"], about["agreements"],
         about["captures"],
-        tables,
+        Tables(**tables),
     )  # fmt: skip
 
 
@@ -198,7 +193,7 @@ def main(argv: Sequence[str]) -> int:
         "captures": json.loads(outcome.captures),
     }
     with os.fdopen(output, "wb") as file:
-        write_outcome(file, about, {name: record.table(name) for name in TABLES})
+        write_outcome(file, about, Tables.of(record))
     return 0
 
 

@@ -10,6 +10,7 @@ from sojourn import _core
 from sojourn.data import Json
 from sojourn.metrics import find
 from sojourn.plan import Plan, decoding
+from sojourn.plan.decoding import data_of
 from sojourn.plan.queries import bottlenecks
 from sojourn.scenario import NoKernelEquivalent
 from sojourn.scenario.engine import limit_sentences
@@ -69,7 +70,7 @@ def scenario_section(results: StoredRuns, extra: Sequence[Block] = ()) -> Sectio
     blocks += extra
     runs = results.runs()
     if runs:
-        plan = json.dumps(json.loads(runs[0].plan_json), indent=1, ensure_ascii=False)
+        plan = json.dumps(data_of(runs[0].plan_json), indent=1, ensure_ascii=False)
         title = "the resolved plan, in nanoseconds, bytes and bits per second"
         blocks.append(Code(plan, f"The first run's plan: {title}", folded=True))
     return Section("scenario", "The scenario", blocks)
