@@ -1,0 +1,20 @@
+"""The engine takes as many instructions as are on record."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)  # the first call builds a release
+@pytest.mark.needs("valgrind")
+@pytest.mark.needs("cargo")
+def test_counts_are_those_on_record(root: Path) -> None:
+    """Six plans, within the tolerance, and their trace hashes exactly."""
+    command = [sys.executable, str(root / "bench/counts/run.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
