@@ -515,7 +515,12 @@ def queue_description(text: str, /) -> str: ...
 def not_modelled(name: str, /) -> str | None: ...
 def queue_to_tc(params_json: str, /) -> str: ...
 def queue_commands(
-    params_json: str, device: str, /, parent: str | None = None, handle: str | None = None
+    params_json: str,
+    device: str,
+    /,
+    parent: str | None = None,
+    handle: str | None = None,
+    addresses: list[str] | None = None,
 ) -> list[str]: ...
 def queue_rate(params_json: str, /) -> int | None: ...
 def scaled_warmup(warmup: int, before: int, duration: int, /) -> int: ...
@@ -655,6 +660,21 @@ class TcReading:
         rate: int | None = None,
         /,
     ) -> TcBuilt | None: ...
+    def commands(
+        self,
+        name: str,
+        hosts: dict[int, int],
+        passed: bool,
+        rate: int | None,
+        params_json: str,
+        device: str,
+        /,
+        parent: str | None = None,
+        handle: str | None = None,
+        addresses: list[str] | None = None,
+    ) -> list[str]: ...
+    def redirections(self, name: str, device: str, /) -> list[str]: ...
+    def handles(self, name: str, /) -> list[int]: ...
 
 def read_tc(
     texts: list[tuple[str, bytes]], given: dict[str, str], chosen: list[str], /

@@ -74,7 +74,8 @@ def test_a_tree_slower_than_the_line_needs_no_shaper() -> None:
     assert len(rest) == 3
     assert deployment.queue == queue
     assert any("sends at 18000kbit, 90 % of the line rate" in note for note in deployment.notes)
-    assert any("replace these addresses with yours" in note for note in deployment.notes)
+    replace = "Replace ADDRESS-OF-home with the addresses of your hosts"
+    assert any(replace in note for note in deployment.notes)
     slower = Scenario.from_toml(HOME).with_queue("tbf rate 9mbit burst 5kb limit 50kb").to_tc("w")
     assert len(slower.commands) == 1
     assert " root handle 1: tbf rate 9mbit " in slower.commands[0]

@@ -126,8 +126,8 @@ def _tree(
     return parts
 
 
-def commands(queue: str, **place: str) -> list[str]:
-    return _core.queue_commands(_core.parse_queue(queue), "eth0", **place)
+def commands(queue: str, parent: str | None = None, handle: str | None = None) -> list[str]:
+    return _core.queue_commands(_core.parse_queue(queue), "eth0", parent, handle)
 
 
 def read_back(lines: list[str]) -> str:

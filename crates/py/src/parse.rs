@@ -127,32 +127,48 @@ pub(crate) fn not_modelled(name: &str) -> Option<String> {
 #[pyfunction]
 #[pyo3(signature = (params_json, /))]
 pub(crate) fn queue_to_tc(params_json: &str) -> PyResult<String> {
-    queue(params_json)?.to_tc().map_err(|e| NoKernelEquivalent::new_err(e.to_string()))
+    queue(params_json)?.to_tc().map_err(no_equivalent)
 }
 
 /// Returns the commands of `tc` and `ip` that set a queue on a device: at its root, or in the class
 /// `parent`.
 ///
 /// `handle` is the queue's number, such as `10:`; by default the number in the parameters, or `1:`.
+/// `addresses` are those of the hosts in filters, by default the addresses in captures.
 #[pyfunction]
-#[pyo3(signature = (params_json, device, /, parent=None, handle=None))]
+#[pyo3(signature = (params_json, device, /, parent=None, handle=None, addresses=None))]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 pub(crate) fn queue_commands(
     params_json: &str,
     device: &str,
     parent: Option<&str>,
     handle: Option<&str>,
+    addresses: Option<Vec<String>>,
 ) -> PyResult<Vec<String>> {
-    let params = queue(params_json)?;
+    let place = place(parent, handle, addresses.as_deref())?;
+    Ok(queue(params_json)?.commands(&place).map_err(no_equivalent)?.texts(device))
+}
+
+/// Returns a place from the names of its class and discipline.
+pub(crate) fn place<'a>(
+    parent: Option<&str>,
+    handle: Option<&str>,
+    addresses: Option<&'a [String]>,
+) -> PyResult<sojourn_queue::Place<'a>> {
     let name = |text: &str| {
-        let found = sojourn_queue::classes::Name::read(text).filter(|name| name.major.is_some());
-        found.ok_or_else(|| {
+        let found = sojourn_queue::classes::Name::read(text);
+        found.and_then(|name| Some((name.major?, name.minor))).ok_or_else(|| {
             PyValueError::new_err(format!("`{text}` must be a complete name such as 1:10"))
         })
     };
     let parent = parent.map(name).transpose()?;
-    let handle = handle.map(name).transpose()?.and_then(|name| name.major);
-    let commands = params.commands(&sojourn_queue::Place { device, parent, handle });
-    commands.map_err(|e| NoKernelEquivalent::new_err(e.to_string()))
+    let handle = handle.map(name).transpose()?.map(|(major, _)| major);
+    Ok(sojourn_queue::Place { parent, handle, addresses })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "this is a conversion of errors")]
+pub(crate) fn no_equivalent(error: sojourn_queue::NoKernelEquivalent) -> PyErr {
+    NoKernelEquivalent::new_err(error.to_string())
 }
 
 /// Returns the rate in bit/s to which a queue with these parameters limits all packets; `None` if
@@ -163,7 +179,7 @@ pub(crate) fn queue_rate(params_json: &str) -> PyResult<Option<u64>> {
     Ok(queue(params_json)?.rate().map(Rate::bits))
 }
 
-fn queue(params_json: &str) -> PyResult<sojourn_queue::Params> {
+pub(crate) fn queue(params_json: &str) -> PyResult<sojourn_queue::Params> {
     serde_json::from_str(params_json).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 

@@ -101,7 +101,13 @@ pub(crate) struct TcBuilt {
 
 /// The devices that texts set up.
 #[pyclass(frozen, module = "sojourn._core")]
-pub(crate) struct TcReading(Reading);
+pub(crate) struct TcReading {
+    reading: Reading,
+    /// Arguments of [`read_tc`], from which another process reads the texts again.
+    arguments: Arguments,
+}
+
+type Arguments = (Vec<(String, Vec<u8>)>, BTreeMap<String, String>, Vec<String>);
 
 fn messages(
     py: Python<'_>,
@@ -114,36 +120,36 @@ fn messages(
 impl TcReading {
     #[getter]
     fn problems(&self, py: Python<'_>) -> PyResult<Vec<Py<TcMessage>>> {
-        messages(py, self.0.problems.iter().map(|one| TcMessage::problem(&self.0, one)))
+        messages(py, self.reading.problems.iter().map(|one| TcMessage::problem(&self.reading, one)))
     }
 
     #[getter]
     fn notices(&self, py: Python<'_>) -> PyResult<Vec<Py<TcMessage>>> {
-        messages(py, self.0.notices.iter().map(|one| TcMessage::notice(&self.0, one)))
+        messages(py, self.reading.notices.iter().map(|one| TcMessage::notice(&self.reading, one)))
     }
 
     /// Variables of scripts that have no value.
     #[getter]
     fn asked(&self) -> Vec<String> {
-        self.0.asked.clone()
+        self.reading.asked.clone()
     }
 
     /// Names of files that scripts read but that were not given.
     #[getter]
     fn absent(&self) -> Vec<String> {
-        self.0.absent.iter().map(|(name, _)| name.clone()).collect()
+        self.reading.absent.iter().map(|(name, _)| name.clone()).collect()
     }
 
     #[getter]
     fn devices(&self) -> Vec<TcDevice> {
-        self.0.devices().into_iter().map(TcDevice::from).collect()
+        self.reading.devices().into_iter().map(TcDevice::from).collect()
     }
 
     /// The rules of the firewall that change packets, and whether any of them sets a code point.
     #[getter]
     fn firewall(&self, py: Python<'_>) -> PyResult<(Vec<Py<TcMessage>>, bool)> {
-        let (places, sets_dscp) = self.0.firewall_changes();
-        let found = places.into_iter().map(|place| TcMessage::new(&self.0, "", Some(place)));
+        let (places, sets_dscp) = self.reading.firewall_changes();
+        let found = places.into_iter().map(|place| TcMessage::new(&self.reading, "", Some(place)));
         Ok((messages(py, found)?, sets_dscp))
     }
 
@@ -159,17 +165,15 @@ impl TcReading {
         passed: bool,
         rate: Option<u64>,
     ) -> PyResult<Option<TcBuilt>> {
-        let on = Device { rate: rate.and_then(Rate::new), ..Device::default() };
-        let hosts: Hosts =
-            hosts.into_iter().map(|(address, host)| (Ipv4Addr::from(address), host)).collect();
-        let Some(built) = self.0.build(device, &hosts, passed, &on) else { return Ok(None) };
+        let (hosts, on) = (numbered(hosts), with_rate(rate));
+        let Some(built) = self.reading.build(device, &hosts, passed, &on) else { return Ok(None) };
         let Built { queue, text, netem, problems, notices, filters } = built;
         let selection = |one: &sojourn_tc::Selection| {
             let statement = |filter: &sojourn_queue::classes::Filter| filter.statement(one.handle);
             TcSelection {
-                file: self.0.names[one.line.file as usize].clone(),
+                file: self.reading.names[one.line.file as usize].clone(),
                 line: one.line.line,
-                source: self.0.line(one.line).to_owned(),
+                source: self.reading.line(one.line).to_owned(),
                 handle: one.handle,
                 statements: one.filters.iter().map(statement).collect(),
             }
@@ -180,23 +184,80 @@ impl TcReading {
             rate: queue.as_ref().and_then(sojourn_queue::Params::rate).map(Rate::bits),
             queue: queue.is_some().then_some(text),
             netem,
-            problems: messages(py, problems.iter().map(|one| TcMessage::problem(&self.0, one)))?,
-            notices: messages(py, notices.iter().map(|one| TcMessage::notice(&self.0, one)))?,
+            problems: messages(
+                py,
+                problems.iter().map(|one| TcMessage::problem(&self.reading, one)),
+            )?,
+            notices: messages(py, notices.iter().map(|one| TcMessage::notice(&self.reading, one)))?,
             filters: filters?,
         }))
     }
+
+    /// Returns the commands that set up a queue, the one of a device or a variant of it, in the
+    /// words of the texts. `name`, `hosts`, `passed` and `rate` are those of `build`; `device`,
+    /// `parent`, `handle` and `addresses` those of `queue_commands`.
+    #[pyo3(signature = (
+        name, hosts, passed, rate, params_json, device, /, parent=None, handle=None, addresses=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of two functions")]
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
+    fn commands(
+        &self,
+        name: &str,
+        hosts: BTreeMap<u32, u32>,
+        passed: bool,
+        rate: Option<u64>,
+        params_json: &str,
+        device: &str,
+        parent: Option<&str>,
+        handle: Option<&str>,
+        addresses: Option<Vec<String>>,
+    ) -> PyResult<Vec<String>> {
+        let (hosts, on) = (numbered(hosts), with_rate(rate));
+        let place = crate::parse::place(parent, handle, addresses.as_deref())?;
+        let wanted = crate::parse::queue(params_json)?;
+        let own = self.reading.commands(name, &hosts, passed, &on, &wanted, &place);
+        let commands = own.unwrap_or_else(|| wanted.commands(&place));
+        Ok(commands.map_err(crate::parse::no_equivalent)?.texts(device))
+    }
+
+    /// Returns the commands that redirect incoming packets of a device to other devices; `device`
+    /// is its name in the commands.
+    #[pyo3(signature = (name, device, /))]
+    fn redirections(&self, name: &str, device: &str) -> Vec<String> {
+        self.reading.redirections(name).iter().map(|command| command.text(device)).collect()
+    }
+
+    /// Returns the numbers of a device's disciplines.
+    #[pyo3(signature = (name, /))]
+    fn handles(&self, name: &str) -> Vec<u16> {
+        self.reading.handles(name).into_iter().collect()
+    }
+
+    fn __reduce__(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, Arguments)> {
+        let read = py.import("sojourn._core")?.getattr("read_tc")?;
+        Ok((read.unbind(), self.arguments.clone()))
+    }
+}
+
+fn numbered(hosts: BTreeMap<u32, u32>) -> Hosts {
+    hosts.into_iter().map(|(address, host)| (Ipv4Addr::from(address), host)).collect()
+}
+
+fn with_rate(rate: Option<u64>) -> Device {
+    Device { rate: rate.and_then(Rate::new), ..Device::default() }
 }
 
 /// Reads texts: files of `tc`, scripts, printed output, rules of a firewall. `given` has values of
 /// script variables, `chosen` names of devices to which printed classes belong.
 #[pyfunction]
 #[pyo3(signature = (texts, given, chosen, /))]
-#[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 pub(crate) fn read_tc(
     py: Python<'_>,
     texts: Vec<(String, Vec<u8>)>,
     given: BTreeMap<String, String>,
     chosen: Vec<String>,
 ) -> TcReading {
-    TcReading(py.detach(|| sojourn_tc::read(&texts, &given, &chosen)))
+    let reading = py.detach(|| sojourn_tc::read(&texts, &given, &chosen));
+    TcReading { reading, arguments: (texts, given, chosen) }
 }

@@ -76,7 +76,7 @@ mod tc;
 mod typed;
 
 pub use aqm::{Aqm, AqmParams, Common};
-pub use commands::Place;
+pub use commands::{Command, Commands, Number, Object, Place};
 pub use declaration::{Configured, DisciplineParams};
 pub use device::Device;
 pub use discipline::{

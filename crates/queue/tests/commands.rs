@@ -9,8 +9,8 @@ fn params(text: &str) -> Params {
 }
 
 fn at_root(text: &str) -> Result<Vec<String>, String> {
-    let place = Place { device: "eth0", parent: None, handle: None };
-    params(text).commands(&place).map_err(|error| error.to_string())
+    let commands = params(text).commands(&Place::default());
+    commands.map(|all| all.texts("eth0")).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -66,8 +66,9 @@ fn numbers_are_unique() {
     let text = "prio; qdisc parent 1:1 pie; qdisc parent 1:2 handle 10: drr; class 10:1; \
                 qdisc parent 10:1 tbf rate 1mbit burst 9kb child codel; qdisc parent 1:3 prio";
     let numbers = |parent: Option<&str>, handle| {
-        let parent = parent.and_then(Name::read);
-        let commands = params(text).commands(&Place { device: "eth0", parent, handle }).unwrap();
+        let parent = parent.and_then(Name::read).and_then(|name| Some((name.major?, name.minor)));
+        let place = Place { parent, handle, addresses: None };
+        let commands = params(text).commands(&place).unwrap().texts("eth0");
         let number = |line: &String| {
             let words: Vec<_> = line.split(' ').collect();
             let at = words.iter().position(|word| *word == "handle")?;

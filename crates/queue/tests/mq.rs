@@ -100,8 +100,7 @@ fn a_queue_that_has_become_empty_is_asked_once_more() {
 fn the_default_discipline_is_linux_s_or_the_one_named() {
     let child = |text: &str, id: usize| {
         let params = Params::parse(text, &Device::default()).unwrap();
-        let place = sojourn_queue::Place { device: "d", parent: None, handle: None };
-        let commands = params.commands(&place).unwrap();
+        let commands = params.commands(&sojourn_queue::Place::default()).unwrap().texts("d");
         let parent = format!("parent 1:{id} ");
         let line = commands.iter().find(|line| line.contains(&parent)).unwrap();
         line.split(' ').nth(9).unwrap().to_owned()

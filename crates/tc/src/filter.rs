@@ -65,6 +65,8 @@ pub(crate) struct Filter {
     pub prio: Option<u32>,
     pub protocol: String,
     pub handle: Option<Word>,
+    /// Words of its command after its kind.
+    pub given: Vec<String>,
     pub tests: Vec<Match>,
     pub target: Option<Word>,
     pub flow: FlowHash,
@@ -83,6 +85,7 @@ impl Filter {
             prio: None,
             protocol: "all".to_owned(),
             handle: None,
+            given: Vec::new(),
             tests: Vec::new(),
             target: None,
             flow: FlowHash::default(),
@@ -139,7 +142,82 @@ impl Filter {
             })?;
             self.tests.push(marked(&handle)?);
         }
+        self.given = words.iter().map(|word| word.text.clone()).collect();
         Ok(())
+    }
+
+    /// Adds a comparison of a header's word that `tc` printed.
+    pub fn add_header_word(&mut self, is_next: bool, value: u32, mask: u32, offset: u32) {
+        let is_network = mask.leading_ones() + mask.trailing_zeros() == 32;
+        self.match_words(&match (is_next, offset) {
+            (false, 12 | 16) if is_network => {
+                let key = if offset == 12 { "src" } else { "dst" };
+                format!("ip {key} {}/{}", Ipv4Addr::from(value), mask.leading_ones())
+            }
+            _ => {
+                let behind = if is_next { "nexthdr+" } else { "" };
+                format!("u32 {value:#010x} {mask:#010x} at {behind}{offset}")
+            }
+        });
+        self.tests.push(header_word(is_next, value, mask, offset));
+    }
+
+    /// Adds a comparison of the mark that `tc` printed.
+    pub fn add_mark(&mut self, value: u32, mask: u32) {
+        self.match_words(&format!("mark {value:#x} {mask:#x}"));
+        self.tests.push(Match::Mark { value, mask });
+    }
+
+    fn match_words(&mut self, words: &str) {
+        self.given.extend(std::iter::once("match").chain(words.split(' ')).map(str::to_owned));
+    }
+
+    /// Adds the words of a filter that `tc` prints apart from its tests.
+    pub fn end_shown(&mut self) {
+        let mut words: Vec<String> = Vec::new();
+        let mut add = |key: &str, value: &Word| words.extend([key.to_owned(), value.text.clone()]);
+        let is_flow = self.kind.is("flow");
+        if let Some(divisor) = &self.flow.divisor {
+            add("divisor", divisor);
+        }
+        if let Some(base) = &self.flow.base {
+            add("baseclass", base);
+        }
+        if let Some(target) = self.target.as_ref().filter(|_| !is_flow) {
+            add("flowid", target);
+        }
+        if let Some(device) = &self.redirect {
+            let action = ["action", "mirred", "egress", "redirect", "dev", device];
+            words.extend(action.map(str::to_owned));
+        }
+        if is_flow {
+            let kind = if self.flow.map { "map" } else { "hash" };
+            let lead = [kind, "keys", &self.flow.keys].map(str::to_owned);
+            self.given.splice(0..0, lead);
+        }
+        self.given.append(&mut words);
+        match (self.kind.text.as_str(), self.tests.first()) {
+            // Linux chooses the number of the hash table, which it has in its first part.
+            ("u32", _) => self.handle = None,
+            ("fw", Some(Match::Mark { value, mask })) if self.handle.is_none() => {
+                self.handle = Some(Word::new(format!("{value:#x}/{mask:#x}"), self.line));
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the words of its command after its place.
+    pub fn words(&self) -> Vec<String> {
+        let mut words = vec!["protocol".to_owned(), self.protocol.clone()];
+        if let Some(prio) = self.prio {
+            words.extend(["pref".to_owned(), prio.to_string()]);
+        }
+        if let Some(handle) = &self.handle {
+            words.extend(["handle".to_owned(), handle.text.clone()]);
+        }
+        words.push(self.kind.text.clone());
+        words.extend(self.given.iter().cloned());
+        words
     }
 
     // Actions
@@ -249,6 +327,9 @@ impl Filter {
 
     /// Reads a key of `flower` and its value.
     pub fn flower(&mut self, key: &Word, value: &Word) -> Result<(), Fault> {
+        if !key.is("eth_type") {
+            self.given.extend([key.text.clone(), value.text.clone()]);
+        }
         match key.text.as_str() {
             "eth_type" => self.protocol.clone_from(&value.text),
             "ip_proto" => self.tests.push(protocol(value)?),
@@ -570,7 +651,7 @@ impl Filter {
                 "match" => self.shown_match(word, &mut given)?,
                 "mark" => {
                     if let (Some(value), Some(bits)) = (given.next(), given.next()) {
-                        self.tests.push(Match::Mark { value: number(value)?, mask: number(bits)? });
+                        self.add_mark(number(value)?, number(bits)?);
                     }
                 }
                 "police" => return Err(self.police(word)),
@@ -610,6 +691,7 @@ impl Filter {
                     }
                     let text = Word::new(text.join(" "), word.place);
                     self.tests.extend(expression(&text)?);
+                    self.given.extend(["match".to_owned(), text.text]);
                 }
                 _ => {}
             }
@@ -629,25 +711,36 @@ impl Filter {
             let behind = place.text.strip_prefix("nexthdr+");
             let text = Word::new(behind.unwrap_or(&place.text), place.place);
             if text.text.starts_with('-') {
+                self.match_words(&format!("u32 {value:#x} {bits:#x} at {}", text.text));
                 self.tests.push(Match::Link);
                 return Ok(());
             }
-            self.tests.push(header_word(behind.is_some(), value, bits, number(&text)?));
+            self.add_header_word(behind.is_some(), value, bits, number(&text)?);
             return Ok(());
         }
         if first.is("IP6") {
             self.tests.push(Match::Ipv6);
+            let key = given.value(first)?;
+            let value = given.value(key)?;
+            let bits = match key.text.as_str() {
+                "src" | "dst" => "",
+                "sport" | "dport" => " 0xffff",
+                _ => " 0xff",
+            };
+            self.match_words(&format!("ip6 {} {}{bits}", key.text, value.text));
             while given.next().is_some() {}
             return Ok(());
         }
         let key = if first.is("IP") { given.value(first)? } else { first };
         let value = given.value(key)?;
         let is_address = matches!(key.text.as_str(), "src" | "dst");
-        let bits = if matches!(key.text.as_str(), "sport" | "dport") { "ffff" } else { "ff" };
+        let bits = if matches!(key.text.as_str(), "sport" | "dport") { "0xffff" } else { "0xff" };
         let mut words = vec![Word::new("ip", key.place), key.clone(), value.clone()];
         if !is_address {
             words.push(Word::new(bits, value.place));
         }
+        let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+        self.match_words(&texts.join(" "));
         self.tests.push(selector(word, &mut Words::new(&words))?);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The output of `tc -j`: lists of disciplines, classes and filters, one after another.
 
 use crate::device::{Class, Discipline};
-use crate::filter::{Filter, Match, header_word, marked};
+use crate::filter::{Filter, Match, marked};
 use crate::name::{Name, handle};
 use crate::place::{Fault, Place, Word};
 use crate::reading::Reading;
@@ -345,10 +345,10 @@ impl Entry<'_> {
                 let offmask = value.get("offmask").map(Json::text).unwrap_or_default();
                 let is_next = !matches!(offmask.as_str(), "" | "0");
                 let offset = value.get("off").and_then(Json::number).unwrap_or(0.0) as u32;
-                found.tests.push(header_word(is_next, hex("value")?, hex("mask")?, offset));
+                found.add_header_word(is_next, hex("value")?, hex("mask")?, offset);
             }
             "mark" if !value.pairs().is_empty() => {
-                found.tests.push(Match::Mark { value: hex("value")?, mask: hex("mask")? });
+                found.add_mark(hex("value")?, hex("mask")?);
             }
             "fwmark_value" => found.tests.push(marked(&self.word(value.text()))?),
             "fwmark_mask" => {
@@ -385,6 +385,9 @@ impl Entry<'_> {
                     if let Match::Ip { mask, offset: 0, .. } = test {
                         *mask = bits << 16;
                     }
+                }
+                if let Some(at) = found.given.iter().position(|word| word == "ip_tos") {
+                    found.given[at + 1] += &format!("/{bits:#x}");
                 }
             }
             "handle" | "keys" | "not_in_hw" | "in_hw" | "skip_hw" | "skip_sw" | "chain" => {}

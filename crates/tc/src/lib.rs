@@ -33,6 +33,7 @@ mod shown;
 mod tree;
 mod values;
 mod wrapper;
+mod written;
 
 pub use description::{Described, iproute2, netem, queue};
 pub use name::Name;

@@ -100,15 +100,19 @@ impl Reading {
         on: &sojourn_queue::Device,
     ) -> Option<Built> {
         let rules = passed.then_some(&self.firewall);
+        let mut built = tree::build(&self.found(name)?, hosts, rules, on);
+        self.name_missing(&mut built.problems);
+        Some(built)
+    }
+
+    /// Returns the device of this name, or a transmit queue such as `eth0:1` as a device.
+    pub(crate) fn found(&self, name: &str) -> Option<Device> {
         let whole = self.devices.iter().find(|device| device.name == name).cloned();
-        let queue = || {
+        whole.or_else(|| {
             let (base, number) = name.rsplit_once(':')?;
             let whole = self.devices.iter().find(|device| device.name == base)?;
             mq::transmit_queue(whole, number.parse().ok()?)
-        };
-        let mut built = tree::build(&whole.or_else(queue)?, hosts, rules, on);
-        self.name_missing(&mut built.problems);
-        Some(built)
+        })
     }
 
     /// Names the variables without a value in problems of their lines.

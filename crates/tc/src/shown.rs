@@ -292,7 +292,8 @@ impl Printed {
         }
     }
 
-    pub fn add_filter(&mut self, filter: Filter, device: Option<String>) {
+    pub fn add_filter(&mut self, mut filter: Filter, device: Option<String>) {
+        filter.end_shown();
         self.filters.push((filter, device));
     }
 

@@ -19,7 +19,7 @@ pub(crate) const CLASSFUL: [&str; 5] = ["htb", "hfsc", "drr", "ets", "prio"];
 /// Disciplines that have a default class for packets without a matching filter.
 const DEFAULT: [&str; 2] = ["htb", "hfsc"];
 /// Disciplines whose classes exist without a statement.
-const IMPLICIT: [&str; 3] = ["prio", "ets", "mq"];
+pub(crate) const IMPLICIT: [&str; 3] = ["prio", "ets", "mq"];
 /// Order that Linux gives to the first filter whose command states no order. Each later filter
 /// without a stated order gets the next lower number.
 const AUTOMATIC: u32 = 0xc000;
@@ -427,10 +427,7 @@ impl Builder<'_> {
         if exists(minor) {
             return Some(Name::new(major, minor));
         }
-        // iproute2 4.17 and 4.18 printed the number in decimal.
-        if one.shown
-            && let Some(decimal) = digits.parse().ok().filter(|minor| exists(*minor))
-        {
+        if let Some(decimal) = decimal_default(self.device, one, digits) {
             let name = Name::new(major, decimal);
             words[at + 1].text = format!("{decimal:x}");
             let message = format!("`default {digits}` is read as decimal: class `{name}`");
@@ -973,6 +970,15 @@ impl Builder<'_> {
             }
         }
     }
+}
+
+/// Returns the default class of a printed discipline whose number is decimal, as iproute2 4.17 and
+/// 4.18 printed it; `None` for a hexadecimal number.
+pub(crate) fn decimal_default(device: &Device, one: &Discipline, digits: &str) -> Option<u16> {
+    let exists = |minor| device.classes.contains_key(&Name::new(one.handle.unwrap_or(1), minor));
+    let is_hexadecimal = hexadecimal(digits).is_none_or(|minor| minor == 0 || exists(minor));
+    let decimal = digits.parse().ok().filter(|minor| exists(*minor));
+    decimal.filter(|_| one.shown && !is_hexadecimal)
 }
 
 fn pair(key: &str, value: u32, line: Place) -> [Word; 2] {

@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
 @exits.command
 def tc(
     file: options.ScenarioFile,
+    read: options.FromTc,
     settings: options.Settings = None,
     machine: Annotated[
         str | None,
@@ -59,7 +60,7 @@ def tc(
 
     The commands are printed, not run. The exit status is 1 if Linux has no such queue.
     """
-    scenario = options.load(file, settings)
+    scenario = read.applied(options.load(file, settings), prints=True)
     if machine is None and not as_json:
         machine = asked(scenario)
     if ingress and machine is None and scenario.model.deploy.machine is None:

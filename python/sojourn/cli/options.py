@@ -133,16 +133,25 @@ class FromTc:
     of the command. Repeat for more.
     """
     host: Annotated[list[str] | None, Option("ADDRESS=NODE")] = None
-    """Node of the scenario that has an address in the filters of --tc. Repeat for more."""
+    """Node of the scenario that has an address in the filters of --tc, and in commands that are
+    printed. Repeat for more.
+    """
     partial: bool = False
     """Ignore parts of --tc that cannot be read, and list them."""
 
-    def applied(self, scenario: Scenario) -> Scenario:
-        """Returns the scenario with the queues of `--tc`; prints messages about these queues."""
+    def applied(self, scenario: Scenario, *, prints: bool = False) -> Scenario:
+        """Returns the scenario with the queues of `--tc`; prints messages about these queues.
+
+        `prints` states whether the caller prints commands, for which `--host` is of use alone.
+        """
         if not self.tc:
-            if self.device or self.var or self.host or self.partial:
+            if self.device or self.var or self.partial or (self.host and not prints):
                 fail("--device, --var, --host and --partial require --tc")
-            return scenario
+            if not self.host:
+                return scenario
+            from sojourn.tc import addressed
+
+            return addressed(scenario, _pairs("--host", self.host))
         from sojourn.tc import apply, read_files
 
         reading = read_files(self.tc, _pairs("--var", self.var), self.device)

@@ -105,7 +105,7 @@ def deploy(
             f"Linux has `{placed.name}` since version {since}; `tc` must be of this "
             "version or later.",
         )
-    if not (interface or asked.interface):
+    if not (interface or asked.interface or (placed.installed and placed.installed.interface)):
         notes.insert(0, f"Replace {DEFAULT_INTERFACE} with your interface (`ip link` lists them).")
     if placed.other and not (machine or asked.machine):
         notes.insert(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from sojourn.plan.plan import Plan
+from sojourn.scenario.installed import Installed
 from sojourn.scenario.models import Model
 
 
@@ -34,3 +35,11 @@ class Described(Protocol):
     @property
     def plan(self) -> Plan:
         """The plan: the scenario in numbers."""
+
+    @property
+    def installed(self) -> Installed | None:
+        """The device of `tc` from which the bottleneck's queue was read; None without one."""
+
+    @property
+    def addresses(self) -> list[str]:
+        """Real address of each node, in the order of the plan; a word that names a missing one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sojourn import _core
@@ -19,6 +20,7 @@ from sojourn.scenario.words import interface_fault
 if TYPE_CHECKING:
     from sojourn.plan.queue.cake import Cells
     from sojourn.plan.queue.family import Queue
+    from sojourn.scenario.installed import Installed
 
 SHARE_PERCENT = 95
 """Rate of the shaper in percent of the line rate, so that the queue forms in the shaper."""
@@ -28,11 +30,14 @@ ETHERNET = 14
 `overhead` includes it.
 """
 
+ADDRESS_OF = "ADDRESS-OF-"
+"""Beginning of the word for the address of a node whose real address is unknown."""
+
 DEFAULT_INTERFACE = "eth0"
 """Interface in the commands if neither the user nor the scenario names an interface."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Placement:
     """A queue on an interface of a machine, with its shaper."""
 
@@ -64,6 +69,18 @@ class Placement:
     """
     cells: Cells
     """Cells into which the line divides packets: `none`, `atm` or `ptm`."""
+    installed: Installed | None
+    """The device of `tc` from which the queue was read; None without one."""
+    addresses: list[str]
+    """Addresses of the scenario's nodes for filters."""
+    device_rate: int
+    """Rate in bit/s from which defaults of the queue follow."""
+
+    @cached_property
+    def written(self) -> Installed | None:
+        """Device of `tc` whose words are those of the queue; None if it has another discipline."""
+        own = self.installed
+        return own if own is not None and own.has(self.name) else None
 
     @property
     def name(self) -> str:
@@ -84,8 +101,15 @@ class Placement:
         self, device: str, parent: str | None = None, handle: str | None = None
     ) -> list[str]:
         """Returns the `tc` commands that put the queue on `device`; raises `NoKernelEquivalent`."""
-        first, *more = _core.queue_commands(decoding.queue_text(self.queue), device, parent, handle)
-        return [" ".join([first, *self.router]), *more]
+        text = decoding.queue_text(self.queue)
+        if self.written is None:
+            made = _core.queue_commands(text, device, parent, handle, self.addresses)
+        else:
+            rate = self.device_rate
+            made = self.written.commands(text, rate, device, parent, self.addresses)
+        first, *more = made
+        router = () if self.router and self.router[0] in first.split() else self.router
+        return [" ".join([first, *router]), *more]
 
     @property
     def is_tree(self) -> bool:
@@ -114,7 +138,11 @@ class Placement:
     @property
     def shaped(self) -> str:
         """Returns the device that gets the queue: for incoming traffic an `ifb` device."""
-        return f"ifb-{self.interface}"[:15] if self.ingress else self.interface
+        if not self.ingress:
+            return self.interface
+        if self.installed is not None and self.installed.is_incoming:
+            return self.installed.device
+        return f"ifb-{self.interface}"[:15]
 
 
 def senders_receivers(scenario: Described) -> tuple[list[str], list[str]]:
@@ -132,10 +160,14 @@ def place(scenario: Described, interface: str | None, machine: str | None) -> Pl
     """Returns the placement of the bottleneck's queue on the machine of the node `machine`.
 
     An argument that is None has the value in the scenario's `[deploy]`; without such a value, the
-    machine is the sender and the interface `eth0`.
+    machine is the sender, and the interface is that of the files of `tc`, or else `eth0`.
     """
     asked = scenario.model.deploy
-    dev = interface if interface is not None else asked.interface or DEFAULT_INTERFACE
+    installed = scenario.installed
+    dev = interface if interface is not None else asked.interface
+    own_device = installed.interface if installed is not None and dev is None else None
+    if dev is None:
+        dev = own_device or DEFAULT_INTERFACE
     if fault := interface_fault(dev):
         raise ScenarioError([Problem(fault)])
     machine = machine or asked.machine
@@ -148,6 +180,9 @@ def place(scenario: Described, interface: str | None, machine: str | None) -> Pl
     ingress = machine is not None and machine not in senders
     if ingress and machine not in receivers:
         raise ScenarioError([Problem(_no_end(scenario, machine, senders, receivers))])
+    own_side = ingress
+    if installed is not None and (installed.is_incoming or own_device is not None):
+        ingress = installed.is_incoming
     medium = None
     if any(link.to is None for link in links):
         media = {plan.media[link.medium or 0].name for link in links}
@@ -155,6 +190,8 @@ def place(scenario: Described, interface: str | None, machine: str | None) -> Pl
     here, there = (receivers, senders) if ingress else (senders, receivers)
     named = f"`{machine}`" if machine else _called(here)
     where = f"on {named}, on its interface towards {medium or _called(there)}"
+    if own_side and not ingress:
+        where = f"on {named}, on {dev}, which sends these packets on"
     least = {link.name: min(rates_of(link, plan.duration)) for link in links}
     link = min(links, key=lambda link: least[link.name])
     line = least[link.name]
@@ -166,8 +203,11 @@ def place(scenario: Described, interface: str | None, machine: str | None) -> Pl
         # The queue is parsed with the shaper's rate, because defaults of RED depend on the rate.
         queue = decoding.queue(_core.parse_queue(scenario.queue, 1514, 1000, rate))
     overhead = link.params.overhead
-    own = _core.queue_rate(decoding.queue_text(queue))
-    if isinstance(queue, Cake):
+    own, device_rate = _core.queue_rate(decoding.queue_text(queue)), rate
+    is_of_file = installed is not None and own is not None and installed.has(queue.TAG)
+    if is_of_file and own is not None and own <= rate:
+        rate = own
+    elif isinstance(queue, Cake):
         rate = min(own or rate, line * SHARE_PERCENT // 100)
         queue = _shaped(queue, rate, overhead, cells, ingress=ingress)
     elif own is not None and own < line:
@@ -188,6 +228,9 @@ def place(scenario: Described, interface: str | None, machine: str | None) -> Pl
         router=_router_words(scenario.queue) if isinstance(queue, Cake) else (),
         own=at_line,
         cells=cells,
+        installed=installed,
+        addresses=scenario.addresses,
+        device_rate=device_rate,
     )
 
 

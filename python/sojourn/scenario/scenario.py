@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from sojourn import _core
-from sojourn.data import Object
+from sojourn.data import Json, Object
 from sojourn.plan.queries import bottlenecks, mean_rate
 from sojourn.scenario import (
     capture,
@@ -31,9 +31,11 @@ from sojourn.scenario import (
 from sojourn.scenario.deploy import Deployment, deploy
 from sojourn.scenario.engine import Engine, RunProgress, check_seed, core
 from sojourn.scenario.errors import Problem, ScenarioError
+from sojourn.scenario.installed import Installed, of_text
 from sojourn.scenario.locate import Path
 from sojourn.scenario.measured import Measured, plain
 from sojourn.scenario.models import DeployFormat, Model, Question
+from sojourn.scenario.placement import ADDRESS_OF
 from sojourn.scenario.resolve import resolve
 from sojourn.scenario.source import Source
 from sojourn.scenario.summary import summarise
@@ -244,7 +246,47 @@ class Scenario:
 
         `queue` is a description or a name in `[queues]`.
         """
-        return self.replace(dict.fromkeys(self.queue_keys, queue))
+        changed = self.replace(dict.fromkeys(self.queue_keys, queue))
+        own = self.installed
+        return changed if own is None else changed.on_devices({self._subjects[0].name: own})
+
+    def on_devices(
+        self, devices: Mapping[str, Installed], addresses: Mapping[str, str] | None = None
+    ) -> Scenario:
+        """Returns the scenario with the devices of `tc` from which the queues of links were read.
+
+        `addresses` are real addresses of nodes. Commands that install a queue are for these
+        devices, and have the words and addresses of their files.
+        """
+        own = self._source
+        origin = dataclasses.replace(
+            own,
+            installed={**own.installed, **devices},
+            addresses={**own.addresses, **(addresses or {})},
+        )
+        changed = Scenario.__new__(Scenario)
+        changed.__dict__.update(self.__dict__, _source=origin)
+        return changed
+
+    @property
+    def installed(self) -> Installed | None:
+        """The device of `tc` from which the bottleneck's queue was read; None without one."""
+        link = self._subjects[0]
+        text: Json = self.__dict__["_data"]
+        for key in link.described_at:
+            text = text.get(str(key)) if isinstance(text, dict) else None
+        if isinstance(text, str) and " " in text.strip() and text.strip() != link.queue:
+            own = of_text(text)
+            if own is not None:
+                return own
+        return self._source.installed.get(link.name)
+
+    @property
+    def addresses(self) -> list[str]:
+        """Real address of each node, in the order of the plan; a word that names a missing one."""
+        known = self._source.addresses
+        names = [node.name for node in self.plan.nodes]
+        return [known.get(name, f"{ADDRESS_OF}{name}") for name in names]
 
     def policy_reader(self) -> Callable[[str], bytes]:
         """Returns a function that reads files of policies which a command names."""

@@ -10,12 +10,15 @@ from dataclasses import dataclass, field
 from datetime import date, time
 from functools import cached_property
 from pathlib import Path as FilePath
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from sojourn.data import Object
 from sojourn.scenario import files, limits
 from sojourn.scenario.errors import Details, Problem, ScenarioError
 from sojourn.scenario.locate import Path, Place, locate
+
+if TYPE_CHECKING:
+    from sojourn.scenario.installed import Installed
 
 # `tomllib` takes time quadratic in the number of parts of a dotted key.
 _PART = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*"""
@@ -37,6 +40,10 @@ class Source:
     """Paths that `replace` has set: their values are not those of the text."""
     handed: Mapping[str, bytes] | None = None
     """The only files that the scenario may use, by name; None allows files of this machine."""
+    installed: Mapping[str, Installed] = field(default_factory=dict)
+    """Devices in files of `tc` whose queues the links have, by the link's name."""
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    """Real IPv4 addresses of nodes, by name."""
 
     @property
     def folder(self) -> FilePath:

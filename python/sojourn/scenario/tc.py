@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sojourn.scenario.placement import Placement, rate_text
+from sojourn.scenario.installed import Installed
+from sojourn.scenario.placement import ADDRESS_OF, Placement, rate_text
 from sojourn.scenario.steps import Steps
 
 LEAF = "1:10"
@@ -26,10 +27,7 @@ def steps(placed: Placement) -> Steps:
             f"ip link add name {shaped} type ifb",
             f"ip link set dev {shaped}{length} up",
             f"tc qdisc replace dev {dev} handle ffff: ingress",
-            (
-                f"tc filter replace dev {dev} parent ffff: protocol all prio 10 handle 1 matchall"
-                f" action mirred egress redirect dev {shaped}"
-            ),
+            *redirections(placed),
         ]
         undo = [
             f"tc qdisc del dev {dev} ingress",
@@ -39,20 +37,48 @@ def steps(placed: Placement) -> Steps:
     if placed.is_root:
         queue = placed.commands(shaped)
     else:
+        leaf = LEAF if placed.written is None else f"{placed.written.free_number()}:10"
         queue = [
-            *shaper(shaped, placed.rate, placed.overhead, placed.cells),
-            *placed.commands(shaped, LEAF, QUEUE),
+            *shaper(shaped, placed.rate, placed.overhead, placed.cells, leaf),
+            *placed.commands(shaped, leaf, QUEUE),
         ]
     notes = [replaced(placed), *nat(placed)]
     if placed.is_tree:
         # The filters of an existing tree of the same kind would otherwise remain.
         queue.insert(0, f"tc qdisc replace dev {shaped} root pfifo")
-    if any(" match ip src " in line or " match ip dst " in line for line in queue):
-        notes.append(
-            "Filters use the addresses of the scenario's hosts, from 10.0.0.1 on: replace these "
-            "addresses with yours."
+    used = [one for one in placed.addresses if any(one in line for line in queue)]
+    missing = [one for one in used if one.startswith(ADDRESS_OF)]
+    if missing:
+        node = missing[0].removeprefix(ADDRESS_OF)
+        notes.insert(
+            0,
+            f"Replace {', '.join(missing)} with the addresses of your hosts, or give them by "
+            f"`--host ADDRESS={node}`.",
         )
+    if placed.installed is not None:
+        notes[:0] = of_files(placed.installed)
     return Steps((*before, *queue), tuple(undo), tuple(notes), device=shaped)
+
+
+def redirections(placed: Placement) -> list[str]:
+    """Returns the commands that redirect incoming packets to the device that gets the queue."""
+    dev = placed.interface
+    own = placed.installed.redirections(dev) if placed.installed is not None else []
+    lead = f"tc filter replace dev {dev} parent ffff: protocol all prio 10 handle 1 matchall"
+    return own or [f"{lead} action mirred egress redirect dev {placed.shaped}"]
+
+
+def of_files(installed: Installed) -> list[str]:
+    """Returns notes on the machine and the firewall of the files from which a queue was read."""
+    notes = []
+    if installed.location:
+        notes.append(f"Run these commands in `{installed.location}`, as your files do.")
+    rules, _ = installed.reading.firewall
+    if rules and installed.passed:
+        notes.append(
+            "Keep the rules of the firewall: they set marks or classes that the filters see."
+        )
+    return notes
 
 
 def replaced(placed: Placement) -> str:
@@ -78,8 +104,8 @@ def nat(placed: Placement) -> list[str]:
     return ["On a router that translates addresses (NAT), add the word `nat` to the words of cake."]
 
 
-def shaper(dev: str, rate: int, overhead: int, cells: str = "none") -> list[str]:
-    """Returns commands that shape an interface to `rate` bit/s by HTB, with the class `LEAF`.
+def shaper(dev: str, rate: int, overhead: int, cells: str = "none", leaf: str = LEAF) -> list[str]:
+    """Returns commands that shape an interface to `rate` bit/s by HTB, with the class `leaf`.
 
     `overhead` is in bytes. Of the values of `cells`, HTB supports `none` and `atm`.
     """
@@ -87,10 +113,11 @@ def shaper(dev: str, rate: int, overhead: int, cells: str = "none") -> list[str]
     framing = f" overhead {overhead}" if overhead else ""
     framing += " linklayer atm" if cells == "atm" else ""
     rated = rate_text(rate)
+    own, _, minor = leaf.partition(":")
     return [
-        f"tc qdisc replace dev {dev} root handle 1: htb default 10",
+        f"tc qdisc replace dev {dev} root handle {own}: htb default {minor}",
         (
-            f"tc class replace dev {dev} parent 1: classid {LEAF} htb rate {rated}"
+            f"tc class replace dev {dev} parent {own}: classid {leaf} htb rate {rated}"
             f" ceil {rated} burst {burst}b cburst {burst}b quantum 1514{framing}"
         ),
     ]

@@ -3,7 +3,7 @@
 The reader is the crate `tc`; this package puts what it reads on a scenario's links.
 """
 
-from sojourn.tc.apply import Applied, Placed, Selection, apply
+from sojourn.tc.apply import Applied, Placed, Selection, addressed, apply
 from sojourn.tc.read import read, read_files
 
-__all__ = ["Applied", "Placed", "Selection", "apply", "read", "read_files"]
+__all__ = ["Applied", "Placed", "Selection", "addressed", "apply", "read", "read_files"]

@@ -10,6 +10,7 @@ from sojourn import _core
 from sojourn.data import Json
 from sojourn.encode import plain
 from sojourn.scenario import Problem, Scenario, ScenarioError
+from sojourn.scenario.installed import Installed
 from sojourn.scenario.topology import links_of
 from sojourn.tc.read import notice, problem
 
@@ -128,7 +129,20 @@ def apply(
         if one.netem is not None:
             key = ".".join(map(str, _netem_key(way.queue_at)))
             changes[key] = joined_netem(link, way.netem, one.netem)
-    changed = scenario.replace(changes)
+    redirects = {name: one.name for one in reading.devices for name in one.redirects}
+    devices_of = {link: device for device, link in chosen.pairs}
+    installed = {
+        link: Installed(
+            reading,
+            device,
+            numbers,
+            not _is_before_firewall(reading, device),
+            redirects.get(device) or _assumed(device, devices_of.get(_other(link))),
+        )
+        for device, link, one in built
+        if one.queue is not None
+    }
+    changed = addressed(scenario.replace(changes).on_devices(installed), hosts or {})
     selections = [one for _, link, found in built for one in _selections(changed, link, found)]
     placed = [
         Placed(device, link, one.queue, one.netem, _relation(changed, link, one))
@@ -137,6 +151,17 @@ def apply(
     ]
     notices += _unselected(selections)
     return Applied(changed, placed, list(dict.fromkeys(notices)), selections)
+
+
+def addressed(scenario: Scenario, hosts: Mapping[str, str]) -> Scenario:
+    """Returns the scenario with real addresses of nodes, for commands; `hosts` is as in `apply`."""
+    _hosts(scenario, hosts)
+    return scenario.on_devices({}, {name: text for text, name in hosts.items()})
+
+
+def _assumed(device: str, other: str | None) -> str | None:
+    """Returns the device of the other direction if it seems to redirect packets to an `ifb`."""
+    return other if device.rpartition(":")[2].startswith("ifb") else None
 
 
 def _rate(scenario: Scenario, link: str) -> int | None:

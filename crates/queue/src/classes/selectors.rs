@@ -7,6 +7,7 @@
 //! it to packets that meet the conditions.
 
 use super::filter::{Condition, Filter, address};
+use std::net::Ipv4Addr;
 
 /// Header fields that identify a flow, as a word of `tc`'s filter `flow`.
 const HASH: &str = "flow hash keys src,dst,proto,proto-src,proto-dst";
@@ -27,7 +28,16 @@ struct Selector {
 }
 
 /// Returns the commands of `tc` with the effect of `filter`; `name` returns the name of a class.
-pub(crate) fn commands_of(filter: &Filter, name: impl Fn(u16) -> String) -> Vec<FilterCommand> {
+/// `addresses` are those of the hosts, by default those in captures.
+pub(crate) fn commands_of(
+    filter: &Filter,
+    name: impl Fn(u16) -> String,
+    addresses: Option<&[String]>,
+) -> Vec<FilterCommand> {
+    let address_of = |host: u32| {
+        let own = addresses.and_then(|all| all.get(host as usize)).cloned();
+        own.unwrap_or_else(|| address(host).to_string())
+    };
     let class = name(filter.class);
     let one = |words: String| vec![FilterCommand { protocol: "all", words }];
     let spread = format!("divisor {} baseclass {class}", filter.divisor);
@@ -38,14 +48,20 @@ pub(crate) fn commands_of(filter: &Filter, name: impl Fn(u16) -> String) -> Vec<
         (1, [Condition::Mark(mark, mask)]) if *mark != 0 => {
             one(format!("handle {} fw classid {class}", marked(*mark, *mask)))
         }
-        (1, conditions) => protocols(conditions, compared, |tests| {
-            format!("u32 match {} flowid {class}", tests.join(" match "))
-        }),
-        (_, conditions) => protocols(conditions, expressed, |tests| {
-            // The expression must not be at the end of the command: `tc` would read its last word
-            // twice.
-            format!("handle 1 {HASH} match '{}' {spread}", tests.join(" and "))
-        }),
+        (1, conditions) => protocols(
+            conditions,
+            |one| compared(one, &address_of),
+            |tests| format!("u32 match {} flowid {class}", tests.join(" match ")),
+        ),
+        (_, conditions) => protocols(
+            conditions,
+            |one| expressed(one, &address_of),
+            |tests| {
+                // The expression must not be at the end of the command: `tc` would read its last word
+                // twice.
+                format!("handle 1 {HASH} match '{}' {spread}", tests.join(" and "))
+            },
+        ),
     }
 }
 
@@ -94,8 +110,9 @@ impl Selector {
 }
 
 /// Returns the alternatives of a condition as words of `u32`; one of them must match.
-fn compared(condition: Condition) -> Vec<Selector> {
-    let end = |key: &str, host: u32| Selector::new(format!("ip {key} {}/32", address(host)), None);
+fn compared(condition: Condition, address_of: &dyn Fn(u32) -> String) -> Vec<Selector> {
+    let end =
+        |key: &str, host: u32| Selector::new(format!("ip {key} {}/32", address_of(host)), None);
     match condition {
         Condition::Dscp(dscp) => {
             let words = |key: &str| format!("{key} {:#04x} 0xfc", dscp << 2);
@@ -140,10 +157,12 @@ fn blocks(ends: &[&str], first: u16, last: u16) -> Vec<Selector> {
 
 /// Returns the alternatives of a condition as expressions (ematch). Layer 1 is the IP header, layer
 /// 2 the transport header.
-fn expressed(condition: Condition) -> Vec<Selector> {
+fn expressed(condition: Condition, address_of: &dyn Fn(u32) -> String) -> Vec<Selector> {
     let end = |offset: u32, host: u32| {
-        let address = u32::from(address(host));
-        Selector::new(format!("cmp(u32 at {offset} layer 1 eq {address:#x})"), None)
+        let address = address_of(host);
+        let number = address.parse::<Ipv4Addr>().map(|ip| format!("{:#x}", u32::from(ip)));
+        let number = number.unwrap_or(address);
+        Selector::new(format!("cmp(u32 at {offset} layer 1 eq {number})"), None)
     };
     let same = |words: String| Selector::new(words.clone(), words);
     match condition {
