@@ -162,9 +162,9 @@ def test_bindings(tmp_path: Path) -> None:
 
         with pytest.raises(RuntimeError, match="no more"):
             udp.send(server.address, "b", broken)
-        with pytest.raises(ConnectionError, match="exceed what the server accepts in total"):
+        with pytest.raises(ConnectionError, match="server accepts in total"):
             udp.send(server.address, "c", lambda _: b"", length=1 << 30)
-        with pytest.raises(ConnectionError, match=r"a file of this name exists.*--name"):
+        with pytest.raises(ConnectionError, match=r"file of this name.*--name"):
             udp.send(server.address, "a", lambda _: b"")
         bad: dict[str, Any]
         for bad in ({"mode": "fast"}, {"congestion": "vegas"}, {"datagram": 9}, {"piece": 0}):

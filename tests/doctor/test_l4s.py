@@ -86,11 +86,11 @@ def test_settings_of_ecn(host: Host) -> None:
 def test_where_the_queue_forms(host: Host) -> None:
     found = seen(host)
     assert found["bottleneck"]["state"] == "no"
-    assert "a veth device sends immediately" in found["bottleneck"]["found"]
+    assert "veth device sends immediately" in found["bottleneck"]["found"]
     run(host, "tc qdisc replace dev eth0 root tbf rate 20mbit burst 20kb latency 50ms")
     found = seen(host)
     assert found["bottleneck"]["state"] == "yes"
-    assert found["bottleneck"]["found"].startswith("tbf sends at 20mbit: the queue forms here")
+    assert found["bottleneck"]["found"].startswith("tbf sends at 20mbit:")
     assert "htb rate 20mbit" in found["discipline"]["remedy"]
     # veth states 10 Gbit/s.
     run(host, "tc qdisc replace dev eth0 root tbf rate 20gbit burst 2mb latency 50ms")
@@ -147,10 +147,11 @@ def test_without_tc_it_says_what_it_could_not_read(host: Host, tmp_path: Path) -
 
 
 def test_words_that_are_wrong() -> None:
-    assert "takes exactly one interface; existing: " in sojourn("doctor", "l4s").err
+    assert "exactly one interface; existing:" in sojourn("doctor", "l4s").err
     done = sojourn("doctor", "l4s", "lp")
     assert done.status == 2
-    assert "no interface `lp`: did you mean `lo`?" in done.err
+    assert "no interface `lp`: did" in done.err
+    assert "you mean `lo`?" in done.err
     assert "did you mean `l4s`?" in sojourn("doctor", "l4").err
     assert "--measure" in sojourn("doctor", "l4s", "lo", "--measure").err
 

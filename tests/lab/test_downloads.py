@@ -90,7 +90,7 @@ def test_the_second_address_is_asked(address: str, tmp_path: Path) -> None:
 
 
 def test_another_file_is_refused(address: str, tmp_path: Path) -> None:
-    with pytest.raises(LabError, match="is not the pinned file"):
+    with pytest.raises(LabError, match="not the pinned file"):
         downloads.fetch([f"{address}/a"], tmp_path / "a", "0" * 64)
     assert list(tmp_path.iterdir()) == []
 

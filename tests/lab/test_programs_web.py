@@ -157,10 +157,10 @@ def test_sessions_know_what_was_asked_for() -> None:
     due, page, number, server, request, answer = asked
     assert (due, page, number, server, request) == (SECOND // 10, 0, 0, 0, 1460)
     assert answer % 1460 == 0
-    with pytest.raises(ValueError, match="this object was not requested"):
+    with pytest.raises(ValueError, match="object was not requested"):
         session.complete(SECOND // 5, 0, 7)
     session.complete(SECOND // 5, page, number)
-    with pytest.raises(ValueError, match="this object was not requested"):
+    with pytest.raises(ValueError, match="object was not requested"):
         session.complete(SECOND // 5, page, number)
     assert session.poll(SECOND // 2) is None
     assert not session.finished

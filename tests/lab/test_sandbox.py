@@ -340,7 +340,7 @@ def test_what_cannot_be_started_is_told(sandbox: Sandbox, tmp_path: Path) -> Non
     plain.chmod(0o755)
     with pytest.raises(RequestFailed, match="program: Exec format error"):
         host.spawn([str(plain)])
-    with pytest.raises(RequestFailed, match="a message may have at most"):
+    with pytest.raises(RequestFailed, match="message may have"):
         host.spawn(["true", "x" * 200_000])
     with pytest.raises(RequestFailed, match="limit nofile"):
         host.spawn(["true"], resources=Resources(rlimits={"nofile": 1 << 40}))

@@ -144,7 +144,7 @@ def test_forbidden_before_anything_is_changed(machine: Machine) -> None:
             machine.sysctls,
         ).take()
     for name in ("kernel.hostname", "net.core/../../kernel", "net"):
-        with pytest.raises(LabError, match="the name of a network sysctl must be"):
+        with pytest.raises(LabError, match="name of a network"):
             Settings({name: AtLeast(1)}, machine.journal, machine.sysctls).take()
     assert machine.clean()
 
@@ -244,9 +244,9 @@ def test_a_sysctl_that_went_away(machine: Machine) -> None:
 def test_a_journal_that_is_none(machine: Machine, text: str) -> None:
     machine.journal.folder.mkdir(mode=0o700)
     machine.journal.path.write_text(text)
-    with pytest.raises(LabError, match=r"settings\.json is not a journal"):
+    with pytest.raises(LabError, match=r"settings\.json is not"):
         machine.recover()
-    with pytest.raises(LabError, match=r"settings\.json is not a journal"):
+    with pytest.raises(LabError, match=r"settings\.json is not"):
         machine.settings(rmem=AtLeast(1 << 20)).take()
     assert machine.sysctls.read(RMEM) == "212992"
     assert machine.journal.path.read_text() == text
@@ -255,7 +255,7 @@ def test_a_journal_that_is_none(machine: Machine, text: str) -> None:
 def test_a_folder_that_others_may_write(machine: Machine) -> None:
     machine.journal.folder.mkdir()
     machine.journal.folder.chmod(0o777)
-    with pytest.raises(Unavailable, match="not private to this user"):
+    with pytest.raises(Unavailable, match="not private to this"):
         machine.settings(rmem=AtLeast(1 << 20)).take()
     machine.journal.folder.rmdir()
     machine.journal.folder.symlink_to("/tmp")

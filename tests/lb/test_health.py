@@ -69,7 +69,7 @@ def test_a_server_whose_program_has_died_is_down() -> None:
     assert servers.probe(2) == [True] * 3
     servers.listening[1] = set()
     assert servers.probe() == [True, False, True]
-    assert "no process listens at port 80" in servers.director.seen[1].why
+    assert "at port 80" in servers.director.seen[1].why
     assert servers.probe(5) == [True, False, True], "that it answers ARP does not matter"
     servers.listening[1] = {80}
     assert servers.probe() == [True] * 3

@@ -103,7 +103,7 @@ def test_all_choices_that_decide_the_result_are_in_its_hash(tmp_path: Path, arch
     # The name was taken.
     assert bare.kernel.name == f"9.1.2-hz100-{bare.kernel.build[:8]}"
     assert not bare.kernel.repeats
-    assert "equal runs of this kernel will NOT have equal results" in notes
+    assert any("will NOT have equal" in note for note in notes)
 
 
 def test_a_folder_is_only_read(tmp_path: Path, folder: Path) -> None:
@@ -162,12 +162,12 @@ def test_other_files_and_folders_are_no_source(tmp_path: Path, archive: Path) ->
     with pytest.raises(LabError, match="no arch/um/Makefile"):
         fake.make(tmp_path, tmp_path / "empty")
     other = fake.tarball(tmp_path / "other.tar.gz", {"README": "x"})
-    with pytest.raises(LabError, match="is not a source of Linux"):
+    with pytest.raises(LabError, match="not a source of"):
         fake.make(tmp_path, other)
     (tmp_path / "half.tar.xz").write_bytes(archive.read_bytes()[:300])
     with pytest.raises(LabError, match="cannot be unpacked"):
         fake.make(tmp_path, tmp_path / "half.tar.xz")
-    with pytest.raises(LabError, match="not a folder, a file"):
+    with pytest.raises(LabError, match="not a folder, a"):
         fake.make(tmp_path, Path("7.4"))
     assert kernels.read(place(tmp_path) / "9.1.2-hz100") is None
 
@@ -192,7 +192,7 @@ def test_a_source_that_has_a_patch_already_stays_as_it_is() -> None:
 
 def test_a_patch_is_refused_where_the_file_is_another() -> None:
     text = fake.UTIL.replace("unsigned int flags", "int flags")
-    with pytest.raises(patches.DoesNotApply, match=r"util\.c differs from the patch's original"):
+    with pytest.raises(patches.DoesNotApply, match=r"differs from the patch's"):
         patches.apply(patches.text(patches.SEEDED), lambda _path: text)
 
     def nowhere(path: str) -> str:
@@ -226,7 +226,7 @@ def test_hz_needs_its_patch(tmp_path: Path, archive: Path) -> None:
     assert made.kernel.patches == ()
     with pytest.raises(LabError, match=r"with the patch choice-of-hz.*--hz 100"):
         fake.make(tmp_path, archive, hz=1000, without=patches.NAMES)
-    with pytest.raises(LabError, match="unknown patch x; existing patches: seeded"):
+    with pytest.raises(LabError, match="x; existing patches: seeded"):
         fake.make(tmp_path, archive, without=("x",))
 
 
@@ -411,7 +411,7 @@ def test_a_place_that_does_not_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         needs.require(tmp_path / "my cache", begun=False)
     full = shutil.disk_usage(tmp_path)._replace(free=1_000_000_000)
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: full)
-    with pytest.raises(Unavailable, match=r"1\.0 GB free; a build needs 1\.5 GB"):
+    with pytest.raises(Unavailable, match=r"1\.0 GB free;.*needs 1\.5 GB"):
         needs.require(tmp_path, begun=False)
     needs.require(tmp_path, begun=True)
 

@@ -226,9 +226,7 @@ def test_a_program_that_spins_is_named(kernel: Kernel) -> None:
     spins = {"host": None, "words": words, "input": "", "early": True}
     with Guest(kernel, 1) as guest:
         guest.start(job(folders=folders, commands=[spins]), read=tuple(folders))
-        with pytest.raises(
-            LabError, match=r"from 0 s: `/usr/bin/sh -c while :; do :; done` is in an endless loop"
-        ):
+        with pytest.raises(LabError, match=r"0 s: `/usr/bin/sh.*do :; done`"):
             guest.wait()
 
 
@@ -252,7 +250,7 @@ def test_a_kernel_that_is_killed_is_an_error(kernel: Kernel) -> None:
                 os.kill(pid, signal.SIGKILL)
             return True
 
-        with pytest.raises(LabError, match="the kernel was ended by SIGKILL"):
+        with pytest.raises(LabError, match="ended by SIGKILL"):
             guest.wait(kill)
 
 

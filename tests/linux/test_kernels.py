@@ -103,7 +103,7 @@ def test_without_a_kernel_the_error_names_the_command(place: Path) -> None:
 def test_a_damaged_description_says_what_to_do(place: Path, text: str) -> None:
     folder = kernel(place, "a")
     (folder / kernels.DESCRIPTION).write_text(text)
-    with pytest.raises(LabError, match=r"is not a valid description.*sojourn linux remove a"):
+    with pytest.raises(LabError, match=r"not a valid description.*sojourn linux remove a"):
         kernels.read(folder)
     status, out, err = cli("list")
     assert status == 0
@@ -117,7 +117,7 @@ def test_a_damaged_description_says_what_to_do(place: Path, text: str) -> None:
 def test_a_kernel_without_its_programs(place: Path) -> None:
     folder = kernel(place, "a")
     (folder / "tc").unlink()
-    with pytest.raises(LabError, match="lacks tc: use sojourn linux remove a"):
+    with pytest.raises(LabError, match="use sojourn linux remove"):
         kernels.read(folder)
 
 
@@ -216,7 +216,7 @@ def test_a_wheel_has_the_kernel_and_its_licences(place: Path, tmp_path: Path, re
 
 def test_a_kernel_of_unknown_source_is_not_packed(place: Path, tmp_path: Path, recipe: Any) -> None:
     kernel(place, "a", sources=[{"folder": "/home/me/linux"}])
-    with pytest.raises(LabError, match="must be built from a pinned source"):
+    with pytest.raises(LabError, match="built from a pinned"):
         recipe.stage(kernels.find("a"), tmp_path)
     kernel(place, "b", static=False)
     with pytest.raises(LabError, match="must be linked statically"):

@@ -146,5 +146,5 @@ def test_a_queue_of_one_s_own_needs_python(wired: LinuxEngine, tmp_path: Path) -
     words = {"duration": "4s", "warmup": "1s", "netem": "delay 10ms", "tcp": "cubic"}
     file.write_text(TEXT.format(**words, queue="mine.py:Mine"), encoding="ascii")
     text = json.dumps(json.loads(Scenario.load(file).plan_json))
-    with pytest.raises(NotPossible, match="a guest has no Python"):
+    with pytest.raises(NotPossible, match="guest has no Python"):
         wired.simulate(Plan.of(text), 1)

@@ -108,10 +108,10 @@ def test_a_class_of_another_family_is_refused(write: Write) -> None:
     with pytest.raises(ScenarioError, match=message):
         scenario("reno", queue=AIMD)
     queue = f"{POLICIES}/codel.py:Codel"
-    with pytest.raises(ScenarioError, match="must be a congestion control here"):
+    with pytest.raises(ScenarioError, match="congestion control here"):
         scenario(queue)
     write(control(words=", mss=1"))
-    with pytest.raises(ScenarioError, match="`mss` is a word of tcp: rename the parameter"):
+    with pytest.raises(ScenarioError, match="`mss` is a"):
         scenario("mine.py:Mine")
     write(control().replace("cause, flight, window", "flight"))
     with pytest.raises(ScenarioError, match=r"must be reduce\(self, now, cause, flight, window\)"):
@@ -234,7 +234,7 @@ def test_check_finds_shortens_and_shows(write: Write) -> None:
     assert "(`ack.cwnd_limited` is false, RFC 7661)" in text
     write(control(GROW, "return max(window.cwnd // 2, 0)"))
     text = invoke("check", "mine.py:Mine", status=1)
-    assert "the new ssthresh must be at least two segments" in text
+    assert "least two segments" in text
     write(
         control(GROW + " * random.random()").replace("import sojourn\n", "import random, sojourn\n")
     )

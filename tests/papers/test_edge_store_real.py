@@ -49,7 +49,7 @@ def test_real_and_simulated_runs_are_judged_alike(tmp_path: Path) -> None:
     assert data["seeds"] == 2
     assert all(claim["simulated"]["verdict"] for claim in data["claims"])
     page = show(outcome)[0].read_text(encoding="utf-8")
-    assert "Verdicts of simulated and real runs" in page
+    assert "simulated and real runs" in page
     assert "sojourn paper edge-store --real --quick" in page
 
 

@@ -190,8 +190,8 @@ def test_a_small_run_is_kept_and_shown(tmp_path: Path) -> None:
     assert data["how"] == claims.HOW
     written = show(outcome)
     page = written[0].read_text(encoding="utf-8")
-    assert "a flow will get roughly the same throughput whichever it uses" in page
-    assert "Not covered: the evaluations that RFC 9332 cites" in page
+    assert "same throughput whichever" in page
+    assert "RFC 9332 cites" in page
     drawn = {path.stem for path in written if path.suffix == ".png"}
     assert drawn == {"delays", "rtt", "rfc3168", "partial", "step"}
     assert {m for m in outcome.units if m in figures.METRICS} == set(figures.METRICS)

@@ -62,5 +62,5 @@ def test_without_the_engine_the_error_states_the_remedy(monkeypatch: pytest.Monk
     monkeypatch.setattr(wasm, "module", missing)
     done = CliRunner().invoke(app, ["play", "--no-browser"])
     assert done.exit_code == 2
-    assert "not installed: the engine for browsers" in done.output
+    assert "not installed: the engine" in done.output
     assert "make wasm" in done.output

@@ -228,7 +228,7 @@ def test_without_motion_by_an_address(opened: Opened, address: str, page: dict[s
     tab = watched.page
     ready(tab)
     assert not moving(tab)
-    assert "With codel and pie alike" in tab.locator(".verdict").inner_text()
+    assert "codel and pie alike" in tab.locator(".verdict").inner_text()
     look(tab, "wide-address")
     # The same plans in the native engine have the same traces.
     tab.evaluate(

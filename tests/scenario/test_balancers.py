@@ -219,7 +219,7 @@ def test_an_error_is_reported_with_its_place(change: dict[str, Any], at: str, sa
 
 
 def test_a_name_is_taken_once() -> None:
-    with pytest.raises(ScenarioError, match="`server1` is already a host"):
+    with pytest.raises(ScenarioError, match="`server1` is already"):
         Scenario.from_toml(TEXT.replace("balancers.lb", "balancers.server1"))
 
 

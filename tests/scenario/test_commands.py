@@ -119,7 +119,7 @@ def test_keys_of_programs_belong_to_them() -> None:
 
 def test_no_balancer_chooses_their_servers() -> None:
     balanced = TEXT.replace('to = "server"\napp', 'to = "front"\napp')
-    with pytest.raises(ScenarioError, match="`command` cannot use a balancer"):
+    with pytest.raises(ScenarioError, match="`command` cannot use"):
         Scenario.from_toml(balanced + '[balancers.front]\nservers = "server"\npolicy = "random"\n')
 
 
@@ -141,5 +141,5 @@ def test_the_simulator_refuses_them() -> None:
 
 
 def test_a_scenario_from_plain_data_runs_no_programs() -> None:
-    with pytest.raises(ScenarioError, match="from plain data runs no programs"):
+    with pytest.raises(ScenarioError, match="data runs no programs"):
         Scenario.from_dict(made().as_dict(), files={})

@@ -240,16 +240,14 @@ def test_a_balancer_says_what_is_wrong() -> None:
     with pytest.raises(_core.WordError, match="did you mean `iqlb`") as caught:
         _core.Balancer("iqbl", ["a"])
     assert "jsq" in caught.value.allowed
-    with pytest.raises(ValueError, match="the name `a` must belong to only one server"):
+    with pytest.raises(ValueError, match="name `a` must"):
         _core.Balancer("jsq", ["a", "a"])
     with pytest.raises(ValueError, match="must be at least 1, found 0"):
         _core.Balancer("jsq", [("a", 0)])
     with pytest.raises(ValueError, match=r"must be 1 to .*, found 0"):
         _core.Balancer("jsq", [])
     jsq = _core.Balancer("jsq", ["a", "b"])
-    with pytest.raises(
-        ValueError, match="`backlog` must have one value for each of the 2 servers, found 1"
-    ):
+    with pytest.raises(ValueError, match=r"`backlog`.*2 servers, found 1"):
         jsq.observe(0, backlog=[(1, 2)])
     with pytest.raises(IndexError, match="no server 2"):
         jsq.finished(0, 2)
@@ -278,5 +276,5 @@ def test_a_simulated_server_gives_its_outcome() -> None:
     assert [s["at"] for s in outcome["samples"]] == [k * 500_000_000 for k in range(1, 5)]
     with pytest.raises(_core.PlanError, match="did you mean `static`"):
         _core.simulate_server(json.dumps({**params, "policy": "statik"}), 1)
-    with pytest.raises(_core.PlanError, match="does not describe a server"):
+    with pytest.raises(_core.PlanError, match="not describe a server"):
         _core.simulate_server("{}", 1)

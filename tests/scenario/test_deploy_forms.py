@@ -61,19 +61,15 @@ def test_a_download_is_shaped_at_the_home() -> None:
 
 
 def test_a_machine_elsewhere_is_refused() -> None:
-    with pytest.raises(ScenarioError, match="at neither end of `lan`") as error:
+    with pytest.raises(ScenarioError, match="end of `lan`") as error:
         Scenario.from_toml(LAN).to_tc(machine="nobody")
     assert "`client1` to `server2` sends" in str(error.value)
-    with pytest.raises(
-        ScenarioError, match=r"deploy.machine: unknown machine `router`: no link has this end"
-    ):
+    with pytest.raises(ScenarioError, match=r"deploy.machine: unknown machine `router`:"):
         scenario("codel", deploy={"machine": "router"})
 
 
 def test_an_interface_of_the_file_is_checked() -> None:
-    with pytest.raises(
-        ScenarioError, match=r"deploy.interface: `a b` is not a name of an interface"
-    ):
+    with pytest.raises(ScenarioError, match=r"deploy.interface: `a b`"):
         scenario("codel", deploy={"interface": "a b"})
 
 
@@ -147,7 +143,7 @@ def test_the_shaper_counts_the_cells_of_an_atm_line(
 def test_a_shaper_without_words_for_cells_is_slower_or_refused() -> None:
     ptm = scenario("fq_codel", **{"links.uplink.cells": "ptm"}).to_tc()
     assert f"rate {20_000_000 * 95 // 100 * 64 // 65}bit " in str(ptm)
-    with pytest.raises(ScenarioError, match="cannot set ATM cells for a shaper"):
+    with pytest.raises(ScenarioError, match="cannot set ATM"):
         scenario("fq_codel", **{"links.uplink.cells": "atm"}).to_tc(form="networkd")
 
 
@@ -165,7 +161,7 @@ def test_nat_reaches_the_router(form: DeployFormat, says: str) -> None:
 
 def test_sqm_cannot_take_ecn_from_red() -> None:
     red = "red limit 400kb min 30kb max 90kb avpkt 1000"
-    with pytest.raises(ScenarioError, match="add `ecn` to the queue"):
+    with pytest.raises(ScenarioError, match="add `ecn` to"):
         scenario(red).to_tc(form="sqm")
     assert options(scenario(f"{red} ecn").to_tc(form="sqm"))["qdisc"] == "red"
 

@@ -58,7 +58,7 @@ def test_queues_are_compared_by_it() -> None:
     assert candidates(scenario.plan) == ["test.responsiveness_08"]
     found = compare(scenario, queues=["bfifo limit 500kb", "fq_codel"], seeds=3)
     assert found.better == "higher"
-    assert found.answer().startswith("fq_codel has the highest responsiveness of test")
+    assert found.answer().startswith("fq_codel has the highest")
 
 
 def test_scenarios_without_a_test_say_how_to_get_it(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_words_for_a_result() -> None:
         "150 ms at `up`."
     )
     quiet = explained("t", metrics | {"t.probe_added": 0.0002}, {"up": 0.0001})
-    assert quiet.endswith("No queue on the path adds much delay.")
+    assert quiet.endswith("path adds much delay.")
     blind = explained("t", metrics | {"t.probe_added": math.nan}, {})
     assert "before the load began" in blind
     none = explained("t", {"t.responsiveness_08": math.nan}, {})

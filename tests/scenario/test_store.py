@@ -160,5 +160,5 @@ def test_an_error_is_reported_with_its_place(
 
 
 def test_a_scenario_without_flows_and_store_is_refused() -> None:
-    with pytest.raises(ScenarioError, match=r"no traffic: describe flows as \[\[flows\]\]"):
+    with pytest.raises(ScenarioError, match=r"flows as \[\[flows\]\]"):
         Scenario.from_toml(EDGE.partition("[store]")[0])

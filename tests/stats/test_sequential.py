@@ -58,7 +58,7 @@ def test_equal_queues_differ_in_few_comparisons() -> None:
 def test_looks_are_fixed() -> None:
     assert looks(200) == (40, 60, 90, 135, 200)
     assert looks(FIRST) == (FIRST,)
-    with pytest.raises(StatisticsError, match="39 runs are too few: the first look is at 40 runs"):
+    with pytest.raises(StatisticsError, match=r"39 runs.*40 runs"):
         looks(FIRST - 1)
 
 

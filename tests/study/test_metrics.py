@@ -68,9 +68,9 @@ def test_the_choices_of_a_balancer_can_be_compared(root: Path) -> None:
 
 
 def test_metrics_of_applications_are_refused_without_them() -> None:
-    with pytest.raises(QuestionError, match="only web flows have this metric"):
+    with pytest.raises(QuestionError, match="flows have this metric"):
         expect("bulk.pages", ["link"], {"bulk": "bulk"})
-    with pytest.raises(QuestionError, match="not a number for a whole run"):
+    with pytest.raises(QuestionError, match="not a number for"):
         expect("bulk.received_bytes", ["link"], {"bulk": "bulk"})
 
 

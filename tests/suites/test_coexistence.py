@@ -190,4 +190,4 @@ def test_the_command_makes_runs_once_and_draws(tmp_path: Path) -> None:
 def test_a_control_that_is_not_there_is_named() -> None:
     found = CliRunner().invoke(app, ["study", "coexistence", "--control", "vegas"])
     assert found.exit_code == 2
-    assert "the matrix has no control `vegas`" in found.output
+    assert "no control `vegas`" in found.output
