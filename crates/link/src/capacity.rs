@@ -7,8 +7,8 @@
 use sojourn_units::{Nanos, Rate, SECOND};
 use std::ops::{Add, Sub};
 
-/// The capacity and the use of a transmitter, in bit/s times nanoseconds. Only differences between
-/// two times are meaningful.
+/// The capacity and the use of a transmitter, in bit/s times nanoseconds, modulo 2^128. Only
+/// differences between two times are meaningful.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capacity {
     /// Capacity of the transmitter.
@@ -38,14 +38,20 @@ impl Capacity {
 impl Add for Capacity {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self { offered: self.offered + other.offered, used: self.used + other.used }
+        Self {
+            offered: self.offered.wrapping_add(other.offered),
+            used: self.used.wrapping_add(other.used),
+        }
     }
 }
 
 impl Sub for Capacity {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        Self { offered: self.offered - other.offered, used: self.used - other.used }
+        Self {
+            offered: self.offered.wrapping_sub(other.offered),
+            used: self.used.wrapping_sub(other.used),
+        }
     }
 }
 
@@ -76,14 +82,16 @@ impl Account {
     }
 
     /// Changes the rate at `end`, which is the end of the transmission in progress or, without one,
-    /// the present time. Until `end` the link has been busy for `busy`.
-    pub fn turn(&mut self, end: Nanos, busy: Nanos, rate: Option<Rate>) {
+    /// the present time. Until `end` the link has been busy for `busy`. In the nanosecond in which
+    /// the transmission ends, the new rate offers `more` capacity, modulo 2^128.
+    pub fn turn(&mut self, end: Nanos, busy: Nanos, rate: Option<Rate>, more: u128) {
         if end > self.since {
             self.total = self.total + Capacity::of(self.rate, end - self.since, busy - self.busy);
             self.before = self.rate;
             self.since = end;
             self.busy = busy;
         }
+        self.total.offered = self.total.offered.wrapping_add(more);
         self.rate = bits(rate);
     }
 
@@ -110,7 +118,7 @@ mod tests {
     fn account() -> Account {
         let mut account = Account::new(Rate::new(10 * MBIT));
         // Busy for 300 ns of the first 1000, the last of them in a transmission until 1050.
-        account.turn(1050, 350, Rate::new(MBIT));
+        account.turn(1050, 350, Rate::new(MBIT), 0);
         account
     }
 
@@ -126,8 +134,8 @@ mod tests {
     #[test]
     fn a_rate_that_never_held_counts_nothing() {
         let mut account = account();
-        account.turn(1050, 350, Rate::new(500 * MBIT));
-        account.turn(1050, 350, Rate::new(3 * MBIT));
+        account.turn(1050, 350, Rate::new(500 * MBIT), 0);
+        account.turn(1050, 350, Rate::new(3 * MBIT), 0);
         assert_eq!(account.until(1010, 310), Capacity::of(10 * MBIT, 1010, 310));
         let after = account.until(1060, 360) - account.until(1050, 350);
         assert_eq!(after, Capacity::of(3 * MBIT, 10, 10));
@@ -136,8 +144,8 @@ mod tests {
     #[test]
     fn the_greatest_rate_for_the_longest_time_fits() {
         let mut account = Account::new(Rate::new(u64::MAX));
-        account.turn(Nanos::MAX / 2, 0, Rate::new(1));
-        account.turn(Nanos::MAX - 1, 0, Rate::new(u64::MAX));
+        account.turn(Nanos::MAX / 2, 0, Rate::new(1), 0);
+        account.turn(Nanos::MAX - 1, 0, Rate::new(u64::MAX), 0);
         assert!(account.until(Nanos::MAX, 1).share() < 1e-15);
     }
 }

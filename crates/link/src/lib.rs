@@ -70,6 +70,7 @@ mod observer;
 mod params;
 mod slots;
 mod trace;
+mod transmitter;
 
 pub use capacity::Capacity;
 pub use csma::Medium;

@@ -4,6 +4,7 @@ mod ack_filter;
 mod common;
 mod direct;
 mod discipline_calls;
+mod exact;
 mod host;
 mod impairments;
 mod medium;

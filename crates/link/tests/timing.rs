@@ -542,12 +542,15 @@ proptest! {
         case.ring = None;
         let rate = Rate::new(case.rate);
         let log = case.punctual();
-        let mut free_at = 0;
+        // The exact end of the transmissions so far, times the rate.
+        let mut free = 0u128;
+        let bits = rate.map_or(1, |rate| u128::from(rate.bits()));
         let mut waiting = 0;
         for (at, number, what) in &log.0 {
             match what {
                 Event::Offered => waiting += 1,
                 Event::Departed => {
+                    let free_at = free.div_ceil(bits) as Nanos;
                     prop_assert!(*at >= free_at, "{number} departed before the link was free");
                     let offered = log.0.iter().any(|e| {
                         e.0 == *at && e.2 == Event::Offered
@@ -555,7 +558,8 @@ proptest! {
                     let kept_busy = *at == free_at || offered;
                     prop_assert!(kept_busy || case.queue == SHAPER, "{number} departed at {at}, free {free_at}");
                     let bytes = case.arrivals[*number as usize].1;
-                    free_at = at + rate.map_or(0, |rate| rate.transmission_time(bytes));
+                    let begin = if *at == free_at { free } else { u128::from(*at) * bits };
+                    free = begin + rate.map_or(0, |_| u128::from(bytes) * u128::from(8 * SECOND));
                     waiting -= 1;
                 }
                 Event::Dropped { .. } => waiting -= 1,

@@ -34,9 +34,9 @@ pub fn utilisation(works: &[Work], transmitters: u64, span: Nanos) -> f64 {
     if transmitters == 0 {
         return f64::NAN;
     }
-    let busy = works.iter().filter(|work| work.capacity.is_none()).map(|work| work.busy).sum();
+    let busy: f64 = works.iter().filter(|work| work.capacity.is_none()).map(|work| work.busy).sum();
     let used: f64 = works.iter().filter_map(|work| work.capacity).map(Capacity::share).sum();
-    share(busy, transmitters * span) + used / transmitters as f64
+    busy / (transmitters * span) as f64 + used / transmitters as f64
 }
 
 /// Appends the metrics of one link, or of several links together, measured over `span` up to `now`.

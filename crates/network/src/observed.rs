@@ -10,7 +10,7 @@ use sojourn_link::{Backlog, Framing, Ledger};
 use sojourn_measure::{Table, Values};
 use sojourn_plan::Plan;
 use sojourn_queue::DropReason;
-use sojourn_units::{Nanos, Rate, time::seconds};
+use sojourn_units::{Nanos, Rate, clocking::Clocking, time::seconds};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A packet seen before or behind a queue.
@@ -35,6 +35,7 @@ pub struct Sighting {
 #[derive(Debug)]
 pub struct Observed {
     rate: Option<Rate>,
+    clocking: Clocking,
     framing: Framing,
     probe: LinkProbe,
     ledger: Ledger,
@@ -87,6 +88,7 @@ impl Observed {
         Self {
             series: Series { interval, next: interval, ..Series::default() },
             rate,
+            clocking: Clocking::up(rate.unwrap_or(Rate::ONE)),
             framing,
             probe: LinkProbe::new(0),
             ledger: Ledger::default(),
@@ -114,7 +116,7 @@ impl Observed {
         let marked = sighting.congested && !arrival.congested;
         let sojourn = sighting.at.saturating_sub(arrival.at);
         let length = self.framing.occupied(sighting.length);
-        let busy = self.rate.map_or(0, |rate| rate.transmission_time(length));
+        let busy = self.rate.map_or(0, |rate| self.clocking.step(rate.span(length)));
         self.probe.last_sojourn = sojourn;
         self.series.marks += u64::from(marked);
         self.series.busy += busy;
@@ -154,7 +156,7 @@ impl Observed {
         }
         let span = end.saturating_sub(self.since);
         let work = Work {
-            busy: self.busy,
+            busy: self.busy as f64,
             begun: self.ledger.departed,
             transmitted: self.ledger.departed.bytes,
             capacity: None,

@@ -139,6 +139,12 @@ impl Port {
                 (station.busy(now), station.begun(), station.transmitted(now))
             }
         };
+        // Frames occupy a medium for whole nanoseconds.
+        let rounding = match self {
+            Self::Station(_, Some(_)) => 0.0,
+            port => port.link().rounding(now),
+        };
+        let busy = busy as f64 - rounding;
         let capacity = varies.then(|| self.link().capacity(now));
         Work { busy, begun, transmitted, capacity }
     }

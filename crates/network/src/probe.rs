@@ -7,10 +7,10 @@ use sojourn_units::Nanos;
 use std::ops::{Add, Sub};
 
 /// The work of a transmitter since the run's start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Work {
-    /// Time for which the transmitter was busy.
-    pub busy: Nanos,
+    /// Time for which the transmitter was busy, in nanoseconds and parts of them.
+    pub busy: f64,
     /// Packets whose transmission has begun.
     pub begun: Count,
     /// Bytes transmitted, including the finished part of a transmission in progress.

@@ -17,6 +17,7 @@
 use crate::routes::Routes;
 use sojourn_plan::{Link, Plan, Transport};
 use sojourn_queue::{Params as Queue, Unit};
+use sojourn_units::{Rate, SECOND};
 
 /// How a link's events are processed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,10 +61,17 @@ impl Frames {
     }
 
     /// Returns the maximum backlog, in packets and in bytes, of a link that is at least as fast as
-    /// the only link from which its packets come: the frames that arrive during one transmission
-    /// are together no longer than the transmitted frame, except one whose arrival began before.
-    fn burst(&self) -> (u64, u64) {
-        (self.longest.div_ceil(self.shortest) + 2, 2 * self.longest)
+    /// the only link from which its packets come, with the rate `from`: the frames that arrive
+    /// during one transmission are together no longer than the transmitted frame, except one whose
+    /// arrival began before, and those that two nanoseconds hold, since times are rounded up.
+    fn burst(&self, from: Option<Rate>) -> (u64, u64) {
+        let rounded = from.map_or(0, |rate| rate.bits() / (4 * SECOND));
+        ((self.longest + rounded).div_ceil(self.shortest) + 2, 2 * self.longest + rounded)
+    }
+
+    /// Returns whether no frame is transmitted within a nanosecond at `rate`.
+    fn all_take_time(&self, rate: Rate) -> bool {
+        rate.span(self.shortest as u32).whole > 0
     }
 }
 
@@ -85,7 +93,10 @@ pub fn roles(plan: &Plan, routes: &Routes, exact: &[bool]) -> Vec<Role> {
         .links
         .iter()
         .zip(exact)
-        .map(|(link, exact)| Role { deferred: !exact && is_deferrable(link), ..Role::default() })
+        .map(|(link, exact)| Role {
+            deferred: !exact && is_deferrable(link, &frames),
+            ..Role::default()
+        })
         .collect();
     for (id, source) in sources.iter().enumerate() {
         if let Source::Link(from) = *source {
@@ -93,7 +104,7 @@ pub fn roles(plan: &Plan, routes: &Routes, exact: &[bool]) -> Vec<Role> {
             roles[id].fed = roles[id].deferred && takes_all(from, link, &frames);
         }
     }
-    settle(&mut roles, routes, &sources, |id| is_constant(&plan.links[id]));
+    settle(&mut roles, routes, &sources, |id| is_constant(&plan.links[id], &frames));
     roles
 }
 
@@ -121,23 +132,24 @@ fn settle(
 
 /// Returns whether a link keeps its rate and delay throughout the run, has its own transmitter and
 /// no impairments, and delays every packet.
-fn is_constant(link: &Link) -> bool {
+fn is_constant(link: &Link, frames: &Frames) -> bool {
     let params = &link.params;
     link.has_own_transmitter()
         && link.changes.is_empty()
         && params.trace.is_none()
         && params.impairments.is_none()
-        && (params.delay > 0 || params.rate.is_some() && params.overhead >= 0)
+        && (params.delay > 0
+            || params.rate.is_some_and(|rate| frames.all_take_time(rate)) && params.overhead >= 0)
 }
 
 /// Returns whether a link has the closed form that the module's comment describes.
-fn is_deferrable(link: &Link) -> bool {
-    is_constant(link) && !link.host_queue && matches!(link.params.queue, Queue::Fifo(_))
+fn is_deferrable(link: &Link, frames: &Frames) -> bool {
+    is_constant(link, frames) && !link.host_queue && matches!(link.params.queue, Queue::Fifo(_))
 }
 
 /// Returns whether packets from the link `from` can never fill the queue of the link `to`.
 fn takes_all(from: &Link, to: &Link, frames: &Frames) -> bool {
-    let (packets, bytes) = frames.burst();
+    let (packets, bytes) = frames.burst(from.params.rate);
     let fits = to.params.queue.limit().is_none_or(|(unit, limit)| {
         u64::from(limit) >= if unit == Unit::Packets { packets } else { bytes }
     });

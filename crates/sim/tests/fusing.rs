@@ -166,6 +166,39 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    /// Chains of links so fast that frames take fractions of a nanosecond, for some microseconds.
+    fn fast()(
+        rates in prop::collection::vec((1_000_000_000u64..1_600_000_000_001, 0..3u64), 8),
+        limit in 2..60u32,
+        sources in prop::collection::vec((1_000_000_000u64..800_000_000_000, 64..1515u32), 1..3),
+        equal: bool,
+    ) -> Plan {
+        let mut net = Dumbbell::new(2, rates[0].0, 0, &format!("pfifo limit {limit}p"));
+        for (i, (rate, size)) in sources.into_iter().enumerate() {
+            let source = format!("cbr rate {rate}bit size {size}");
+            net = net.group(&format!("g{i}"), 2, Transport::Udp, &source);
+        }
+        let mut plan = net.plan;
+        (plan.warmup, plan.duration) = (1000, 20_000);
+        plan.observe.series_interval = 700;
+        plan.groups.iter_mut().for_each(|group| group.start_spread = 500);
+        for (link, &(rate, delay)) in plan.links.iter_mut().zip(rates.iter().cycle()) {
+            link.params.rate = Rate::new(if equal { rates[0].0 } else { rate });
+            link.params.delay = delay;
+        }
+        plan
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #[test]
+    fn fast_networks_are_the_same(plan in fast(), seed: u64) {
+        assert_same(&plan, seed);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 120, ..ProptestConfig::default() })]
     #[test]

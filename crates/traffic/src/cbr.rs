@@ -11,9 +11,10 @@ use crate::kinds::within;
 use crate::length::{Counts, Length, MAX_PAYLOAD, UDP_HEADERS};
 use crate::spurts::{Activity, Begin, Phase, Spurts};
 use sojourn_random::{Distribution, Key, Stream};
+use sojourn_units::clocking::{Clocking, Span};
 use sojourn_units::declare::{Choices, Param, Parameters, group, probability, rate};
 use sojourn_units::words::{Given, Kind, Word, WordError};
-use sojourn_units::{Nanos, Rate, SECOND, params, words};
+use sojourn_units::{Nanos, Rate, params, words};
 
 /// Maximum number of spurts over which the transmission of one packet may be spread (`phase
 /// resume`).
@@ -84,12 +85,9 @@ const fn spurts() -> Param<Option<Spurts>> {
 }
 
 impl Params {
-    /// Returns the whole nanoseconds between two packets, and the remainder in units of 1/rate
-    /// nanoseconds.
-    fn interval(&self) -> (Nanos, u64) {
-        let scaled = u128::from(self.size.length) * 8 * u128::from(SECOND);
-        let rate = u128::from(self.rate.bits());
-        ((scaled / rate) as Nanos, (scaled % rate) as u64)
+    /// Returns the time between two packets.
+    fn interval(&self) -> Span {
+        self.rate.span(self.size.length)
     }
 }
 
@@ -100,7 +98,7 @@ impl AppParams for Params {
 
     fn settle(&mut self, given: &Given) -> Result<(), WordError> {
         if let Some(Spurts { on, phase: Phase::Resume, .. }) = self.spurts
-            && on.mean() * LONGEST_FILL < self.interval().0 as f64
+            && on.mean() * LONGEST_FILL < self.interval().whole as f64
         {
             return Err(
                 given.error("on", "`on` is too short: one packet takes more than a million spurts")
@@ -129,12 +127,11 @@ impl AppParams for Params {
 /// A `cbr` source.
 #[derive(Clone, Debug)]
 pub struct Cbr {
-    rate: u64,
+    rate: Rate,
     payload: u32,
-    /// Interval between two packets in whole nanoseconds, and its remainder in units of 1/rate
-    /// nanoseconds.
-    interval: (Nanos, u64),
-    remainder: u64,
+    /// Time between two packets.
+    interval: Span,
+    clocking: Clocking,
     jitter: f64,
     draws: Stream,
     activity: Option<Box<Activity>>,
@@ -145,12 +142,12 @@ impl Cbr {
     /// Returns a source that starts at `start`, with a packet or with a silence.
     pub fn new(params: &Params, key: Key, start: Nanos) -> Self {
         let interval = params.interval();
-        let (activity, next) = Activity::begin(params.spurts, key, start, interval.0.max(1));
+        let (activity, next) = Activity::begin(params.spurts, key, start, interval.whole.max(1));
         Self {
-            rate: params.rate.bits(),
+            rate: params.rate,
             payload: params.longest_payload(),
             interval,
-            remainder: 0,
+            clocking: Clocking::down(params.rate),
             jitter: params.jitter,
             draws: key.stream("jitter"),
             activity,
@@ -162,23 +159,16 @@ impl Cbr {
 impl Source for Cbr {
     fn next_packet(&mut self) -> Emission {
         let at = self.next;
-        let mut interval = self.interval.0;
-        // The sum of two remainders does not overflow below a rate of 2^63 bit/s.
-        self.remainder += self.interval.1;
-        if self.remainder >= self.rate {
-            self.remainder -= self.rate;
-            interval += 1;
-        }
+        let mut interval = self.clocking.step(self.interval);
         if self.jitter > 0.0 {
             let by = self.jitter * (2.0 * self.draws.uniform() - 1.0) * interval as f64;
             interval = interval.saturating_add_signed(libm::round(by) as i64);
         }
-        // Advance by at least 1 ns, also if the rate is higher than the clock can represent.
-        self.next = at + interval.max(1);
+        self.next = at + interval;
         if let Some(activity) = &mut self.activity {
             let placed = activity.place(self.next);
             if placed != self.next && activity.restarts() {
-                self.remainder = 0;
+                self.clocking = Clocking::down(self.rate);
             }
             self.next = placed;
         }
@@ -190,7 +180,7 @@ impl Source for Cbr {
 mod tests {
     use super::*;
     use crate::App;
-    use sojourn_units::{EPOCH, MILLISECOND};
+    use sojourn_units::{EPOCH, MILLISECOND, SECOND};
 
     fn source(text: &str, seed: u64) -> Cbr {
         let App::Cbr(params) = App::parse(text).unwrap() else { panic!("{text}") };

@@ -7,6 +7,7 @@
 #[allow(unused_extern_crates, reason = "the attribute `data` names this crate")]
 extern crate self as sojourn_units;
 
+pub mod clocking;
 pub mod declare;
 pub mod dimension;
 mod errors;

@@ -16,6 +16,9 @@ pub type Bytes = u64;
 pub struct Rate(u64);
 
 impl Rate {
+    /// One bit per second.
+    pub const ONE: Self = Self(1);
+
     /// Returns a rate of `bits` per second; `None` if `bits` is 0.
     pub const fn new(bits: u64) -> Option<Self> {
         if bits > 0 { Some(Self(bits)) } else { None }

@@ -44,7 +44,7 @@ impl Wire {
                 .map(|reason| (reason.name(), ledger.dropped[reason as usize].packets))
                 .collect(),
             lost: ledger.lost.packets,
-            busy: work.busy,
+            busy: work.busy as u64,
         }
     }
 

@@ -11,10 +11,10 @@
 use super::Link;
 use crate::ledger::Backlog;
 use crate::observer::{Corrupt, Event, Observer};
-use crate::params::Framing;
+use crate::transmitter::Transmitter;
 use sojourn_measure::Count;
 use sojourn_queue::{Discipline, DropReason, Packet, Unit};
-use sojourn_units::{NEVER, Nanos, Rate};
+use sojourn_units::{NEVER, Nanos};
 
 /// A packet with the time at which it comes to its link.
 pub trait Stamped {
@@ -33,27 +33,17 @@ pub trait Watch<P>: Observer<P> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Direct {
     limit: Option<(Unit, u32)>,
-    /// When the transmissions of all packets end, announced packets included.
+    /// The transmitter after the transmissions of all packets, announced packets included.
+    ahead: Transmitter,
+    /// When these transmissions end.
     free: Nanos,
     /// Number of announced packets.
     announced: u32,
     /// When the next event is to be recorded, or [`NEVER`].
     next: Nanos,
-    /// Length of the packet whose transmission time was computed last, and this time.
-    last: (u32, Nanos),
 }
 
 impl Direct {
-    /// Returns the transmission time of `bytes`.
-    #[inline]
-    fn lasts(&mut self, rate: Option<Rate>, framing: Framing, bytes: u32) -> Nanos {
-        if self.last.0 != bytes {
-            let takes = rate.map_or(0, |rate| rate.transmission_time(framing.occupied(bytes)));
-            self.last = (bytes, takes);
-        }
-        self.last.1
-    }
-
     #[inline]
     fn fits(&self, backlog: Backlog, bytes: u32) -> bool {
         self.limit.is_none_or(|(unit, limit)| match unit {
@@ -72,7 +62,8 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
         let free = if self.transmitting { self.due } else { 0 };
         self.transmitting = true;
         self.due = free;
-        self.direct = Some(Direct { limit, free, announced: 0, next: NEVER, last: (u32::MAX, 0) });
+        let ahead = self.transmitter;
+        self.direct = Some(Direct { limit, ahead, free, announced: 0, next: NEVER });
     }
 
     /// Makes the link work event by event from `now` on, and removes announced packets.
@@ -95,9 +86,9 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
     /// Puts a packet that comes at `at` behind all others, and returns when it arrives at the far end.
     #[inline]
     fn place(&mut self, at: Nanos, packet: P) -> Nanos {
-        let (rate, framing, bytes) = (self.rate, self.framing, packet.len());
         let direct = self.direct();
-        direct.free = at.max(direct.free) + direct.lasts(rate, framing, bytes);
+        let begins = at.max(direct.free);
+        direct.free = begins + direct.ahead.takes(begins, packet.len());
         let arrives = direct.free + self.delay;
         self.line.push(arrives, packet);
         arrives
@@ -146,11 +137,9 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
     /// Begins the transmission of a packet.
     #[inline]
     fn begin(&mut self, at: Nanos, bytes: u32) {
-        let (rate, framing) = (self.rate, self.framing);
-        let takes = self.direct().lasts(rate, framing, bytes);
+        let takes = self.transmitter.takes(at, bytes);
         self.due = at + takes;
         self.busy += takes;
-        self.last_transmission = (bytes, takes);
     }
 
     /// Returns whether an event up to and at `until` has not been recorded.
@@ -168,13 +157,11 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
     }
 
     fn book_due(&mut self, until: Nanos, observer: &mut impl Watch<P>) {
-        let (rate, framing) = (self.rate, self.framing);
         let Self { direct: Some(direct), line, backlog, ledger, due, .. } = self else { return };
-        let mut begin = |due: &mut Nanos, direct: &mut Direct, at, bytes| {
-            let takes = direct.lasts(rate, framing, bytes);
+        let mut begin = |due: &mut Nanos, at, bytes| {
+            let takes = self.transmitter.takes(at, bytes);
             *due = at + takes;
             self.busy += takes;
-            self.last_transmission = (bytes, takes);
         };
         loop {
             let announced = direct.announced as usize;
@@ -189,7 +176,7 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
                 backlog.remove(packet.len());
                 ledger.record(departs, packet, Event::Departed, observer);
                 observer.on_backlog(departs, *backlog);
-                begin(due, direct, departs, packet.len());
+                begin(due, departs, packet.len());
                 continue;
             }
             let packet = line.behind(announced);
@@ -200,7 +187,7 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
                 observer.on_backlog(comes, *backlog);
             } else {
                 ledger.record(comes, packet, Event::Departed, observer);
-                begin(due, direct, comes, packet.len());
+                begin(due, comes, packet.len());
             }
             direct.announced -= 1;
         }

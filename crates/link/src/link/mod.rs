@@ -8,9 +8,10 @@ use crate::impair::{Impair, Passage};
 use crate::ledger::{Backlog, Ledger};
 use crate::line::DelayLine;
 use crate::observer::{Corrupt, Event, Observer};
-use crate::params::{Framing, Params};
+use crate::params::Params;
 use crate::slots::Slots;
 use crate::trace::{Opportunities, Trace};
+use crate::transmitter::Transmitter;
 use sojourn_measure::Count;
 use sojourn_queue::OtherDiscipline;
 use sojourn_queue::{
@@ -18,7 +19,7 @@ use sojourn_queue::{
     Sender, Sink, TcpView,
 };
 use sojourn_random::{Key, Stream};
-use sojourn_units::{NEVER, Nanos, Rate};
+use sojourn_units::{NEVER, Nanos};
 
 /// A random stream as a discipline's source of draws.
 #[derive(Clone, Debug)]
@@ -54,16 +55,10 @@ pub struct Link<P, Q = Queue<P>> {
     backlog: Backlog,
     line: DelayLine<P>,
     queue: Q,
-    rate: Option<Rate>,
+    transmitter: Transmitter,
     /// The opportunities of a link that follows a trace instead of a rate.
     trace: Option<Box<Opportunities>>,
-    framing: Framing,
     delay: Nanos,
-    /// Length and transmission time of the last packet: most packets are as long as the one before.
-    last_transmission: (u32, Nanos),
-    /// `last_transmission` before the last change of the link: a transmission in progress ends at
-    /// the old rate.
-    before_change: (u32, Nanos),
     impair: Option<Box<Impair>>,
     /// The account of a link whose rate has changed.
     capacity: Option<Box<Account>>,
@@ -80,9 +75,6 @@ pub struct Link<P, Q = Queue<P>> {
 fn followed(params: &Params) -> Option<&Trace> {
     params.trace.as_ref().filter(|_| params.rate.is_none())
 }
-
-/// No transmission, by a length that no packet has.
-const NO_TRANSMISSION: (u32, Nanos) = (u32::MAX, 0);
 
 /// Returns the bytes still to be sent of a transmission `(length, duration)` that ends in `left`,
 /// rounded up.
@@ -175,12 +167,9 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
             backlog: Backlog::default(),
             line: DelayLine::new(false),
             queue,
-            rate: params.rate,
+            transmitter: Transmitter::new(params),
             trace: followed(params).map(|trace| Box::new(Opportunities::new(trace.clone(), now))),
-            framing: Framing::default(),
             delay: 0,
-            last_transmission: NO_TRANSMISSION,
-            before_change: NO_TRANSMISSION,
             impair: None,
             capacity: None,
             draws: StreamDraws(key.stream("queue")),
@@ -195,11 +184,12 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
 
     fn set(&mut self, now: Nanos, params: &Params) {
         let follows = self.trace.as_ref().map(|trace| trace.trace()) != followed(params);
-        if self.rate != params.rate || follows {
+        let before = self.transmitter.rate();
+        let more = self.transmitter.turn(params, self.transmitting);
+        if before != params.rate || follows {
             let end = if self.transmitting { self.due.max(now) } else { now };
-            let account = self.capacity.get_or_insert_with(|| Box::new(Account::new(self.rate)));
-            account.turn(end, self.busy, params.rate);
-            self.rate = params.rate;
+            let account = self.capacity.get_or_insert_with(|| Box::new(Account::new(before)));
+            account.turn(end, self.busy, params.rate, more);
             if follows {
                 if let Some(trace) = self.trace.take() {
                     account.add(trace.capacity(end + 1));
@@ -212,12 +202,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
                 }
             }
         }
-        self.framing = params.framing();
         self.delay = params.delay;
-        if self.last_transmission != NO_TRANSMISSION {
-            self.before_change = self.last_transmission;
-            self.last_transmission = NO_TRANSMISSION;
-        }
         match &mut self.impair {
             Some(impair) => impair.set(&params.impairments),
             None if params.impairments.is_none() => {}
@@ -285,7 +270,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     /// Returns whether the queue is empty, and the transmitter is free and has a rate.
     #[inline]
     fn is_open(&self) -> bool {
-        !self.transmitting && self.backlog.packets == 0 && self.rate.is_some()
+        !self.transmitting && self.backlog.packets == 0 && self.transmitter.rate().is_some()
     }
 
     /// Counts a packet that comes to the queue.
@@ -318,7 +303,8 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
             }
             let at = self.due;
             self.run_timers(at);
-            if self.backlog.packets == 0 && self.rate.is_some() && self.queue.rests() {
+            if self.backlog.packets == 0 && self.transmitter.rate().is_some() && self.queue.rests()
+            {
                 self.transmitting = false;
                 self.due = NEVER;
             } else {
@@ -423,7 +409,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     /// Asks the queue for a packet and starts its transmission.
     #[inline]
     fn transmit_next(&mut self, at: Nanos, observer: &mut (impl Observer<P> + ?Sized)) {
-        if self.rate.is_none() && !self.has_opportunity(at) {
+        if self.transmitter.rate().is_none() && !self.has_opportunity(at) {
             return;
         }
         #[expect(
@@ -465,7 +451,11 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         observer: &mut (impl Observer<P> + ?Sized),
     ) -> Nanos {
         self.transmitting = true;
-        let takes = self.transmission_time(packet.len());
+        let takes = if self.trace.is_some() {
+            self.time_to_opportunity(packet.len())
+        } else {
+            self.transmitter.takes(at, packet.len())
+        };
         self.due = at + takes;
         if self.impair.is_some() {
             self.carry_impaired(at, packet, observer);
@@ -475,21 +465,11 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         takes
     }
 
-    #[inline]
-    fn transmission_time(&mut self, bytes: u32) -> Nanos {
-        let Some(rate) = self.rate else { return self.time_to_opportunity(bytes) };
-        if self.last_transmission.0 != bytes {
-            let occupied = self.framing.occupied(bytes);
-            self.last_transmission = (bytes, rate.transmission_time(occupied));
-        }
-        self.last_transmission.1
-    }
-
     #[inline(never)]
     fn time_to_opportunity(&mut self, bytes: u32) -> Nanos {
         let Some(trace) = &mut self.trace else { return 0 };
-        let takes = trace.transmit(self.framing.occupied(bytes)) - self.due;
-        self.last_transmission = (bytes, takes);
+        let takes = trace.transmit(self.transmitter.framing().occupied(bytes)) - self.due;
+        self.transmitter.set_time(bytes, takes);
         takes
     }
 
@@ -616,16 +596,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
 
     /// Returns whether the link has a rate or follows a trace, so that transmissions take time.
     pub fn is_timed(&self) -> bool {
-        self.rate.is_some() || self.trace.is_some()
-    }
-
-    /// Returns the packet's length and the duration of the transmission in progress, or of the last
-    /// one.
-    fn transmission(&self) -> (u32, Nanos) {
-        if self.last_transmission == NO_TRANSMISSION {
-            return self.before_change;
-        }
-        self.last_transmission
+        self.transmitter.rate().is_some() || self.trace.is_some()
     }
 
     /// Returns the bytes transmitted until `now`, which is not before the last call's time. A
@@ -633,7 +604,20 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     /// rounded down.
     pub fn transmitted(&self, now: Nanos) -> u64 {
         let left = if self.transmitting { self.due.saturating_sub(now) } else { 0 };
-        self.ledger.departed.bytes - remainder(self.transmission(), left)
+        self.ledger.departed.bytes - remainder(self.transmitter.transmission(), left)
+    }
+
+    /// Returns the excess of the rounded times of transmissions until `now`, in bit/s times
+    /// nanoseconds.
+    fn excess(&self, now: Nanos) -> u128 {
+        self.transmitter.excess(!self.transmitting || self.due <= now)
+    }
+
+    /// Returns the part of [`Link::busy`], or of a station's, that is due to rounding, in
+    /// nanoseconds; for a rate that has not changed.
+    pub fn rounding(&self, now: Nanos) -> f64 {
+        let rate = self.transmitter.rate().map_or(1.0, |rate| rate.bits() as f64);
+        self.excess(now) as i128 as f64 / rate
     }
 
     /// Returns how long the link has been transmitting until `now`, which is not before the last
@@ -648,10 +632,11 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     /// capacity.
     pub fn capacity(&self, now: Nanos) -> Capacity {
         let busy = self.busy(now);
-        let timed = self.capacity.as_ref().map_or_else(
-            || Account::new(self.rate).until(now, busy),
+        let mut timed = self.capacity.as_ref().map_or_else(
+            || Account::new(self.transmitter.rate()).until(now, busy),
             |account| account.until(now, busy),
         );
+        timed.used = timed.used.wrapping_sub(self.excess(now));
         self.trace.as_ref().map_or(timed, |trace| timed + trace.capacity(now))
     }
 

@@ -356,7 +356,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
             occupied += self.link.delay;
             medium.occupy(at, at + occupied);
             let gap = medium.params().gap;
-            self.link.due += self.link.rate.map_or(0, |rate| rate.transmission_time(gap));
+            self.link.due += self.link.transmitter.gap(self.link.due, gap);
         }
         self.link.busy += occupied;
         self.until = at + occupied;

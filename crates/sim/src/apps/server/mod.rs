@@ -28,7 +28,7 @@ use sojourn_buffer::{Memory, ReceiveBuffer};
 use sojourn_measure::{Histogram, Imbalance};
 use sojourn_plan::PlanError;
 use sojourn_random::{Key, Stream};
-use sojourn_units::{Bytes, EPOCH, Nanos, SECOND};
+use sojourn_units::{Bytes, EPOCH, Nanos, Rate, SECOND, clocking::Clocking};
 
 /// One sample of the first socket.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -136,9 +136,10 @@ pub struct Server {
     schedule: Schedule<What>,
     slots: Vec<Slot>,
     sockets: Vec<Socket>,
-    port_free: Nanos,
-    /// When each client's link is free.
-    link_free: Vec<Nanos>,
+    /// The server's port.
+    port: Line,
+    /// The clients' links.
+    links: Vec<Line>,
     sojourn: Histogram,
     repeated: u64,
     processed: Bytes,
@@ -155,9 +156,9 @@ pub struct Server {
 impl Server {
     fn new(params: &Params, policy: &sojourn_buffer::Params, seed: u64) -> Self {
         let key = Key::new(seed, "server");
-        let window = match params.load {
-            Load::Open { .. } => 1,
-            Load::Closed { window, .. } => window,
+        let (window, link) = match params.load {
+            Load::Open { .. } => (1, 0),
+            Load::Closed { window, link, .. } => (window, link),
         };
         let clients = params.sockets * params.clients;
         let slot = |i: u32| Slot {
@@ -182,8 +183,8 @@ impl Server {
             schedule: Schedule::default(),
             slots: (0..clients * window).map(slot).collect(),
             sockets: (0..params.sockets).map(socket).collect(),
-            port_free: 0,
-            link_free: vec![0; clients as usize],
+            port: Line::new(params.port),
+            links: vec![Line::new(link); clients as usize],
             sojourn: Histogram::new(),
             repeated: 0,
             processed: 0,
@@ -302,17 +303,14 @@ impl Server {
 
     /// Returns when a message that reaches the server's port at `time` has been transmitted there.
     fn through_port(&mut self, time: Nanos) -> Nanos {
-        self.port_free =
-            self.port_free.max(time) + transmission(self.params.message, self.params.port);
-        self.port_free
+        self.port.send(time, self.params.message)
     }
 
     /// Sends a slot's present message in a closed load, for the first time or as a repetition.
     fn transmit(&mut self, slot: u32) {
-        let Load::Closed { window, rtt, rto, jitter, link, .. } = self.params.load else { return };
+        let Load::Closed { window, rtt, rto, jitter, .. } = self.params.load else { return };
         let client = (slot / window) as usize;
-        let sent = self.link_free[client].max(self.now) + transmission(self.params.message, link);
-        self.link_free[client] = sent;
+        let sent = self.links[client].send(self.now, self.params.message);
         // Simplification: the port transmits in the order of these calls. The order of arrival may
         // differ, since a message may wait for its client's link.
         let there = self.through_port(sent) + rtt / 2;
@@ -529,13 +527,33 @@ impl App for Server {
     }
 }
 
-/// Returns the transmission time of `bytes` at `rate` bits per second; 0 if the rate is 0 (no
-/// limit).
-fn transmission(bytes: Bytes, rate: u64) -> Nanos {
-    if rate == 0 {
-        return 0;
+/// A transmitter of messages.
+#[derive(Clone, Copy)]
+struct Line {
+    /// `None` for no limit.
+    rate: Option<(Rate, Clocking)>,
+    /// When all messages have been sent.
+    free: Nanos,
+}
+
+impl Line {
+    /// Returns a transmitter of `rate` bits per second; 0 for no limit.
+    fn new(rate: u64) -> Self {
+        Self { rate: Rate::new(rate).map(|rate| (rate, Clocking::down(rate))), free: 0 }
     }
-    (u128::from(bytes) * 8 * u128::from(SECOND) / u128::from(rate)) as Nanos
+
+    /// Returns when a message of `bytes` that comes at `at` has been sent.
+    fn send(&mut self, at: Nanos, bytes: Bytes) -> Nanos {
+        let idle = at > self.free;
+        self.free = self.free.max(at);
+        if let Some((rate, clocking)) = &mut self.rate {
+            if idle {
+                *clocking = Clocking::down(*rate);
+            }
+            self.free += clocking.step(rate.span(bytes as u32));
+        }
+        self.free
+    }
 }
 
 #[cfg(test)]
