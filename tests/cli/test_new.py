@@ -74,10 +74,13 @@ def test_answers_given_beforehand(tmp_path: Path) -> None:
 
 
 def test_words_with_commas_between_and_a_rate_in_bytes(tmp_path: Path) -> None:
-    link = ["--rate", "20mbps", "--rtt", "40ms"]
-    result = sojourn("new", *link, "--does", "calls,uploads", "--hurts", "calls", cwd=tmp_path)
+    words = ["--rtt", "40ms", "--does", "calls,uploads", "--hurts", "calls"]
+    refused = sojourn("new", "--rate", "20Mbps", *words, cwd=tmp_path)
+    assert refused.status == 2
+    assert "write 20mbit for bits per second, or 160mbit for bytes" in refused.err
+    result = sojourn("new", "--rate", "20mbit", "--loaded", "440ms", *words, cwd=tmp_path)
     assert result.status == 0, result.err
-    assert "links.line.rate: `20mbps` is 160mbit" in result.err
+    assert 'queue = "pfifo limit 661p"' in (tmp_path / "my-link.toml").read_text()
     groups = [flow.name for flow in Scenario.load(tmp_path / "my-link.toml").model.flows]
     assert groups == ["calls", "heard", "uploads"]
 
@@ -98,6 +101,7 @@ def test_words_with_commas_between_and_a_rate_in_bytes(tmp_path: Path) -> None:
         (["--template", "home", "--does", "calls"], "exclude each other"),
         (["--template", "home", "--hurts", "calls"], "exclude each other"),
         (["--template", "home", "--line", "adsl"], "exclude each other"),
+        (["--template", "home", "--loaded", "1s"], "exclude each other"),
         ([*LINK, "--line", "adls"], "--line: unknown word `adls`: did you mean `adsl`?"),
         (["--template", "home", "--out", "nowhere/a.toml"], "nowhere/a.toml: No such file"),
         ([], "give --down, --up, --rtt, --does, --hurts"),
@@ -184,7 +188,7 @@ def test_questions(tmp_path: Path) -> None:
     it.until("[100mbit]:")
     it.type("fast\n")
     assert "found `fast`" in it.until("[100mbit]:")
-    it.type("60mbit\n")
+    it.type("60\n")
     it.until("[30ms]:")
     it.type("\n")
     assert "ATM cells" in it.until("[other]:")
@@ -198,6 +202,10 @@ def test_questions(tmp_path: Path) -> None:
     assert "pages load slowly" in said
     assert "games lag" not in said
     it.type("web\n")
+    it.until("[unknown]:")
+    it.type("20\n")
+    assert "must exceed the time of the idle link, 30ms" in it.until("[unknown]:")
+    it.type("430\n")
     it.until("asked.toml was written")
     assert it.end() == 0
     assert "sojourn compare asked.toml" in it.seen
@@ -208,6 +216,8 @@ def test_questions(tmp_path: Path) -> None:
     }
     assert rates == {"line": 4_000_000, "line.reverse": 60_000_000}
     assert scenario.bottleneck == "line.reverse"
+    # 400 ms of 60 Mbit/s, in frames of 1514 bytes and the overhead of VDSL.
+    assert "pfifo limit 1961p" in (tmp_path / "asked.toml").read_text()
     assert [flow.name for flow in scenario.model.flows] == ["web", "uploads"]
     assert {link["params"]["cells"] for link in json.loads(scenario.plan_json)["links"]} == {"ptm"}
 

@@ -6,7 +6,7 @@ import json
 from itertools import pairwise
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
@@ -90,6 +90,8 @@ def compare(
     precise: options.Precise,
     tc: options.FromTc,
     made: options.Made,
+    interface: options.Interface = None,
+    form: options.Form = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Find the best queue, or the best value of another setting, for a scenario.
@@ -161,7 +163,7 @@ def compare(
         data = as_data(found, scenario, chosen, out) | ({"caution": caution} if caution else {})
         output.print_data(data, data.get("queues") or data.get("choices"))
     else:
-        show(found, scenario, chosen)
+        show(found, scenario, chosen, interface, form)
         if caution:
             output.console().print(f"\n{caution}", markup=False, highlight=False)
         if out is not None:
@@ -326,7 +328,13 @@ def as_data(
     return data
 
 
-def show(found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen) -> None:
+def show(
+    found: Comparison | AcrossEngines,
+    scenario: Scenario,
+    chosen: Chosen,
+    interface: str | None,
+    form: Literal["tc", "sqm", "networkd"] | None,
+) -> None:
     """Prints the comparison; for one engine also how to deploy the best queue or policy."""
     from sojourn.show import print_across, print_comparison
     from sojourn.study import AcrossEngines
@@ -347,7 +355,7 @@ def show(found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen) 
     if found.decided and found.policy_of is not None:
         serving(found, scenario, found.policy_of)
     elif found.decided:
-        deploy.show(scenario.with_queue(found.winners[0].choice))
+        deploy.show(scenario.with_queue(found.winners[0].choice), interface, form)
 
 
 def own_choice(found: Comparison, scenario: Scenario) -> str:

@@ -35,32 +35,21 @@ def tc(
             "sends on the bottleneck.",
         ),
     ] = None,
-    interface: Annotated[
-        str | None,
-        Option(
-            flag="--interface -i",
-            help="Interface of your machine to the link. By default the scenario's "
-            "deploy.interface, otherwise eth0.",
-        ),
-    ] = None,
+    interface: options.Interface = None,
     ingress: Annotated[
         bool, Option(help="Fail unless the queue is for your machine's incoming traffic.")
     ] = False,
-    form: Annotated[
-        Literal["tc", "sqm", "networkd"] | None,
-        Option(
-            flag="--format",
-            help="Output format: tc (commands), sqm (settings of OpenWrt's SQM) or networkd "
-            "(files of systemd). By default the scenario's deploy.format, otherwise tc.",
-        ),
-    ] = None,
+    form: options.Form = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Print the commands that install a scenario's queue on an interface.
 
     The commands are printed, not run. The exit status is 1 if Linux has no such queue.
     """
-    scenario = read.applied(options.load(file, settings), prints=True)
+    scenario = options.load(file, settings)
+    if not read.tc and scenario.asks_for_queue:
+        scenario = chosen(scenario, as_json)
+    scenario = read.applied(scenario, prints=True)
     if machine is None and not as_json:
         machine = asked(scenario)
     if ingress and machine is None and scenario.model.deploy.machine is None:
@@ -90,12 +79,31 @@ def tc(
         typer.echo(deployment)
 
 
-def show(scenario: Scenario) -> None:
+def chosen(scenario: Scenario, as_json: bool) -> Scenario:
+    """Returns a scenario that asks for the best queue with the queue that the user chooses."""
+    own, key = scenario.queue_name, scenario.queue_keys[0]
+    if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        file = scenario.file or "FILE"
+        exits.fail(
+            f"the scenario asks for the best queue, and its own `{own}` is only the present one: "
+            f"`sojourn compare {file}` prints the commands for the best queue; for another, give "
+            f'--set "{key}=QUEUE"',
+            as_json=as_json,
+        )
+    queue: str = typer.prompt("Which queue do you want to install?", default=own, err=True)
+    return scenario.with_queue(queue)
+
+
+def show(
+    scenario: Scenario,
+    interface: str | None = None,
+    form: Literal["tc", "sqm", "networkd"] | None = None,
+) -> None:
     """Prints the steps that deploy a scenario's queue, or why that is impossible."""
     from sojourn.scenario import ScenarioError
 
     try:
-        deployment = scenario.to_tc(machine=asked(scenario))
+        deployment = scenario.to_tc(interface, machine=asked(scenario), form=form)
     except (NoKernelEquivalent, ScenarioError) as error:  # for example, the link follows a trace
         typer.echo(f"\n{error}")
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -44,6 +45,10 @@ class Start:
     """Rate of both directions, if they are equal."""
     rtt: Annotated[str | None, Option("TIME")] = None
     """Round-trip time of the link, for example 30ms."""
+    loaded: Annotated[str | None, Option("TIME")] = None
+    """Round-trip time under load, for example 400ms: `ping` while the link is full in the direction
+    of the problem. The present buffer is fitted to it.
+    """
     line: Annotated[str | None, Option("WORD")] = None
     """Kind of line, which determines the overhead per packet: adsl, vdsl, cable, fibre, other."""
     does: Annotated[list[str] | None, Option("WORD")] = None
@@ -79,6 +84,7 @@ def new(asked: Start, as_json: options.AsJson = False) -> None:
         return
     if asked.template is not None:
         for option, given in (
+            ("--loaded", asked.loaded),
             ("--line", asked.line),
             ("--does", asked.does),
             ("--hurts", asked.hurts),
@@ -92,9 +98,7 @@ def new(asked: Start, as_json: options.AsJson = False) -> None:
         if asked.template is not None:
             text, others, file = ready_made(asked.template, values, asked.out, as_json)
         else:
-            text, others, file = answered(
-                values, asked.line, asked.does or [], asked.hurts, asked.out, as_json
-            )
+            text, others, file = answered(values, asked, as_json)
     except typer.Abort:  # Ctrl-C or the end of the input, at a question
         raise KeyboardInterrupt("\nno file was written") from None
     write(text, others, file, as_json)
@@ -129,7 +133,9 @@ def quantities(given: dict[Key, str | None], as_json: bool) -> dict[Key, str]:
         if text is None:
             continue
         try:
-            values[option] = quantity(option, text)
+            both = None if option == "rtt" else in_bytes(text)
+            chosen = which_unit(f"--{option}", text, both, as_json) if both else text
+            values[option] = quantity(option, chosen)
         except ValueError as error:
             exits.fail(f"--{option}: {error}", as_json=as_json)
     if "rate" in values and ("up" in values or "down" in values):
@@ -137,6 +143,66 @@ def quantities(given: dict[Key, str | None], as_json: bool) -> dict[Key, str]:
             "--rate sets both rates: give either --rate, or --up and --down", as_json=as_json
         )
     return values
+
+
+def in_bytes(text: str) -> tuple[str, str] | None:
+    """Returns the two meanings of a rate such as `20Mbps`, in bits and bytes; None for others."""
+    found = re.fullmatch(r"([0-9.]+)\s*([kmg])bps", text.strip(), re.IGNORECASE)
+    if found is None:
+        return None
+    number, prefix = found[1], found[2].lower()
+    return f"{number}{prefix}bit", f"{float(number) * 8:g}{prefix}bit"
+
+
+def which_unit(option: str, text: str, both: tuple[str, str], as_json: bool) -> str:
+    """Returns the rate that the user means by a text with `bps`; asks at a terminal."""
+    bits, bytes_ = both
+    if as_json or not sys.stdin.isatty():
+        exits.fail(
+            f"{option}: `{text}` has two meanings: write {bits} for bits per second, or {bytes_} "
+            "for bytes per second, as `tc` reads it",
+            as_json=as_json,
+        )
+    return ask(
+        f"{text}: is it {bits} (bits per second) or {bytes_} (bytes per second, as in tc)?",
+        bits,
+        lambda given: words_of("", [given.strip()], [bits, bytes_])[0],
+    )
+
+
+def answer(option: Key, text: str) -> str:
+    """Returns the quantity of an answer; a number alone is in Mbit/s or ms."""
+    text = text.strip()
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
+        text += "ms" if option == "rtt" else "mbit"
+    if option != "rtt" and (both := in_bytes(text)) is not None:
+        raise ValueError(f"`{text}` has two meanings: {both[0]} or {both[1]}?")
+    return quantity(option, text)
+
+
+def loaded_of(given: str | None, rtt: str, as_json: bool, *, asks: bool) -> str:
+    """Returns the round-trip time under load: as given, or from an answer if `asks` is set."""
+    try:
+        loaded = under_load(given or "", rtt)
+    except ValueError as error:
+        exits.fail(f"--loaded: {error}", as_json=as_json)
+    if loaded or not asks:
+        return loaded
+    question = "What is the ping under load, while the link is full?"
+    return ask(question, "unknown", lambda text: under_load(text, rtt))
+
+
+def under_load(text: str, rtt: str) -> str:
+    """Returns the round-trip time under load of an answer; empty for an unknown time.
+
+    Raises `ValueError` for a time that does not exceed `rtt`.
+    """
+    if text.strip() in ("", "unknown"):
+        return ""
+    loaded = answer("rtt", text)
+    if _core.parse_quantity("time", loaded) <= _core.parse_quantity("time", rtt):
+        raise ValueError(f"it must exceed the time of the idle link, {rtt}")
+    return loaded
 
 
 def quantity(option: Key, text: str) -> str:
@@ -182,12 +248,7 @@ def ready_made(
 
 
 def answered(
-    values: dict[Key, str],
-    line: str | None,
-    does: Sequence[str],
-    hurts: str | None,
-    out: Path | None,
-    as_json: bool,
+    values: dict[Key, str], start: Start, as_json: bool
 ) -> tuple[str, dict[str, bytes], Path]:
     """Returns a scenario's text, no additional files, and the path to write.
 
@@ -195,8 +256,9 @@ def answered(
     """
     from sojourn.templates.compose import ACTIVITIES, COMPLAINTS, LINES, Answers, about, compose
 
+    line, hurts = start.line, start.hurts
     try:
-        given = [word for text in does for word in text.replace(",", " ").split()]
+        given = [word for text in start.does or [] for word in text.replace(",", " ").split()]
         chosen = words_of("--does", given, list(ACTIVITIES))
         if line is not None:
             [line] = words_of("--line", [line], list(LINES))
@@ -223,7 +285,7 @@ def answered(
     )
     for option, question, usual in asked:
         if option not in values:
-            values[option] = ask(question, usual, partial(quantity, option))
+            values[option] = ask(question, usual, partial(answer, option))
     if line is None and lacking:
         menu("What kind of line is it?", {word: it.what for word, it in LINES.items()})
         line = ask("A word", "other", lambda text: words_of("", [text.strip()], list(LINES))[0])
@@ -241,8 +303,11 @@ def answered(
     elif hurts not in fit:
         needs = COMPLAINTS[hurts].needs
         exits.fail(f"--hurts {hurts} needs --does {needs}", as_json=as_json)
-    file = out or Path(OWN)
-    answers = Answers(values["down"], values["up"], values["rtt"], chosen, hurts, line or "other")
+    loaded = loaded_of(start.loaded, values["rtt"], as_json, asks=bool(lacking))
+    file = start.out or Path(OWN)
+    answers = Answers(
+        values["down"], values["up"], values["rtt"], chosen, hurts, line or "other", loaded
+    )
     return compose(answers, file.name), {}, file
 
 

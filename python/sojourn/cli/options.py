@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
@@ -111,6 +111,24 @@ def changed(scenario: Scenario, settings: list[str] | None) -> Scenario:
     if problems:
         raise ScenarioError(problems)
     return scenario.replace(changes)
+
+
+Interface: TypeAlias = Annotated[
+    str | None,
+    Option(
+        flag="--interface -i",
+        help="Interface of your machine to the link. By default the scenario's deploy.interface, "
+        "otherwise the device of --tc, or eth0.",
+    ),
+]
+Form: TypeAlias = Annotated[
+    Literal["tc", "sqm", "networkd"] | None,
+    Option(
+        flag="--format",
+        help="Output format of the commands: tc (commands), sqm (settings of OpenWrt's SQM) or "
+        "networkd (files of systemd). By default the scenario's deploy.format, otherwise tc.",
+    ),
+]
 
 
 @settings

@@ -327,6 +327,15 @@ class Scenario:
         others = (self.with_queue(queue).bottleneck_link.params.queue for queue in named)
         return named if own in others else [self.queue_name, *named]
 
+    @property
+    def asks_for_queue(self) -> bool:
+        """Whether the scenario asks for the best queue, and `replace` has chosen none."""
+        asked = self.question
+        paths = self._source.changed
+        changed = any(way.described_at == path for way in self._subjects for path in paths)
+        changed |= any(way.queue_at == path for way in self._subjects for path in paths)
+        return bool(asked.queues or asked.by or asked.text) and not changed
+
     # Plan and runs
 
     @property

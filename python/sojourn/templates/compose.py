@@ -163,6 +163,18 @@ class Answers:
     """Problem, a word of `COMPLAINTS`."""
     line: str = "other"
     """Kind of line, a word of `LINES`."""
+    loaded: str = ""
+    """Round-trip time while the direction of the problem is full; empty if unknown."""
+
+    @property
+    def buffer(self) -> int:
+        """Returns the size in full frames of the present buffer, which holds the added delay."""
+        if not self.loaded:
+            return 1000
+        rate = self.up if COMPLAINTS[self.hurts].up else self.down
+        added = _core.parse_quantity("time", self.loaded) - _core.parse_quantity("time", self.rtt)
+        frame = 8 * (1514 + LINES[self.line].overhead)
+        return max(2, round(added * _core.parse_quantity("rate", rate) / (frame * 10**9)))
 
 
 DEPLOY = """\
@@ -223,6 +235,9 @@ def decides(answers: Answers) -> str:
 
 def _network(answers: Answers, subject: str) -> str:
     half = _core.format_quantity("time", _core.parse_quantity("time", answers.rtt) // 2)
+    is_up = COMPLAINTS[answers.hurts].up
+    up, down = (answers.buffer, 1000) if is_up else (1000, answers.buffer)
+    fits = f", fitted to a ping of {answers.loaded} under load" if answers.loaded else ""
     lines = [
         (f'name = "{COMPLAINTS[answers.hurts].what}"', ""),
         ('duration = "60s"', ""),
@@ -236,8 +251,8 @@ def _network(answers: Answers, subject: str) -> str:
         (f'reverse.rate = "{answers.down}"', "down"),
         (f'netem = "delay {half}"', f"each way: a round trip of {answers.rtt}"),
         *_framing(LINES[answers.line]),
-        ('queue = "pfifo limit 1000p"', "up; a FIFO of 1000 packets"),
-        ('reverse.queue = "pfifo limit 1000p"', "down"),
+        (f'queue = "pfifo limit {up}p"', f"up; a FIFO of {up} packets{fits if is_up else ''}"),
+        (f'reverse.queue = "pfifo limit {down}p"', f"down{'' if is_up else fits}"),
     ]
     return "\n".join(f"{line:<36} # {said}" if said else line for line, said in lines)
 
