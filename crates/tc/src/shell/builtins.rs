@@ -1,6 +1,7 @@
 //! Builtins of the shell, and simple programs whose output is computed.
 
 use super::evaluate::{Host, Shell, Stop};
+use super::expand::next_field;
 use super::value::{Origins, Value};
 use super::{arithmetic, test};
 
@@ -317,15 +318,16 @@ impl<H: Host> Shell<'_, H> {
             self.variables.status = 1;
             return;
         };
-        let mut rest = line.trim();
+        let separators = self.separators();
+        let blank = |c: char| c.is_whitespace() && separators.contains(c);
+        let mut rest = line.trim_matches(blank);
         for (n, name) in names.iter().enumerate() {
+            let whole = (rest.trim_start_matches(blank), "");
             let is_last = n + 1 == names.len();
-            let (word, others) = match rest.split_once(char::is_whitespace) {
-                Some(split) if !is_last => split,
-                _ => (rest, ""),
-            };
+            let next = next_field(rest, &separators).filter(|_| !is_last);
+            let (word, others) = next.unwrap_or(whole);
             self.variables.put(name, Value::of(word));
-            rest = others.trim_start();
+            rest = others;
         }
     }
 

@@ -436,7 +436,16 @@ impl<'h, H: Host> Shell<'h, H> {
                 self.assign(assignment)?;
             }
         }
-        self.redirected(redirections, |shell| shell.call(fields, origins))
+        // Field separators of this command, as in `IFS=: read a b`.
+        let own = simple.assignments.iter().find(|one| one.name == "IFS").filter(|_| !declares);
+        let Some(own) = own else {
+            return self.redirected(redirections, |shell| shell.call(fields, origins));
+        };
+        let before = self.separators();
+        self.assign(own)?;
+        let result = self.redirected(redirections, |shell| shell.call(fields, origins));
+        self.variables.put("IFS", Value::of(before));
+        result
     }
 
     fn assign(&mut self, assignment: &Assignment) -> Result<()> {

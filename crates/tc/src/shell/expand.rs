@@ -84,16 +84,20 @@ impl<H: Host> Shell<'_, H> {
                 append(&mut current, &text);
                 continue;
             }
-            if text.starts_with(char::is_whitespace) {
+            let separators = self.separators();
+            if text.starts_with(|c: char| is_blank(c, &separators)) {
                 found.extend(current.take());
             }
-            for (n, part) in text.split_whitespace().enumerate() {
+            let mut rest = text.as_str();
+            for n in 0.. {
+                let Some((part, others)) = next_field(rest, &separators) else { break };
                 if n > 0 {
                     found.extend(current.take());
                 }
                 append(&mut current, part);
+                rest = others;
             }
-            if text.ends_with(char::is_whitespace) {
+            if text.ends_with(|c| separators.contains(c)) {
                 found.extend(current.take());
             }
         }
@@ -103,6 +107,11 @@ impl<H: Host> Shell<'_, H> {
             _ => vec![value.text],
         });
         Ok((braced.map(|text| Value::new(text, origins.clone())).collect(), origins.clone()))
+    }
+
+    /// Returns the characters that separate fields.
+    pub(super) fn separators(&self) -> String {
+        self.variables.get("IFS").map_or_else(|| " \t\n".to_owned(), |value| value.text)
     }
 
     /// Returns the values of `$@` and `${a[@]}`, which become fields of their own.
@@ -122,10 +131,15 @@ impl<H: Host> Shell<'_, H> {
         if piece.quoted {
             return Some(values);
         }
+        let separators = self.separators();
         let split = |value: Value| {
-            let origins = value.origins;
-            let parts: Vec<_> = value.text.split_whitespace().map(str::to_owned).collect();
-            parts.into_iter().map(move |text| Value::new(text, origins.clone()))
+            let mut rest = value.text.as_str();
+            let mut parts = Vec::new();
+            while let Some((part, others)) = next_field(rest, &separators) {
+                parts.push(Value::new(part, value.origins.clone()));
+                rest = others;
+            }
+            parts
         };
         Some(values.into_iter().flat_map(split).collect())
     }
@@ -236,9 +250,11 @@ impl<H: Host> Shell<'_, H> {
     /// Returns the index of an element: a number if it is an expression, else a text.
     pub(super) fn index(&mut self, name: &str, index: &Parts) -> Result<String> {
         let text = self.text(index)?.text;
-        let is_key = self.is_map(name);
+        if self.is_map(name) {
+            return Ok(text);
+        }
         let number = arithmetic::evaluate(&text, &mut self.variables, &mut Origins::default());
-        Ok(if is_key { text } else { number.map_or(text, |number| number.to_string()) })
+        Ok(number.map_or(text, |number| number.to_string()))
     }
 
     fn slice(&mut self, text: &str, word: &Parts) -> Result<String> {
@@ -267,6 +283,20 @@ impl Parts {
             _ => "",
         }
     }
+}
+
+fn is_blank(c: char, separators: &str) -> bool {
+    c.is_whitespace() && separators.contains(c)
+}
+
+/// Returns the first field of a text and the text behind it; `None` at the end.
+pub(super) fn next_field<'t>(text: &'t str, separators: &str) -> Option<(&'t str, &'t str)> {
+    let blank = |c: char| is_blank(c, separators);
+    let text = text.trim_start_matches(blank);
+    let end = text.find(|c| separators.contains(c)).unwrap_or(text.len());
+    let rest = text[end..].trim_start_matches(blank);
+    let rest = rest.strip_prefix(|c| separators.contains(c)).unwrap_or(rest);
+    (!text.is_empty()).then(|| (&text[..end], rest))
 }
 
 /// Removes the part that fits a pattern from the beginning (`#`) or the end (`%`) of a text.

@@ -64,6 +64,14 @@ const SNIPPETS: &[(&str, &str)] = &[
 ];
 /// Scripts in the syntax of bash.
 const BASH: &[(&str, &str)] = &[
+    (
+        "separators",
+        "IFS=: read a b c <<< 1:2:3:4; tc $a $b $c; l=1,2,,3; IFS=,; for x in $l; do tc \"$x\"; done; unset IFS; tc $l",
+    ),
+    (
+        "maps",
+        "declare -A m=( [cs]=1:2 [mc]=3 ); for k in cs mc; do tc $k ${m[$k]}; done; tc ${#m[@]}",
+    ),
     ("counted", "for ((i=3; i<=9; i+=3)); do tc $i; done; ((i > 5)) && tc big"),
     ("double", "A=abc; [[ $A == a* && ! $A = \"a*\" ]] && tc yes; [[ -z $B || -n $A ]] && tc also"),
     ("older", "N=7; tc $[9*$N/10] \"$[N + 1]\"; set -eo pipefail; tc $#"),

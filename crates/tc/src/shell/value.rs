@@ -110,6 +110,8 @@ impl Variables {
             "#" => Some(Value::of(self.positional.len().to_string())),
             "$" | "!" => Some(Value::of("1")),
             "-" => Some(Value::default()),
+            // Scripts that set up queues run as root.
+            "UID" | "EUID" => Some(Value::of("0")),
             "@" | "*" => {
                 let mut joined = Value::default();
                 for (n, value) in self.positional.iter().enumerate() {
