@@ -291,6 +291,44 @@ pub(crate) fn split(line: &str, place: Place) -> Vec<Word> {
     words
 }
 
+/// Returns the commands in a unit of systemd (`ExecStart=`) or in `/etc/network/interfaces` (`up`),
+/// each in its line; other texts are returned as they are.
+fn commands_of(text: &str) -> String {
+    let is_unit = text.lines().any(|line| line.trim() == "[Service]");
+    let names = text.lines().filter_map(|line| line.trim().strip_prefix("iface "));
+    if !is_unit && names.count() == 0 {
+        return without_prompts(text);
+    }
+    let (mut device, mut goes_on) = (String::new(), false);
+    let mut found = String::new();
+    for line in text.lines() {
+        let trimmed = line.trim_start();
+        if let Some(rest) = trimmed.strip_prefix("iface ") {
+            rest.split_whitespace().next().unwrap_or("").clone_into(&mut device);
+        }
+        let lead = if is_unit {
+            let (key, _) = trimmed.split_once('=').unwrap_or((trimmed, ""));
+            matches!(key, "ExecStart" | "ExecStartPre" | "ExecStartPost").then(|| key.len() + 1)
+        } else {
+            let key = trimmed.split_whitespace().next().unwrap_or("");
+            matches!(key, "up" | "post-up" | "pre-up").then_some(key.len())
+        };
+        if let Some(lead) = lead.or(goes_on.then_some(0)) {
+            // A unit's command may begin with signs, such as `-` if it may fail.
+            let at = line.len() - trimmed.len() + lead;
+            let signs =
+                line[at..].len() - line[at..].trim_start_matches(['-', '@', '+', '!']).len();
+            let signs = if is_unit && !goes_on { signs } else { 0 };
+            found.push_str(&" ".repeat(line[..at + signs].chars().count()));
+            let command = &line[at + signs..];
+            found.push_str(&command.replace("${IFACE}", &device).replace("$IFACE", &device));
+            goes_on = line.ends_with('\\');
+        }
+        found.push('\n');
+    }
+    found
+}
+
 /// Returns the lines of a text without a terminal's prompts, if it is a copy of a session: then all
 /// commands follow a prompt, and lines with `#` are prompts and no comments.
 fn without_prompts(text: &str) -> String {
@@ -371,7 +409,7 @@ pub(crate) fn read(
     let mut parsed = Vec::new();
     let mut problems = Vec::new();
     for script in scripts {
-        let list = parsed_script(&without_prompts(script.text), script.start, &mut problems);
+        let list = parsed_script(&commands_of(script.text), script.start, &mut problems);
         if !shell.read.contains(&short(script.name))
             && let Err(message) = shell.run(&list, script.start)
         {
