@@ -258,3 +258,48 @@ def test_a_filter_moves_packets_of_tcp_in_both_directions() -> None:
     assert 1.6 < data < 2
     assert fast > 15
     assert slow < fast / 2
+
+
+HASHED = (
+    "tc qdisc add dev eth0 root handle 1: htb default 30\n"
+    "tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit\n"
+    "tc class add dev eth0 parent 1: classid 1:30 htb rate 5mbit\n"
+    "tc filter add dev eth0 parent 1: prio 5 handle 2: protocol ip u32 divisor 256\n"
+    "tc filter add dev eth0 protocol ip parent 1: prio 5 u32 ht 800:: match ip dst 10.0.0.0/24 "
+    "hashkey mask 0x000000ff at 16 link {link}\n"
+    "tc filter add dev eth0 protocol ip parent 1: prio 5 u32 ht {seat} match ip protocol 17 0xff "
+    "flowid 1:10\n"
+)
+
+
+def test_a_filter_in_a_hash_table_also_tests_its_bucket() -> None:
+    (found,) = queue(HASHED.format(link="2:", seat="2:2:"))["tree"]["filters"]
+    assert {"protocol": 17} in found["conditions"]
+    assert any("dst" in condition for condition in found["conditions"])
+    assert found["class"] == 16
+    assert not queue(HASHED.format(link="2:", seat="2:63:"))["tree"]["filters"]
+
+
+@pytest.mark.parametrize(
+    ("link", "seat", "line", "message"),
+    [
+        ("3:", "2:2:", 5, "the hash table `3:` does not exist"),
+        ("2:", "4:2:", 6, "the hash table `4:` does not exist"),
+    ],
+)
+def test_a_hash_table_that_does_not_exist_is_named(
+    link: str, seat: str, line: int, message: str
+) -> None:
+    ((number, told),) = problems(HASHED.format(link=link, seat=seat))
+    assert number == line
+    assert message in told
+
+
+def test_the_length_of_a_packet_is_a_condition() -> None:
+    tree = (
+        "tc qdisc add dev eth0 root handle 1: prio\n"
+        "tc filter add dev eth0 parent 1: protocol ip u32 match ip protocol 6 0xff match u8 0x05 "
+        "0x0f at 0 match u16 0x0000 0xffc0 at 2 match u8 0x10 0xff at 33 flowid 1:1\n"
+    )
+    (found,) = queue(tree)["tree"]["filters"]
+    assert found["conditions"] == [{"protocol": 6}, {"length": [0, 63]}]

@@ -150,6 +150,7 @@ fn qdisc(
     mut given: Words<'_>,
     at: &At<'_>,
 ) -> Result<(), Fault> {
+    let whole = given.rest().to_vec();
     let mut options = Options::default();
     while let Some(key) = given.next() {
         match key.text.as_str() {
@@ -157,6 +158,12 @@ fn qdisc(
             "handle" => options.handle = Some(given.value(key)?.clone()),
             "parent" => options.parent = Some(given.value(key)?.clone()),
             "root" => options.parent = Some(key.clone()),
+            "classid" if verb == Verb::Add => {
+                let message = "`tc qdisc` has no `classid`, so Linux rejects this command; it is \
+                               read as `tc class`";
+                reading.note(at.line, message);
+                return class(reading, verb, Words::new(&whole), at);
+            }
             "ingress_block" | "egress_block" => {
                 given.value(key)?;
             }

@@ -4,11 +4,22 @@
 
 use crate::name::{Name, mask, number};
 use crate::place::{Fault, Place, Word, Words};
+use crate::table::Table;
 use std::net::Ipv4Addr;
 
 /// Protocols of the IP header by name, as in /etc/protocols.
-pub(crate) const PROTOCOLS: [(&str, u32); 6] =
-    [("icmp", 1), ("tcp", 6), ("udp", 17), ("gre", 47), ("esp", 50), ("sctp", 132)];
+pub(crate) const PROTOCOLS: [(&str, u32); 10] = [
+    ("icmp", 1),
+    ("igmp", 2),
+    ("tcp", 6),
+    ("udp", 17),
+    ("gre", 47),
+    ("esp", 50),
+    ("ah", 51),
+    ("icmpv6", 58),
+    ("ipv6-icmp", 58),
+    ("sctp", 132),
+];
 /// Filters that are not supported, each with the reason.
 const NOT_READ: [(&str, &str); 6] = [
     ("bpf", "a BPF program decides"),
@@ -38,6 +49,8 @@ pub(crate) enum Match {
     Next { value: u32, mask: u32, offset: u32 },
     /// A range of ports, including both ends.
     Port(End, u16, u16),
+    /// A range of lengths of the IP packet in bytes, including both ends.
+    Length(u16, u16),
     /// The firewall's mark.
     Mark { value: u32, mask: u32 },
     /// A field of IPv6, which no packet here has.
@@ -70,6 +83,7 @@ pub(crate) struct Filter {
     pub tests: Vec<Match>,
     pub target: Option<Word>,
     pub flow: FlowHash,
+    pub table: Table,
     /// Device to which the filter redirects incoming packets.
     pub redirect: Option<String>,
     /// Words that have no effect here, each with the reason.
@@ -89,6 +103,7 @@ impl Filter {
             tests: Vec::new(),
             target: None,
             flow: FlowHash::default(),
+            table: Table::default(),
             redirect: None,
             idle: Vec::new(),
         }
@@ -114,7 +129,7 @@ impl Filter {
             match word.text.as_str() {
                 "flowid" | "classid" => self.target = Some(given.value(word)?.clone()),
                 "action" | "actions" => self.action(word, &mut given)?,
-                "police" => return Err(self.police(word)),
+                "police" => self.police(word, &mut given)?,
                 "skip_hw" | "skip_sw" | "no_percpu" | "verbose" => {}
                 text => match kind.text.as_str() {
                     "u32" => self.u32(word, &mut given)?,
@@ -225,7 +240,7 @@ impl Filter {
     fn action(&mut self, word: &Word, given: &mut Words<'_>) -> Result<(), Fault> {
         let kind = given.value(word)?;
         match kind.text.as_str() {
-            "police" => return Err(self.police(kind)),
+            "police" => self.police(kind, given)?,
             "mirred" => self.mirred(kind, given)?,
             "skbedit" => {
                 let keys = ["priority", "mark", "queue_mapping", "ptype"];
@@ -294,9 +309,22 @@ impl Filter {
         Ok(())
     }
 
-    pub fn police(&self, word: &Word) -> Fault {
-        let what = if self.is_ingress() { "incoming packets" } else { "packets" };
-        word.fault(format!("`police`: a limit that drops {what} without a queue is not modelled"))
+    /// Reads a limit that drops packets. That of incoming packets has no effect here, because it
+    /// holds none.
+    pub fn police(&mut self, word: &Word, given: &mut Words<'_>) -> Result<(), Fault> {
+        if !self.is_ingress() {
+            let why = "`police`: a limit that drops packets without a queue is not modelled";
+            return Err(word.fault(why));
+        }
+        let mut text = word.text.clone();
+        while let Some(next) =
+            given.next_if(|word| !matches!(word, "flowid" | "classid" | "action"))
+        {
+            text = format!("{text} {}", next.text);
+        }
+        let why = "incoming packets are limited by the link alone, not by a policer";
+        self.idle.push((Word::new(text, word.place), why));
+        Ok(())
     }
 
     // u32
@@ -304,13 +332,8 @@ impl Filter {
     fn u32(&mut self, word: &Word, given: &mut Words<'_>) -> Result<(), Fault> {
         match word.text.as_str() {
             "match" => self.tests.push(selector(word, given)?),
-            "ht" if given.peek().is_some_and(|w| matches!(w.text.as_str(), "800:" | "800::")) => {
-                given.next();
-            }
             "ht" | "link" | "hashkey" | "divisor" | "sample" | "offset" => {
-                return Err(word.fault(
-                    "hash tables of `u32` are not supported: write the filters one by one",
-                ));
+                self.table.read(word, given)?;
             }
             "order" | "handle" => {
                 given.value(word)?;
@@ -654,7 +677,7 @@ impl Filter {
                         self.add_mark(number(value)?, number(bits)?);
                     }
                 }
-                "police" => return Err(self.police(word)),
+                "police" => self.police(word, &mut given)?,
                 // `mirred (Egress Redirect to device ifb0) stolen`
                 "mirred" => {
                     let kind: Vec<_> =
@@ -678,6 +701,13 @@ impl Filter {
                         let value = given.value(word)?;
                         self.flower(word, value)?;
                     }
+                }
+                // `hash mask 000000ff at 16`
+                "hash" if self.kind.is("u32") => {
+                    self.table.read(&Word::new("hashkey", word.place), &mut given)?
+                }
+                "offset" if self.kind.is("u32") => {
+                    return Err(word.fault("`offset` of a hash table is not supported here"));
                 }
                 joint @ ("OR" | "NOT") if matches!(self.kind.text.as_str(), "basic" | "flow") => {
                     return Err(

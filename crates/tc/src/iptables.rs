@@ -18,7 +18,7 @@ const TOS: [(&str, u32); 5] = [
     ("normal-service", 0),
 ];
 /// Modules whose tests are supported.
-const MODULES: [&str; 7] = ["tcp", "udp", "multiport", "dscp", "tos", "mark", "comment"];
+const MODULES: [&str; 8] = ["tcp", "udp", "multiport", "dscp", "tos", "mark", "length", "comment"];
 /// Targets that are not names of chains, and are not supported.
 const OTHERS: [&str; 26] = [
     "CONNMARK",
@@ -193,6 +193,17 @@ fn test(word: &Word, given: &mut Words<'_>, tests: &mut Vec<Vec<Match>>) -> Resu
             if !matches!(value.text.as_str(), "all" | "0") {
                 tests.push(vec![protocol(value)?]);
             }
+        }
+        "--length" => {
+            let value = given.value(word)?;
+            let (first, last) = value.text.split_once(':').unwrap_or((&value.text, &value.text));
+            let end = |text: &str, open: &str| {
+                let text = if text.is_empty() { open } else { text };
+                let number = number(&Word::new(text, value.place))?;
+                let why = || value.fault(format!("`{}` is not a length in bytes", value.text));
+                u16::try_from(number).map_err(|_| why())
+            };
+            tests.push(vec![Match::Length(end(first, "0")?, end(last, "65535")?)]);
         }
         "-s" | "--source" | "--src" => tests.push(vec![network(given.value(word)?, 12)?]),
         "-d" | "--destination" | "--dst" => tests.push(vec![network(given.value(word)?, 16)?]),

@@ -3,7 +3,7 @@
 use crate::device::{Class, Discipline};
 use crate::filter::{Filter, Match, marked};
 use crate::name::{Name, handle};
-use crate::place::{Fault, Place, Word};
+use crate::place::{Fault, Place, Word, Words};
 use crate::reading::Reading;
 use crate::shown::{Printed, add_qdisc};
 use crate::values::table;
@@ -390,6 +390,10 @@ impl Entry<'_> {
                     found.given[at + 1] += &format!("/{bits:#x}");
                 }
             }
+            "link" if found.kind.is("u32") => {
+                let why = "hash tables of `u32` are read in the text output of `tc`: give that";
+                return Err(Fault::new(why));
+            }
             "handle" | "keys" | "not_in_hw" | "in_hw" | "skip_hw" | "skip_sw" | "chain" => {}
             _ if is_flower => {
                 let text = match (value.get("start"), value.get("end")) {
@@ -414,7 +418,10 @@ impl Entry<'_> {
                 found.redirect = action.get("to_dev").map(Json::text);
                 Ok(())
             }
-            "police" => Err(found.police(&self.word("police"))),
+            "police" => {
+                let rate = action.get("rate").map(Json::text).unwrap_or_default();
+                found.police(&self.word(format!("police rate {rate}")), &mut Words::new(&[]))
+            }
             _ => Ok(()),
         }
     }

@@ -30,6 +30,7 @@ mod rules;
 mod script;
 mod shell;
 mod shown;
+mod table;
 mod tree;
 mod values;
 mod wrapper;

@@ -139,7 +139,10 @@ fn merged(tests: &[Match]) -> Result<Vec<Match>, Fault> {
                 Match::Ip { value: more, mask: bits, .. }
                 | Match::Next { value: more, mask: bits, .. },
             ) => {
-                *value |= more;
+                if (*value ^ more) & *mask & bits != 0 {
+                    return Err(Fault::new("no packet meets all tests of the filter"));
+                }
+                *value = *value & *mask | more & bits;
                 *mask |= bits;
             }
             (Some(Match::Port(_, low, high)), Match::Port(_, first, last)) => {
@@ -184,15 +187,24 @@ fn choices(test: Match, hosts: &Hosts, meaning: &mut Meaning) -> Result<Choices,
             Ok(Some(vec![vec![Condition::Protocol((value >> 16) as u8)]]))
         }
         Match::Next { value, mask, offset: 0 } => ports(value & mask, mask, meaning),
+        Match::Length(first, last) => Ok(Some(vec![vec![Condition::Length(first, last)]])),
+        // The flags of TCP, with ACK set, as in nearly all its packets.
+        Match::Next { value, mask, offset: 12 }
+            if mask & !0xff_0000 == 0 && value & mask & 0x10_0000 != 0 =>
+        {
+            let note = "flags of TCP are not compared: packets that meet the other tests match";
+            meaning.notes.push(note.to_owned());
+            Ok(Some(Vec::new()))
+        }
         _ => refuse("a test of this part of the header is not modelled"),
     }
 }
 
 /// A test of the first word of the IP header: version, header length, DS field, length.
 fn first_word(value: u32, mask: u32, meaning: &mut Meaning) -> Result<Choices, Fault> {
-    if mask & 0xffff != 0 {
-        return Err(Fault::new("a test of the packet's length is not modelled"));
-    }
+    let length =
+        (mask & 0xffff != 0).then(|| range(value as u16, mask as u16, "lengths")).transpose()?;
+    let length = length.map(|(first, last)| Condition::Length(first, last));
     // IP version 4 and a header of five 32-bit words.
     if (0x45 << 24) & mask != value & 0xff00_0000 {
         let note = "packets here have no IP options: the test of the header length matches none";
@@ -205,9 +217,22 @@ fn first_word(value: u32, mask: u32, meaning: &mut Meaning) -> Result<Choices, F
     }
     let points: Vec<u8> = (0..64).filter(|dscp| ((dscp << 2) ^ tos) & bits & 0xfc == 0).collect();
     if points.len() == 64 {
-        return Ok(Some(Vec::new()));
+        return Ok(Some(length.map(|one| vec![one]).into_iter().collect()));
     }
-    Ok(Some(points.into_iter().map(|dscp| vec![Condition::Dscp(dscp)]).collect()))
+    let both = |dscp| std::iter::once(Condition::Dscp(dscp)).chain(length).collect();
+    Ok(Some(points.into_iter().map(both).collect()))
+}
+
+/// Returns the numbers of 16 bits that a comparison with a mask finds.
+fn range(value: u16, bits: u16, of: &str) -> Result<(u16, u16), Fault> {
+    // Bits that are not compared allow a range only if they are the lowest bits.
+    let rest = !bits;
+    if rest & rest.wrapping_add(1) != 0 {
+        return Err(Fault::new(format!(
+            "a mask that does not give a range of {of} is not supported: write the {of} one by one"
+        )));
+    }
+    Ok((value, value + rest))
 }
 
 /// A test of both ports.
@@ -217,20 +242,13 @@ fn ports(value: u32, mask: u32, meaning: &mut Meaning) -> Result<Choices, Fault>
         [(16, Condition::Sport as fn(u16, u16) -> Condition), (0, Condition::Dport)]
     {
         let (first, bits) = ((value >> shift) as u16, (mask >> shift) as u16);
-        // Bits that are not compared allow a range only if they are the lowest bits.
-        let rest = !bits;
-        if rest & rest.wrapping_add(1) != 0 {
-            return Err(Fault::new(
-                "a mask that does not give a range of ports is not supported: write the ports one \
-                 by one",
-            ));
-        }
-        if first == 0 && rest == 0 {
+        let (first, last) = range(first, bits, "ports")?;
+        if last == 0 {
             meaning.notes.push("no packet here has port 0: the filter matches none".to_owned());
             return Ok(None);
         }
         if bits != 0 {
-            found.push(condition(first.max(1), first + rest));
+            found.push(condition(first.max(1), last));
         }
     }
     Ok(Some(vec![found]))

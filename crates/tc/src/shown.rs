@@ -5,6 +5,7 @@ use crate::filter::Filter;
 use crate::name::{Name, handle, number};
 use crate::place::{Fault, Place, Word};
 use crate::reading::Reading;
+use crate::table;
 use crate::tree::CLASSFUL;
 
 /// Classes and filters that were printed, each with the device of the command that printed them.
@@ -212,16 +213,17 @@ fn filter(printed: &mut Printed, device: Option<&String>, entry: &Entry) -> Resu
                 let value = rest.next();
                 if name == "fh" {
                     new.handle = value.cloned();
+                    new.table.seat = value.map(table::seat).transpose()?;
                 } else if name == "key" && value.is_some_and(|value| value.is("ht")) {
                     rest.next();
                 }
             }
             "ht" => is_table = true,
-            "link" | "hashkey" => {
-                return Err(key.fault(
-                    "hash tables of `u32` are not supported: write the filters one by one",
-                ));
+            "divisor" if is_table => {
+                let count = rest.next().and_then(|word| word.text.parse().ok());
+                new.table.divisor = count.filter(|count| *count > 1);
             }
+            "link" => new.table.link = rest.next().map(table::seat).transpose()?.map(|to| to.0),
             "flowid" | "classid" => {
                 new.target = rest.next().filter(|value| !value.text.starts_with('?')).cloned();
             }
@@ -236,6 +238,10 @@ fn filter(printed: &mut Printed, device: Option<&String>, entry: &Entry) -> Resu
     new.prio = pref;
     let kind = new.kind.text.clone();
     let has_content = new.target.is_some() || !tests.is_empty() || !entry.more.is_empty();
+    if new.table.divisor.is_some() {
+        printed.add_filter(new, device.cloned());
+        return Ok(());
+    }
     if pref.is_none() || kind.is_empty() || is_table && !has_content {
         return Ok(());
     }

@@ -6,6 +6,7 @@ use crate::firewall::{Firewall, Rewriter, Ways};
 use crate::name::{Name, hexadecimal};
 use crate::place::{Fault, Notice, Place, Problem, Word};
 use crate::rules::{Hosts, Rule, Test, descended, meaning, spread};
+use crate::table::flattened;
 use crate::values::{self, Remark};
 use crate::{cbq, mq};
 use sojourn_link::Netem;
@@ -172,6 +173,9 @@ impl Builder<'_> {
     fn root(&mut self) {
         let Some(root) = self.device.root() else { return };
         let mut root = root.clone();
+        for (_, filter) in self.filters.get(&Some(Name::INGRESS)).cloned().into_iter().flatten() {
+            self.idle(filter);
+        }
         let has_queues = !mq::transmit_queues(self.device).is_empty();
         if root.kind.is("mqprio") || root.kind.is("mq") && root.shown && !has_queues {
             match mq::single(self.device) {
@@ -202,6 +206,7 @@ impl Builder<'_> {
         if matches!(root.kind.text.as_str(), "noqueue" | "noop") {
             return;
         }
+        root = self.without_classes(root);
         self.firewall_ways();
         if let Some(part) = self.discipline(&root, true) {
             self.built.text =
@@ -209,6 +214,36 @@ impl Builder<'_> {
             self.built.queue = Some(part.params);
         }
         self.tell_strangers();
+    }
+
+    /// Returns the discipline of the default class, if only `tc qdisc show` was given, which does
+    /// not print classes.
+    fn without_classes(&mut self, root: Discipline) -> Discipline {
+        let handle = root.handle.unwrap_or(0);
+        let has_classes = self.device.order.iter().any(|name| name.major == handle);
+        let default = root.words.windows(2).find(|pair| pair[0].is("default"));
+        let minor = default.and_then(|pair| hexadecimal(pair[1].text.rsplit(':').next()?));
+        let Some(minor) = minor.filter(|minor| {
+            *minor != 0 && root.shown && !has_classes && self.device.filters.is_empty()
+        }) else {
+            return root;
+        };
+        let name = Name::new(handle, minor);
+        let fifo = Word::new("pfifo", root.kind.place);
+        let inner = self.device.seats.get(&name).cloned().unwrap_or_else(|| Discipline {
+            kind: fifo,
+            handle: None,
+            words: Vec::new(),
+            ..root.clone()
+        });
+        let message = format!(
+            "the classes of `{handle:x}:` are not in these lines: all packets wait in the `{}` of \
+             its default class `{name}`, without a limit of its rate; add the output of `tc class \
+             show dev {}`",
+            inner.kind.text, self.device.name
+        );
+        self.note(root.line, message);
+        Discipline { parent: Name::ROOT, ..inner }
     }
 
     fn tell_strangers(&mut self) {
@@ -771,7 +806,15 @@ impl Builder<'_> {
         }
         ordered.sort_by_key(|(order, _)| *order);
         let (mut rules, mut of_class) = (Vec::new(), BTreeMap::<Name, Vec<Rule>>::new());
-        for (_, filter) in ordered {
+        let mut ordered: Vec<&Filter> = ordered.into_iter().map(|(_, filter)| filter).collect();
+        let whole = flattened(&ordered).unwrap_or_else(|(line, fault)| {
+            self.fault(line, fault);
+            Some(Vec::new())
+        });
+        if let Some(whole) = &whole {
+            ordered = whole.iter().collect();
+        }
+        for filter in ordered {
             let found = self.of_filter(holder, handle, default, filter);
             if filter.parent != Name::ROOT && filter.parent.minor != 0 {
                 of_class.entry(filter.parent).or_default().extend(found);
@@ -856,6 +899,12 @@ impl Builder<'_> {
         }
     }
 
+    fn idle(&mut self, filter: &Filter) {
+        for (word, why) in &filter.idle {
+            self.note(word.place, format!("`{}` has no effect: {why}", word.text));
+        }
+    }
+
     /// Returns the rules for a filter of `tc`: one for each alternative of its tests.
     fn of_filter(
         &mut self,
@@ -864,9 +913,7 @@ impl Builder<'_> {
         default: Name,
         filter: &Filter,
     ) -> Vec<Rule> {
-        for (word, why) in &filter.idle {
-            self.note(word.place, format!("`{}` has no effect: {why}", word.text));
-        }
+        self.idle(filter);
         let is_flow = filter.kind.is("flow");
         if filter.target.is_none() && !is_flow {
             self.note(filter.line, "this filter leads to no class: it has no effect here");

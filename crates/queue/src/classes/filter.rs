@@ -38,9 +38,12 @@ pub fn code_point(name: &str) -> Option<u8> {
     CODE_POINTS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, dscp)| *dscp)
 }
 
+/// Length of the Ethernet header in bytes.
+const ETHERNET: u32 = 14;
+
 /// Words of the conditions; each takes a value.
 pub const CONDITIONS: &[&str] =
-    &["dscp", "protocol", "sport", "dport", "port", "mark", "src", "dst", "host"];
+    &["dscp", "protocol", "sport", "dport", "port", "length", "mark", "src", "dst", "host"];
 
 /// A condition that a packet must meet.
 #[data]
@@ -57,6 +60,8 @@ pub enum Condition {
     Dport(u16, u16),
     /// The source or the destination port is in this range, including both ends.
     Port(u16, u16),
+    /// The length of the IP packet in bytes is in this range, including both ends.
+    Length(u16, u16),
     /// The firewall's mark, masked with the second number, equals the first.
     Mark(u32, u32),
     /// The source is the host with this number.
@@ -78,6 +83,10 @@ impl Condition {
                 let (source, destination) = headers().ports;
                 let range = first..=last;
                 range.contains(&source) || range.contains(&destination)
+            }
+            Self::Length(first, last) => {
+                let length = packet.len().saturating_sub(ETHERNET);
+                (u32::from(first)..=u32::from(last)).contains(&length)
             }
             Self::Mark(mark, mask) => headers().mark & mask == mark,
             Self::Src(host) => packet.hosts().0 == host,
@@ -115,6 +124,12 @@ impl Condition {
                     _ => Self::Port(ports.0, ports.1),
                 })
             }
+            "length" => {
+                let range = range(text);
+                let (first, last) =
+                    range.ok_or_else(|| wrong("a number of bytes, such as 40, or 0-127"))?;
+                Ok(Self::Length(first, last))
+            }
             "mark" => {
                 let (mark, mask) = mark(text).ok_or_else(|| {
                     wrong("a 32-bit number, such as 1, or number/mask, such as 0x10/0xff")
@@ -148,6 +163,7 @@ impl Condition {
             Self::Sport(first, last) => text.value("sport", span(first, last)),
             Self::Dport(first, last) => text.value("dport", span(first, last)),
             Self::Port(first, last) => text.value("port", span(first, last)),
+            Self::Length(first, last) => text.value("length", span(first, last)),
             Self::Mark(mark, u32::MAX) => text.value("mark", mark),
             Self::Mark(mark, mask) => text.value("mark", format!("{mark:#x}/{mask:#x}")),
             Self::Src(host) => text.value("src", host),
@@ -159,15 +175,17 @@ impl Condition {
 
 /// Reads a port above 0 or a range of such ports, as first and last port; `None` for other texts.
 fn ports(text: &str) -> Option<(u16, u16)> {
-    let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port != 0);
-    let (first, last) = match text.split_once('-') {
-        Some((first, last)) => (port(first)?, port(last)?),
-        None => (port(text)?, port(text)?),
-    };
+    range(text).filter(|(first, _)| *first != 0)
+}
+
+/// Reads a number or a range of numbers, as first and last number; `None` for other texts.
+fn range(text: &str) -> Option<(u16, u16)> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
     (first <= last).then_some((first, last))
 }
 
-/// Returns a range of ports as text that `ports` reads.
+/// Returns a range of numbers as text that `range` reads.
 fn span(first: u16, last: u16) -> String {
     if first == last { first.to_string() } else { format!("{first}-{last}") }
 }

@@ -125,6 +125,10 @@ fn compared(condition: Condition, address_of: &dyn Fn(u32) -> String) -> Vec<Sel
         Condition::Sport(first, last) => blocks(&["sport"], first, last),
         Condition::Dport(first, last) => blocks(&["dport"], first, last),
         Condition::Port(first, last) => blocks(&["sport", "dport"], first, last),
+        Condition::Length(first, last) => {
+            let words = |(next, mask)| format!("u16 {next:#06x} {mask:#06x} at 2");
+            masked(first, last).map(|block| Selector::new(words(block), None)).collect()
+        }
         Condition::Mark(mark, mask) => {
             let words = format!("mark {mark:#x} {mask:#x}");
             vec![Selector::new(words.clone(), words)]
@@ -135,24 +139,33 @@ fn compared(condition: Condition, address_of: &dyn Fn(u32) -> String) -> Vec<Sel
     }
 }
 
-/// Returns the alternatives of a range of ports. `u32` compares the leading bits of a port, so a
-/// range may need several blocks.
+/// Returns the alternatives of a range of ports.
 fn blocks(ends: &[&str], first: u16, last: u16) -> Vec<Selector> {
-    let mut alternatives = Vec::new();
-    let mut next = u32::from(first);
-    while next <= u32::from(last) {
-        let mut size = 1;
-        while next.is_multiple_of(2 * size) && next + 2 * size - 1 <= u32::from(last) {
-            size *= 2;
-        }
-        let mask = 0xffff & !(size - 1);
-        alternatives.extend(ends.iter().map(|end| {
+    let both = |(next, mask): (u32, u32)| {
+        ends.iter().map(move |end| {
             let words = |key: &str| format!("{key} {end} {next} {mask:#06x}");
             Selector::new(words("ip"), words("ip6"))
-        }));
+        })
+    };
+    masked(first, last).flat_map(both).collect()
+}
+
+/// Returns the blocks of a range, each as its first number and the mask of its leading bits, which
+/// `u32` compares.
+fn masked(first: u16, last: u16) -> impl Iterator<Item = (u32, u32)> {
+    let (mut next, last) = (u32::from(first), u32::from(last));
+    std::iter::from_fn(move || {
+        if next > last {
+            return None;
+        }
+        let mut size = 1;
+        while next.is_multiple_of(2 * size) && next + 2 * size - 1 <= last && size < 0x1_0000 {
+            size *= 2;
+        }
+        let block = (next, 0xffff & !(size - 1));
         next += size;
-    }
-    alternatives
+        Some(block)
+    })
 }
 
 /// Returns the alternatives of a condition as expressions (ematch). Layer 1 is the IP header, layer
@@ -177,6 +190,9 @@ fn expressed(condition: Condition, address_of: &dyn Fn(u32) -> String) -> Vec<Se
         Condition::Sport(first, last) => vec![same(span(0, first, last))],
         Condition::Dport(first, last) => vec![same(span(2, first, last))],
         Condition::Port(first, last) => [0, 2].map(|at| same(span(at, first, last))).to_vec(),
+        Condition::Length(first, last) => {
+            vec![Selector::new(span(2, first, last).replace("layer 2", "layer 1"), None)]
+        }
         Condition::Mark(mark, u32::MAX) => vec![same(format!("meta(nf_mark eq {mark:#x})"))],
         Condition::Mark(mark, mask) => {
             vec![same(format!("meta(nf_mark mask {mask:#x} eq {mark:#x})"))]

@@ -14,6 +14,7 @@ from sojourn.plan.queue.classes import DscpCondition as DscpCondition
 from sojourn.plan.queue.classes import DstCondition as DstCondition
 from sojourn.plan.queue.classes import Filter as Filter
 from sojourn.plan.queue.classes import HostCondition as HostCondition
+from sojourn.plan.queue.classes import LengthCondition as LengthCondition
 from sojourn.plan.queue.classes import MarkCondition as MarkCondition
 from sojourn.plan.queue.classes import PortCondition as PortCondition
 from sojourn.plan.queue.classes import ProtocolCondition as ProtocolCondition

@@ -37,6 +37,12 @@ class PortCondition(Frozen):
     port: tuple[int, int]
 
 
+class LengthCondition(Frozen):
+    """The length of the IP packet in bytes is in this range, including both ends."""
+
+    length: tuple[int, int]
+
+
 class MarkCondition(Frozen):
     """The firewall's mark, masked with the second number, equals the first."""
 
@@ -61,7 +67,7 @@ class HostCondition(Frozen):
     host: int
 
 
-Condition: TypeAlias = "DscpCondition | ProtocolCondition | SportCondition | DportCondition | PortCondition | MarkCondition | SrcCondition | DstCondition | HostCondition"
+Condition: TypeAlias = "DscpCondition | ProtocolCondition | SportCondition | DportCondition | PortCondition | LengthCondition | MarkCondition | SrcCondition | DstCondition | HostCondition"
 """A condition that a packet must meet."""
 
 
