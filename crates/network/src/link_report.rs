@@ -3,7 +3,7 @@
 use crate::probe::{Fates, LinkProbe, Work};
 use crate::tables::Row;
 use sojourn_link::{Capacity, Ledger};
-use sojourn_queue::DropReason;
+use sojourn_queue::{DropReason, Leaf};
 use sojourn_units::{Nanos, SECOND, time::seconds};
 
 const SOJOURN: [(&str, f64); 4] =
@@ -95,6 +95,18 @@ pub fn append(
     row.real("backlog_mean", probe.bytes.mean(now));
     row.real("backlog_sd", probe.bytes.deviation(now));
     row.integer("backlog_max", probe.bytes.greatest());
+}
+
+/// Returns the metrics of a queue's class, measured over `span`.
+pub fn class(leaf: Leaf<'_>, span: Nanos) -> Row {
+    let mut row = Row::default();
+    row.real("throughput", rate(leaf.sent.bytes, span));
+    row.integer("departures", leaf.sent.packets);
+    row.integer("drops", leaf.drops());
+    row.real("loss", share(leaf.drops(), leaf.drops() + leaf.sent.packets));
+    row.real("sojourn_mean", leaf.sojourn.moments().mean() / SECOND as f64);
+    row.quantiles(leaf.sojourn, &SOJOURN[1..3]);
+    row
 }
 
 #[cfg(test)]

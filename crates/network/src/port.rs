@@ -130,6 +130,14 @@ impl Port {
         }
     }
 
+    /// Begins the measurements of the queue's classes anew.
+    pub fn restart(&mut self) {
+        match self {
+            Self::Link(link) => link.restart(),
+            Self::Station(station, _) => station.restart(),
+        }
+    }
+
     /// Returns the work of the transmitter until `now`, including the capacity used if its rate
     /// `varies`.
     pub fn work(&self, now: Nanos, varies: bool) -> Work {

@@ -8,6 +8,7 @@ use crate::tables::{Row, append, table};
 use sojourn_link::Medium;
 use sojourn_measure::{Histogram, Table, Values, jain};
 use sojourn_plan::Plan;
+use sojourn_queue::Discipline;
 use sojourn_units::{Nanos, SECOND};
 
 use crate::flow_probe::GroupProbe;
@@ -96,12 +97,22 @@ impl<T, W> Network<T, W> {
         table((0..plan.links.len()).map(row).collect())
     }
 
-    /// Appends the metrics of the shown links and of the media to a summary. A link that alone is
-    /// the bottleneck is left out, since its metrics are the run's own.
+    /// Appends the metrics of the shown links, of their queues' classes that received packets, and
+    /// of the media to a summary. A link that alone is the bottleneck is left out, since its metrics
+    /// are the run's own.
     pub fn summarise_places(&self, plan: &Plan, span: &Span, summary: &mut Table) {
         let bottleneck = &plan.observe.bottleneck;
         for id in plan.shown_links().into_iter().filter(|&id| bottleneck.links != [id]) {
             append(summary, Some(&plan.links[id].name), self.link_row(plan, id, span));
+        }
+        for id in plan.shown_links() {
+            self.link(id).queue().leaves(&mut |class, leaf| {
+                if leaf.offered > 0 {
+                    let name = format!("{}.{class}", plan.links[id].name);
+                    let row = link_report::class(leaf, span.now - span.since);
+                    append(summary, Some(&name), row);
+                }
+            });
         }
         for (id, medium) in plan.media.iter().enumerate() {
             append(summary, Some(&medium.name), self.medium_row(id, span));

@@ -125,9 +125,9 @@ impl LinkSeries {
             let link = &plan.links[id].name;
             let queue = net.link(id).queue();
             queue.state(&mut |name, value| add(format!("{link}.state.{name}"), "", value as f64));
-            queue.leaves(&mut |class, packets, bytes| {
-                add(format!("{link}.{class}.queue"), "1", packets as f64);
-                add(format!("{link}.{class}.backlog"), "B", bytes as f64);
+            queue.leaves(&mut |class, leaf| {
+                add(format!("{link}.{class}.queue"), "1", leaf.backlog.packets as f64);
+                add(format!("{link}.{class}.backlog"), "B", leaf.backlog.bytes as f64);
             });
         }
         for column in &mut columns[self.fixed..] {

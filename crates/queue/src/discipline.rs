@@ -1,6 +1,7 @@
 //! The contract of a queue discipline: its calls, and its results and reasons.
 
 use crate::packet::{Headers, Packet, Sender, TcpView};
+use sojourn_measure::{Count, Histogram};
 use sojourn_random::philox;
 use sojourn_units::Nanos;
 
@@ -155,6 +156,26 @@ pub struct Call<'a, D, S> {
     pub sink: &'a mut S,
 }
 
+/// The queue of a class, with its measurements since the last [`Discipline::restart`].
+#[derive(Clone, Copy, Debug)]
+pub struct Leaf<'a> {
+    /// Packets in the queue.
+    pub backlog: Count,
+    /// Packets that came to the class, including those in the queue at the start.
+    pub offered: u64,
+    /// Packets sent.
+    pub sent: Count,
+    /// Time of each sent packet in the queue, in nanoseconds.
+    pub sojourn: &'a Histogram,
+}
+
+impl Leaf<'_> {
+    /// Returns the number of packets that the queue has dropped.
+    pub fn drops(&self) -> u64 {
+        self.offered - self.sent.packets - self.backlog.packets
+    }
+}
+
 /// The backlog of a queue; reading it has no effect.
 pub trait View {
     /// Returns the number of packets in the queue.
@@ -231,11 +252,14 @@ pub trait Discipline<P: Packet>: View {
     /// Visits the state of bucket `_flow` of a discipline with several internal queues.
     fn flow_state(&self, _flow: usize, _visit: &mut dyn FnMut(&'static str, i128)) {}
 
-    /// Visits the classes that hold packets, as name, packets and bytes. The name is that of `tc`,
-    /// such as `1:10`; for a class of a discipline inside a class it has both names, such as
-    /// `1:10/10:1`. A packet that an outer discipline holds ready to send counts in no class. A
-    /// discipline without classes visits nothing.
-    fn leaves(&self, _visit: &mut dyn FnMut(&str, usize, u64)) {}
+    /// Visits the classes that hold packets, by name. The name is that of `tc`, such as `1:10`; for
+    /// a class of a discipline inside a class it has both names, such as `1:10/10:1`. A packet that
+    /// an outer discipline holds ready to send counts in no class. A discipline without classes
+    /// visits nothing.
+    fn leaves(&self, _visit: &mut dyn FnMut(&str, Leaf<'_>)) {}
+
+    /// Begins the measurements of all classes anew, at the end of a warm-up.
+    fn restart(&mut self) {}
 
     /// Visits the scheduling lists from the head on, as pairs of list and bucket.
     fn lists(&self, _visit: &mut dyn FnMut(usize, usize)) {}

@@ -80,7 +80,7 @@ pub use commands::{Command, Commands, Number, Object, Place};
 pub use declaration::{Configured, DisciplineParams};
 pub use device::Device;
 pub use discipline::{
-    Call, Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
+    Call, Dequeue, Discipline, Draws, DropReason, Leaf, MarkReason, Return, Sink, Totals, View,
 };
 pub use limit::Unit;
 pub use linux::Linux;

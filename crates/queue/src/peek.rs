@@ -1,6 +1,6 @@
 //! A wrapper that shows the next packet of a discipline before it leaves.
 
-use crate::discipline::{Call, Dequeue, Discipline, Draws, Return, Sink, View};
+use crate::discipline::{Call, Dequeue, Discipline, Draws, Leaf, Return, Sink, View};
 use crate::packet::Packet;
 use sojourn_units::Nanos;
 use std::cmp::Ordering;
@@ -122,8 +122,12 @@ impl<Q: Discipline<P>, P: Packet> Discipline<P> for Peek<Q, P> {
         self.inner.flow_state(flow, visit);
     }
 
-    fn leaves(&self, visit: &mut dyn FnMut(&str, usize, u64)) {
+    fn leaves(&self, visit: &mut dyn FnMut(&str, Leaf<'_>)) {
         self.inner.leaves(visit);
+    }
+
+    fn restart(&mut self) {
+        self.inner.restart();
     }
 
     fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {

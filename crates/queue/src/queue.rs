@@ -1,7 +1,7 @@
 //! A queue of any discipline: one enum over all disciplines, dispatched by match.
 
 use crate::declaration::{Configured, DisciplineParams};
-use crate::discipline::{Call, Dequeue, Discipline, Draws, Return, Sink, View};
+use crate::discipline::{Call, Dequeue, Discipline, Draws, Leaf, Return, Sink, View};
 use crate::packet::Packet;
 use sojourn_units::{Nanos, each};
 
@@ -96,8 +96,12 @@ impl<P: Packet> Discipline<P> for Queue<P> {
         disciplines!(each! (Queue, self, queue => queue.flow_state(flow, visit)));
     }
 
-    fn leaves(&self, visit: &mut dyn FnMut(&str, usize, u64)) {
+    fn leaves(&self, visit: &mut dyn FnMut(&str, Leaf<'_>)) {
         disciplines!(each! (Queue, self, queue => queue.leaves(visit)));
+    }
+
+    fn restart(&mut self) {
+        disciplines!(each! (Queue, self, queue => queue.restart()));
     }
 
     fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {

@@ -692,8 +692,8 @@ fn removed_classes_and_disciplines_drop_their_packets() {
 fn leaves_are_called_as_in_tc_and_hold_all_packets() {
     let leaves = |bench: &Bench| {
         let mut found = Vec::new();
-        bench.queue.leaves(&mut |name, packets, bytes| {
-            found.push((name.to_owned(), packets, bytes));
+        bench.queue.leaves(&mut |name, leaf| {
+            found.push((name.to_owned(), leaf.backlog.packets as usize, leaf.backlog.bytes));
         });
         found
     };
@@ -720,4 +720,35 @@ fn leaves_are_called_as_in_tc_and_hold_all_packets() {
         let found: Vec<_> = leaves(&Bench::new(text)).into_iter().map(|leaf| leaf.0).collect();
         assert_eq!(found, names, "{text}");
     }
+}
+
+/// What a class did since the last restart: its packets leave or are dropped, or still wait.
+#[test]
+fn the_packets_of_a_class_are_sent_dropped_or_queued() {
+    let mut bench = Bench::new(
+        "htb default 20; class 1:10 rate 8mbit; class 1:20 rate 8mbit; qdisc parent 1:20 pfifo \
+         limit 3; filter dscp EF to 1:10",
+    );
+    let of = |bench: &Bench| {
+        let mut found = Vec::new();
+        bench.queue.leaves(&mut |name, leaf| {
+            let slowest = leaf.sojourn.moments().greatest();
+            found.push((name.to_owned(), leaf.sent.packets, leaf.drops(), slowest));
+        });
+        found
+    };
+    let told = |name: &str, sent, drops, slowest| (name.to_owned(), sent, drops, slowest);
+    for id in 0..5 {
+        bench.offer(Frame::new(id, 1000));
+    }
+    assert_eq!(of(&bench), [told("1:10", 0, 0, 0), told("1:20", 0, 2, 0)]);
+    bench.now += 1_000_000;
+    bench.take();
+    assert_eq!(of(&bench), [told("1:10", 0, 0, 0), told("1:20", 1, 2, 1_000_000)]);
+    bench.queue.restart();
+    assert_eq!(of(&bench), [told("1:10", 0, 0, 0), told("1:20", 0, 0, 0)]);
+    bench.now += 1_000_000;
+    bench.take();
+    bench.offer(Frame { dscp: 46, ..Frame::new(6, 700) });
+    assert_eq!(of(&bench), [told("1:10", 0, 0, 0), told("1:20", 1, 0, 2_000_000)]);
 }

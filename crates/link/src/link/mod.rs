@@ -574,6 +574,11 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         self.line.entered(self.due);
     }
 
+    /// Begins the measurements of the queue's classes anew.
+    pub fn restart(&mut self) {
+        self.queue.restart();
+    }
+
     /// Returns the queue, in its state at the last call's time.
     pub fn queue(&self) -> &Q {
         &self.queue

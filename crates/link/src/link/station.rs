@@ -362,6 +362,11 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         self.until = at + occupied;
     }
 
+    /// Begins the measurements of the queue's classes anew.
+    pub fn restart(&mut self) {
+        self.link.restart();
+    }
+
     /// Returns the link, to read its queue, backlog and counters. The station itself reports the
     /// packets on the wire and its busy time.
     pub fn link(&self) -> &Link<P, Q> {

@@ -370,6 +370,7 @@ impl<T, W> Network<T, W> {
     pub fn restart(&mut self, now: Nanos) {
         for hop in &mut self.hops {
             hop.probe.restart(now, *hop.port.link().ledger(), hop.work(now));
+            hop.port.restart();
         }
         self.joint.restart(now);
     }

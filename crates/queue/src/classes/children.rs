@@ -1,12 +1,13 @@
 //! The queues of a discipline's classes, and their common counters.
 
 use crate::discipline::{
-    Call, Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
+    Call, Dequeue, Discipline, Draws, DropReason, Leaf, MarkReason, Return, Sink, Totals, View,
 };
 use crate::packet::{Headers, Packet, Sender, TcpView};
 use crate::params::Params;
 use crate::peek::Peek;
 use crate::queue::Queue;
+use sojourn_measure::{Count, Histogram};
 use sojourn_units::Nanos;
 use std::marker::PhantomData;
 
@@ -28,6 +29,12 @@ struct Child<P> {
     params: Params,
     queue: Peek<Queue<P>, P>,
     is_used: bool,
+    /// Packets offered since the last restart, with those in the queue at that time.
+    offered: u64,
+    /// Packets sent since the last restart.
+    sent: Count,
+    /// Their times in the queue.
+    sojourn: Histogram,
 }
 
 impl<P> Default for Children<P> {
@@ -39,7 +46,14 @@ impl<P> Default for Children<P> {
 impl<P: Packet> Children<P> {
     /// Adds an empty queue and returns its place.
     pub fn add(&mut self, params: Params, now: Nanos) -> usize {
-        let child = Child { queue: Peek::new(params.build(now)), params, is_used: true };
+        let child = Child {
+            queue: Peek::new(params.build(now)),
+            params,
+            is_used: true,
+            offered: 0,
+            sent: Count::default(),
+            sojourn: Histogram::new(),
+        };
         if let Some(place) = self.queues.iter().position(|child| !child.is_used) {
             self.queues[place] = child;
             return place;
@@ -106,7 +120,9 @@ impl<P: Packet> Children<P> {
     ) -> Return {
         self.wake = None;
         self.offered += 1;
-        self.queues[place].queue.enqueue(packet, call)
+        let child = &mut self.queues[place];
+        child.offered += 1;
+        child.queue.enqueue(packet, call)
     }
 
     /// Drops a packet that has no class. The sending host is not notified.
@@ -152,11 +168,13 @@ impl<P: Packet> Children<P> {
         place: usize,
         call: &mut Call<'_, impl Draws, impl Sink<P>>,
     ) -> Dequeue<P> {
-        let queue = &mut self.queues[place].queue;
-        let result = queue.dequeue(call);
+        let child = &mut self.queues[place];
+        let result = child.queue.dequeue(call);
         if let Dequeue::Packet(packet) = &result {
-            self.left = queue.left_at();
+            self.left = child.queue.left_at();
             self.totals.sent(packet.len());
+            child.sent.count(packet.len());
+            child.sojourn.record(call.now - self.left.unwrap_or(call.now));
         }
         result
     }
@@ -197,17 +215,27 @@ impl<P: Packet> Children<P> {
         visit("backlog", queue.map_or(0, |queue| queue.bytes().into()));
     }
 
-    /// Visits packets and bytes of the queue of class `name` or, if the queue has classes itself,
-    /// of its classes.
-    pub fn leaves(&self, place: usize, name: &str, visit: &mut dyn FnMut(&str, usize, u64)) {
-        let queue = &self.queues[place].queue;
+    /// Visits the queue of class `name` or, if the queue has classes itself, the queues of these.
+    pub fn leaves(&self, place: usize, name: &str, visit: &mut dyn FnMut(&str, Leaf<'_>)) {
+        let Child { queue, offered, sent, sojourn, .. } = &self.queues[place];
         let mut has_classes = false;
-        queue.leaves(&mut |inner, packets, bytes| {
+        queue.leaves(&mut |inner, leaf| {
             has_classes = true;
-            visit(&format!("{name}/{inner}"), packets, bytes);
+            visit(&format!("{name}/{inner}"), leaf);
         });
         if !has_classes {
-            visit(name, queue.packets(), queue.bytes());
+            let backlog = Count { packets: queue.packets() as u64, bytes: queue.bytes() };
+            visit(name, Leaf { backlog, offered: *offered, sent: *sent, sojourn });
+        }
+    }
+
+    /// Begins the measurements of all classes anew.
+    pub fn restart(&mut self) {
+        for child in &mut self.queues {
+            child.offered = child.queue.packets() as u64;
+            child.sent = Count::default();
+            child.sojourn.clear();
+            child.queue.restart();
         }
     }
 

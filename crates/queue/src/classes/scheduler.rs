@@ -7,7 +7,7 @@ use super::classful::Classful;
 use super::rounds::Rounds;
 use super::tree::ClassParams;
 use crate::declaration::Configured;
-use crate::discipline::{Call, Dequeue, Discipline, Draws, Return, Sink};
+use crate::discipline::{Call, Dequeue, Discipline, Draws, Leaf, Return, Sink};
 use crate::packet::Packet;
 use crate::packet_fifo::viewed;
 use sojourn_units::Nanos;
@@ -206,10 +206,14 @@ impl<P: Packet, D: Ranked> Discipline<P> for Scheduler<P, D> {
         }
     }
 
-    fn leaves(&self, visit: &mut dyn FnMut(&str, usize, u64)) {
+    fn leaves(&self, visit: &mut dyn FnMut(&str, Leaf<'_>)) {
         for (id, place) in &self.places {
             self.children.leaves(*place, &self.params.tree().name(*id), visit);
         }
+    }
+
+    fn restart(&mut self) {
+        self.children.restart();
     }
 
     /// Visits the classes in the round, in the order of service.

@@ -20,7 +20,7 @@ pub use params::{Curve, Curves, Params};
 
 use crate::classes::Children;
 use crate::declaration::Configured;
-use crate::discipline::{Call, Dequeue, Discipline, Draws, Return, Sink, View, visit_fields};
+use crate::discipline::{Call, Dequeue, Discipline, Draws, Leaf, Return, Sink, View, visit_fields};
 use crate::packet::Packet;
 use crate::packet_fifo::viewed;
 use crate::speed::TICK;
@@ -552,12 +552,16 @@ impl<P: Packet> Discipline<P> for Hfsc<P> {
         self.children.state(class.queue, visit);
     }
 
-    fn leaves(&self, visit: &mut dyn FnMut(&str, usize, u64)) {
+    fn leaves(&self, visit: &mut dyn FnMut(&str, Leaf<'_>)) {
         for (id, place) in &self.places {
             if let Some(queue) = self.classes[*place].queue {
                 self.children.leaves(queue, &self.params.tree.name(*id), visit);
             }
         }
+    }
+
+    fn restart(&mut self) {
+        self.children.restart();
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {

@@ -19,7 +19,7 @@ pub use params::{Bucket, Constants, LEVELS, MBUFFER, Params};
 
 use crate::classes::{Children, earlier};
 use crate::declaration::Configured;
-use crate::discipline::{Call, Dequeue, Discipline, Draws, Return, Sink, visit_fields};
+use crate::discipline::{Call, Dequeue, Discipline, Draws, Leaf, Return, Sink, visit_fields};
 use crate::fifo;
 use crate::limit::Unit;
 use crate::packet::Packet;
@@ -587,12 +587,16 @@ impl<P: Packet> Discipline<P> for Htb<P> {
         }
     }
 
-    fn leaves(&self, visit: &mut dyn FnMut(&str, usize, u64)) {
+    fn leaves(&self, visit: &mut dyn FnMut(&str, Leaf<'_>)) {
         for (id, place) in &self.places {
             if let Some(queue) = self.get(*place).queue {
                 self.children.leaves(queue, &self.params.tree.name(*id), visit);
             }
         }
+    }
+
+    fn restart(&mut self) {
+        self.children.restart();
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {

@@ -22,7 +22,9 @@ pub use params::{Constants, Params};
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
-use crate::discipline::{Call, Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
+use crate::discipline::{
+    Call, Dequeue, Discipline, Draws, DropReason, Leaf, Return, Sink, Totals, View,
+};
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::viewed;
@@ -238,8 +240,12 @@ impl<P: Packet> Discipline<P> for Tbf<P> {
     }
 
     /// Visits the classes of the child; the token bucket itself has no classes.
-    fn leaves(&self, visit: &mut dyn FnMut(&str, usize, u64)) {
+    fn leaves(&self, visit: &mut dyn FnMut(&str, Leaf<'_>)) {
         self.child.leaves(visit);
+    }
+
+    fn restart(&mut self) {
+        self.child.restart();
     }
 
     fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
