@@ -104,7 +104,7 @@ def compare(
 
     rule, out = precise.rule(question.seeds), question.out
     seeds = question.seeds or SEEDS
-    scenario = tc.applied(options.load(file, question.settings), prints=True)
+    scenario = tc.loaded(file, question.settings, prints=True)
     queues = chosen_queues(candidates.queues or [])
     factors = varied(candidates.vary or [])
     if candidates.policies is not None:

@@ -46,10 +46,13 @@ def tc(
 
     The commands are printed, not run. The exit status is 1 if Linux has no such queue.
     """
-    scenario = options.load(file, settings)
-    if not read.tc and scenario.asks_for_queue:
-        scenario = chosen(scenario, as_json)
-    scenario = read.applied(scenario, prints=True)
+    if read.tc:
+        scenario = read.loaded(file, settings, prints=True)
+    else:
+        scenario = options.load(file, settings)
+        if scenario.asks_for_queue:
+            scenario = chosen(scenario, as_json)
+        scenario = read.applied(scenario, prints=True)
     if machine is None and not as_json:
         machine = asked(scenario)
     if ingress and machine is None and scenario.model.deploy.machine is None:

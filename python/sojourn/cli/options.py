@@ -185,6 +185,18 @@ class FromTc:
                 note(str(selection))
         return found.scenario
 
+    def loaded(
+        self, file: Path, settings: list[str] | None, *, prints: bool = False
+    ) -> Scenario:
+        """Returns the scenario in `file` with the changes of the command line.
+
+        Those of classes come last, because the queue of `--tc` may have these classes.
+        `prints` is that of `applied`.
+        """
+        of_classes = [text for text in settings or [] if ".class[" in text.partition("=")[0]]
+        others = [text for text in settings or [] if text not in of_classes]
+        return changed(self.applied(load(file, others), prints=prints), of_classes)
+
     def beside(self, scenario: Scenario, queues: list[str]) -> list[str]:
         """Returns the queues to compare: with `--tc`, the queue that was read comes first."""
         return list(dict.fromkeys([scenario.queue_name, *queues])) if self.tc and queues else queues

@@ -52,7 +52,7 @@ def run(
         extras.require(
             "pandas", "pyarrow"
         )  # checked first, because a finished run would otherwise be lost
-    scenario = tc.applied(options.load(file, settings))
+    scenario = tc.loaded(file, settings)
     for warning in scenario.warnings():
         output.note(warning)
     chosen = options.Made(engine=engine).engines(as_json)

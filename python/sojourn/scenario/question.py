@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -188,6 +189,17 @@ def _several(metric: str, bottleneck: Bottleneck) -> None:
         )
 
 
+OF_CLASS = re.compile(r"(?:(?P<link>.+)\.)?(?:class\[[^\[\]]+\]|\w+:\w+(?:/\w+:\w+)*)")
+"""A class of a queue, with its link or without it, as the owner of a metric."""
+
+
+def _owner(metric: str, links: Sequence[str]) -> tuple[str, str]:
+    """Returns what a metric belongs to, for a class its link, and the name after it."""
+    owner, _, name = metric.rpartition(".")
+    of_class = OF_CLASS.fullmatch(owner)
+    return (of_class["link"] or links[0] if of_class else owner), name
+
+
 def _expect_store(metric: str, stores: Sequence[str]) -> None:
     owner, _, name = metric.rpartition(".")
     if owner not in stores:
@@ -213,9 +225,10 @@ def expect(
     """Raises `QuestionError` for a metric that no run with these links, groups and media has.
 
     `groups` maps names to applications. `stores` are the prefixes of a store's metrics: the store,
-    its kinds of requests and its nodes.
+    its kinds of requests and its nodes. The metric of a class is expected of its link, because
+    each compared queue has its own classes.
     """
-    owner, _, name = metric.rpartition(".")
+    owner, name = _owner(metric, links)
     entry = registry().get(name)
     if entry is None:
         close = nearest(name, registry())

@@ -20,6 +20,7 @@ from sojourn.plan.queries import bottlenecks, mean_rate
 from sojourn.scenario import (
     capture,
     change,
+    classes,
     commands,
     lateness,
     own,
@@ -235,11 +236,31 @@ class Scenario:
         For example `replace(**{"links.uplink.queue": "codel", "flows.bulk.count": 8})`; `None`
         removes a key.
         """
-        changes = {**(changes or {}), **keys}
+        changes = self._of_classes({**(changes or {}), **keys})
         data, paths = change.apply(self.__dict__["_data"], changes)
         origin = self._source
         origin = dataclasses.replace(origin, changed=(*origin.changed, *paths))
         return self._made(source.plain(data, origin), origin)
+
+    def _of_classes(self, changes: Mapping[str, object]) -> Mapping[str, object]:
+        """Returns changes in which keys of classes are replaced by their queues' descriptions."""
+        if not any(".class[" in key for key in changes):
+            return changes
+        kept: dict[str, object] = {}
+        for key, value in changes.items():
+            if (found := classes.KEY.fullmatch(key)) is None:
+                kept[key] = value
+                continue
+            ways = {source.dotted(link.queue_at): link for link in links_of(self.model)}
+            of = found["queue"]
+            for at in self.queue_keys if of == "queue" else (of,):
+                if at not in ways:
+                    near = _core.nearest(at, list(ways))
+                    message = f"`{at}` is no queue; queues: queue, {', '.join(ways)}"
+                    raise ScenarioError([Problem(message, key, found=at, nearest=near)])
+                text = str(kept.get(at, ways[at].queue))
+                kept[at] = classes.changed(text, key, found["name"], found["word"], value)
+        return kept
 
     def with_queue(self, queue: str) -> Scenario:
         """Returns the scenario with another queue at the bottleneck.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sojourn import _core
 from sojourn.metrics import is_percent, labelled, registry
 from sojourn.plan.queries import bottlenecks, mean_rate, rates_of, store_in
+from sojourn.scenario import classes
 from sojourn.scenario.described import Described
 from sojourn.scenario.engine import values_of
 from sojourn.scenario.explanations import explanations
@@ -16,6 +17,10 @@ from sojourn.scenario.measured import Measured
 
 if TYPE_CHECKING:
     from sojourn.plan.plan import Plan
+
+
+CLASSES = 32
+"""Largest number of classes that a summary shows."""
 
 
 def format_value(value: float, unit: str, metric: str = "") -> str:
@@ -49,10 +54,14 @@ def summarise(run: Measured, scenario: Described) -> str:
     simulated = run.record.reached / 1e9
     state = "" if run.complete else f", stopped early (duration {plan.duration / 1e9:g} s)"
     lines = [f"{scenario.name}: seed {run.seed}, {simulated:g} s{state}"]
+    queue, inside = scenario.queue_name, list[str]()
+    if ";" in scenario.queue:
+        queue, inside = _classes(run, scenario)
     links = [
         "",
-        f"{scenario.bottleneck}: {scenario.queue_name}, {_rates(plan)}",
+        f"{scenario.bottleneck}: {queue}, {_rates(plan)}",
         *_row(run, "", "link"),
+        *inside,
     ]
     if store := store_in(plan):  # the requests of the store come before the links
         lines += _store(run, store.name)
@@ -71,6 +80,17 @@ def summarise(run: Measured, scenario: Described) -> str:
         + (f", trace {run.trace_hash}" if run.trace_hash and plan.observe.trace_hash else ""),
     ]
     return "\n".join(lines)
+
+
+def _classes(run: Measured, scenario: Described) -> tuple[str, list[str]]:
+    """Returns the queue without its classes, and lines on the classes with their measurements."""
+    root = classes.tree(scenario.queue, [node.name for node in scenario.plan.nodes])
+    name = root.words if ";" in scenario.queue_name else scenario.queue_name
+    number = len(list(root.leaves))
+    if number > CLASSES:
+        return name, [f"  {number} classes, whose measurements are metrics (--json)"]
+    texts = classes.figures(run.metrics, scenario.bottleneck, format_value)
+    return name, classes.lines(root, texts)[1:]
 
 
 def _waits(run: Measured) -> dict[str, float]:

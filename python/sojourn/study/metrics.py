@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from sojourn.metrics import base, find, nearest, view
 from sojourn.study.errors import StudyError
+
+OF_CLASS = re.compile(r"\bclass\[([^\[\]]+)\](?=\.)")
+"""The class of a queue in the name of a metric, written as in `--set`: `class[1:40].loss`."""
 
 
 def is_of_links(column: str) -> bool:
@@ -46,6 +50,7 @@ def resolve(
     there is no such column, or several.
     """
     there = list(columns)
+    name = OF_CLASS.sub(r"\1", name)
     if name in there:
         return name
     if bottleneck is not None and f"{bottleneck}.{name}" in there:
