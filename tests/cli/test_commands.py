@@ -644,3 +644,32 @@ def test_queues_without_quotes_get_a_hint(home: Path) -> None:
     done = sojourn("compare", home, "--queues", "codel", "target", "5ms")
     assert done.status == 2
     assert '--queues "codel target 5ms"' in done.err
+
+
+GATEWAY = """\
+duration = "6s"
+bottleneck = "line"
+flows = [
+    { name = "phones", from = "office", to = "isp", app = "voip", dscp = "EF" },
+    { name = "guests", from = "office", to = "isp", app = "bulk", count = 2 },
+]
+
+[links.line]
+from = "office"
+to = "isp"
+rate = "20mbit"
+netem = "delay 5ms"
+queue = '''htb default 40; class 1:1 rate 18mbit; class 1:10 parent 1:1 rate 2mbit ceil 18mbit;
+class 1:40 parent 1:1 rate 4mbit; qdisc parent 1:10 pfifo limit 50; filter dscp EF to 1:10'''
+"""
+
+
+def test_compare_proposes_another_queue_for_a_class_with_a_long_fifo(tmp_path: Path) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_text(GATEWAY)
+    found = sojourn("compare", file, "--seeds", "2")
+    assert "Class 1:40 holds packets for" in found.out
+    assert "Class 1:10" not in found.out
+    commands = [line for line in found.out.splitlines() if line.startswith("  tc ")]
+    assert len(commands) == 1
+    assert "parent 1:40 handle 40: fq_codel" in commands[0]

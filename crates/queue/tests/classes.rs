@@ -722,7 +722,7 @@ fn leaves_are_called_as_in_tc_and_hold_all_packets() {
     }
 }
 
-/// What a class did since the last restart: its packets leave or are dropped, or still wait.
+/// The packets that came to a class since the last restart were sent or dropped, or wait.
 #[test]
 fn the_packets_of_a_class_are_sent_dropped_or_queued() {
     let mut bench = Bench::new(

@@ -20,6 +20,7 @@ from sojourn.study import StudyError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from sojourn.cli.leaves import Leaves
     from sojourn.cli.options import Chosen
     from sojourn.cli.words import Word
     from sojourn.scenario import Scenario
@@ -100,6 +101,7 @@ def compare(
     significantly. Results are discarded without --out. With --tc, the queue in a file of `tc` is
     compared with the others.
     """
+    from sojourn.cli.leaves import slow
     from sojourn.study.question import BY_OTHERWISE
 
     rule, out = precise.rule(question.seeds), question.out
@@ -115,7 +117,9 @@ def compare(
         output.note(
             "queues are compared; to compare balancing policies instead, use `--policies all`"
         )
-    listed = queues or ([] if factors else default_queues(scenario))
+    held = slow(scenario, asked=bool(queues or factors))
+    scenario = held.scenario
+    listed = queues or ([] if factors else held.beside(default_queues(scenario)))
     listed = tc.beside(scenario, listed)
     many = prod(len(levels) for levels in (listed, *factors.values()) if levels)
     general = scenario.warnings()
@@ -161,9 +165,10 @@ def compare(
     caution = advised(found, scenario, factors)
     if as_json:
         data = as_data(found, scenario, chosen, out) | ({"caution": caution} if caution else {})
+        data |= held.as_dict()
         output.print_data(data, data.get("queues") or data.get("choices"))
     else:
-        show(found, scenario, chosen, interface, form)
+        show(found, scenario, chosen, held, interface, form)
         if caution:
             output.console().print(f"\n{caution}", markup=False, highlight=False)
         if out is not None:
@@ -332,10 +337,14 @@ def show(
     found: Comparison | AcrossEngines,
     scenario: Scenario,
     chosen: Chosen,
+    held: Leaves,
     interface: str | None,
     form: Literal["tc", "sqm", "networkd"] | None,
 ) -> None:
-    """Prints the comparison; for one engine also how to deploy the best queue or policy."""
+    """Prints the comparison; for one engine also how to deploy the best queue or policy.
+
+    If the best queue is a tree of `held`, only its changed classes are deployed.
+    """
     from sojourn.show import print_across, print_comparison
     from sojourn.study import AcrossEngines
     from sojourn.study.answer import kept, undecided
@@ -355,7 +364,11 @@ def show(
     if found.decided and found.policy_of is not None:
         serving(found, scenario, found.policy_of)
     elif found.decided:
-        deploy.show(scenario.with_queue(found.winners[0].choice), interface, form)
+        best = str(found.winners[0].choice)
+        if best not in held.queues:
+            deploy.show(scenario.with_queue(best), interface, form)
+    if held.after:
+        typer.echo(f"\n{held.advice(interface)}")
 
 
 def own_choice(found: Comparison, scenario: Scenario) -> str:

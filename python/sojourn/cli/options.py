@@ -185,9 +185,7 @@ class FromTc:
                 note(str(selection))
         return found.scenario
 
-    def loaded(
-        self, file: Path, settings: list[str] | None, *, prints: bool = False
-    ) -> Scenario:
+    def loaded(self, file: Path, settings: list[str] | None, *, prints: bool = False) -> Scenario:
         """Returns the scenario in `file` with the changes of the command line.
 
         Those of classes come last, because the queue of `--tc` may have these classes.

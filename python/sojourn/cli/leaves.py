@@ -1,0 +1,103 @@
+"""Classes whose packets wait long in a plain FIFO, and the same tree with a better queue there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sojourn._core import NoKernelEquivalent
+from sojourn.data import Json
+from sojourn.scenario import ScenarioError, classes
+from sojourn.scenario.summary import format_value
+
+if TYPE_CHECKING:
+    from sojourn.scenario import Scenario
+
+SLOW = 0.1
+"""Queueing delay (95 %), in seconds, above which another queue is proposed for a class."""
+BETTER = "fq_codel"
+LONGEST = 40
+"""Largest length of the classes in the name of a tree."""
+OWN = "present"
+"""Name of the scenario's own tree in the comparison."""
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """The slow classes of a scenario's tree."""
+
+    scenario: Scenario
+    """The scenario, with names for its tree and for the changed trees."""
+    queues: list[str]
+    """Names of the trees: the scenario's own, those with one changed class, and all changed."""
+    before: dict[str, float]
+    """Queueing delay (95 %) of each slow class in seconds, in a run with seed 1."""
+    after: dict[str, float]
+    """The same with `BETTER` in all these classes."""
+
+    def beside(self, queues: list[str]) -> list[str]:
+        """Returns the trees and other queues to compare."""
+        return list(dict.fromkeys([*self.queues, *queues]))
+
+    def as_dict(self) -> dict[str, Json]:
+        """Returns the delays as plain data; without slow classes an empty dictionary."""
+        if not self.after:
+            return {}
+        return {"slow_classes": {"before": {**self.before}, "after": {**self.after}}}
+
+    def advice(self, interface: str | None) -> str:
+        """Returns the delays, and the commands that change only these classes of `interface`."""
+        said = [
+            f"Class {name} holds packets for {format_value(self.before[name], 's')} (95 %, seed 1) "
+            f"in its FIFO; with {BETTER} for {format_value(delay, 's')}."
+            for name, delay in self.after.items()
+        ]
+        try:
+            own, changed = (
+                self.scenario.with_queue(queue).to_tc(interface, form="tc").commands
+                for queue in (self.queues[0], self.queues[-1])
+            )
+        except (NoKernelEquivalent, ScenarioError) as error:
+            return "\n".join([*said, str(error)])
+        lines = [f"  {line}" for line in changed if line not in own]
+        number = "this class" if len(self.after) == 1 else "these classes"
+        return "\n".join([*said, f"To change {number} and nothing else:", "", *lines])
+
+
+def slow(scenario: Scenario, *, asked: bool) -> Leaves:
+    """Returns the classes of the bottleneck's tree that a better queue helps.
+
+    The result is empty if the user has `asked` for queues or factors, or the scenario has.
+    """
+    none = Leaves(scenario, [], {}, {})
+    if asked or scenario.question.queues or ";" not in scenario.queue:
+        return none
+    fifos = [one.name for one in classes.tree(scenario.queue).leaves if one.is_fifo]
+
+    def delays(of: Scenario) -> dict[str, float]:
+        metrics = of.run(1).metrics
+        return {name: metrics.get(f"{of.bottleneck}.{name}.sojourn_p95", 0.0) for name in fifos}
+
+    waits = delays(scenario) if fifos and len(scenario.bottlenecks) == 1 else {}
+    before = {name: delay for name, delay in waits.items() if delay > SLOW}
+    if not before:
+        return none
+    better = delays(scenario.replace(_changes(before)))
+    before = {name: delay for name, delay in before.items() if better[name] < delay / 2}
+    groups = [[name] for name in before] + ([list(before)] if len(before) > 1 else [])
+    if not groups:
+        return none
+    trees = {OWN: scenario.queue}
+    for group in groups:
+        label = "-".join(re.sub(r"\W", "-", name) for name in group)
+        name = f"{BETTER}-in-{label}" if len(label) < LONGEST else f"{BETTER}-in-all"
+        trees[name] = scenario.replace(_changes(group)).queue
+    named = scenario.replace({f"queues.{name}": text for name, text in trees.items()})
+    after = {name: better[name] for name in before}
+    return Leaves(named.with_queue(OWN), list(trees), before, after)
+
+
+def _changes(names: Iterable[str]) -> dict[str, object]:
+    return {f"queue.class[{name}]": BETTER for name in names}
