@@ -670,7 +670,6 @@ class TcReading:
         device: str,
         /,
         parent: str | None = None,
-        handle: str | None = None,
         addresses: list[str] | None = None,
     ) -> list[str]: ...
     def redirections(self, name: str, device: str, /) -> list[str]: ...

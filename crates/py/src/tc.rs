@@ -195,9 +195,9 @@ impl TcReading {
 
     /// Returns the commands that set up a queue, the one of a device or a variant of it, in the
     /// words of the texts. `name`, `hosts`, `passed` and `rate` are those of `build`; `device`,
-    /// `parent`, `handle` and `addresses` those of `queue_commands`.
+    /// `parent` and `addresses` those of `queue_commands`.
     #[pyo3(signature = (
-        name, hosts, passed, rate, params_json, device, /, parent=None, handle=None, addresses=None
+        name, hosts, passed, rate, params_json, device, /, parent=None, addresses=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "the arguments of two functions")]
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
@@ -210,11 +210,10 @@ impl TcReading {
         params_json: &str,
         device: &str,
         parent: Option<&str>,
-        handle: Option<&str>,
         addresses: Option<Vec<String>>,
     ) -> PyResult<Vec<String>> {
         let (hosts, on) = (numbered(hosts), with_rate(rate));
-        let place = crate::parse::place(parent, handle, addresses.as_deref())?;
+        let place = crate::parse::place(parent, None, addresses.as_deref())?;
         let wanted = crate::parse::queue(params_json)?;
         let own = self.reading.commands(name, &hosts, passed, &on, &wanted, &place);
         let commands = own.unwrap_or_else(|| wanted.commands(&place));

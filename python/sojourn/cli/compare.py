@@ -6,7 +6,7 @@ import json
 from itertools import pairwise
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -91,8 +91,7 @@ def compare(
     precise: options.Precise,
     tc: options.FromTc,
     made: options.Made,
-    interface: options.Interface = None,
-    form: options.Form = None,
+    printed: options.Printed,
     as_json: options.AsJson = False,
 ) -> None:
     """Find the best queue, or the best value of another setting, for a scenario.
@@ -168,7 +167,7 @@ def compare(
         data |= held.as_dict()
         output.print_data(data, data.get("queues") or data.get("choices"))
     else:
-        show(found, scenario, chosen, held, interface, form)
+        show(found, scenario, chosen, held, printed)
         if caution:
             output.console().print(f"\n{caution}", markup=False, highlight=False)
         if out is not None:
@@ -338,8 +337,7 @@ def show(
     scenario: Scenario,
     chosen: Chosen,
     held: Leaves,
-    interface: str | None,
-    form: Literal["tc", "sqm", "networkd"] | None,
+    printed: options.Printed,
 ) -> None:
     """Prints the comparison; for one engine also how to deploy the best queue or policy.
 
@@ -366,9 +364,9 @@ def show(
     elif found.decided:
         best = str(found.winners[0].choice)
         if best not in held.queues:
-            deploy.show(scenario.with_queue(best), interface, form)
+            deploy.show(scenario.with_queue(best), printed.interface, printed.form)
     if held.after:
-        typer.echo(f"\n{held.advice(interface)}")
+        typer.echo(f"\n{held.advice(printed.interface)}")
 
 
 def own_choice(found: Comparison, scenario: Scenario) -> str:

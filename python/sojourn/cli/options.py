@@ -132,6 +132,14 @@ Form: TypeAlias = Annotated[
 
 
 @settings
+class Printed:
+    """Options of the commands that install the best queue."""
+
+    interface: Interface = None
+    form: Form = None
+
+
+@settings
 class FromTc:
     """Options that take queues from files of `tc`."""
 

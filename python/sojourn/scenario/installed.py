@@ -66,7 +66,7 @@ class Installed:
         on it, `addresses` are those of the scenario's nodes for filters that are not of the files.
         """
         return self.reading.commands(
-            self.name, dict(self.hosts), self.passed, rate, params, device, parent, None, addresses
+            self.name, dict(self.hosts), self.passed, rate, params, device, parent, addresses
         )
 
     def redirections(self, device: str) -> list[str]:
