@@ -25,6 +25,9 @@ pub struct Record {
     pub captures_cut: bool,
     /// Hash over all packet events; 0 unless the plan sets `trace_hash`.
     pub trace_hash: u128,
+    /// The same hash over the first 5 s of a run with a user's policy; over the whole run without
+    /// such a policy, or if the run is shorter.
+    pub early_hash: u128,
     /// Number of events processed.
     pub events: u64,
     /// Whether the run reached the plan's duration; false if it was stopped before.

@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use sojourn_measure::{Column, Table, Values};
 use sojourn_plan::{Plan, features};
-use sojourn_sim::{Control, RunError};
+use sojourn_sim::{Control, EARLY, RunError};
+use sojourn_units::Nanos;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -115,6 +116,28 @@ pub(crate) fn make(
     outcome.map_err(|error| Python::attach(|py| run_error(py, error)))
 }
 
+/// Repeats a run with a user's policy, and returns its trace hash; unless `whole`, that of its first
+/// five simulated seconds. The policy has served a shorter run before, so state outside its
+/// instances changes the hash. Raises the error of a policy that fails.
+#[pyfunction]
+#[pyo3(signature = (plan_json, seed, whole, /))]
+pub(crate) fn repeat(py: Python<'_>, plan_json: &str, seed: u64, whole: bool) -> PyResult<String> {
+    let mut plan = read(plan_json)?;
+    let faults = own::bind(py, &mut plan)?;
+    let mut hash = 0;
+    let first = plan.duration.min(EARLY) / 5;
+    for most in [first, if whole { Nanos::MAX } else { EARLY }] {
+        let record = sojourn_sim::run(&plan, seed, &mut |now| {
+            let failed = faults.as_ref().is_some_and(|faults| faults.any());
+            if failed || now.now > most { Control::Stop } else { Control::Continue }
+        });
+        faults.as_ref().and_then(|faults| faults.take()).map_or(Ok(()), Err)?;
+        let record = record.map_err(|error| run_error(py, error))?;
+        hash = if whole { record.trace_hash } else { record.early_hash };
+    }
+    Ok(format!("{hash:032x}"))
+}
+
 fn run_error(py: Python<'_>, error: RunError) -> PyErr {
     match error {
         RunError::Plan(errors) => plan_error(py, &errors),
@@ -170,6 +193,13 @@ impl Record {
     #[getter]
     fn trace_hash(&self) -> String {
         format!("{:032x}", self.record.trace_hash)
+    }
+
+    /// Returns the hash of the packet events in the first five simulated seconds of a run with a
+    /// user's policy.
+    #[getter]
+    fn early_hash(&self) -> String {
+        format!("{:032x}", self.record.early_hash)
     }
 
     /// Number of executed events.

@@ -24,13 +24,16 @@ use sojourn_measure::Imbalance;
 use sojourn_network::{Body, Options, Packet};
 use sojourn_plan::Plan;
 use sojourn_tcp::Segment;
-use sojourn_units::{EPOCH, Nanos};
+use sojourn_units::{EPOCH, Nanos, SECOND};
 
 /// Number of audits of the ledgers during a run, at equal steps of simulated time. One more follows
 /// at the end.
 const AUDITS: u64 = 16;
 /// Number of equal steps of simulated time, after each of which `progress` is called.
 const STEPS: u64 = 200;
+/// Time from the start of a run with a user's policy at which its trace is noted in addition, for a
+/// repetition that ends there.
+pub const EARLY: Nanos = 5 * SECOND;
 /// Number of events after which `progress` is called in addition, for runs with long steps.
 const EVENTS_A_STEP: u64 = 1 << 22;
 
@@ -50,6 +53,8 @@ pub struct Engine<'a> {
     pub monitor: Monitor,
     /// Whether the run reached its end.
     pub complete: bool,
+    /// Trace hash at [`EARLY`], in runs with a user's policy that have reached it.
+    pub early: Option<u128>,
     end: Nanos,
     ticks: Ticks,
     /// Number of events and arrivals at the present instant.
@@ -66,6 +71,7 @@ struct Ticks {
     audit: Nanos,
     change: Nanos,
     reading: Nanos,
+    early: Nanos,
     step: Nanos,
     /// When the loop returns to a caller that continues the run later.
     pause: Nanos,
@@ -77,16 +83,17 @@ impl Ticks {
     /// Returns whether the clock's next action depends on the state of links. Only a call of
     /// `progress` does not.
     fn looks(&self, end: Nanos) -> bool {
-        let looks =
-            [self.warmup, self.sample, self.audit, self.change, self.reading, self.pause, end];
-        looks.contains(&self.next)
+        self.next == self.state(end)
     }
 
     fn schedule(&mut self, end: Nanos) {
-        self.next =
-            [self.sample, self.audit, self.change, self.reading, self.step, self.pause, end]
-                .into_iter()
-                .fold(self.warmup, Nanos::min);
+        self.next = self.step.min(self.state(end));
+    }
+
+    /// Returns the time of the next action that depends on the state of links.
+    fn state(&self, end: Nanos) -> Nanos {
+        let Self { warmup, sample, audit, change, reading, early, pause, .. } = *self;
+        [sample, audit, change, reading, early, pause, end].into_iter().fold(warmup, Nanos::min)
     }
 }
 
@@ -126,6 +133,7 @@ impl<'a> Engine<'a> {
             audit: EPOCH + plan.duration.div_ceil(AUDITS),
             change: world.net.next_change().unwrap_or(NEVER),
             reading: world.next_reading(),
+            early: if plan.sources.is_empty() { NEVER } else { EPOCH + EARLY },
             step: EPOCH,
             pause: NEVER,
             next: EPOCH,
@@ -140,6 +148,7 @@ impl<'a> Engine<'a> {
             series: Series::new(plan),
             monitor: Monitor::default(),
             complete: false,
+            early: None,
             end,
             ticks,
             instant: 0,
@@ -273,6 +282,10 @@ impl<'a> Engine<'a> {
         if now == self.ticks.reading {
             self.world.read_queues();
             self.ticks.reading = self.world.next_reading();
+        }
+        if now == self.ticks.early {
+            self.ticks.early = NEVER;
+            self.early = Some(self.world.net.trace_hash());
         }
         let mut over = now == self.end;
         self.complete |= over;

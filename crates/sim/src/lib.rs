@@ -28,6 +28,7 @@ mod stepwise;
 mod world;
 
 pub use apps::store;
+pub use engine::EARLY;
 pub use observers::PacketEvent;
 pub use progress::{Control, Progress, RunError};
 pub use sojourn_network::{Options, Record};

@@ -36,6 +36,7 @@ pub fn record(engine: Engine) -> Record {
         captures_cut: captures.is_cut(),
         captures: captures.take(&observe.capture),
         trace_hash: world.net.trace_hash(),
+        early_hash: engine.early.unwrap_or_else(|| world.net.trace_hash()),
         events,
         complete: engine.complete,
         reached: world.now - EPOCH,

@@ -111,6 +111,7 @@ impl Measured {
             captures: Vec::new(),
             captures_cut: false,
             trace_hash: 0,
+            early_hash: 0,
             events,
             complete: false,
             reached: now - EPOCH,
