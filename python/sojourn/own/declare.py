@@ -65,6 +65,8 @@ class Declaration:
     """Parameters of the policy."""
     summary: str
     """First paragraph of the class's docstring."""
+    can_change: bool = False
+    """Whether the class has the method `change`, so parameters can change while a queue runs."""
     options: Mapping[str, int | str | bool] = field(default_factory=dict)
     """Arguments of the decorator that are not parameters, such as a queue's `period` in
     nanoseconds.
@@ -245,7 +247,11 @@ def _declare(
     def declared(cls: C) -> C:
         _check_methods(FAMILIES[family], cls, needs)
         summary = (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
-        setattr(cls, ATTRIBUTE, Declaration(family, name, words, summary, options))
+        setattr(
+            cls,
+            ATTRIBUTE,
+            Declaration(family, name, words, summary, hasattr(cls, "change"), options),
+        )
         return cls
 
     return declared

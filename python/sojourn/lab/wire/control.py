@@ -272,7 +272,13 @@ class Client:
     def set(self, link: str, **changes: Json) -> None:
         """Changes a link; the file of a user's own queue is read by this process."""
         if is_own(str(changes.get("queue", ""))):
-            changes["params"] = queue_params(own("queue", str(changes.pop("queue"))))
+            found = own("queue", str(changes.pop("queue")))
+            if not found.declaration.can_change:
+                raise LabError(
+                    f"{found.policy} has no method `change`, so its parameters cannot be changed "
+                    "while it runs: add change(self, params), or start the wire again"
+                )
+            changes["params"] = queue_params(found)
         self.ask("set", link=link, **changes)
 
     def stop(self) -> None:
