@@ -62,7 +62,7 @@ mod _core {
     #[pymodule_export]
     use crate::own::views::{Draws, Packet, Queue};
     #[pymodule_export]
-    use crate::own::{own_tcp, parse_own, policy_values};
+    use crate::own::{own_tcp, parse_own, policy_values, watch_policies};
     #[pymodule_export]
     use crate::parse::{
         app_carriers, format_quantity, load_capture, names, nearest, netem_description,
@@ -75,7 +75,7 @@ mod _core {
     use crate::rcvbuf::{AdaptiveBuffer, RcvbufTuner, rcvbuf_restore, rcvbuf_state_folder};
     #[pymodule_export]
     use crate::simulate::{
-        Record, blank_record, check, limits, link_features, simulate, simulate_server,
+        Record, blank_record, check, limits, link_features, repeat, simulate, simulate_server,
         validate_plan,
     };
     #[pymodule_export]

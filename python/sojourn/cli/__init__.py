@@ -29,7 +29,29 @@ def _narrow() -> int | None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the command that `arguments` name; None means the arguments of the process."""
+    """Runs the command that `arguments` name; None means the arguments of the process.
+
+    A command of the process that loads a user's policy continues in a child process.
+    """
+    from sojourn.own import guard
+
+    if arguments is None:
+        guard.enter = _apart
+    try:
+        _run(arguments)
+    except SystemExit as end:
+        if guard.leave is not None:
+            guard.leave(end.code)
+        raise
+
+
+def _apart() -> None:
+    from sojourn.cli import apart
+
+    apart.begin()
+
+
+def _run(arguments: list[str] | None) -> None:
     from sojourn.cli import completion, exits, streams
     from sojourn.cli.app import app
 

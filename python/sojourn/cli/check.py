@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,6 +50,9 @@ def check(
         bars.waiting(f"checking {policy}"),
     ):
         outcome = trials.check(trial, schedules, seed, lambda: interrupt.asked)
+        if outcome.failure is None and not interrupt.asked:
+            found = trials.check_elsewhere(policy, trial, schedules, seed)
+            outcome = replace(outcome, failure=found)
     if as_json:
         failure = None if outcome.failure is None else vars(outcome.failure)
         output.print_data(
@@ -74,6 +78,9 @@ def show(policy: str, outcome: Outcome) -> None:
 
 def show_failure(policy: str, failure: Failure, schedules: int) -> None:
     """Prints the shortened schedule that breaks the contract, and the broken rule."""
+    if not failure.steps:
+        typer.echo(f"{policy} breaks its contract: {failure.message}")
+        return
     typer.echo(
         f"{policy} breaks its contract in schedule number {schedules}, which has "
         f"{failure.found_with} steps and was shortened to {len(failure.steps)}:\n"

@@ -62,6 +62,10 @@ def run(
             beside(scenario, seed, chosen, out, as_json=as_json)
             return
         result = simulate(scenario, seed, chosen.one)
+    if scenario.plan.sources and result.complete and engine == SIM:
+        from sojourn.own import repeat
+
+        repeat.prove(scenario.plan, seed, result.record, whole=False)
     if out is not None:
         keep(result, out, chosen.one)
     real = getattr(result.record, "real", None)

@@ -8,6 +8,7 @@ schedule is repeated, and if the schedule is continued with a copy of the policy
 
 from __future__ import annotations
 
+import hashlib
 import random
 import time
 from abc import ABC, abstractmethod
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from sojourn import _core
+from sojourn.own import repeat
 
 Step = tuple[str | int, ...]
 """A step of a schedule: the action and its arguments. The first argument of most actions is the
@@ -191,12 +193,39 @@ def check(
     return Outcome(schedules, steps, time.perf_counter() - begin, None)
 
 
+def histories(trial: Trial, schedules: int, seed: int) -> list[str]:
+    """Returns the hash of the results of each schedule, for the comparison with another process."""
+    found = []
+    for number in range(schedules):
+        notes: list[str] = []
+        play = trial.play(notes.append)
+        for step in trial.schedule(random.Random(f"{seed}/{number}")):  # noqa: S311 - a schedule
+            play.step(step)
+        play.end()
+        found.append(hashlib.sha256("\n".join(notes).encode()).hexdigest())
+    return found
+
+
 def _broken(trial: Trial, schedule: Sequence[Step], note: Note = _silent) -> Broken | None:
     try:
         _execute(trial, schedule, note)
     except Broken as broken:
         return broken
     return None
+
+
+ELSEWHERE = 30
+"""Number of schedules that are repeated in another process."""
+
+
+def check_elsewhere(policy: str, trial: Trial, schedules: int, seed: int) -> Failure | None:
+    """Repeats schedules in a fresh process with another hash seed; returns a difference."""
+    count = min(schedules, ELSEWHERE)
+    here = histories(trial, count, seed)
+    there = repeat.elsewhere("sojourn.own.trials", policy, count, seed)
+    if here == there:
+        return None
+    return Failure("process", f"another process made other decisions: {repeat.CAUSES}", [], 0)
 
 
 AGAIN = (

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import builtins
 import itertools
+import signal
 import sys
 import threading
 from collections.abc import Mapping
 from types import ModuleType, SimpleNamespace
 
+from sojourn.own import guard
 from sojourn.own.declare import ATTRIBUTE, FAMILIES, Declaration, Verdict
 from sojourn.own.errors import OwnError
 
@@ -103,13 +105,17 @@ class _Local:
 def load(policy: str, source: str, files: Mapping[str, str]) -> type:
     """Executes the sources of a policy and returns its class; raises `OwnError`."""
     del source
+    if guard.enter is not None:
+        guard.enter()
     file, _, name = policy.partition(":")
     main = file.removesuffix(".py")
     local = _Local(files)
-    with _lock:
+    with _lock, guard.loading(policy):
         try:
             module = local.load(main)
-        except Exception as error:
+        except BaseException as error:
+            if interrupted(error):
+                raise
             raise OwnError(f"{file} cannot be loaded: {explain(error)}") from error
         finally:
             local.forget()
@@ -134,10 +140,24 @@ def declaration(cls: type) -> Declaration:
     return found
 
 
+def interrupted(error: BaseException) -> bool:
+    """Returns whether the user, not the policy's code, raised a `KeyboardInterrupt`."""
+    if not isinstance(error, KeyboardInterrupt):
+        return False
+    if threading.current_thread() is threading.main_thread() and (
+        signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ):
+        return True
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    return step is None or FILE not in step.tb_frame.f_globals
+
+
 def explain(error: BaseException) -> str:
     """Returns a text with an exception and the line of the user's code that raised it."""
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    if type(error).__name__ in ("PolicyError", "OwnError"):
+    if type(error).__name__ in ("PolicyError", "OwnError", "Stuck"):
         what = str(error)
     place = None
     step = error.__traceback__

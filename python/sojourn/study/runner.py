@@ -7,6 +7,7 @@ other threads, reports progress and handles Ctrl-C.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections import deque
@@ -17,8 +18,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from sojourn._core import PolicyError
 from sojourn.engines import SIM
+from sojourn.own import repeat
 from sojourn.plan import Plan
-from sojourn.scenario.engine import ASKED, TABLES, Engine, Record, Records, RunProgress
+from sojourn.scenario.engine import ASKED, TABLES, Engine, Record, Records, RunProgress, name_of
 from sojourn.study.about import About
 from sojourn.study.cells import Level
 from sojourn.study.errors import ClusterError, PolicyFault, StudyError
@@ -40,6 +42,7 @@ LOST = 0.01
 The interval limits the work that is lost if the process is killed.
 """
 
+_POLICY = re.compile(r'"policy":"[^"]+","source":"[^"]+"')
 BUSY_WAIT = 0.2
 """Interval in seconds between checks of runs that another process makes."""
 
@@ -88,6 +91,47 @@ class Task:
     """Name of the engine that makes the run."""
 
 
+class Proofs:
+    """Whether runs with a user's policy repeat: of each policy, the first run is repeated.
+
+    A run is stored only if its policy's runs repeat. Other threads wait for the repetition.
+    """
+
+    WHOLE = 12
+    """Number of runs from which the repetition of a whole run costs less than a tenth."""
+
+    def __init__(self, engine: Engine, runs: int) -> None:
+        self._simulated = name_of(engine) == SIM
+        self._whole = runs >= self.WHOLE
+        self._lock = threading.Lock()
+        self._known: dict[frozenset[str], BaseException | None] = {}
+
+    def _policies(self, task: Task) -> frozenset[str]:
+        if not self._simulated or ".py:" not in task.plan_json:
+            return frozenset()
+        return frozenset(_POLICY.findall(task.plan_json))
+
+    def wanted(self, task: Task) -> bool:
+        """Returns whether the task's policies need a proof, or are known not to repeat."""
+        policies = self._policies(task)
+        return bool(policies) and self._known.get(policies, self) is not None
+
+    def fault(self, task: Task, records: Records) -> BaseException | None:
+        """Returns the error of policies whose runs do not repeat, judged by the first record."""
+        policies = self._policies(task)
+        if not policies or not len(records):
+            return None
+        with self._lock:
+            if policies not in self._known:
+                try:
+                    plan = Plan.of(task.plan_json)
+                    repeat.prove(plan, task.seed, records[0], whole=self._whole)
+                    self._known[policies] = None
+                except PolicyError as error:
+                    self._known[policies] = error
+            return self._known[policies]
+
+
 class Runner:
     """Makes a list of runs with one engine, and stores the selection `kept` of their results."""
 
@@ -124,6 +168,7 @@ class Runner:
         self._changed = threading.Condition()
         self._failure: BaseException | None = None
         self._faults: dict[str, BaseException] = {}
+        self._proofs = Proofs(engine, self.total)
         self._begin = time.monotonic()
 
     @property
@@ -244,6 +289,9 @@ class Runner:
             self.done += len(tasks) - len(left)
             self.reused += len(tasks) - len(left)
             self._waiting.extend(task for task in left if task.key not in claimed)
+        if mine and (alone := next((t for t in mine if self._proofs.wanted(t)), None)) is not None:
+            self._put_back([task for task in mine if task is not alone])
+            mine = [alone]
         if not mine:
             if left:
                 self._stop.wait(BUSY_WAIT)
@@ -252,16 +300,22 @@ class Runner:
         try:
             wanted = [(Plan.of(task.plan_json), task.seed) for task in mine]
             records = simulate_many(self.engine, wanted, self._listener(mine[0].key, len(mine)))
-            made = self._keep(mine, records)
+            fault = records.fault or self._proofs.fault(mine[0], records)
+            made = 0 if fault is not None and not records.fault else self._keep(mine, records)
         finally:
             with self._changed:
                 self._under_way.pop(mine[0].key, None)
             self.storage.release(task.key for task in mine[made:])
         rest = mine[made:]
-        if records.fault is not None:
-            self._failed(rest.pop(0), records.fault)
+        if fault is not None:
+            self._failed(rest.pop(0), fault)
         with self._changed:
             self._waiting.extendleft(reversed(rest))
+
+    def _put_back(self, tasks: Sequence[Task]) -> None:
+        self.storage.release(task.key for task in tasks)
+        with self._changed:
+            self._waiting.extendleft(reversed(tasks))
 
     def _keep(self, tasks: Sequence[Task], records: Records) -> int:
         """Stores the records, which belong to the first tasks; returns the number of records."""

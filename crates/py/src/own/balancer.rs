@@ -3,6 +3,7 @@
 use super::faults::Faults;
 use super::loaded::{Loaded, alone};
 use super::views::{Draws, shown};
+use super::watch::Asked as Called;
 use crate::errors::word_error;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -195,7 +196,7 @@ impl PyPolicy {
     /// class does not have the method.
     fn call(
         &self,
-        method: &str,
+        method: &'static str,
         first: impl FnOnce(Python<'_>) -> PyResult<Vec<Py<PyAny>>>,
         servers: &[ServerInfo],
     ) -> Result<Option<Py<PyAny>>, Fault> {
@@ -211,7 +212,8 @@ impl PyPolicy {
                 arguments.push(seen.into_pyobject(py)?.unbind());
                 method.call1(PyTuple::new(py, arguments)?).map(|answer| Some(answer.unbind()))
             };
-            call().map_err(|error| Fault(self.loaded.faults.explain(py, error)))
+            let number = Some(self.flows);
+            self.loaded.call(py, Called { method, number, now: EPOCH }, call)
         })
     }
 }
@@ -272,9 +274,7 @@ impl Policy for PyPolicy {
 
     fn state(&self, visit: &mut dyn FnMut(usize, &str, f64)) {
         Python::attach(|py| {
-            let Ok(state) = self.object.bind(py).call_method0("state") else { return };
-            let Ok(state) = state.cast::<PyDict>() else { return };
-            for (name, values) in state {
+            for (name, values) in self.loaded.state(self.object.bind(py)).into_iter().flatten() {
                 let (name, values) = (name.extract::<String>(), values.extract::<Vec<f64>>());
                 if let (Ok(name), Ok(values)) = (name, values) {
                     for (server, value) in values.into_iter().enumerate() {

@@ -3,6 +3,7 @@
 use super::faults::Faults;
 use super::loaded::{Loaded, alone};
 use super::views::shown;
+use super::watch::Asked;
 use crate::errors::word_error;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -100,8 +101,10 @@ impl Policy for PyPolicy {
                 processed: seen.processed,
                 memory: seen.memory.map(|memory| (memory.total, memory.available)),
             };
-            let answer = self.observe.bind(py).call1((seen.now, view));
-            let answer = answer.map_err(|error| Fault(self.loaded.faults.explain(py, error)))?;
+            let number = Some(self.asked);
+            let asked = Asked { method: "observe", number, now: seen.now };
+            let call = || self.observe.bind(py).call1((seen.now, view));
+            let answer = self.loaded.call(py, asked, call)?;
             answer.extract().map_err(|_| {
                 let found = shown(&answer);
                 Fault(format!("returned {found}: return the size in bytes, a whole number (int)"))
@@ -111,9 +114,7 @@ impl Policy for PyPolicy {
 
     fn state(&self, visit: &mut dyn FnMut(&str, f64)) {
         Python::attach(|py| {
-            let Ok(state) = self.object.bind(py).call_method0("state") else { return };
-            let Ok(state) = state.cast::<PyDict>() else { return };
-            for (name, value) in state {
+            for (name, value) in self.loaded.state(self.object.bind(py)).into_iter().flatten() {
                 if let (Ok(name), Ok(value)) = (name.extract::<String>(), value.extract()) {
                     visit(&name, value);
                 }

@@ -3,6 +3,7 @@
 use super::faults::Faults;
 use super::loaded::{Loaded, alone, visit_state};
 use super::views::{Draws, shown};
+use super::watch::Asked;
 use crate::errors::PolicyError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -268,13 +269,16 @@ impl PyPolicy {
         Python::attach(|py| {
             let view = self.window.bind(py);
             view.borrow_mut().bytes = *window;
-            let result = call(self, self.object.bind(py), view);
+            let number = self.acks.checked_sub(1);
+            let asked = Asked { method, number, now };
+            let call = || call(self, self.object.bind(py), view);
+            let result = self.loaded.call(py, asked, call);
             let after = view.borrow();
             *window = after.bytes;
             let pacing_rate = after.pacing_rate;
             drop(after);
             self.pacing_rate = pacing_rate;
-            result.map_err(|error| Fault(self.loaded.faults.explain(py, error)))
+            result
         })
     }
 
@@ -347,7 +351,7 @@ impl Policy for PyPolicy {
     }
 
     fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
-        Python::attach(|py| visit_state(self.object.bind(py), visit));
+        Python::attach(|py| visit_state(&self.loaded, self.object.bind(py), visit));
     }
 
     fn copy(&self) -> Box<dyn Policy> {

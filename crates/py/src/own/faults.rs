@@ -2,7 +2,7 @@
 
 use super::package::package;
 use crate::errors::PolicyError;
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use sojourn_units::time::seconds;
 use sojourn_units::{EPOCH, Nanos};
@@ -48,16 +48,19 @@ impl Faults {
         self.first.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Returns a message for an exception of the user's code. An exception that is not an error of
-    /// the code, such as an interrupt, ends the run and is raised unchanged.
+    /// Returns a message for an exception of the user's code. An interrupt of the user ends the run
+    /// and is raised unchanged.
     pub(crate) fn explain(&self, py: Python<'_>, error: PyErr) -> String {
-        if !error.is_instance_of::<PyException>(py) {
-            self.keep(error);
-            return String::new();
-        }
         let text = error.to_string();
+        let value = error.clone_ref(py).into_value(py);
+        if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+            let asked = package(py).and_then(|p| p.call_method1("interrupted", (&value,)));
+            if asked.is_ok_and(|asked| asked.is_truthy().unwrap_or(true)) {
+                self.keep(error);
+                return String::new();
+            }
+        }
         // The package's function adds the traceback, which contains the line of the user's code.
-        let value = error.into_value(py);
         let explained = package(py)
             .and_then(|package| package.call_method1("explain", (value,)))
             .and_then(|text| text.extract());

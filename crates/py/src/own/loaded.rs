@@ -2,13 +2,14 @@
 
 use super::faults::Faults;
 use super::package::package;
+use super::watch::{Asked, visible};
 use crate::errors::PlanError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sojourn_units::EPOCH;
-use sojourn_units::external::{Spec, Value};
+use sojourn_units::external::{Fault, Spec, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -51,14 +52,37 @@ impl Loaded {
         Self::new(py, spec, &sources, faults)
     }
 
+    /// Executes a call of the user's code, which is visible to the watching thread, and turns its
+    /// exception into a fault.
+    pub(crate) fn call<T>(
+        &self,
+        py: Python<'_>,
+        asked: Asked,
+        call: impl FnOnce() -> PyResult<T>,
+    ) -> Result<T, Fault> {
+        visible(py, &self.name, asked, call).map_err(|error| Fault(self.faults.explain(py, error)))
+    }
+
+    /// Returns what the method `state` of an instance returns; `None` without this method. An
+    /// exception is recorded.
+    pub(crate) fn state<'py>(&self, object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
+        let call = || object.getattr_opt("state")?.map(|state| state.call0()).transpose();
+        match self.call(object.py(), Asked::of("state"), call) {
+            Ok(state) => state?.cast_into().ok(),
+            Err(fault) => {
+                self.faults.report(&self.name, "state", EPOCH, &fault.0);
+                None
+            }
+        }
+    }
+
     /// Returns a copy of an instance. If copying fails, the error is recorded and the instance
     /// itself is returned.
     pub(crate) fn copy<'py>(&self, object: &Bound<'py, PyAny>) -> Bound<'py, PyAny> {
         let py = object.py();
-        let copied = py.import("copy").and_then(|copy| copy.call_method1("deepcopy", (object,)));
-        copied.unwrap_or_else(|error| {
-            let message = self.faults.explain(py, error);
-            self.faults.report(&self.name, "copy.deepcopy", EPOCH, &message);
+        let copy = || py.import("copy")?.call_method1("deepcopy", (object,));
+        self.call(py, Asked::of("copy.deepcopy"), copy).unwrap_or_else(|fault| {
+            self.faults.report(&self.name, "copy.deepcopy", EPOCH, &fault.0);
             object.clone()
         })
     }
@@ -72,10 +96,10 @@ impl Loaded {
         draws: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let params = params(py, values, others)?;
-        match draws {
+        visible(py, &self.name, Asked::of("__init__"), || match draws {
             Some(draws) => self.class.bind(py).call1((params, draws)),
             None => self.class.bind(py).call1((params,)),
-        }
+        })
     }
 }
 
@@ -116,12 +140,13 @@ pub(crate) fn params<'py>(
     package(py)?.call_method1("params", (all,))
 }
 
-/// Calls `visit` for each integer that the method `state` of an instance returns. Does nothing if
-/// there is no such method.
-pub(super) fn visit_state(object: &Bound<'_, PyAny>, visit: &mut dyn FnMut(&str, i128)) {
-    let Ok(state) = object.call_method0("state") else { return };
-    let Ok(state) = state.cast::<PyDict>() else { return };
-    for (name, value) in state {
+/// Calls `visit` for each integer that the method `state` of an instance returns.
+pub(super) fn visit_state(
+    loaded: &Loaded,
+    object: &Bound<'_, PyAny>,
+    visit: &mut dyn FnMut(&str, i128),
+) {
+    for (name, value) in loaded.state(object).into_iter().flatten() {
         if let (Ok(name), Ok(value)) = (name.extract::<String>(), value.extract::<i64>()) {
             visit(&name, value.into());
         }

@@ -11,6 +11,7 @@ mod package;
 pub(crate) mod queue;
 pub(crate) mod source;
 pub(crate) mod views;
+mod watch;
 mod words;
 
 pub(crate) use faults::Faults;
@@ -18,6 +19,7 @@ use loaded::Loaded;
 use pyo3::prelude::*;
 use sojourn_plan::{External, Plan};
 use std::sync::Arc;
+pub(crate) use watch::watch_policies;
 pub(crate) use words::{own_tcp, parse_own, policy_values};
 
 /// Binds all external policies of a plan to the users' code. Returns the record of errors in this

@@ -3,6 +3,7 @@
 use super::loaded::{Loaded, params as params_object, visit_state};
 use super::package::package;
 use super::views::{Draws, Packet, Queue, shown};
+use super::watch::Asked as Called;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_queue::external::{
@@ -96,17 +97,20 @@ impl PyPolicy {
         })
     }
 
-    /// Makes the backlog available to Python while `call` runs.
+    /// Makes the backlog available to Python while `call` runs at the time `now`.
     fn lend<T>(
         &self,
         py: Python<'_>,
+        now: Nanos,
         backlog: &mut Backlog,
         call: impl FnOnce() -> PyResult<T>,
     ) -> Result<T, Fault> {
         std::mem::swap(&mut self.queue.borrow_mut(py).backlog, backlog);
-        let result = call();
+        let Asked { method, packet } = self.asked;
+        let called = Called { method, number: packet.map(|(number, _)| number), now };
+        let result = self.loaded.call(py, called, call);
         std::mem::swap(&mut self.queue.borrow_mut(py).backlog, backlog);
-        result.map_err(|error| Fault(self.loaded.faults.explain(py, error)))
+        result
     }
 
     /// Converts the return value of `enqueue` to a decision about the arriving packet.
@@ -165,7 +169,7 @@ impl Policy for PyPolicy {
             let packet = Py::new(py, Packet::new(id, &info))
                 .map_err(|error| Fault(self.loaded.faults.explain(py, error)))?;
             self.queue.borrow_mut(py).put(id.slot(), packet.clone_ref(py));
-            let verdict = self.lend(py, backlog, || {
+            let verdict = self.lend(py, now, backlog, || {
                 self.enqueue.bind(py).call1((now, packet.bind(py), self.queue.bind(py)))
             });
             let verdict = verdict.and_then(|answer| self.verdict(&answer))?;
@@ -186,8 +190,8 @@ impl Policy for PyPolicy {
         let head = backlog.head().and_then(|id| backlog.get(id));
         self.asked = Asked { method: "dequeue", packet: head.map(|info| (info.number, info.len)) };
         Python::attach(|py| {
-            let answer =
-                self.lend(py, backlog, || self.dequeue.bind(py).call1((now, self.queue.bind(py))))?;
+            let call = || self.dequeue.bind(py).call1((now, self.queue.bind(py)));
+            let answer = self.lend(py, now, backlog, call)?;
             self.next(&answer)
         })
     }
@@ -201,7 +205,7 @@ impl Policy for PyPolicy {
         self.timer = Some(now + self.period);
         let mut lent = queue.clone();
         Python::attach(|py| {
-            self.lend(py, &mut lent, || {
+            self.lend(py, now, &mut lent, || {
                 let queue = self.queue.bind(py);
                 self.object.bind(py).call_method1("on_timer", (now, queue)).map(|_| ())
             })
@@ -221,12 +225,12 @@ impl Policy for PyPolicy {
                 let params = params_object(py, &params.spec.params, &others(py, params)?)?;
                 object.call_method1("change", (params,)).map(|_| ())
             };
-            change().map_err(|error| Fault(self.loaded.faults.explain(py, error)))
+            self.loaded.call(py, Called::of("change"), change)
         })
     }
 
     fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
-        Python::attach(|py| visit_state(self.object.bind(py), visit));
+        Python::attach(|py| visit_state(&self.loaded, self.object.bind(py), visit));
     }
 
     fn copy(&self) -> Box<dyn Policy> {

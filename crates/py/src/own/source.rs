@@ -3,6 +3,7 @@
 use super::faults::Faults;
 use super::loaded::{Loaded, visit_state};
 use super::views::{Draws, shown};
+use super::watch::Asked;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -57,12 +58,14 @@ struct PyPolicy {
     loaded: Arc<Loaded>,
     object: Py<PyAny>,
     next: Py<PyAny>,
+    /// Number of packets so far.
+    packets: u64,
 }
 
 impl PyPolicy {
     fn new(object: &Bound<'_, PyAny>, loaded: Arc<Loaded>) -> PyResult<Self> {
         let next = object.getattr("next")?.unbind();
-        Ok(Self { loaded, object: object.clone().unbind(), next })
+        Ok(Self { loaded, object: object.clone().unbind(), next, packets: 0 })
     }
 }
 
@@ -83,14 +86,15 @@ fn packet(answer: &Bound<'_, PyAny>) -> Result<Option<Emission>, Fault> {
 
 impl Policy for PyPolicy {
     fn next(&mut self, now: Nanos) -> Result<Option<Emission>, Fault> {
-        Python::attach(|py| match self.next.bind(py).call1((now,)) {
-            Ok(answer) => packet(&answer),
-            Err(error) => Err(Fault(self.loaded.faults.explain(py, error))),
+        let asked = Asked { method: "next", number: Some(self.packets), now };
+        self.packets += 1;
+        Python::attach(|py| {
+            packet(&self.loaded.call(py, asked, || self.next.bind(py).call1((now,)))?)
         })
     }
 
     fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
-        Python::attach(|py| visit_state(self.object.bind(py), visit));
+        Python::attach(|py| visit_state(&self.loaded, self.object.bind(py), visit));
     }
 
     fn copy(&self) -> Box<dyn Policy> {
