@@ -36,6 +36,8 @@ export type Value = number | string | boolean | null;
 export type Column = [name: string, unit: string, values: Value[]];
 
 export interface Record {
+  /** Sentences on what limited the run apart from the studied queue. */
+  causes: string[];
   trace_hash: string;
   events: number;
   complete: boolean;

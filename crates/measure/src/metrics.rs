@@ -314,6 +314,10 @@ pub const METRICS: &[Metric] = metrics! {
         "cwnd" "B" "congestion window" "Congestion window of a TCP sender." { form: Form::Series }
         "cwnd_mean" "B" "mean congestion window" "Mean congestion window of a TCP sender over time, averaged over flows." { also_of: &["run"] }
     }
+    "flow" Neutral Operator POINTS {
+        "rwnd_limited" "1" "time held by the receive window" "Share of the time of the TCP connections that send the flow's data in which data waited for the receiver's window (Linux: `tcpi_rwnd_limited`)." { percent: true, also_of: &["run"] }
+        "sndbuf_limited" "1" "time held by the send buffer" "Share of the time of the TCP connections that send the flow's data in which the sender had sent all data in its send buffer, and the application waited for space (Linux: `tcpi_sndbuf_limited`)." { percent: true, also_of: &["run"] }
+    }
     "flow" Lower Operator QUEUEING {
         "srtt" "s" "smoothed round-trip time" "Smoothed round-trip time of a TCP sender." { form: Form::Series }
     }

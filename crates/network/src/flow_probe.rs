@@ -21,6 +21,10 @@ pub struct Tally {
     pub window: u128,
     /// Sum of the times for which the connections that send the flow's data were open.
     pub time: Nanos,
+    /// The part of `time` in which data waited for the receiver's window.
+    pub window_limited: Nanos,
+    /// The part of `time` in which the writer waited for space in the send buffer.
+    pub buffer_limited: Nanos,
     /// Writes of packet sources, including refused writes.
     pub writes: u64,
     /// Writes of packet sources that were refused because the send buffer was full.
@@ -37,6 +41,8 @@ impl Tally {
         self.recoveries += other.recoveries;
         self.window += other.window;
         self.time += other.time;
+        self.window_limited += other.window_limited;
+        self.buffer_limited += other.buffer_limited;
         self.writes += other.writes;
         self.refused += other.refused;
     }
@@ -52,6 +58,8 @@ impl Tally {
             recoveries: self.recoveries - before.recoveries,
             window: self.window - before.window,
             time: self.time - before.time,
+            window_limited: self.window_limited - before.window_limited,
+            buffer_limited: self.buffer_limited - before.buffer_limited,
             writes: self.writes - before.writes,
             refused: self.refused - before.refused,
         }

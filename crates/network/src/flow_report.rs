@@ -117,6 +117,9 @@ fn transfer_metrics(row: &mut Row, flows: &[Counted], span: Nanos) {
         windows.add(tally.window as f64 / tally.time as f64);
     }
     row.real("cwnd_mean", windows.mean());
+    let open = sum(|f| f.tally.time);
+    row.real("rwnd_limited", share(sum(|f| f.tally.window_limited), open));
+    row.real("sndbuf_limited", share(sum(|f| f.tally.buffer_limited), open));
 }
 
 /// Returns the metrics of a group, measured over `span` up to `now`; `flows` are the counts of its

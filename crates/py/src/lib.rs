@@ -5,6 +5,7 @@
 
 mod balance;
 mod buffer;
+mod causes;
 mod describe;
 mod endpoint;
 mod errors;
@@ -33,6 +34,8 @@ mod _core {
     use crate::balance::{Balancer, format_balancer, parse_balancer};
     #[pymodule_export]
     use crate::buffer::{BufferPolicy, parse_buffer};
+    #[pymodule_export]
+    use crate::causes::causes;
     #[pymodule_export]
     use crate::describe::describe;
     #[pymodule_export]

@@ -12,6 +12,7 @@
 mod app;
 mod apps;
 mod captures;
+pub mod causes;
 mod channels;
 mod emitter;
 mod engine;

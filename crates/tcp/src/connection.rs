@@ -19,6 +19,7 @@ use crate::segment::{Flags, HEADERS, MAX_OPTIONS, Segment, SynOptions};
 use crate::sender::agreed::Agreed;
 use crate::sender::half::{Half, RoundTrip};
 use crate::sender::host_queue::HostQueue;
+use crate::sender::limits::Limited;
 use crate::sender::recovery::Phase;
 use crate::sender::{Counters, Output, timestamp};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
@@ -727,6 +728,12 @@ impl Connection {
     #[inline]
     pub fn counters(&self) -> Counters {
         self.sender.counters()
+    }
+
+    /// Returns the times until `now` in which the peer's window or the send buffer kept this end from
+    /// sending new data.
+    pub fn limited(&self, now: Nanos) -> Limited {
+        self.sender.sender().map_or_else(Limited::default, |sender| sender.limited(now))
     }
 
     /// Returns [`Counters::events`], the number of changes that a trace would show.

@@ -27,5 +27,6 @@ pub use params::Params;
 pub use profile::Profile;
 pub use segment::{Flags, Segment};
 pub use sender::Counters;
+pub use sender::limits::Limited;
 pub use sender::recovery::Phase;
 pub use words::{table, tables};

@@ -85,7 +85,7 @@ fn read_start(text: &[u8]) -> Result<Start, Value> {
 pub fn run(text: &[u8]) -> Result<Value, Value> {
     let Start { plan, seed } = read_start(text)?;
     let record = sojourn_sim::run(&plan, seed, &mut |_| Control::Continue);
-    record.map(|record| outcome::record(&record)).map_err(|e| outcome::run_error(&e))
+    record.map(|record| outcome::record(&plan, &record)).map_err(|e| outcome::run_error(&e))
 }
 
 /// Returns the description of a queue, which may be a part of a line of `tc`.
@@ -210,8 +210,10 @@ impl Session {
     /// # Errors
     /// If the run has already ended.
     pub fn record(&mut self) -> Result<Value, Value> {
-        let run = self.0.with_dependent_mut(|_, run| run.take()).ok_or_else(over)?;
-        Ok(outcome::record(&run.into_record()))
+        self.0.with_dependent_mut(|plan, run| {
+            let run = run.take().ok_or_else(over)?;
+            Ok(outcome::record(plan, &run.into_record()))
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sojourn_link::Event;
 use sojourn_measure::{Table, Values};
-use sojourn_plan::PlanErrors;
+use sojourn_plan::{Plan, PlanErrors};
 use sojourn_sim::{PacketEvent, Record, RunError};
 
 /// Returns a table as a list of columns, each with name, unit and values. NaN becomes null.
@@ -20,9 +20,11 @@ fn columns(table: &Table) -> Value {
     table.columns.iter().map(column).collect()
 }
 
-/// Returns the record of a run as an object.
-pub fn record(record: &Record) -> Value {
+/// Returns the record of a run of `plan` as an object, with the sentences on what limited the run.
+pub fn record(plan: &Plan, record: &Record) -> Value {
+    let causes = sojourn_sim::causes::of_record(plan, record);
     json!({
+        "causes": causes.into_iter().map(|cause| cause.text).collect::<Vec<_>>(),
         "trace_hash": format!("{:032x}", record.trace_hash),
         "events": record.events,
         "complete": record.complete,

@@ -355,7 +355,9 @@ def show(
     if known := calibrated(found, scenario, chosen):
         output.console().print(f"\n{known}", markup=False, highlight=False)
     own = own_choice(found, scenario)
-    if not found.winners or (found.noun != "queue" and found.policy_of is None):
+    if found.is_misplaced or not found.winners:
+        return
+    if found.noun != "queue" and found.policy_of is None:
         return
     if sentence := kept(found, own) if found.decided else undecided(found, own):
         output.console().print(f"\n{sentence}", markup=False, highlight=False)

@@ -72,7 +72,7 @@ def summarise(run: Measured, scenario: Described) -> str:
     for group in plan.groups:
         lines += ["", f"{group.name}:"]
         lines += _row(run, f"{group.name}.", "flow")
-    for sentence in explanations(run.metrics, lambda: _waits(run)):
+    for sentence in explanations(plan.text, run.metrics, lambda: _waits(run)):
         lines += ["", *textwrap.wrap(sentence, 94)]
     lines += [
         "",

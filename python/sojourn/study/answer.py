@@ -9,6 +9,7 @@ from sojourn.metrics import Interest, base, find, label, views
 from sojourn.scenario.serve import COUNTED, looks_at, looks_at_queues
 from sojourn.stats import Interval
 from sojourn.study import quantities
+from sojourn.study.causes import Cause
 from sojourn.study.compared import Compared, Entry
 from sojourn.study.metrics import store_of
 
@@ -36,7 +37,18 @@ def interest_text(metric: str, interest: Interest) -> str:
 
 
 def answer(c: Compared) -> str:
-    """Returns the answer in sentences: the best choice, its lead, and the other choices."""
+    """Returns the answer in sentences: what limited the runs, the best choice, and the others."""
+    return " ".join([*(_cause(c, cause) for cause in c.causes), _ranked(c)])
+
+
+def _cause(c: Compared, cause: Cause) -> str:
+    """Returns the sentences on a cause, with the choices concerned unless it concerns all."""
+    if len(cause.choices) == len(c.entries):
+        return cause.text
+    return f"With {listed([c.short[choice] for choice in cause.choices])}: {cause.text}"
+
+
+def _ranked(c: Compared) -> str:
     unit = c.unit(c.by)
     fit = [e for e in c.entries if e.feasible]
     if not fit:

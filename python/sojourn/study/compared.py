@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from sojourn import stats
 from sojourn.metrics import Direction, Interest, direction, nearest, spelled, unit, view, views
+from sojourn.study.causes import Cause, Plans, causes_of
 from sojourn.study.cells import Level
 from sojourn.study.constraints import Check, check
 from sojourn.study.errors import PolicyFault, StudyError
@@ -88,10 +89,13 @@ class Compared:
         fault: PolicyFault | None = None,
         rule: Until | None = None,
         alpha: float = 0.05,
+        plans: Plans | None = None,
     ) -> None:
         if not table.factors:
             raise StudyError("a comparison needs a factor, such as queue")
         self.table = table
+        self.plans = plans
+        """Returns the plan of a choice's levels as JSON; `None` if no plans are known."""
         self.fault = fault
         """Error of the user's policies that failed and are excluded; `None` without failures."""
         self.noun = "queue" if table.factors == ("queue",) else "choice"
@@ -311,6 +315,17 @@ class Compared:
         if not x.size:
             return stats.Interval(math.nan, math.nan, math.nan, 0.95, 0)
         return stats.looked(x) if self.rule else stats.mean_interval(x)
+
+    @cached_property
+    def causes(self) -> tuple[Cause, ...]:
+        """Returns what limited runs apart from the compared choices."""
+        return causes_of(self)
+
+    @property
+    def is_misplaced(self) -> bool:
+        """Returns whether packets wait elsewhere with the best choice."""
+        best = self.winners[0].choice if self.winners else None
+        return any(c.kind == "elsewhere" and best in c.choices for c in self.causes)
 
     @property
     def winners(self) -> tuple[Entry, ...]:

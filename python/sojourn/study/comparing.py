@@ -13,6 +13,7 @@ from sojourn.scenario import Scenario
 from sojourn.scenario.engine import Engine
 from sojourn.scenario.engine import named as named_engines
 from sojourn.study.across import AcrossEngines
+from sojourn.study.causes import Plans
 from sojourn.study.comparison import Comparison, judged
 from sojourn.study.errors import PolicyFault, StudyError
 from sojourn.study.names import in_words
@@ -67,8 +68,8 @@ class Comparing:
 
 def comparison_of(scenario: Scenario, settings: Comparing) -> Comparison:
     """Compares as `compare` does, with the settings as one object."""
-    table, question, fault = _made(scenario, settings)
-    return judged(Comparison(table, question, fault, settings.rule))
+    table, question, fault, plans = _made(scenario, settings)
+    return judged(Comparison(table, question, fault, settings.rule, plans=plans))
 
 
 def _with_keywords(
@@ -110,15 +111,17 @@ def compare_engines(
     """Compares as `compare` does, with each of several engines, given by name."""
     if len(engines) < 2:
         raise StudyError("a comparison of engines needs at least two engines")
-    table, question, fault = _made(scenario, replace(settings, engine=engines))
+    table, question, fault, _ = _made(scenario, replace(settings, engine=engines))
     return AcrossEngines(table, question, fault)
 
 
-def _made(scenario: Scenario, settings: Comparing) -> tuple[Table, Asked, PolicyFault | None]:
+def _made(
+    scenario: Scenario, settings: Comparing
+) -> tuple[Table, Asked, PolicyFault | None, Plans]:
     """Makes the runs of a comparison.
 
-    Returns their table, the question, and the error of excluded policies (`None` if no
-    policy was excluded).
+    Returns their table, the question, the error of excluded policies (`None` if no policy was
+    excluded), and the plans.
     """
     named: tuple[str, ...] = tuple(settings.queues or ())
     if settings.queues is None and not settings.vary:
@@ -147,6 +150,6 @@ def _made(scenario: Scenario, settings: Comparing) -> tuple[Table, Asked, Policy
             return table
 
         if rule is None:
-            return runs(study), question, fault
+            return runs(study), question, fault, study.plan_of
         table, _ = take_looks(rule, lambda n: runs(study.seeds(n)), paired=True)
-    return table, question, fault
+    return table, question, fault, study.plan_of

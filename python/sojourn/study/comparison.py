@@ -34,7 +34,9 @@ class Comparison(Compared):
                 "holds a comparison with several engines: open it with AcrossEngines",
             )
         question = results.manifest.question
-        return cls(results.table(), Asked.of(question), rule=of_question(question))
+        return cls(
+            results.table(), Asked.of(question), rule=of_question(question), plans=results.plan_of
+        )
 
     def answer(self) -> str:
         """Returns the answer in sentences."""

@@ -19,6 +19,8 @@ from sojourn.study.kept import Kept
 from sojourn.study.key import plan_hash, run_key
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
     from sojourn.scenario.engine import Engine, Record
@@ -211,6 +213,10 @@ class StoredRuns:
                         return name
                 return None
         return None
+
+    def plan_of(self, levels: Mapping[str, Level]) -> str | None:
+        """Returns the plan of a cell's runs as JSON; `None` if none is finished."""
+        return next((run.plan_json for run in self.runs(**levels)), None)
 
     def runs(self, **levels: Level) -> list[StoredRun]:
         """Returns the finished runs of all cells with these levels."""

@@ -155,6 +155,10 @@ class Study:
         check(cells)
         return cells
 
+    def plan_of(self, levels: Mapping[str, Level]) -> str | None:
+        """Returns the plan of the cell with these levels as JSON; `None` without such a cell."""
+        return next((cell.plan_json for cell in self.cells if cell.factors == levels), None)
+
     def __len__(self) -> int:
         """Returns the number of runs."""
         return len(self.cells) * len(self._seeds)

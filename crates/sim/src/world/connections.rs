@@ -144,7 +144,7 @@ impl End {
     }
 
     fn tally(&self, now: Nanos, sends: bool, course: &Course) -> Tally {
-        let counters = self.tcp.counters();
+        let (counters, limited) = (self.tcp.counters(), self.tcp.limited(now));
         let receives = !sends && self.forward;
         let open = sends && self.forward;
         Tally {
@@ -154,6 +154,8 @@ impl End {
             recoveries: counters.recoveries,
             window: if open { course.at(now, self.cwnd) } else { 0 },
             time: if open { now - course.opened } else { 0 },
+            window_limited: if open { limited.window } else { 0 },
+            buffer_limited: if open { limited.buffer } else { 0 },
             ..Tally::default()
         }
     }

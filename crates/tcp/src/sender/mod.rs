@@ -18,6 +18,7 @@ mod ecn;
 mod frto;
 pub(crate) mod half;
 pub(crate) mod host_queue;
+pub(crate) mod limits;
 mod newreno;
 mod output;
 mod pacer;
@@ -40,6 +41,7 @@ use self::burst::Burst;
 use self::ecn::EcnSender;
 use self::frto::Frto;
 use self::host_queue::HostQueue;
+use self::limits::{Limited, Limits};
 use self::newreno::DuplicateAcks;
 use self::pacer::Pacer;
 use self::persist::Persist;
@@ -159,6 +161,7 @@ pub(crate) struct Sender {
     answers_marks: bool,
     /// SND.NXT when cwnd last stopped the sender (RFC 7661).
     limited_end: u64,
+    limits: Rare<Limits>,
     restart: Restart,
     pub(crate) ecn: EcnSender,
 
@@ -203,6 +206,7 @@ impl Sender {
             others: Rare::new(),
             answers_marks: control.answers_marks(),
             limited_end: 0,
+            limits: Rare::new(),
             restart: Restart { rule: params.idle_restart, initial, whole: false },
             ecn: EcnSender::default(),
             recovery: Recovery::new(params.recovery, control.owns_window()),
@@ -296,6 +300,11 @@ impl Sender {
     pub(crate) fn counters(&self) -> Counters {
         let Frequent { segments, bytes, events } = self.frequent;
         Counters { segments, bytes, events, ..*self.others }
+    }
+
+    /// Returns the times until `now` in which window or buffer kept the sender from sending.
+    pub(crate) fn limited(&self, now: Nanos) -> Limited {
+        self.limits.until(now)
     }
 
     #[inline]

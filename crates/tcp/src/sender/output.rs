@@ -2,6 +2,7 @@
 
 use super::burst::{Offer, ack_is_near, full_size};
 use super::host_queue::allowance;
+use super::limits::Limit;
 use super::pacer::pacing_rate;
 use super::{Output, Sender, timestamp};
 use sojourn_units::Nanos;
@@ -88,6 +89,9 @@ impl Sender {
         // data counts as in flight until a recovery begins.
         let early = !self.limited_transmit && self.recovery.is_open();
         let flight = if early { self.space.outstanding() } else { pipe };
+        if let Some(limits) = self.limits.changed() {
+            limits.end(now);
+        }
         if flight + len > self.window.cwnd {
             self.limited_end = self.space.nxt;
             self.burst.end();
@@ -161,6 +165,11 @@ impl Sender {
     /// of a closed window.
     fn on_nothing(&mut self, now: Nanos, pipe: u64) {
         let waiting = self.unsent();
+        if self.stream.is_full(&self.space) {
+            self.limits.begin(now, Limit::Buffer);
+        } else if self.space.usable() < waiting.min(self.window.mss) {
+            self.limits.begin(now, Limit::Window);
+        }
         if waiting > 0 && self.space.usable() > 0 && !self.stream.is_starved(&self.space) {
             return;
         }

@@ -85,6 +85,14 @@ impl Stream {
         self.memory.is_some_and(|memory| memory.waits && memory.filled <= space.nxt)
     }
 
+    /// Returns whether all data in the send buffer has left, and the writer waits for space.
+    pub(crate) fn is_full(&self, space: &SendSpace) -> bool {
+        match self.memory {
+            Some(_) => self.is_starved(space),
+            None => self.end > space.nxt && space.outstanding() >= self.buffer,
+        }
+    }
+
     /// The application writes `bytes` bytes.
     pub(crate) fn write(&mut self, bytes: u64) {
         if !self.fin {

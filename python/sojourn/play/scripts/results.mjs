@@ -40,7 +40,8 @@ export class Results {
     const wait = group ? `${group.name}.delay_mean` : "sojourn_mean";
     const outcomes = runs.map((run, i) => ({ name: names[i], value: run.value(entry.by.metric), wait: run.value(wait) }));
     const of = !group ? "the flows" : group.name === group.app ? `the ${group.label}` : `the ${group.name}`;
-    this.verdict.textContent = verdict(entry.by, outcomes, of);
+    const causes = runs.flatMap((run) => run.causes);
+    this.verdict.textContent = [verdict(entry.by, outcomes, of), ...new Set(causes)].join(" ");
     const [{ plan, from }] = runs;
     const until = Math.min(...runs.map((run) => run.until));
     /** @type {[number, number] | null} */

@@ -69,7 +69,7 @@ export class Run {
     this.step = plan.duration / 200;
     this.logging = false;
     this.before = 0;
-    /** @type {{ trace_hash: string, events: number, summary: Map<string, number[]>, series: Map<string, number[]> } | null} */
+    /** @type {{ causes: string[], trace_hash: string, events: number, summary: Map<string, number[]>, series: Map<string, number[]> } | null} */
     this.record = null;
     this.seconds = 0;
     engine.open(plan, seed);
@@ -90,8 +90,8 @@ export class Run {
       this.until = this.now;
     }
     if (found.complete) {
-      const { tables, trace_hash, events } = this.engine.record();
-      this.record = { trace_hash, events, summary: numbers(tables.summary), series: numbers(tables.series) };
+      const { tables, causes, trace_hash, events } = this.engine.record();
+      this.record = { causes, trace_hash, events, summary: numbers(tables.summary), series: numbers(tables.series) };
     }
     const took = performance.now() - begin;
     this.seconds += took / 1000;
@@ -114,6 +114,11 @@ export class Run {
    */
   value(metric) {
     return this.record?.summary.get(metric)?.[0] ?? NaN;
+  }
+
+  /** Sentences on what limited the run; none before its end. */
+  get causes() {
+    return this.record?.causes ?? [];
   }
 
   /**

@@ -193,7 +193,7 @@ def _courses(c: Comparison, results: Results, names: Mapping[str, str]) -> list[
 
 
 def _deploy(c: Comparison, results: Results) -> list[Block]:
-    if not c.winners or (c.noun != "queue" and c.policy_of is None):
+    if c.is_misplaced or not c.winners or (c.noun != "queue" and c.policy_of is None):
         return []
     if not c.decided:
         return [Text(undecided(c, _own(results)), "note")]

@@ -90,7 +90,7 @@ def _explanations(run: StoredRun, summary: pd.DataFrame) -> list[Block]:
         return dict(zip(queues["link"], queues["sojourn_mean"], strict=True))
 
     metrics = dict(zip(summary.columns, summary.iloc[0], strict=True))
-    return [Text(sentence) for sentence in explanations(metrics, waits)]
+    return [Text(sentence) for sentence in explanations(run.plan_json, metrics, waits)]
 
 
 def _table(frame: pd.DataFrame, wanted: tuple[str, ...], caption: str) -> Table:

@@ -1,0 +1,104 @@
+"""A run says what limited it, if that was not the studied queue."""
+
+from __future__ import annotations
+
+import pytest
+
+from sojourn.scenario import Scenario
+from sojourn.study import compare
+
+ELSEWHERE = """
+duration = "10s"
+warmup = "2s"
+bottleneck = "nic"
+flows = [{ name = "up", from = "a", to = "b", app = "bulk" }]
+[links]
+nic = { from = "a", to = "r", rate = "1gbit", queue = "fq_codel" }
+modem = { from = "r", to = "b", rate = "RATE", delay = "5ms", queue = "pfifo limit 1000p" }
+"""
+HELD = """
+duration = "10s"
+warmup = "2s"
+flows = [{ name = "up", from = "a", to = "b", app = "bulk", tcp = "cubic WORDS" }]
+[links]
+l = { from = "a", to = "b", rate = "1gbit", delay = "50ms", queue = "pfifo limit 100000p" }
+"""
+CAPPED = """
+duration = "10s"
+warmup = "4s"
+flows = [{ name = "up", from = "a", to = "b", app = "bulk" }]
+[links]
+l = { from = "a", to = "b", rate = "500mbit", forward.netem = "delay 100ms limit LIMIT" }
+"""
+BLIND = """
+duration = "20s"
+warmup = "5s"
+bottleneck = "servers"
+balancers.lb = { servers = "servers", policy = "POLICY", delay = "0s", service = ["10ms", "20ms"] }
+[topology]
+template = "star"
+rate = "10gbit"
+clients = { hosts = 1 }
+servers = { hosts = 2, rate = "10gbit", queue = "pfifo limit 1000p" }
+[[flows]]
+name = "req"
+from = "clients"
+to = "lb"
+app = "transfer size 1000 forever"
+count = 2
+"""
+
+
+def summary(text: str) -> str:
+    """Returns the summary of a run, with its lines joined."""
+    return " ".join(Scenario.from_toml(text).run().summary().split())
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        (ELSEWHERE.replace("RATE", "100mbit"), ("`modem`", "`nic`", "less than the 100 Mbit/s")),
+        (HELD.replace("WORDS", "sndbuf 200kb"), ("`up`", "send buffer", "`sndbuf 200kb`")),
+        (HELD.replace("WORDS", "rwnd 200kb"), ("`up`", "receiver's window", "`rwnd 200kb`")),
+        (CAPPED.replace("LIMIT", "1000"), ("`l`", "121 Mbit/s", "`limit 4129`")),
+        (BLIND.replace("POLICY", "jsq"), ("`jsq`", "least-connections")),
+    ],
+)
+def test_a_run_names_what_limited_it(text: str, facts: tuple[str, ...]) -> None:
+    """The sentence has the place, the figure and the remedy."""
+    found = summary(text)
+    assert all(fact in found for fact in facts), found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ELSEWHERE.replace("RATE", "2gbit"),
+        HELD.replace("WORDS", ""),
+        CAPPED.replace("LIMIT", "6000"),
+        BLIND.replace("POLICY", "least-connections"),
+    ],
+)
+def test_a_run_that_its_queue_limits_names_nothing(text: str) -> None:
+    """With the remedy applied, no sentence is left."""
+    found = summary(text)
+    assert not any(word in found for word in ("wait", "held", "caps", "looked alike")), found
+
+
+def test_a_comparison_of_queues_that_hold_no_packets_says_where_they_wait() -> None:
+    """The answer begins with the place, and the causes name the choices."""
+    scenario = Scenario.from_toml(ELSEWHERE.replace("RATE", "100mbit"))
+    found = compare(scenario, ["fq_codel", "codel"], seeds=2)
+    assert [(c.kind, c.subject, len(c.choices)) for c in found.causes] == [
+        ("elsewhere", "modem", 2)
+    ]
+    assert found.answer().startswith(found.causes[0].text)
+    assert found.is_misplaced
+
+
+def test_a_comparison_of_policies_names_those_without_information() -> None:
+    """Only the policies that read the empty queues are named."""
+    scenario = Scenario.from_toml(BLIND.replace("POLICY", "jsq"))
+    key = "balancers.lb.policy"
+    found = compare(scenario, vary={key: ["jsq", "random", "least-connections"]}, seeds=2)
+    assert [(c.kind, c.choices) for c in found.causes] == [("blind", ("jsq",))]
