@@ -130,10 +130,12 @@ impl Figures<'_> {
         );
         let behind = self.follows(index);
         match link.params.rate.filter(|_| behind) {
-            Some(rate) => text += &format!(
-                " To move the queue to `{studied}`, limit it to less than the {} of `{name}`; or study `{name}`: bottleneck = \"{name}\".",
-                speed(rate.bits() as f64)
-            ),
+            Some(rate) => {
+                text += &format!(
+                    " To move the queue to `{studied}`, limit it to less than the {} of `{name}`; or study `{name}`: bottleneck = \"{name}\".",
+                    speed(rate.bits() as f64)
+                )
+            }
             None => text += &format!(" To study that queue: bottleneck = \"{name}\"."),
         }
         Some(Cause { kind: Kind::Elsewhere, subject: name.clone(), text })
@@ -149,7 +151,8 @@ impl Figures<'_> {
         }
         let bottleneck = &self.plan.observe.bottleneck.links;
         routes.paths().any(|path| {
-            let place = |wanted: &dyn Fn(usize) -> bool| path.iter().position(|&l| wanted(l as usize));
+            let place =
+                |wanted: &dyn Fn(usize) -> bool| path.iter().position(|&l| wanted(l as usize));
             let (first, second) = (place(&|l| bottleneck.contains(&l)), place(&|l| l == index));
             first.zip(second).is_some_and(|(first, second)| first < second)
         })
@@ -168,7 +171,8 @@ impl Figures<'_> {
                 ("rwnd_limited", "receiver's window", "rwnd", params.receive_window),
             ];
             let shares = limits.map(|(metric, ..)| self.of(&group.name, metric).unwrap_or(0.0));
-            let (worst, share) = if shares[0] >= shares[1] { (0, shares[0]) } else { (1, shares[1]) };
+            let (worst, share) =
+                if shares[0] >= shares[1] { (0, shares[0]) } else { (1, shares[1]) };
             if share < OFTEN {
                 continue;
             }
@@ -220,13 +224,15 @@ impl Figures<'_> {
                 continue;
             }
             let ports: Vec<usize> = balancer.servers.iter().map(|server| server.port).collect();
-            let together = ports.iter().all(|port| self.plan.observe.bottleneck.links.contains(port));
+            let together =
+                ports.iter().all(|port| self.plan.observe.bottleneck.links.contains(port));
             let lengths: Option<Vec<f64>> = if together {
                 self.own("queue_mean").map(|mean| vec![mean])
             } else {
                 ports.iter().map(|&port| self.of_link(port, "queue_mean")).collect()
             };
-            let Some(longest) = lengths.and_then(|all| all.into_iter().max_by(f64::total_cmp)) else {
+            let Some(longest) = lengths.and_then(|all| all.into_iter().max_by(f64::total_cmp))
+            else {
                 continue;
             };
             if longest >= EMPTY {

@@ -33,8 +33,7 @@ pub(crate) struct Limits {
 }
 
 impl Initial for Limits {
-    const INITIAL: &'static Self =
-        &Self { total: Limited { window: 0, buffer: 0 }, acting: None };
+    const INITIAL: &'static Self = &Self { total: Limited { window: 0, buffer: 0 }, acting: None };
 }
 
 impl Limits {
