@@ -6,7 +6,6 @@
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::needs::{Needs, Signal};
 use crate::pick::{Pick, Reason};
-use sojourn_units::declare::Parameters;
 use sojourn_units::params;
 
 params! {

@@ -9,7 +9,7 @@ use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::Backlog;
 use crate::needs::{Freshness, Needs, Signal, period};
 use crate::pick::{Pick, Reason};
-use sojourn_units::declare::{Choices, Param, Parameters, probability};
+use sojourn_units::declare::{Choices, Param, probability};
 use sojourn_units::words::{Kind, Meaning, Value};
 use sojourn_units::{Nanos, choices, params};
 

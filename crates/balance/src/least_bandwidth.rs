@@ -12,7 +12,6 @@
 use crate::contract::PolicyParams;
 use crate::needs::{Freshness, Needs, Signal, span};
 use crate::rates::Rates;
-use sojourn_units::declare::Parameters;
 use sojourn_units::{Nanos, params};
 
 params! {

@@ -8,7 +8,6 @@ use crate::contract::{Policy, PolicyParams, Request};
 use crate::needs::{Needs, Signal};
 use crate::pick::Pick;
 use crate::view::Connections;
-use sojourn_units::declare::Parameters;
 use sojourn_units::params;
 
 params! {

@@ -11,7 +11,7 @@ use crate::facts::mix;
 use crate::needs::{Needs, Signal};
 use crate::pick::{Pick, Reason};
 use crate::view::Servers;
-use sojourn_units::declare::{Param, Parameters};
+use sojourn_units::declare::Param;
 use sojourn_units::params;
 use sojourn_units::words::{Kind, Value};
 

@@ -11,7 +11,6 @@ use crate::needs::{Needs, Signal, span};
 use crate::pick::Pick;
 use crate::urn::{Urn, drawn};
 use crate::view::{Connections, Servers};
-use sojourn_units::declare::Parameters;
 use sojourn_units::{Nanos, params};
 
 params! {

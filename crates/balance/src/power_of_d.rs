@@ -13,7 +13,7 @@ use crate::facts::Backlog;
 use crate::needs::{Freshness, Needs, Signal, period};
 use crate::pick::Pick;
 use crate::urn::{MOST, Urn, drawn};
-use sojourn_units::declare::{Parameters, integer};
+use sojourn_units::declare::integer;
 use sojourn_units::{Nanos, params};
 
 params! {

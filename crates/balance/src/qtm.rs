@@ -12,7 +12,7 @@ use crate::facts::Backlog;
 use crate::needs::{Freshness, Needs, Signal, span};
 use crate::pick::Pick;
 use crate::view::Servers;
-use sojourn_units::declare::{Parameters, probability};
+use sojourn_units::declare::probability;
 use sojourn_units::{Nanos, params};
 
 params! {

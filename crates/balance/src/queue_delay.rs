@@ -9,7 +9,6 @@ use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::Backlog;
 use crate::needs::{Freshness, Needs, Signal, period};
 use crate::pick::Pick;
-use sojourn_units::declare::Parameters;
 use sojourn_units::{Nanos, Rate, params};
 
 params! {

@@ -25,7 +25,7 @@
 
 use crate::contract::{PolicyParams, Sizing, bytes, span, within};
 use crate::observation::{Decision, GREATEST, Memory, Observation, Reason};
-use sojourn_units::declare::{Parameters, probability, size};
+use sojourn_units::declare::{probability, size};
 use sojourn_units::{Bytes, Nanos, params};
 
 params! {

@@ -6,7 +6,6 @@
 
 use crate::contract::{PolicyParams, Sizing, bytes, within};
 use crate::observation::{Decision, Observation, Reason};
-use sojourn_units::declare::Parameters;
 use sojourn_units::{Bytes, params};
 
 params! {

@@ -21,7 +21,7 @@
 
 use crate::contract::{PolicyParams, Sizing, bytes, span, within};
 use crate::observation::{Decision, GREATEST, Memory, Observation, Reason};
-use sojourn_units::declare::{Param, Parameters, integer, probability, real};
+use sojourn_units::declare::{Param, integer, probability, real};
 use sojourn_units::words::{Kind, Value};
 use sojourn_units::{Bytes, Nanos, params};
 

@@ -5,7 +5,6 @@
 
 use crate::contract::{PolicyParams, Sizing, bytes};
 use crate::observation::{Decision, Observation, Reason};
-use sojourn_units::declare::Parameters;
 use sojourn_units::{Bytes, params};
 
 params! {

@@ -20,7 +20,7 @@ use crate::control::{Control, ControlParams};
 use crate::hystart;
 use crate::path::{self, FullPipe, MIN_SEGMENTS, Pacing, Recovery, Rounds, RttProbe, next_draw};
 use crate::window::{Ack, Cause, SuperPacket, Window};
-use sojourn_units::declare::{Parameters, choice, time};
+use sojourn_units::declare::{choice, time};
 use sojourn_units::{MILLISECOND, Nanos, choices, params};
 
 /// The number 1 in the fixed-point format of gains, which are in 1/256.

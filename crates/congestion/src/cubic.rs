@@ -16,7 +16,7 @@ use crate::bictcp::Bictcp;
 use crate::control::{Control, ControlParams};
 use crate::hystart::{self, Count, HyStart};
 use crate::window::{Ack, Cause, MAX_WINDOW, Window};
-use sojourn_units::declare::{Parameters, choice, on_off, real};
+use sojourn_units::declare::{choice, on_off, real};
 use sojourn_units::time::seconds;
 use sojourn_units::{Nanos, SECOND, choices, params};
 

@@ -14,7 +14,7 @@ use crate::hystart::{self, Count, HyStart};
 use crate::reno;
 use crate::whole;
 use crate::window::{Ack, Cause, Window};
-use sojourn_units::declare::{Parameters, integer};
+use sojourn_units::declare::integer;
 use sojourn_units::{Nanos, params};
 
 /// The number 1 in the fixed-point format of alpha.

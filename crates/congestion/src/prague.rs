@@ -22,7 +22,7 @@ use crate::control::{Control, ControlParams, EcnUse};
 use crate::hystart::{self, HyStart};
 use crate::reno;
 use crate::window::{Ack, Cause, MAX_WINDOW, SuperPacket, Window};
-use sojourn_units::declare::{Parameters, flag, integer, time};
+use sojourn_units::declare::{flag, integer, time};
 use sojourn_units::{Nanos, SECOND, params};
 
 /// The number 1 in the fixed-point format of alpha and of the growth's scale.

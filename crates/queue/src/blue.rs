@@ -20,7 +20,7 @@ use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::{PacketFifo, Source};
 use crate::single::Single;
-use sojourn_units::declare::{Parameters, time};
+use sojourn_units::declare::time;
 use sojourn_units::{Nanos, params};
 
 params! {

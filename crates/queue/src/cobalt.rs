@@ -28,7 +28,7 @@ use crate::linux::Linux;
 use crate::packet::Packet;
 use crate::packet_fifo::{PacketFifo, Queued, Source, viewed};
 use crate::tc::time_text;
-use sojourn_units::declare::{Parameters, derived, part, switch};
+use sojourn_units::declare::{derived, part, switch};
 use sojourn_units::words::Text;
 use sojourn_units::{MILLISECOND, Nanos, params};
 

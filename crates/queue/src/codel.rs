@@ -24,7 +24,7 @@ use crate::linux::Linux;
 use crate::packet::{Ecn, Packet};
 use crate::packet_fifo::{Queued, Source};
 use crate::single::Single;
-use sojourn_units::declare::{Parameters, derived};
+use sojourn_units::declare::derived;
 use sojourn_units::{Nanos, params};
 
 params! {

@@ -14,7 +14,7 @@ use crate::classes::{ClassParams, Classful, Fault, Ranked, Scheduler, TREE, Tree
 use crate::device::Device;
 use crate::discipline::Sink;
 use crate::packet::Packet;
-use sojourn_units::declare::{Param, Parameters, derived, group, narrow};
+use sojourn_units::declare::{Param, derived, group, narrow};
 use sojourn_units::params;
 use sojourn_units::words::{Given, Kind, Value};
 

@@ -20,7 +20,7 @@ use crate::flow_queues::{Overflow, Settings, buckets, drop_batch, memory_limit, 
 use crate::fq_aqm::{FqAqm, FqParams, Full};
 use crate::kinds::packets;
 use crate::limit::Unit;
-use sojourn_units::declare::{Parameters, part};
+use sojourn_units::declare::part;
 use sojourn_units::params;
 
 params! {

@@ -19,7 +19,7 @@ use crate::fq_aqm::{FqAqm, FqParams, Full};
 use crate::kinds::{linux, micros, optional_micros, packets};
 use crate::limit::Unit;
 use crate::linux::Linux;
-use sojourn_units::declare::{Param, Parameters, derived, switch};
+use sojourn_units::declare::{Param, derived, switch};
 use sojourn_units::words::{Kind, Value};
 use sojourn_units::{data, params};
 

@@ -17,7 +17,7 @@ use crate::flow_queues::{Overflow, Settings, buckets, memory_limit, quantum};
 use crate::fq_aqm::{FqAqm, FqParams, Full};
 use crate::limit::Unit;
 use crate::pie::{self, Constants, Counters, MAX_PROB, State};
-use sojourn_units::declare::{Parameters, integer, part};
+use sojourn_units::declare::{integer, part};
 use sojourn_units::{Nanos, params};
 
 params! {

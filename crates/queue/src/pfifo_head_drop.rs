@@ -13,7 +13,6 @@ use crate::device::Device;
 use crate::fifo::{Fifo, FifoParams};
 use crate::kinds::packets;
 use crate::limit::Unit;
-use sojourn_units::declare::Parameters;
 use sojourn_units::params;
 
 params! {

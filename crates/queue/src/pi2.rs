@@ -23,7 +23,7 @@ use crate::packet::{Ecn, Packet};
 use crate::packet_fifo::{PacketFifo, Source};
 use crate::pi::{self, MAX_PROB, State, Verdict};
 use crate::single::Single;
-use sojourn_units::declare::{Parameters, derived, part};
+use sojourn_units::declare::{derived, part};
 use sojourn_units::{Nanos, params};
 
 params! {

@@ -23,7 +23,7 @@ use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::{PacketFifo, Queued, Source};
 use crate::single::Single;
-use sojourn_units::declare::{Parameters, derived, integer, switch};
+use sojourn_units::declare::{derived, integer, switch};
 use sojourn_units::{Nanos, jiffies, params};
 
 params! {
@@ -444,6 +444,7 @@ pub type Pie<P> = Single<P, Params>;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sojourn_units::declare::Parameters;
 
     /// Checks that the updates that [`State::update`] skips change nothing.
     #[test]

@@ -19,7 +19,6 @@ use crate::kinds::packets;
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::viewed;
-use sojourn_units::declare::Parameters;
 use sojourn_units::{Nanos, params};
 
 const PRIORITIES: usize = 64;

@@ -1,7 +1,6 @@
 //! `bulk`: an endless transfer, which always has data to send.
 
 use crate::application::AppParams;
-use sojourn_units::declare::Parameters;
 use sojourn_units::params;
 use std::convert::Infallible;
 

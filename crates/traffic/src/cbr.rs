@@ -12,7 +12,7 @@ use crate::length::{Counts, Length, MAX_PAYLOAD, UDP_HEADERS};
 use crate::spurts::{Activity, Begin, Phase, Spurts};
 use sojourn_random::{Distribution, Key, Stream};
 use sojourn_units::clocking::{Clocking, Span};
-use sojourn_units::declare::{Choices, Param, Parameters, group, probability, rate};
+use sojourn_units::declare::{Choices, Param, group, probability, rate};
 use sojourn_units::words::{Given, Kind, Word, WordError};
 use sojourn_units::{Nanos, Rate, params, words};
 

@@ -14,7 +14,7 @@ use crate::application::{AppParams, Carrier};
 use crate::kinds::{named_rows, optional_bytes};
 use crate::length::MAX_PAYLOAD;
 use sojourn_random::Distribution;
-use sojourn_units::declare::{Param, Parameters, choice};
+use sojourn_units::declare::{Param, choice};
 use sojourn_units::words::{Kind, Value};
 use sojourn_units::{Nanos, Rate, SECOND, text_params};
 use std::convert::Infallible;

@@ -7,7 +7,7 @@
 //! files.
 
 use crate::application::AppParams;
-use sojourn_units::declare::{Parameters, unset};
+use sojourn_units::declare::unset;
 use sojourn_units::params;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -57,6 +57,7 @@ impl AppParams for Params {
 mod tests {
     use super::*;
     use crate::App;
+    use sojourn_units::declare::Parameters;
 
     #[test]
     fn a_client_is_needed() {

@@ -6,7 +6,7 @@ use crate::application::{AppParams, Source};
 use crate::kinds::{given_law, positive, time};
 use crate::length::{Counts, Length, MAX_PAYLOAD};
 use sojourn_random::{Distribution, Key, Stream, Unit};
-use sojourn_units::declare::{Param, Parameters, group};
+use sojourn_units::declare::{Param, group};
 use sojourn_units::words::{Given, Kind, Word};
 use sojourn_units::{Nanos, params, words};
 

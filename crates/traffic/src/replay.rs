@@ -14,7 +14,7 @@ use crate::kinds::repeat;
 use crate::length::{MAX_PAYLOAD, UDP_HEADERS};
 use sojourn_capture::{Endpoint, Packet, Select};
 use sojourn_random::Key;
-use sojourn_units::declare::{Param, Parameters, derived, group, real};
+use sojourn_units::declare::{Param, derived, group, real};
 use sojourn_units::words::{Given, Kind, Value, Word, WordError};
 use sojourn_units::{Nanos, data, params, words};
 use std::fmt::Write;

@@ -13,7 +13,7 @@
 //! foreign and self probes together, which alternate.
 
 use crate::application::AppParams;
-use sojourn_units::declare::{Param, Parameters, choice, integer, probability, switch, time};
+use sojourn_units::declare::{Param, choice, integer, probability, switch, time};
 use sojourn_units::{Bytes, Nanos, SECOND, choices, params};
 use std::collections::VecDeque;
 use std::convert::Infallible;

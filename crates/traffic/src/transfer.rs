@@ -3,7 +3,6 @@
 use crate::application::AppParams;
 use crate::kinds::{positive, repeat, size, time};
 use sojourn_random::{Distribution, Key, Stream};
-use sojourn_units::declare::Parameters;
 use sojourn_units::{Bytes, Nanos, params};
 use std::convert::Infallible;
 

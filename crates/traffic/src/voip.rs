@@ -11,7 +11,7 @@ use crate::length::MAX_PAYLOAD;
 use crate::playout::Playout;
 use crate::spurts::{Activity, Spurts};
 use sojourn_random::{Distribution, Key};
-use sojourn_units::declare::{Choices, Param, Parameters, group, time};
+use sojourn_units::declare::{Choices, Param, group, time};
 use sojourn_units::words::{Given, Kind, Value, Word, WordError};
 use sojourn_units::{MILLISECOND, Nanos, data, params, words};
 

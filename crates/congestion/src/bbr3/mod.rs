@@ -31,7 +31,7 @@ use crate::control::{Control, ControlParams};
 use crate::hystart;
 use crate::path::{self, FullPipe, MIN_SEGMENTS, Pacing, Recovery, Rounds, RttProbe, share};
 use crate::window::{Ack, Cause, Lost, SuperPacket, Window};
-use sojourn_units::declare::{Parameters, probability, real, time};
+use sojourn_units::declare::{probability, real, time};
 use sojourn_units::{Nanos, params};
 
 /// The number 1 in the fixed-point format of gains, which are in percent.

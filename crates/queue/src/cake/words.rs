@@ -8,7 +8,7 @@ use crate::device::Device;
 use crate::kinds::{linux, micros};
 use crate::linux::Linux;
 use crate::tc::time_text;
-use sojourn_units::declare::{Choices, Param, Parameters, derived, group, narrow, one_of, switch};
+use sojourn_units::declare::{Choices, Param, derived, group, narrow, one_of, switch};
 use sojourn_units::words::{Given, Kind, Text, Value, Word, WordError};
 use sojourn_units::{MICROSECOND, Rate, params, quantity, words};
 

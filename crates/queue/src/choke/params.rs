@@ -4,7 +4,7 @@ use crate::device::Device;
 use crate::kinds::{bytes, packets};
 use crate::limit::Unit;
 use crate::red::{self, Adaptation, Averaging, Ramp, kernel_fraction};
-use sojourn_units::declare::{Parameters, flag, integer, rate};
+use sojourn_units::declare::{flag, integer, rate};
 use sojourn_units::words::{Given, WordError};
 use sojourn_units::{Rate, params};
 

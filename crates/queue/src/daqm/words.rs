@@ -7,7 +7,7 @@ use super::published::{self, QUIRKS, Quirk, Quirks};
 use crate::device::Device;
 use crate::kinds::packets;
 use crate::tc::{probability_q32, q32_text};
-use sojourn_units::declare::{Param, Parameters, group, time};
+use sojourn_units::declare::{Param, group, time};
 use sojourn_units::quantity::parse_time;
 use sojourn_units::words::{Given, Kind, Meaning, Text, Value, Word, WordError};
 use sojourn_units::{MILLISECOND, Nanos, params, words};
@@ -275,6 +275,7 @@ impl Params {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sojourn_units::declare::Parameters;
 
     #[test]
     fn features_have_one_name_everywhere() {

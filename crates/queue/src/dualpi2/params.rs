@@ -4,7 +4,7 @@ use crate::device::Device;
 use crate::kinds::{bytes, packets, whole_micros};
 use crate::pi;
 use crate::tc::time_text;
-use sojourn_units::declare::{Param, Parameters, derived, part, switch};
+use sojourn_units::declare::{Param, derived, part, switch};
 use sojourn_units::words::{Given, Kind, Value, WordError};
 use sojourn_units::{MICROSECOND, data, params, quantity, words};
 

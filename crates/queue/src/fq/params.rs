@@ -3,9 +3,7 @@
 use crate::device::Device;
 use crate::kinds::{bytes, micros, optional_micros, packets, whole_micros};
 use crate::tc::time_text;
-use sojourn_units::declare::{
-    Param, Parameters, derived, group, integer, one_of, rate, switch, time,
-};
+use sojourn_units::declare::{Param, derived, group, integer, one_of, rate, switch, time};
 use sojourn_units::words::{Given, Kind, Value, Word, WordError};
 use sojourn_units::{MICROSECOND, Nanos, Rate, choices, jiffies, params, quantity, words};
 

@@ -22,7 +22,7 @@ use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::packet_fifo::PacketFifo;
 use detector::{Constants, Detector};
-use sojourn_units::declare::{Parameters, derived, integer};
+use sojourn_units::declare::{derived, integer};
 use sojourn_units::{Nanos, jiffies, params};
 use std::collections::VecDeque;
 

@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::kinds::packets;
 use crate::tc::fraction_text;
-use sojourn_units::declare::{Param, Parameters, derived, integer};
+use sojourn_units::declare::{Param, derived, integer};
 use sojourn_units::words::{Kind, Value};
 use sojourn_units::{jiffies, params};
 
