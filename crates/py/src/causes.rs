@@ -1,4 +1,4 @@
-//! What limited a run, from its figures.
+//! Limits of a run other than the studied queue, from its figures.
 
 use crate::simulate::read;
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! What limited a run: sentences on its figures, each with a remedy.
+//! Limits of a run other than the studied queue: sentences on its figures, each with a remedy.
 //!
 //! Idea: the studied queue explains a run only if packets wait there. Each cause compares a few
 //! figures of the run's summary with the plan and names what limited the run instead.
@@ -18,7 +18,7 @@ const LONGER: f64 = 4.0;
 const BUSY: f64 = 0.9;
 /// Least share of the time in which a limit must have acted.
 const OFTEN: f64 = 0.25;
-/// Mean queue length in packets below which a queue tells a balancer nothing.
+/// Mean queue length in packets below which a queue does not inform a balancer.
 const EMPTY: f64 = 0.05;
 /// Bytes of a full frame.
 const FRAME: f64 = 1514.0;
@@ -55,7 +55,7 @@ pub struct Cause {
     pub kind: Kind,
     /// Name of the link, group of flows or balancer concerned.
     pub subject: String,
-    /// What happened and what to change, as sentences.
+    /// Sentences on the limit and on its remedy.
     pub text: String,
 }
 

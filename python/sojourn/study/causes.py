@@ -1,4 +1,4 @@
-"""What limited the runs of a comparison, apart from the compared queues."""
+"""Limits of the runs of a comparison other than the compared queues."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@
 use crate::rare::Initial;
 use sojourn_units::Nanos;
 
-/// What keeps a sender with data from sending, apart from its congestion window.
+/// Limit, other than the congestion window, that keeps a sender with data from sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {
     /// The window that the peer announced.
