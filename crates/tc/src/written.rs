@@ -31,6 +31,9 @@ impl Reading {
     ) -> Option<Result<Commands, NoKernelEquivalent>> {
         let own = Own::new(self.found(name)?, place);
         let read = self.build(name, hosts, passed, on)?.queue;
+        if !own.is_complete() {
+            return Some(wanted.commands(place));
+        }
         if read.as_ref() == Some(wanted) {
             return Some(Ok(own.all()));
         }
@@ -66,6 +69,14 @@ impl<'a> Own<'a> {
         cbq::replaced(&mut device, &mut Vec::new());
         mq::counted(&mut device, &mut Vec::new());
         Self { device, place }
+    }
+
+    /// Whether the texts have the classes of a root discipline that cannot be without classes.
+    fn is_complete(&self) -> bool {
+        self.device.root().is_none_or(|root| {
+            let needs_classes = matches!(root.kind.text.as_str(), "htb" | "hfsc" | "drr");
+            !(root.shown && needs_classes) || !self.device.classes.is_empty()
+        })
     }
 
     fn all(&self) -> Commands {
