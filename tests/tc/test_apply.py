@@ -225,7 +225,8 @@ def test_run_lists_what_it_cannot_read(home: Path) -> None:
     status, out, told = invoked("run", home / "home.toml", "--tc", home / "bad.sh", "--partial")
     assert status == 0
     assert told.count("ignored: ") == 2
-    assert "htb default 10 ; class 1:10" in out
+    assert "line: htb default 10, " in out
+    assert "  1:10  rate " in out
 
 
 def test_options_without_a_file_are_refused(home: Path) -> None:
