@@ -65,8 +65,13 @@ def command(folder: Path, act: str, *words: str) -> tuple[int, str]:
     (folder / "s.toml").write_text(SCENARIO, encoding="utf-8")
     found = subprocess.run(
         [sys.executable, "-m", "sojourn.cli", *words],
-        cwd=folder, env=dict(os.environ), capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        cwd=folder,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     return found.returncode, found.stdout + found.stderr
 
 

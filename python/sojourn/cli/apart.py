@@ -84,8 +84,9 @@ def _in_child(dump: TextIO, parent: int) -> None:
     me = os.getpid()
 
     def ended(status: int) -> NoReturn:
-        if os.getpid() == me and any(call.thread == threading.get_ident()
-                                     for _, call in guard.calls()):  # fmt: skip
+        if os.getpid() == me and any(
+            call.thread == threading.get_ident() for _, call in guard.calls()
+        ):
             raise SystemExit(f"os._exit({status})")
         _exit(status)
 

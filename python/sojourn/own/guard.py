@@ -70,8 +70,9 @@ def calls() -> Iterator[tuple[int, Call]]:
         words = memory[slot * WORDS : (slot + 1) * WORDS]
         if words[0] % 2:
             text = words.tobytes()
-            method, policy = (part.rstrip(b"\0").decode(errors="replace") for part in
-                              (text[32:48], text[48:]))  # fmt: skip
+            method, policy = (
+                part.rstrip(b"\0").decode(errors="replace") for part in (text[32:48], text[48:])
+            )
             number = words[3] - 1 if words[3] else None
             yield slot, Call(words[0], words[1], words[2] / 1e9, number, method, policy)
 
