@@ -11,6 +11,7 @@
 
 #![allow(clippy::doc_markdown, reason = "names of programs are not code")]
 
+mod bucket;
 mod cbq;
 mod command;
 mod description;

@@ -1,12 +1,12 @@
 //! The queue of a device, from its disciplines, classes and filters.
 
+use crate::bucket::flattened;
 use crate::device::{Class, Device, Discipline, SEATED};
 use crate::filter::Filter;
 use crate::firewall::{Firewall, Rewriter, Ways};
 use crate::name::{Name, hexadecimal};
 use crate::place::{Fault, Notice, Place, Problem, Word};
 use crate::rules::{Hosts, Rule, Test, descended, meaning, spread};
-use crate::table::flattened;
 use crate::values::{self, Remark};
 use crate::{cbq, mq};
 use sojourn_link::Netem;

@@ -137,10 +137,9 @@ def _lines(
     found = []
     for part in parts:
         inner = " " * (len(part) - len(part.lstrip()))
-        found += textwrap.wrap(
-            part.strip(), WIDTH, initial_indent=indent + inner,
-            subsequent_indent=indent + inner + "    ",
-        )  # fmt: skip
+        start = indent + inner
+        further = start + "    "
+        found += textwrap.wrap(part.strip(), WIDTH, initial_indent=start, subsequent_indent=further)
     inside = one.queue.split()[:1]
     filtered = is_filtered if not inside else inside[0] not in IMPLICIT
     for child in one.classes:

@@ -319,7 +319,11 @@ class Compared:
     @cached_property
     def causes(self) -> tuple[Cause, ...]:
         """Returns what limited runs apart from the compared choices."""
-        return causes_of(self)
+        if self.plans is None:
+            return ()
+        choices = [(entry.choice, entry.levels) for entry in self.entries]
+        columns = {metric: self.values(metric) for metric in self.table.metrics}
+        return causes_of(choices, columns, self.plans)
 
     @property
     def is_misplaced(self) -> bool:
