@@ -43,6 +43,7 @@ __all__ = [
     "WordError",
     "app_carriers",
     "blank_record",
+    "causes",
     "check",
     "describe",
     "endpoint_report",
@@ -101,6 +102,7 @@ __all__ = [
     "verify",
     "verify_own",
     "version",
+    "watch_policies",
     "web_sessions",
     "workloads",
 ]

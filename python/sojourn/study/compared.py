@@ -327,9 +327,10 @@ class Compared:
 
     @property
     def is_misplaced(self) -> bool:
-        """Returns whether packets wait elsewhere with the best choice."""
+        """Returns whether queues are compared, and packets wait elsewhere with the best one."""
         best = self.winners[0].choice if self.winners else None
-        return any(c.kind == "elsewhere" and best in c.choices for c in self.causes)
+        elsewhere = any(c.kind == "elsewhere" and best in c.choices for c in self.causes)
+        return elsewhere and self.noun == "queue"
 
     @property
     def winners(self) -> tuple[Entry, ...]:
