@@ -9,8 +9,10 @@ import pytest
 from tests.cli.test_commands import SHORT, sojourn
 from tests.cli.test_new import Terminal
 
-DOWN = SHORT.replace('queue = "', 'reverse.queue = "', 1)
-"""The subject is the line towards the home."""
+DOWN = SHORT.replace('queue = "', 'reverse.queue = "', 1).replace(
+    'flows]]\nfrom = "home"\nto = "isp"', 'flows]]\nfrom = "isp"\nto = "home"'
+)
+"""The subject is the line towards the home, on which the flows send."""
 
 
 @pytest.fixture

@@ -50,11 +50,7 @@ def causes_of(
         if plan is None:
             continue
         means = {metric: _mean(values[choice]) for metric, values in columns.items()}
-        try:
-            found = _core.causes(plan, means)
-        except _core.PlanError:
-            continue  # the input of another engine
-        for kind, subject, text in found:
+        for kind, subject, text in _core.causes(plan, means):
             texts.setdefault((kind, subject), text)
             concerned.setdefault((kind, subject), []).append(choice)
     return tuple(Cause(*key, text, tuple(concerned[key])) for key, text in texts.items())
