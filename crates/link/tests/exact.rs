@@ -71,7 +71,7 @@ fn several_frames_leave_in_one_nanosecond_and_in_order() {
 #[test]
 fn short_frames_fill_fast_links() {
     for gbit in [10, 25, 100, 400, 800, 1600] {
-        let times = delivered(link(&params(gbit * GBIT, "", QUEUE), 1), &[64; 100_000]);
+        let times = delivered(link(&params(gbit * GBIT, "", QUEUE), 1), &vec![64; 100_000]);
         let lasts = times[99_999].1 - EPOCH;
         assert_eq!(lasts, 51_200_000 / gbit, "{gbit} Gbit/s");
     }

@@ -123,21 +123,18 @@ impl Figures<'_> {
         let (name, studied) = (&link.name, &bottleneck.name);
         let share = self.own("utilisation").map(percent);
         let share = share.map_or(String::new(), |share| format!(" (utilisation {share})"));
-        let mut text = format!(
-            "Packets wait {} on average at `{name}`, and {} at `{studied}`{share}, whose queue is studied.",
+        let remedy = match link.params.rate.filter(|_| self.follows(index)) {
+            Some(rate) => format!(
+                "To move the queue to `{studied}`, limit it to less than the {} of `{name}`; or study `{name}`: bottleneck = \"{name}\".",
+                speed(rate.bits() as f64)
+            ),
+            None => format!("To study that queue: bottleneck = \"{name}\"."),
+        };
+        let text = format!(
+            "Packets wait {} on average at `{name}`, and {} at `{studied}`{share}, whose queue is studied. {remedy}",
             duration(wait),
             duration(here)
         );
-        let behind = self.follows(index);
-        match link.params.rate.filter(|_| behind) {
-            Some(rate) => {
-                text += &format!(
-                    " To move the queue to `{studied}`, limit it to less than the {} of `{name}`; or study `{name}`: bottleneck = \"{name}\".",
-                    speed(rate.bits() as f64)
-                )
-            }
-            None => text += &format!(" To study that queue: bottleneck = \"{name}\"."),
-        }
         Some(Cause { kind: Kind::Elsewhere, subject: name.clone(), text })
     }
 

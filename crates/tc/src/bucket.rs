@@ -12,20 +12,25 @@ const DEPTH: usize = 8;
 /// Largest number of filters that replace those in tables.
 const FILTERS: usize = 65_536;
 
+/// The filters of each bucket that is in use, with the number of buckets, by table.
+type Tables<'a> = BTreeMap<u32, (u32, Vec<(u32, &'a Filter)>)>;
+/// A fault, with the line of its filter.
+type Failure = Box<(Place, Fault)>;
+
 /// Returns filters without hash tables that match the same packets, in the order of evaluation;
 /// `None` if the filters use no table.
-pub(crate) fn flattened(filters: &[&Filter]) -> Result<Option<Vec<Filter>>, (Place, Fault)> {
+pub(crate) fn flattened(filters: &[&Filter]) -> Result<Option<Vec<Filter>>, Failure> {
     if !filters.iter().any(|filter| filter.table.is_used()) {
         return Ok(None);
     }
-    let mut tables = BTreeMap::<u32, (u32, Vec<(u32, &Filter)>)>::new();
+    let mut tables = Tables::new();
     for filter in filters {
         if let Some(divisor) = filter.table.divisor {
             let word = filter.handle.as_ref().ok_or_else(|| {
                 let why = "a hash table needs a number, such as `handle 2:`";
-                (filter.line, filter.kind.fault(why))
+                Box::new((filter.line, filter.kind.fault(why)))
             })?;
-            let (number, _) = seat(word).map_err(|fault| (filter.line, fault))?;
+            let (number, _) = seat(word).map_err(|fault| Box::new((filter.line, fault)))?;
             tables.insert(number, (divisor, Vec::new()));
         }
     }
@@ -36,10 +41,10 @@ pub(crate) fn flattened(filters: &[&Filter]) -> Result<Option<Vec<Filter>>, (Pla
             Some((divisor, own)) if bucket < *divisor => own.push((bucket, filter)),
             Some((divisor, _)) => {
                 let why = format!("the hash table `{table:x}:` has only {divisor} buckets");
-                return Err((filter.line, filter.kind.fault(why)));
+                return Err(Box::new((filter.line, filter.kind.fault(why))));
             }
             None if table >= ROOT => first.push(filter),
-            None => return Err((filter.line, missing(filter, table))),
+            None => return Err(Box::new((filter.line, missing(filter, table)))),
         }
     }
     let mut found = Vec::new();
@@ -59,19 +64,20 @@ fn missing(filter: &Filter, table: u32) -> Fault {
 fn reached(
     filter: &Filter,
     before: &[Match],
-    tables: &BTreeMap<u32, (u32, Vec<(u32, &Filter)>)>,
+    tables: &Tables<'_>,
     depth: usize,
     found: &mut Vec<Filter>,
-) -> Result<(), (Place, Fault)> {
+) -> Result<(), Failure> {
     let tests = [before, &filter.tests].concat();
     let Some(link) = filter.table.link else {
         found.push(Filter { tests, ..filter.clone() });
         return Ok(());
     };
-    let (divisor, own) = tables.get(&link).ok_or_else(|| (filter.line, missing(filter, link)))?;
+    let (divisor, own) =
+        tables.get(&link).ok_or_else(|| Box::new((filter.line, missing(filter, link))))?;
     if depth == 0 || found.len() > FILTERS {
         let why = format!("the hash tables lead to one another more than {DEPTH} times");
-        return Err((filter.line, filter.kind.fault(why)));
+        return Err(Box::new((filter.line, filter.kind.fault(why))));
     }
     let (bits, offset) = filter.table.key.unwrap_or((0, 0));
     // As in Linux, the lowest bits of the masked word number the bucket.

@@ -704,7 +704,7 @@ impl Filter {
                 }
                 // `hash mask 000000ff at 16`
                 "hash" if self.kind.is("u32") => {
-                    self.table.read(&Word::new("hashkey", word.place), &mut given)?
+                    self.table.read(&Word::new("hashkey", word.place), &mut given)?;
                 }
                 "offset" if self.kind.is("u32") => {
                     return Err(word.fault("`offset` of a hash table is not supported here"));

@@ -387,7 +387,8 @@ impl Entry<'_> {
                     }
                 }
                 if let Some(at) = found.given.iter().position(|word| word == "ip_tos") {
-                    found.given[at + 1] += &format!("/{bits:#x}");
+                    let tos = &found.given[at + 1];
+                    found.given[at + 1] = format!("{tos}/{bits:#x}");
                 }
             }
             "link" if found.kind.is("u32") => {

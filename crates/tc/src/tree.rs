@@ -807,7 +807,8 @@ impl Builder<'_> {
         ordered.sort_by_key(|(order, _)| *order);
         let (mut rules, mut of_class) = (Vec::new(), BTreeMap::<Name, Vec<Rule>>::new());
         let mut ordered: Vec<&Filter> = ordered.into_iter().map(|(_, filter)| filter).collect();
-        let whole = flattened(&ordered).unwrap_or_else(|(line, fault)| {
+        let whole = flattened(&ordered).unwrap_or_else(|failure| {
+            let (line, fault) = *failure;
             self.fault(line, fault);
             Some(Vec::new())
         });

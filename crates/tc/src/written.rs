@@ -75,7 +75,7 @@ impl<'a> Own<'a> {
     fn is_complete(&self) -> bool {
         self.device.root().is_none_or(|root| {
             let needs_classes = matches!(root.kind.text.as_str(), "htb" | "hfsc" | "drr");
-            !(root.shown && needs_classes) || !self.device.classes.is_empty()
+            !root.shown || !needs_classes || !self.device.classes.is_empty()
         })
     }
 
@@ -106,7 +106,7 @@ impl<'a> Own<'a> {
                 let is_ready = !pending.contains(&class.parent);
                 if is_ready {
                     pending.remove(&class.name);
-                    into.push(self.class(one, class));
+                    into.push(Self::class(one, class));
                 }
                 !is_ready
             });
@@ -146,7 +146,7 @@ impl<'a> Own<'a> {
         Command { object: Object::Qdisc, parent, number, words }
     }
 
-    fn class(&self, holder: &Discipline, class: &Class) -> Command {
+    fn class(holder: &Discipline, class: &Class) -> Command {
         let kind = &class.kind.text;
         let words = if holder.shown {
             values::printed_class(kind, &class.words)
