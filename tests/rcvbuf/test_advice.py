@@ -145,7 +145,7 @@ def test_the_command_ends_with_it(tmp_path: Path) -> None:
     words = ["--dry-run", "--duration", "3s", "--state", str(tmp_path)]
     port = free_port()
     nobody = command("--port", str(port), *words)
-    assert nobody.returncode == 0
+    assert nobody.returncode == 2
     assert f"no process had UDP port {port}" in nobody.stderr
     assert "--pid" in nobody.stderr
     with Server() as server:

@@ -57,6 +57,88 @@ def test_anova_of_scipy_and_statsmodels(data: Groups) -> None:
         assert mine.p == pytest.approx(other.pvalue, rel=1e-9)
 
 
+WARP_BREAKS = {
+    ("A", "L"): [26, 30, 54, 25, 70, 52, 51, 26, 67],
+    ("A", "M"): [18, 21, 29, 17, 12, 18, 35, 30, 36],
+    ("A", "H"): [36, 21, 24, 18, 10, 43, 28, 15, 26],
+    ("B", "L"): [27, 14, 29, 19, 29, 31, 41, 20, 44],
+    ("B", "M"): [42, 26, 19, 16, 39, 28, 21, 39, 29],
+    ("B", "H"): [20, 21, 24, 17, 13, 15, 15, 16, 28],
+}
+"""Breaks of yarn by wool and tension (R's `warpbreaks`, after Tippett)."""
+
+
+def test_interactions_of_warpbreaks() -> None:
+    """As R prints `summary(aov(breaks ~ wool * tension))`."""
+    cells = [key for key, values in WARP_BREAKS.items() for _ in values]
+    found = ours.factorial(
+        [float(x) for values in WARP_BREAKS.values() for x in values],
+        {"wool": [a for a, _ in cells], "tension": [b for _, b in cells]},
+    )
+    assert [(str(e), e.df, f"{e.f:.3f}", f"{e.p:.6f}") for e in found.effects] == [
+        ("wool", 1, "3.765", "0.058213"),
+        ("tension", 2, "8.498", "0.000693"),
+        ("wool × tension", 2, "4.189", "0.021044"),
+    ]
+    assert (found.df, f"{found.squares:.0f}") == (48, "5745")
+    assert found.effect("tension", "wool").f == found.effects[2].f
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_interactions_of_statsmodels(seed: int) -> None:
+    """Two or three factors with unequal numbers of values; changes of scale change no F."""
+    import pandas as pd
+    from statsmodels.formula.api import ols
+    from statsmodels.stats.anova import anova_lm
+
+    draw = np.random.default_rng(seed)
+    sizes = draw.integers(2, 5, 2 + seed % 2)
+    rows = [
+        [*where, draw.normal() + where[0] * where[1] + where[-1]]
+        for where in np.ndindex(*sizes)
+        for _ in range(draw.integers(2, 5))
+    ]
+    names = ["a", "b", "c"][: len(sizes)]
+    frame = pd.DataFrame(rows, columns=[*names, "y"])
+    levels = {name: frame[name].tolist() for name in names}
+    found = ours.factorial(frame["y"], levels)
+    formula = "y ~ " + " * ".join(f"C({name})" for name in names)
+    other = anova_lm(ols(formula, frame).fit(), typ=2)
+    assert len(found.effects) == len(other) - 1
+    for effect in found.effects:
+        row = other.loc[":".join(f"C({name})" for name in effect.factors)]
+        assert effect.df == row["df"]
+        assert effect.f == pytest.approx(row["F"], rel=1e-8)
+        assert effect.p == pytest.approx(row["PR(>F)"], rel=1e-7)
+    assert found.squares == pytest.approx(other.loc["Residual", "sum_sq"], rel=1e-10)
+    scaled = ours.factorial(1e3 - 1e-6 * frame["y"], levels)
+    assert [e.f for e in scaled.effects] == pytest.approx([e.f for e in found.effects], rel=1e-5)
+
+
+def test_one_factor_has_no_interactions(data: Groups) -> None:
+    y = [x for v in data.values() for x in v]
+    found = ours.factorial(y, {"group": [k for k, v in data.items() for _ in v]})
+    one = ours.one_way(data)
+    assert [e.f for e in found.effects] == pytest.approx([one.f], rel=1e-10)
+    assert found.frame().loc["within", "mean square"] == pytest.approx(one.ms_within, rel=1e-10)
+
+
+def test_a_factorial_analysis_needs_every_combination_and_repetitions() -> None:
+    a, b = ["x", "x", "y", "y", "y"], [1, 1, 1, 2, 2]
+    with pytest.raises(ours.StatisticsError, match="no value with a x, b 2"):
+        ours.factorial([1.0, 2, 3, 4, 5], {"a": a, "b": b})
+    with pytest.raises(ours.StatisticsError, match="more seeds"):
+        ours.factorial([1.0, 2], {"a": ["x", "y"]})
+    with pytest.raises(ours.StatisticsError, match="b has one level"):
+        ours.factorial([1.0, 2, 3], {"a": ["x", "y", "y"], "b": [1, 1, 1]})
+    with pytest.raises(ours.StatisticsError, match="no effect c"):
+        ours.factorial([1.0, 2, 3], {"a": ["x", "y", "y"]}).effect("c")
+    flat = ours.factorial([1.0] * 4, {"a": ["x", "x", "y", "y"]}).effects[0]
+    assert math.isnan(flat.f)
+    exact = ours.factorial([1.0, 1, 2, 2], {"a": ["x", "x", "y", "y"]}).effects[0]
+    assert (exact.f, exact.p) == (math.inf, 0.0)
+
+
 def test_lsd_by_integration(data: Groups) -> None:
     """The t distribution integrated by hand."""
     found = ours.lsd(data, protected=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
@@ -125,3 +126,86 @@ def test_as_a_frame() -> None:
     frame = contrast().frame
     assert list(frame["verdict"])[:2] == ["better", "as good as"]
     assert {"rate", "queue", "difference", "low", "high", "smallest", "n"} <= set(frame.columns)
+
+
+def with_goodput(mine: float, near: float = 9.4, codel: float = 9.5) -> Table:
+    """The table with a goodput of each queue in Mbit/s, the same for all seeds."""
+    whole = table()
+    rate = {"codel": codel, "mine": mine, "near": near}
+    whole.frame = whole.frame.assign(goodput=[1e6 * rate[q] for q in whole.frame["queue"]])
+    whole.units = {"sojourn_p95": "s", "goodput": "bit/s"}
+    return whole
+
+
+def test_a_queue_that_starves_its_flows_is_excluded() -> None:
+    """A tenth less goodput than the best queue of the cell: a lower delay is no merit."""
+    found = contrasts(with_goodput(8.54), "sojourn_p95", "codel", smallest="300ms")
+    assert [r.verdict for r in found.of("mine")] == ["excluded", "excluded"]
+    assert [r.verdict for r in found.of("near")] == ["as good as", "as good as"]
+    assert "subject to goodput >= 95% of best:" in found.answer()
+    assert "mine: excluded in 2 of 2 cells" in found.answer()
+    [line, *_] = found.reasons()
+    assert line == (
+        "mine (rate 5mbit): goodput >= 95% of best: not met, goodput 8.54 Mbit/s, 89.89 % of "
+        "codel's"
+    )
+    assert next(iter(found.frame["reason"])).startswith("goodput >= 95% of best: not met")
+    console = Console(width=80, record=True, file=io.StringIO())
+    print_contrasts(found, console)
+    assert "excluded" in console.export_text()
+    # Without the condition, or with enough goodput, it is better.
+    free = contrasts(with_goodput(8.54), "sojourn_p95", "codel", smallest="300ms", subject_to="")
+    enough = contrasts(with_goodput(9.1), "sojourn_p95", "codel", smallest="300ms")
+    for one in (free, enough):
+        assert [r.verdict for r in one.of("mine")] == ["better", "better"]
+
+
+def test_a_baseline_that_misses_the_condition_beats_nobody() -> None:
+    found = contrasts(with_goodput(8.54), "sojourn_p95", "mine", smallest="300ms")
+    assert {r.verdict for r in found.rows} == {"baseline excluded"}
+    # What is better even than a starving queue is better.
+    found = contrasts(with_goodput(9.5, codel=8.0), "sojourn_p95", "codel", smallest="300ms")
+    assert {r.verdict for r in found.of("mine")} == {"better"}
+    assert {r.verdict for r in found.of("near")} == {"baseline excluded"}
+
+
+def test_conditions_concern_choices_and_other_metrics() -> None:
+    """A slower line is not excluded for less goodput, nor goodput judged by itself."""
+    whole = with_goodput(8.54)
+    assert contrasts(whole, "sojourn_p95", "flat").conditions == ()
+    assert contrasts(whole, "goodput", "codel").conditions == ()
+    named = "goodput >= 9mbit and goodput >= 95% of codel"
+    found = contrasts(whole, "sojourn_p95", "codel", subject_to=named)
+    assert [r.verdict for r in found.of("mine")] == ["excluded", "excluded"]
+    with pytest.raises(StudyError, match="not among the compared"):
+        contrasts(whole, "sojourn_p95", "codel", subject_to="goodput >= 95% of fq")
+    with pytest.raises(StudyError, match="call"):
+        contrasts(whole, "sojourn_p95", "codel", subject_to="call.mos >= 3")
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_no_verdict_forgets_its_condition(seed: int) -> None:
+    """In every cell, whatever the values: only a level that meets the condition can win or tie."""
+    draw = np.random.default_rng(seed)
+    rows = [
+        {"rate": rate, "queue": queue, "seed": s, "key": f"{rate}{queue}{s}"}
+        | {"sojourn_p95": draw.uniform(1, 3), "goodput": draw.uniform(8, 10)}
+        for rate in range(3)
+        for queue in ("a", "b", "c", "d")
+        for s in range(1, 3)
+    ]
+    whole = Table(pd.DataFrame(rows), ("rate", "queue"), {"sojourn_p95": "s", "goodput": "1"})
+    plain = contrasts(whole, "sojourn_p95", "a", smallest="0s", subject_to="")
+    goodput = whole.frame.groupby(["rate", "queue"])["goodput"].mean()
+    for row, free in zip(contrasts(whole, "sojourn_p95", "a", smallest="0s").rows, plain.rows,
+                         strict=True):  # fmt: skip
+        rate = row.cell["rate"]
+        fits = {q: goodput[rate, q] >= 0.95 * goodput[rate].max() for q in "abcd"}
+        own, base = fits[str(row.level)], fits["a"]
+        assert (row.difference, row.mean) == (free.difference, free.mean)
+        if own and base:
+            assert row.verdict == free.verdict
+        elif own:
+            assert row.verdict == ("better" if free.verdict == "better" else "baseline excluded")
+        else:
+            assert row.verdict == ("worse" if base and free.verdict == "worse" else "excluded")

@@ -176,6 +176,7 @@ def compare(
     if found.fault is not None:
         exits.fail(str(found.fault))
     chosen.exit_if_invalid()
+    exits.negative(not found.ranked)
 
 
 def chosen_queues(texts: list[str]) -> list[str]:

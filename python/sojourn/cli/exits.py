@@ -56,6 +56,12 @@ def fail(message: str, *, as_json: bool = False, problems: object = None) -> NoR
     raise typer.Exit(BAD_INPUT)
 
 
+def negative(is_so: bool) -> None:
+    """Ends the command with status 1 if its result is negative."""
+    if is_so:
+        raise typer.Exit(FINDINGS)
+
+
 def written() -> int | None:
     """Flushes standard output; returns the exit status 0 if the reader is gone, 2 after a failure.
 

@@ -247,6 +247,9 @@ class Session:
                 output.note(f"\nObserved in {last['seconds']:.0f} s:")
             for line in lines or [_nobody(self.chosen.port)]:
                 output.note(line)
+        selected = self.chosen.port is not None or self.chosen.pid is not None
+        if selected and not self.seen.advice():
+            raise typer.Exit(exits.BAD_INPUT)
         if any(outcome["action"] == "failed" for outcome in outcomes):
             raise typer.Exit(exits.FINDINGS)
 

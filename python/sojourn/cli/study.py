@@ -208,15 +208,24 @@ def contrast(
         ),
     ] = None,
     smallest: options.Smallest = None,
+    subject_to: Annotated[
+        str | None,
+        Option(
+            "EXPR",
+            help='Conditions that a level must meet in a cell, such as "goodput >= 95% of best"; '
+            '"" for none. By default those of the study\'s question. Without a question, the '
+            "usual one if the levels are queues, policies, TCPs or settings of a store.",
+        ),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Compare the levels of a factor with a baseline, in each cell of the other factors.
 
     Runs are paired by seed. The confidence intervals of all differences are simultaneous. The
-    verdict on a difference depends on its interval and the smallest difference of interest.
+    verdict on a difference depends on its interval, the smallest difference of interest and the
+    conditions.
     """
     from sojourn.study import Results, contrasts
-    from sojourn.study.question import Asked
 
     results = Results.open(folder)
     table = results.table()
@@ -227,10 +236,8 @@ def contrast(
     if baseline is None:
         factor = factor or ("queue" if "queue" in table.factors else table.factors[0])
         baseline = str(table.levels(factor)[0])
-    question = Asked.of(results.manifest.question)
-    asked = {question.by: question.smallest}
     found = [
-        contrasts(table, m, baseline, factor, smallest=smallest or asked.get(m))
+        contrasts(table, m, baseline, factor, smallest=smallest, subject_to=subject_to)
         for m in metrics or table.headline()[:1]
     ]
     if as_json:
@@ -305,6 +312,8 @@ def rows_of(c: Contrasts) -> Object:
         "baseline": plain(c.baseline),
         "alpha": c.alpha,
         "smallest": asdict(c.interest),
+        "subject_to": " and ".join(map(str, c.conditions)),
+        "unchecked": [str(condition) for condition in c.unchecked],
         "rows": [
             {
                 "cell": {name: plain(level) for name, level in row.cell.items()},
@@ -319,6 +328,7 @@ def rows_of(c: Contrasts) -> Object:
                 "smallest": plain(row.smallest),
                 "exact": row.exact,
                 "verdict": row.verdict,
+                "reason": row.reason,
                 "seeds": row.seeds,
             }
             for row in c.rows

@@ -308,6 +308,8 @@ def print_contrasts(c: Contrasts, console: Console | None = None) -> None:
             style="dim",
         )
     )
+    for line in c.reasons():
+        console.print(Text(line, style="dim"))
     if any(row.exact for row in c.rows):
         console.print(
             Text(

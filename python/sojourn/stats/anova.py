@@ -78,15 +78,34 @@ class Anova:
                 f"Welch's one-way ANOVA: F = {self.f:.5g}, df = {self.df_between:g} and "
                 f"{self.df_within:.5g}, p = {self.p:.4g}"
             )
-        rows = [
-            f"{'':<10}{'df':>6}{'sum of squares':>17}{'mean square':>14}{'F':>10}{'p':>12}",
-            (
-                f"{'between':<10}{self.df_between:>6g}{self.ss_between:>17.6g}"
-                f"{self.ms_between:>14.6g}{self.f:>10.4g}{self.p:>12.4g}"
-            ),
-            f"{'within':<10}{self.df_within:>6g}{self.ss_within:>17.6g}{self.ms_within:>14.6g}",
-        ]
-        return "\n".join(rows)
+        return text_of(self.frame())
+
+
+def text_of(frame: pd.DataFrame) -> str:
+    """Returns an ANOVA table as text; numbers that a source of variation lacks are left empty."""
+    formats = {
+        "df": ">6g",
+        "sum of squares": ">17.6g",
+        "mean square": ">14.6g",
+        "F": ">10.4g",
+        "p": ">12.4g",
+    }
+    wide = max(10, *(len(str(name)) + 1 for name in frame.index))
+    lines = [
+        "".join(
+            [
+                " " * wide,
+                *(
+                    format(name, form.partition(".")[0].rstrip("g"))
+                    for name, form in formats.items()
+                ),
+            ]
+        )
+    ]
+    for name, row in frame.iterrows():
+        cells = (format(row[c], form) for c, form in formats.items() if not math.isnan(row[c]))
+        lines.append(f"{name:<{wide}}" + "".join(cells))
+    return "\n".join(lines)
 
 
 def _squares(named: dict[str, Floats]) -> tuple[float, float]:

@@ -86,6 +86,11 @@ class AcrossEngines:
         return results_of(self.table)
 
     @property
+    def ranked(self) -> bool:
+        """Returns whether every engine ranks at least one choice."""
+        return all(c.ranked for c in self.engines.values())
+
+    @property
     def limits(self) -> dict[str, str]:
         """Returns the limits of the results in words, by engine, for engines that state any."""
         return {} if self.results is None else self.results.manifest.limits

@@ -338,6 +338,11 @@ class Compared:
         return tuple(e for e in self.entries if e.choice in self.ranking.unbeaten)
 
     @property
+    def ranked(self) -> bool:
+        """Returns whether any choice meets the conditions and has a value of the metric."""
+        return bool(self.ranking.order)
+
+    @property
     def decided(self) -> bool:
         """Returns whether at least one other choice has a decided verdict against the best.
 

@@ -1,33 +1,41 @@
 """Contrasts of a factor's levels with a baseline level, in each cell of the other factors.
 
 The runs of both levels are paired by seed. The intervals of all differences are simultaneous, and
-each gives a verdict.
+each gives a verdict. A level that misses a condition of the question in a cell is not better there
+than a baseline that meets it, and no level is worse than a baseline that misses it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from sojourn.metrics import Interest, direction, find, nearest
+from sojourn.scenario.condition import Condition
 from sojourn.stats import Gap, Interval, by_seed, gaps
 from sojourn.stats.cells import aligned
 from sojourn.study.answer import interest_text, words
 from sojourn.study.cells import Level
+from sojourn.study.constraints import Check, check
 from sojourn.study.errors import StudyError
-from sojourn.study.question import interest
+from sojourn.study.metrics import store_of
+from sojourn.study.question import SUBJECT_TO, Asked, conditions, interest
 from sojourn.study.ranking import verdict
-from sojourn.study.table import Table
+from sojourn.study.table import Group, Table
 
 Verdict = Literal[
-    "better", "worse", "as good as", "more", "less", "as much as", "not decided", "not measured"
-]
+    "better", "worse", "as good as", "more", "less", "as much as", "not decided", "not measured",
+    "excluded", "baseline excluded",
+]  # fmt: skip
 """Result of a contrast; *more*, *less* and *as much as* are for metrics of which neither more nor
-less is better.
+less is better. *Excluded*: the level misses a condition, and would otherwise not be worse.
+*Baseline excluded*: only the baseline misses a condition, and the level would not be better.
 """
 
 
@@ -52,6 +60,15 @@ class Contrast:
     """Whether all seeds gave the same difference, because the cell has no randomness."""
     seeds: int | None
     """Approximate number of seeds that would decide; `None` if decided or unknown."""
+    checks: tuple[Check, ...] = ()
+    """Result of each condition for the level, in this cell."""
+    of_baseline: tuple[Check, ...] = ()
+    """Result of each condition for the baseline, in this cell."""
+
+    @property
+    def reason(self) -> str:
+        """Returns notes on conditions that the level or the baseline misses, or meets narrowly."""
+        return "; ".join(c.reason for c in (*self.checks, *self.of_baseline) if c.reason)
 
     @property
     def change(self) -> float:
@@ -74,6 +91,10 @@ class Contrasts:
     """Smallest difference of interest of the metric."""
     alpha: float
     """Probability that any of the intervals misses its difference."""
+    conditions: tuple[Condition, ...] = ()
+    """Conditions that a level must meet in a cell."""
+    unchecked: tuple[Condition, ...] = ()
+    """Conditions of the study's question whose metrics were not stored."""
 
     def of(self, level: Level) -> list[Contrast]:
         """Returns the contrasts of one level with the baseline, one for each cell."""
@@ -101,6 +122,13 @@ class Contrasts:
             texts = [f"{v.removesuffix(' as')} in {n}" for v, n in count.items() if n]
             lines.append(f"{level}: {', '.join(texts)} of {len(rows)} cells.")
         head = f"{words(self.metric)}, against {self.factor} {self.baseline}"
+        if self.conditions:
+            head += f", subject to {' and '.join(map(str, self.conditions))}"
+        if self.unchecked:
+            lines.append(
+                f"Not checked, because the metric was not stored: "
+                f"{' and '.join(map(str, self.unchecked))}."
+            )
         return "\n".join([head[0].upper() + head[1:] + ":", *(f"  {line}" for line in lines)])
 
     @property
@@ -119,6 +147,7 @@ class Contrasts:
                 "level": row.difference.level,
                 "smallest": row.smallest,
                 "verdict": row.verdict,
+                "reason": row.reason,
                 "seeds": row.seeds,
             }
             for row in self.rows
@@ -132,9 +161,20 @@ class Contrasts:
             level = f"{row.difference.level * 100:.4g} %"
             lines.append(
                 f"{row.level}{f' ({where})' if where else ''}: {row.difference} ({level}): "
-                f"{row.verdict}"
+                f"{row.verdict}{f' ({row.reason})' if row.reason else ''}"
             )
         return "\n".join(lines)
+
+    def reasons(self, most: int = 8) -> list[str]:
+        """Returns at most `most` lines on conditions that are not met, or narrowly."""
+        found = [row for row in self.rows if row.reason]
+        lines = []
+        for row in found[:most]:
+            where = ", ".join(f"{k} {v}" for k, v in row.cell.items())
+            lines.append(f"{row.level}{f' ({where})' if where else ''}: {row.reason}")
+        if len(found) > most:
+            lines.append(f"The same holds for {len(found) - most} more of the contrasts.")
+        return lines
 
 
 _PHRASES: dict[Verdict, str] = {
@@ -146,6 +186,8 @@ _PHRASES: dict[Verdict, str] = {
     "as much as": "as much as {}",
     "not decided": "not decided against {}",
     "not measured": "not measured in the same runs as {}",
+    "excluded": "excluded by the condition",
+    "baseline excluded": "not comparable, because the condition excludes {}",
 }
 
 
@@ -156,29 +198,35 @@ def contrasts(
     factor: str | None = None,
     alpha: float = 0.05,
     smallest: str | None = None,
+    subject_to: str | None = None,
 ) -> Contrasts:
     """Returns the contrasts of all other levels of a factor with the level `baseline`.
 
     `factor` is by default the factor that has this level. Cells with runs of only one of two levels
-    are omitted. `smallest` is the smallest difference of interest, such as `5%`; by default, the
-    metric's own.
+    are omitted. `smallest` is the smallest difference of interest, such as `5%`; by default, that
+    of the study's question or the metric's own. `subject_to` states conditions; by default those of
+    the study's question, or its usual one.
     """
     column = table.metric(metric)
     factor = _factor(table, baseline) if factor is None else table.factor(factor)
     base = _level(table, factor, baseline)
+    asked = Asked.of({} if table.results is None else table.results.manifest.question)
+    if smallest is None and column == asked.by:
+        smallest = asked.smallest
+    wanted, unchecked = _conditions(table, column, factor, subject_to)
     others = [name for name in table.factors if name != factor]
-    groups = (
+    groups: Iterable[tuple[Group, pd.DataFrame]] = (
         table.frame.groupby(others, sort=False, dropna=False) if others else [((), table.frame)]
     )
-    where: list[tuple[dict[str, Any], Any]] = []
+    where: list[tuple[_Cell, Level]] = []
     pairs = []
     for key, rows in groups:
-        cell = dict(zip(others, key if isinstance(key, tuple) else (key,), strict=True))
-        there = list(dict.fromkeys(rows[factor].tolist()))
-        for level in (x for x in there if x != base and base in there):
-            (x, y), _ = aligned(
-                by_seed(rows, column, {factor: level}), by_seed(rows, column, {factor: base})
-            )
+        levels: dict[str, Level] = dict(
+            zip(others, key if isinstance(key, tuple) else (key,), strict=True)
+        )
+        cell = _Cell(table, levels, rows, factor, wanted)
+        for level in (x for x in cell.levels if x != base and base in cell.levels):
+            (x, y), _ = aligned(cell.values(column)[level], cell.values(column)[base])
             where.append((cell, level))
             pairs.append((x, y))
     if not pairs:
@@ -193,15 +241,17 @@ def contrasts(
         base,
         tuple(
             Contrast(
-                cell=cell,
+                cell=cell.where,
                 level=level,
                 baseline=float(np.mean(y)) if y.size else math.nan,
                 mean=float(np.mean(x)) if x.size else math.nan,
                 difference=gap.interval,
                 smallest=gap.smallest,
-                verdict=_verdict(gap, column),
+                verdict=_allowed(_verdict(gap, column), cell.checks[level], cell.checks[base]),
                 exact=gap.exact,
                 seeds=gap.seeds,
+                checks=cell.checks[level],
+                of_baseline=cell.checks[base],
             )
             for (cell, level), (x, y), gap in zip(
                 where, pairs, gaps(pairs, least.at, alpha, looked=table.looked), strict=True
@@ -209,7 +259,92 @@ def contrasts(
         ),
         least,
         alpha,
+        wanted,
+        unchecked,
     )
+
+
+class _Cell:
+    """The runs of one cell of the other factors."""
+
+    def __init__(
+        self,
+        table: Table,
+        where: dict[str, Level],
+        rows: pd.DataFrame,
+        factor: str,
+        wanted: Sequence[Condition],
+    ) -> None:
+        self.table, self.where, self.rows, self.factor = table, where, rows, factor
+        self.wanted = wanted
+        self.levels: list[Level] = list(dict.fromkeys(rows[factor].tolist()))
+
+    def values(self, column: str) -> dict[Level, pd.Series[float]]:
+        """Returns the values of a metric by seed, for each level."""
+        return {x: by_seed(self.rows, column, {self.factor: x}) for x in self.levels}
+
+    @cached_property
+    def checks(self) -> dict[Level, tuple[Check, ...]]:
+        """Returns the result of each condition by level; *best* is the best level of the cell."""
+        found: dict[Level, tuple[Check, ...]] = dict.fromkeys(self.levels, ())
+        for condition in self.wanted:
+            column = self.table.metric(condition.metric)
+            values = pd.concat({str(x): v for x, v in self.values(column).items()}, axis=1)
+            if values.isna().all(axis=None):
+                continue
+            arrays = {str(name): values[name].to_numpy() for name in values.columns}
+            results = check(condition, column, self.table.units.get(column, ""), arrays)
+            found = {x: (*met, results[str(x)]) for x, met in found.items()}
+        return found
+
+
+_CHOSEN = ("queue", "policy", "tcp")
+"""Last parts of the factors whose levels one chooses; those of other factors are loads or lines."""
+
+
+def _conditions(
+    table: Table, column: str, factor: str, subject_to: str | None
+) -> tuple[tuple[Condition, ...], tuple[Condition, ...]]:
+    """Returns the conditions to check, and those whose metrics were not stored.
+
+    A condition that the caller does not state compares levels only if these are choices, and does
+    not concern the metric of the contrasts itself.
+    """
+    if subject_to is not None:
+        found = conditions(subject_to)
+        for condition in found:
+            table.metric(condition.metric)
+        return found, ()
+    question = {} if table.results is None else table.results.manifest.question
+    text = question.get("subject_to")
+    store = store_of(column, table.metrics)
+    usual = SUBJECT_TO if store is None else f"{store}.acknowledged >= 99% of best"
+    chosen = factor.rpartition(".")[2] in _CHOSEN or factor.startswith("store.")
+    levels = {"best", *map(str, table.levels(factor))}
+    kept: list[Condition] = []
+    unchecked: list[Condition] = []
+    for condition in conditions(usual if text is None else str(text)):
+        if condition.of is not None and not (chosen and condition.of in levels):
+            continue
+        try:
+            measured = table.metric(condition.metric)
+        except StudyError:
+            if text is not None:
+                unchecked.append(condition)
+            continue
+        if measured != column:
+            kept.append(condition)
+    return tuple(kept), tuple(unchecked)
+
+
+def _allowed(verdict: Verdict, level: Sequence[Check], baseline: Sequence[Check]) -> Verdict:
+    """Returns the verdict on a level, given the conditions that it and the baseline meet."""
+    if verdict == "not measured":
+        return verdict
+    own, other = (all(check.met for check in checks) for checks in (level, baseline))
+    if not own:
+        return verdict if other and verdict == "worse" else "excluded"
+    return verdict if other or verdict == "better" else "baseline excluded"
 
 
 def _verdict(gap: Gap, column: str) -> Verdict:

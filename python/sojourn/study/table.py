@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from sojourn import stats
 from sojourn.frames import Library, frame
@@ -272,9 +272,26 @@ class Table:
             for k, v in self.groups(metric, by).items()
         }
 
-    def anova(self, metric: str, by: str | Sequence[str] | None = None) -> stats.Anova:
-        """Returns the one-way analysis of variance between the groups of `by`."""
-        return stats.one_way(self._named(metric, by))
+    @overload
+    def anova(self, metric: str, by: str) -> stats.Anova: ...
+    @overload
+    def anova(
+        self, metric: str, by: list[str] | tuple[str, ...] | None = None
+    ) -> stats.Factorial: ...
+    def anova(
+        self, metric: str, by: str | list[str] | tuple[str, ...] | None = None
+    ) -> stats.Anova | stats.Factorial:
+        """Returns the analysis of variance of one factor, or of several with their interactions.
+
+        `by` is a factor, or a list of factors; by default, all factors.
+        """
+        if isinstance(by, str):
+            return stats.one_way(self._named(metric, by))
+        keys, groups = self._by(by), self.groups(metric, by)
+        named = [key if isinstance(key, tuple) else (key,) for key in groups]
+        values = [float(x) for group in groups.values() for x in group]
+        cells = [key for key, group in zip(named, groups.values(), strict=True) for _ in group]
+        return stats.factorial(values, {f: [key[i] for key in cells] for i, f in enumerate(keys)})
 
     def welch(self, metric: str, by: str | Sequence[str] | None = None) -> stats.Anova:
         """Returns Welch's analysis of variance (unequal variances) between the groups."""

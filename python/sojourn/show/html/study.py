@@ -5,9 +5,11 @@ from __future__ import annotations
 from sojourn.scenario.engine import ENGINE
 from sojourn.show import charts, labels
 from sojourn.show.html import common, plots
-from sojourn.show.html.blocks import Block, Cell, Facts, Page, Plot, Section, Table
+from sojourn.show.html.blocks import Block, Cell, Facts, Page, Plot, Section, Table, Text
 from sojourn.stats import Interval, mean_interval
+from sojourn.study import quantities
 from sojourn.study.cells import Level
+from sojourn.study.contrast import contrasts
 from sojourn.study.results import Results
 from sojourn.study.table import Table as StudyTable
 
@@ -29,6 +31,7 @@ def page(results: Results) -> Page:
         [Facts(factors or [("Factors", "none")])],
         [
             Section("results", "Results", _results(table, metrics)),
+            Section("verdicts", "Verdicts", _verdicts(table, metrics[:1])),
             Section("figures", "Figures", _figures(table, results, metrics)),
         ],
         metrics,
@@ -63,6 +66,29 @@ def _results(table: StudyTable, metrics: list[str]) -> list[Block]:
             heads.append(head)
             measured.append(cells)
         blocks.append(Table(heads, list(map(list, zip(*columns, *measured, strict=True)))))
+    return blocks
+
+
+def _verdicts(table: StudyTable, metrics: list[str]) -> list[Block]:
+    """Returns the contrasts of all queues with the first one; empty if queues do not vary."""
+    if "queue" not in table.factors or len(table.levels("queue")) < 2 or len(table.seeds) < 2:
+        return []
+    blocks: list[Block] = []
+    for metric in metrics:
+        c = contrasts(table, metric, table.levels("queue")[0], "queue")
+        blocks.append(Text(c.answer()))
+        names = [labels.factor(name) for name in (*c.rows[0].cell, "queue")]
+        heads = [(name, "") for name in (*names, "difference", "verdict", "conditions")]
+        rows = [
+            [
+                *(Cell(str(level)) for level in (*row.cell.values(), row.level)),
+                Cell(quantities.interval(row.difference, c.unit, metric)),
+                Cell(row.verdict),
+                Cell(row.reason or ("met" if row.checks else quantities.NOTHING)),
+            ]
+            for row in c.rows
+        ]
+        blocks.append(Table(heads, rows))
     return blocks
 
 
