@@ -197,8 +197,9 @@ def test_no_verdict_forgets_its_condition(seed: int) -> None:
     whole = Table(pd.DataFrame(rows), ("rate", "queue"), {"sojourn_p95": "s", "goodput": "1"})
     plain = contrasts(whole, "sojourn_p95", "a", smallest="0s", subject_to="")
     goodput = whole.frame.groupby(["rate", "queue"])["goodput"].mean()
-    for row, free in zip(contrasts(whole, "sojourn_p95", "a", smallest="0s").rows, plain.rows,
-                         strict=True):  # fmt: skip
+    for row, free in zip(
+        contrasts(whole, "sojourn_p95", "a", smallest="0s").rows, plain.rows, strict=True
+    ):
         rate = row.cell["rate"]
         fits = {q: goodput[rate, q] >= 0.95 * goodput[rate].max() for q in "abcd"}
         own, base = fits[str(row.level)], fits["a"]

@@ -104,8 +104,10 @@ def factorial(values: npt.ArrayLike, levels: Mapping[str, Sequence[object]]) -> 
         missing = ", ".join(f"{f} {names[f][int(i)]}" for f, i in zip(names, lack, strict=True))
         raise StatisticsError(f"no value with {missing}: interactions need every combination")
     if (df := y.size - count.size) < 1:
-        raise StatisticsError("one value of each combination does not allow an estimate of the "
-                              "variance: run more seeds")  # fmt: skip
+        raise StatisticsError(
+            "one value of each combination does not allow an estimate of the "
+            "variance: run more seeds"
+        )
     means = np.bincount(cell, y, count.size) / count
     within = float(((y - means[cell]) ** 2).sum())
     terms = list(chain.from_iterable(combinations(names, k) for k in range(1, len(names) + 1)))

@@ -30,9 +30,17 @@ from sojourn.study.ranking import verdict
 from sojourn.study.table import Group, Table
 
 Verdict = Literal[
-    "better", "worse", "as good as", "more", "less", "as much as", "not decided", "not measured",
-    "excluded", "baseline excluded",
-]  # fmt: skip
+    "better",
+    "worse",
+    "as good as",
+    "more",
+    "less",
+    "as much as",
+    "not decided",
+    "not measured",
+    "excluded",
+    "baseline excluded",
+]
 """Result of a contrast; *more*, *less* and *as much as* are for metrics of which neither more nor
 less is better. *Excluded*: the level misses a condition, and would otherwise not be worse.
 *Baseline excluded*: only the baseline misses a condition, and the level would not be better.
