@@ -34,10 +34,10 @@ from sojourn.stats.effect import cohens_d as cohens_d
 from sojourn.stats.effect import paired_d as paired_d
 from sojourn.stats.effect import standardised_mean as standardised_mean
 from sojourn.stats.estimate import Region as Region
-from sojourn.stats.factorial import Effect as Effect
-from sojourn.stats.factorial import Factorial as Factorial
-from sojourn.stats.factorial import factorial as factorial
 from sojourn.stats.fairness import jain as jain
+from sojourn.stats.interactions import Effect as Effect
+from sojourn.stats.interactions import Factorial as Factorial
+from sojourn.stats.interactions import factorial as factorial
 from sojourn.stats.interval import Interval as Interval
 from sojourn.stats.interval import TTest as TTest
 from sojourn.stats.interval import mean_interval as mean_interval
