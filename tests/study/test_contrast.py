@@ -160,10 +160,10 @@ def test_a_queue_that_starves_its_flows_is_excluded() -> None:
         assert [r.verdict for r in one.of("mine")] == ["better", "better"]
 
 
-def test_a_baseline_that_misses_the_condition_beats_nobody() -> None:
+def test_a_baseline_that_misses_the_condition_beats_no_level() -> None:
     found = contrasts(with_goodput(8.54), "sojourn_p95", "mine", smallest="300ms")
     assert {r.verdict for r in found.rows} == {"baseline excluded"}
-    # What is better even than a starving queue is better.
+    # A queue that is better than a starving one is better.
     found = contrasts(with_goodput(9.5, codel=8.0), "sojourn_p95", "codel", smallest="300ms")
     assert {r.verdict for r in found.of("mine")} == {"better"}
     assert {r.verdict for r in found.of("near")} == {"baseline excluded"}
@@ -185,7 +185,7 @@ def test_conditions_concern_choices_and_other_metrics() -> None:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_no_verdict_forgets_its_condition(seed: int) -> None:
-    """In every cell, whatever the values: only a level that meets the condition can win or tie."""
+    """In every cell, for random values: only a level that meets the condition can win or tie."""
     draw = np.random.default_rng(seed)
     rows = [
         {"rate": rate, "queue": queue, "seed": s, "key": f"{rate}{queue}{s}"}
