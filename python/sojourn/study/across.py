@@ -5,12 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
+from sojourn import encode
 from sojourn.data import Json
 from sojourn.scenario.engine import ENGINE
 from sojourn.stats import Interval
 from sojourn.study import comparison_data, quantities
+from sojourn.study.agreement import Agreement, sentence
+from sojourn.study.agreement import judged as agreed
 from sojourn.study.answer import listed, table_metrics, text_column, text_table, words
 from sojourn.study.compared import Entry
 from sojourn.study.comparison import Comparison, judged
@@ -128,9 +135,37 @@ class AcrossEngines:
 
         return sorted(metrics, key=lacking)
 
+    @cached_property
+    def agreements(self) -> dict[str, list[Agreement]]:
+        """Returns, by other engine, whether the first engine agrees with it in each shown value."""
+        metrics, (first, *others) = self.table_metrics(), self.engines.values()
+
+        def values(c: Comparison, metric: str) -> dict[str, npt.NDArray[np.float64]]:
+            return c.values(metric) if metric in c.table.metrics else {}
+
+        return {
+            name: agreed(
+                [
+                    (choice, metric, x, theirs[choice])
+                    for metric in metrics
+                    for theirs in [values(other, metric)]
+                    for choice, x in values(first, metric).items()
+                    if choice in theirs
+                ]
+            )
+            for name, other in zip(list(self.engines)[1:], others, strict=True)
+        }
+
     @property
     def agreement(self) -> str:
-        """Returns a sentence on whether the engines agree on the best choice."""
+        """Returns whether the engines agree on the best choice, and in the values shown."""
+        first = next(iter(self.engines))
+        found = (sentence(first, name, values) for name, values in self.agreements.items())
+        return " ".join([self._best, *found])
+
+    @property
+    def _best(self) -> str:
+        """Returns a sentence on the best choices of the engines."""
         best = {name: {e.choice for e in c.winners} for name, c in self.engines.items()}
         if not all(best.values()):
             none = [name for name, winners in best.items() if not winners]
@@ -140,10 +175,12 @@ class AcrossEngines:
         if common:
             shared = [names.get(c, c) for c in self.first.choices if c in common]
             are = "is" if len(shared) == 1 else "are"
-            return f"The engines agree: {listed(shared)} {are} among the best with each."
-        led = [f"{names.get(c.winners[0].choice, c.winners[0].choice)} with {name}"
-               for name, c in self.engines.items()]  # fmt: skip
-        return f"The engines disagree on what is best: {listed(led)}."
+            return f"{listed(shared)} {are} among the best with each engine."
+        led = [
+            f"{names.get(c.winners[0].choice, c.winners[0].choice)} with {name}"
+            for name, c in self.engines.items()
+        ]
+        return f"The best choice depends on the engine: {listed(led)}."
 
     def answer(self) -> str:
         """Returns each engine's answer, and whether the engines agree."""
@@ -185,6 +222,11 @@ class AcrossEngines:
             **comparison_data.common(self.first),
             "answer": self.answer(),
             "agreement": self.agreement,
+            "agreements": [
+                encode.fields({ENGINE: name, **vars(one)})
+                for name, found in self.agreements.items()
+                for one in found
+            ],
             "engines": [
                 {
                     ENGINE: name,
