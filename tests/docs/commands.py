@@ -1,4 +1,4 @@
-"""Commands that are shown but not run: what can be said of them without running them."""
+"""Checks of commands that pages show but no test runs: their names, options and values."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def _roots() -> list[Path]:
 def crate(source: Path) -> Graph:
     """The files of a crate, each with those whose items it names.
 
-    `mod name;` is no import. A re-export leads whoever uses it to the file behind it.
+    `mod name;` is no import. A re-export counts as a use of the file that defines the name.
     """
     files = {module(path, source): code(path) for path in sorted(source.rglob("*.rs"))}
     files = {name: text for name, text in files.items() if "tests" not in name}

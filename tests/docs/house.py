@@ -50,7 +50,7 @@ def clock(room: str) -> bool:
 
 
 def imported(file: Path) -> set[str]:
-    """What stands behind `sojourn.` in a file's imports, other than for its annotations."""
+    """Returns the names after `sojourn.` in a file's imports, without those for annotations."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     names: set[str] = set()
     typing_only = {
@@ -74,7 +74,7 @@ def imported(file: Path) -> set[str]:
     return names
 
 
-# What the package offers under its own name.
+# Names that the package itself offers, and the packages that define them.
 HOME = {"Run": "scenario", "Scenario": "scenario", "ScenarioError": "scenario", "Study": "study"}
 
 

@@ -18,7 +18,7 @@ class _Page(HTMLParser):
         self.ids: set[str] = set()
         self.links: list[str] = []
         self.loaded: list[str] = []
-        """What a browser loads without being asked."""
+        """Addresses that a browser loads with the page."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         for name, value in attrs:
@@ -43,9 +43,9 @@ def _loaded_by_css(text: str) -> list[str]:
 
 
 def elsewhere(folder: Path) -> list[str]:
-    """What pages and style sheets of a folder load from outside it, or by absolute paths.
+    """Returns the loads of a folder's pages and style sheets from outside, or by absolute paths.
 
-    Such a folder does not open from a disk, or not at every address of a host.
+    A folder with such loads does not open from a disk, or not at every address of a host.
     """
     found = []
     for path in sorted(folder.rglob("*")):
@@ -66,7 +66,7 @@ def elsewhere(folder: Path) -> list[str]:
 
 
 def malformed(link: str) -> str | None:
-    """What is wrong with a link to elsewhere."""
+    """Returns the fault of a link to another site; `None` for a good link."""
     if re.search(r"[\s<>\"{}|\\^`]", link):
         return "has characters that an address cannot have"
     parts = urlsplit(link)
@@ -86,7 +86,7 @@ def malformed(link: str) -> str | None:
 
 
 def of_pages(folder: Path) -> list[str]:
-    """What is wrong with the links of all pages of a folder."""
+    """Returns the faults of the links of all pages of a folder."""
     pages: dict[Path, _Page] = {}
     for path in sorted(folder.rglob("*.html")):
         pages[path] = page = _Page()
@@ -114,7 +114,7 @@ _MARKDOWN = re.compile(r"\]\(([^()\s]+(?:\([^()]*\))?[^()\s]*)\)|\bsrc(?:set)?=\
 
 
 def of_markdown(path: Path) -> list[str]:
-    """What is wrong with the links of a Markdown file; anchors are not followed."""
+    """Returns the faults of the links of a Markdown file; anchors are not followed."""
     wrong = []
     text = re.sub(
         r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL

@@ -32,7 +32,7 @@ def read(path: Path) -> Any:
 
 
 def execute(path: Path, folder: Path) -> Any:
-    """The notebook with what its cells give now. What a cell raises is raised here."""
+    """Returns the notebook with the present results of its cells; raises a cell's exception."""
     from nbclient import NotebookClient
 
     notebook = read(path)
@@ -56,7 +56,7 @@ def execute(path: Path, folder: Path) -> Any:
 
 
 def kinds(notebook: Any) -> list[list[str]]:
-    """What each code cell shows, as sorted MIME types or streams."""
+    """Returns the kinds of each code cell's outputs: sorted MIME types or streams."""
     return [
         sorted(
             {kind for output in cell.outputs for kind in output.get("data", [output.get("name")])}

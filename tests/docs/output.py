@@ -1,4 +1,4 @@
-"""What programs print, as the pages show it."""
+"""Outputs of programs in the form in which pages show them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def differences(documented: str, real: str, size: str, whole: bool) -> list[str]
 
 
 def _plain(text: str) -> list[str]:
-    """Lines with single spaces; how long a command took is nobody's business."""
+    """Returns lines with single spaces and without durations, which differ from run to run."""
     lines = (" ".join(line.split()) for line in text.splitlines())
     return [_TIMES.sub("0 s", line) for line in lines if line]
 

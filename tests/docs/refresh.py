@@ -3,8 +3,8 @@
 
     python tests/docs/refresh.py [PAGE ...]
 
-Runs each page's blocks as they are shown, at full length, and replaces every block that stands
-under a line `% test: output [WIDTH] [LINES] [from TEXT]`: WIDTH is where long lines end (tables are
+Runs each page's blocks as they are shown, at full length, and replaces every block below a line
+`% test: output [WIDTH] [LINES] [from TEXT]`: WIDTH is where long lines end (tables are
 cut there, sentences go on below), LINES how many are shown, TEXT is in the first line shown. A
 line `% figure: FOLDER NAME TARGET` makes the figures of a results folder (`sojourn report`), and
 puts NAME.png at TARGET, seen from the page.
@@ -44,7 +44,7 @@ _FIGURE = re.compile(r"^% figure: (\S+) (\S+) (\S+)$", re.MULTILINE)
 
 
 def run(block: Block, folder: Path) -> str:
-    """What the block's commands print, on both channels."""
+    """Returns the output of the block's commands, on both channels."""
     shown = ""
     for words in block.commands():
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The list of places that a queue discipline touches is whole: compared with one that is there."""
+"""The guide lists all places that an existing queue discipline touches."""
 
 from __future__ import annotations
 

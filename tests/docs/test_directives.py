@@ -99,7 +99,7 @@ def test_a_scenarios_file_follows_its_figure(built: Built) -> None:
     assert 'name = "video' in page
 
 
-def test_where_nothing_moves_a_sentence_stands(built: Built) -> None:
+def test_a_text_page_describes_the_live_scenario_in_a_sentence(built: Built) -> None:
     page, complaints = built(HOME, builder="text")
     assert not complaints
     sentence = " ".join(page.split())
@@ -115,7 +115,7 @@ def test_where_nothing_moves_a_sentence_stands(built: Built) -> None:
         ("```{live} home\n:against: pfifo limit 10s\n```", "limit"),
     ],
 )
-def test_what_the_engine_refuses_is_refused(built: Built, wrong: str, told: str) -> None:
+def test_mistakes_in_a_live_directive_are_reported(built: Built, wrong: str, told: str) -> None:
     page, complaints = built(wrong)
     assert told in complaints
     assert "sojourn-live" not in page

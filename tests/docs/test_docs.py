@@ -8,7 +8,7 @@ A line `% test: ...` before a fence is a MyST comment and is not shown:
     % test: run [OPTIONS]  `sojourn` commands, run in the page's folder with OPTIONS added to each
     % test: fails          `sojourn` commands with a mistake, which end with status 2
     % test: exec           Python, run in the page's folder; names live on from block to block
-                           (`exec; OLD -> NEW; ...` replaces texts, likewise)
+                           (`exec; OLD -> NEW; ...` replaces texts, as for `file`)
     % test: output ...     what the block before printed, made by refresh.py: compared, unless
                            the run is made shorter; which part is shown: output.fitted
     % test: not: REASON    not run, for this reason; its commands are parsed, with all options
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 DRAWN = DOCS / "images" / "drawn"
 
-# Pages that stand elsewhere.
+# Pages outside the folder of the documentation.
 OUTSIDE = [DOCS.parent / "README.md", DOCS.parent / "CONTRIBUTING.md"]
 
 # Languages whose blocks must say how they are tested.
 TESTED = {"toml", "python", "console", "bash", "sh", "shell", "sql"}
 
-# What the `sojourn` script does, whether or not it is on the path.
+# Code of the `sojourn` script, which need not be on the path.
 MAIN = "import sys; from sojourn.cli import main; sys.exit(main())"
 
 _FENCE = re.compile(r"^(`{3,})(.*)$")
@@ -109,7 +109,7 @@ def blocks(page: Path) -> Iterator[Block]:
                 raise ValueError(f"{page}:{number}: a directive cannot be tested")
             note = ("", "")
         elif line.strip() and note[0]:
-            raise ValueError(f"{page}:{number}: `% test:` must stand before a code block")
+            raise ValueError(f"{page}:{number}: `% test:` must be directly above a code block")
 
 
 def pages() -> list[Path]:
@@ -283,7 +283,7 @@ def _changed(block: Block, changes: list[str]) -> str:
 
 
 def _exec(block: Block, names: dict[str, Any]) -> str:
-    """What it prints."""
+    """Returns the output of a block of Python."""
     if "duckdb" in block.text:
         pytest.importorskip("duckdb")
     text = _changed(block, block.argument.split("; ")[1:])
@@ -295,7 +295,7 @@ def _exec(block: Block, names: dict[str, Any]) -> str:
 
 
 def _run(block: Block, folder: Path, status: int = 0) -> str:
-    """What its commands print, on both channels."""
+    """Returns the output of a block's commands, on both channels."""
     printed = ""
     added = shlex.split(block.argument)
     commands = block.commands()
@@ -393,7 +393,7 @@ NO_SOURCE = {"elastic"}
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_every_component_has_a_whole_page(section: str) -> None:
-    """Model, parameters, source with its mark, checks, a figure that is there."""
+    """Model, parameters, source with its mark, checks, and an existing figure."""
     folder = DOCS / "reference" / SECTIONS[section]
     captions = json.loads((DRAWN / "captions.json").read_text(encoding="utf-8"))
     texts = {p: p.read_text(encoding="utf-8") for p in folder.glob("*.md") if p.stem != "index"}
@@ -447,7 +447,7 @@ def test_every_key_has_its_place() -> None:
     shown = set(re.findall(r"{keys} (\w+)\n", page))
     for body in re.findall(r"{keys}\n(.*?)```", page, re.DOTALL):
         shown |= set(re.findall(r"^(\w+)(?::|$)", body, re.MULTILINE))
-    # These have no keys but those of the tables that they stand beside, or that are made from them.
+    # These have only keys of the tables that contain them, or that are made from them.
     of_one_direction = {"ChangedDirection", "SideDirection", "LinkKeys", "BothDirections"}
     for name, model in vars(models).items():
         is_table = isinstance(model, type) and issubclass(model, models.Part)

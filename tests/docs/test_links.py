@@ -11,7 +11,7 @@ from tests.docs import links
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_what_is_wrong_is_found(tmp_path: Path) -> None:
+def test_wrong_links_are_found(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(
         '<h1 id="top">A</h1><a href="b.html#there">1</a><a href="b.html#not">2</a>'
         '<a href="c.html">3</a><a href="#top">4</a><a href="#nowhere">5</a><img src="a.png">'
@@ -31,7 +31,7 @@ def test_what_is_wrong_is_found(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_loaded_from_elsewhere_is_found(tmp_path: Path) -> None:
+def test_loads_from_other_sites_are_found(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(
         '<script src="https://example.org/1.js"></script><img src="/2.png"><img src="data:,3">'
         '<link rel="stylesheet" href="a.css?v=4"><a href="https://example.org/5">5</a>'

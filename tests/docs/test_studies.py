@@ -1,4 +1,4 @@
-"""What becomes of a study's verdicts on its page."""
+"""A study's verdicts on its page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.docs.test_docs import DOCS
 from tests.papers.test_rules import PAPER
 
 
-def test_verdicts_on_real_runs_stand_beside_simulated_ones(
+def test_verdicts_on_real_runs_are_next_to_simulated_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("sphinx")

@@ -1,7 +1,7 @@
 """Kills laboratories at chosen moments, in a bottle: PID and mount namespaces with nothing else.
 
-In the bottle this process is PID 1: whoever loses its parent becomes its child, so when it has no
-children any more, there is nobody else. /run is empty at first. The network and its sysctls are
+In the bottle this process is PID 1: a process that loses its parent becomes its child, so if it
+has no children, no other process is left. /run is empty at first. The network and its sysctls are
 the machine's. Run by test_killed.py; prints a JSON list, a case each: what was done, and `wrong`,
 which says what was left behind.
 """
@@ -64,7 +64,7 @@ while True:
 
 
 def victim(steps: int, privilege: str, change: bool) -> NoReturn:
-    """A laboratory that is built, runs and is taken down, and tells of each step on `steps`."""
+    """Builds, runs and removes a laboratory, and writes each step to `steps`."""
     code = 1
     try:
         with suppress(BrokenPipeError):
@@ -149,7 +149,7 @@ def main() -> None:
     syscalls.unshare(syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID)
     child = os.fork()
     if child:
-        # The bottle breaks when whoever looks at it does.
+        # The bottle ends with the process that watches it.
         os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF)
     syscalls.die_with_parent(signal.SIGKILL)
     syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
@@ -160,7 +160,7 @@ def main() -> None:
     try:
         print(json.dumps(all_cases(config, change)))
     finally:
-        if change:  # whatever has failed
+        if change:  # even after a failure
             Sysctls().write(SYSCTL, before)
 
 
@@ -172,7 +172,7 @@ def be_alone() -> None:
 
 
 def all_cases(config: dict[str, Any], change: bool) -> list[dict[str, Any]]:
-    """What became of all that were killed."""
+    """Returns the outcomes of all laboratories that were killed."""
     draws = random.Random(config["seed"])
     nobody = config.get("nobody")
     begin = time.monotonic()
@@ -231,7 +231,7 @@ def case(
     wrong = [f"still there: {late}"] if late else []
     code = codes.get(child)
     if moment is None and (code != 0 or last != "settings back"):
-        wrong.append(f"a run that nobody killed ended with {code} after {last!r}")
+        wrong.append(f"a run that was not killed ended with {code} after {last!r}")
     survives = moment is None or whom in ("init", "outer")
     if survives and code not in (0, GAVE_UP):
         wrong.append(f"the run that lost its {whom} ended with {code}")
@@ -247,12 +247,12 @@ def case(
 
 
 def restore() -> list[str]:
-    """What the next laboratory puts back."""
+    """Returns the settings that the next laboratory restores."""
     return [outcome.text for outcome in recover()]
 
 
 def cleaned_by_the_command() -> dict[str, Any]:
-    """What a killed process left, put back by `sojourn lab clean`; a second one finds nothing."""
+    """`sojourn lab clean` restores settings of a killed process; a second call finds none."""
     before = look(change=True)
     old = Sysctls().read(SYSCTL)
     child = os.fork()
@@ -277,9 +277,9 @@ def cleaned_by_the_command() -> dict[str, Any]:
 def strike(child: int, whom: str, *, stop: bool) -> str:
     """Kills; where there is no init (yet, or any more), the laboratory itself.
 
-    With `stop`, whom it does not kill it stops first, so that nobody but the kernel can clean up.
-    Before init has started that would be too much: who was made just now must see for itself that
-    it comes too late.
+    With `stop`, the processes that it does not kill are stopped first, so that only the kernel can
+    clean up. Before init has started no process is stopped: a new process must itself see that it
+    comes too late.
     """
     outer = children(child)
     inner = [pid for one in outer for pid in children(one)]
@@ -308,7 +308,7 @@ def children(pid: int) -> list[int]:
 
 
 def bury_all() -> tuple[dict[int, int], list[str]]:
-    """Waits until nobody is left, and says who is when the deadline passes."""
+    """Waits until no child is left; returns the exit codes, and those left at the deadline."""
     codes: dict[int, int] = {}
     with alarm(DEADLINE):
         try:
@@ -335,7 +335,7 @@ def alarm(seconds: int) -> Iterator[None]:
 
 
 def differences(before: dict[str, list[str]], after: dict[str, list[str]]) -> list[str]:
-    """What has come and gone."""
+    """Returns the differences between two looks: new things, and things that are gone."""
     return [
         f"{key}: new {sorted({*after[key]} - {*before[key]})}, "
         f"gone {sorted({*before[key]} - {*after[key]})}"

@@ -15,7 +15,7 @@ from sojourn.lab.record import LabRecord
 
 @pytest.fixture
 def sandbox() -> Iterator[Sandbox]:
-    """A sandbox as anybody gets it."""
+    """A sandbox with the default settings."""
     with closing(started(Sandbox())) as made:
         yield made
 

@@ -47,7 +47,7 @@ def test_version_2_needs_the_controller_to_be_handed_down(tmp_path: Path) -> Non
     assert _files(tmp_path, mounts, own) == cpu.Hierarchy(2, tmp_path / "ours")
 
 
-def test_none_is_said(tmp_path: Path) -> None:
+def test_missing_control_groups_are_reported(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="no control group"):
         _files(tmp_path, "tmpfs / tmpfs rw 0 0\n", "0::/\n")
     with (
@@ -78,7 +78,7 @@ def test_a_thread_gets_its_share_and_nothing_is_left(hierarchy: cpu.Hierarchy) -
             before, begin = time.clock_gettime(clock), time.monotonic()
             time.sleep(1.0)
             share = (time.clock_gettime(clock) - before) / (time.monotonic() - begin)
-            # A machine that is busy gives less; nobody gives more.
+            # A busy machine gives a smaller share; no machine gives a larger one.
             assert share < 0.35
             told = group.throttled()
             assert told.throttled > 0
@@ -95,7 +95,7 @@ def test_a_thread_gets_its_share_and_nothing_is_left(hierarchy: cpu.Hierarchy) -
         process.wait()
 
 
-def test_what_a_killed_process_left_is_taken_away(hierarchy: cpu.Hierarchy) -> None:
+def test_the_group_of_a_killed_process_is_removed(hierarchy: cpu.Hierarchy) -> None:
     code = (
         "import os, signal\nfrom sojourn.lab.machine import cpu\n"
         "group = cpu.CpuGroup(0.5)\ngroup.__enter__()\nprint(group.path, flush=True)\n"

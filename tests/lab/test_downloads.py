@@ -61,9 +61,7 @@ def test_a_transfer_that_breaks_off_goes_on(address: str, tmp_path: Path) -> Non
     assert [one.name for one in tmp_path.iterdir()] == ["a"]
 
 
-def test_what_a_killed_process_has_fetched_is_not_fetched_again(
-    address: str, tmp_path: Path
-) -> None:
+def test_a_download_continues_after_its_process_was_killed(address: str, tmp_path: Path) -> None:
     path = tmp_path / "a"
     downloads.half_of(path).write_bytes(DATA[:1_000_000])
     downloads.fetch([f"{address}/a"], path, SHA256)

@@ -102,7 +102,7 @@ def test_the_kernel_s_queue_fills_and_is_measured() -> None:
 @pytest.mark.needs("iperf3")
 @pytest.mark.needs("tc")
 def test_packets_pass_routers_and_delay_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Kernels without netem, too, have a queue that can stand where it would.
+    # This queue replaces netem, which some kernels lack.
     monkeypatch.setattr(qdiscs, "delay_line", lambda _: "pfifo limit 1000")
     more = 'netem = "delay 1ms"\n[links.second]\nfrom = "b"\nto = "c"\nrate = "20mbit"'
     found = summary(run(scenario(more, to="c")))
@@ -124,14 +124,14 @@ def test_a_qdisc_that_the_kernel_lacks_is_named(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.needs("tc")
-def test_words_that_tc_refuses_are_told(sandbox: Sandbox) -> None:
+def test_an_error_names_the_words_that_tc_refuses(sandbox: Sandbox) -> None:
     command = "tc qdisc replace dev o0.0 parent 1:10 handle 10: bfifo limit -3"
     link = Link(0, "wire", 0, 1, 10_000_000, (command,), 0, None)
     with pytest.raises(LabError, match="tc refuses `bfifo limit -3`"):
         qdiscs.require(sandbox, [link])
 
 
-def test_what_only_the_wire_has_is_said_at_once() -> None:
+def test_one_error_names_all_features_that_only_the_wire_has() -> None:
     plan = scenario('netem = "delay 10ms 2ms loss 1%"').plan
     with pytest.raises(NotPossible) as told:
         qdiscs.links(plan)

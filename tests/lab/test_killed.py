@@ -34,7 +34,7 @@ with Sandbox() as sandbox:
 
 
 def cases(config: dict[str, Any]) -> list[dict[str, Any]]:
-    """What became of laboratories in the bottle; nothing may have been left behind."""
+    """Returns the outcomes of laboratories in the bottle, which must leave nothing behind."""
     started(Sandbox()).close()
     done = subprocess.run(
         [sys.executable, "-m", "tests.lab.bottle", json.dumps(config)],
@@ -71,13 +71,13 @@ def test_killed_at_any_moment(seed: int, moments: int) -> None:
 @pytest.mark.needs("unshare")
 def test_killed_as_an_ordinary_user() -> None:
     if os.geteuid() != 0:
-        pytest.skip("not installed: root, to become somebody else (the other tests run as you)")
+        pytest.skip("not installed: root, to become another user (the other tests run as you)")
     made = cases({"seed": 5, "count": 6, "change": False, "nobody": ordinary()})
     assert sum(case["code"] != 0 for case in made) >= 3
 
 
 def ordinary() -> dict[str, str]:
-    """A Python, and the folders with our modules, that user nobody may use."""
+    """Returns a Python, and the folders with our modules, that the user `nobody` may read."""
     import pyroute2
 
     path = os.pathsep.join(
@@ -100,11 +100,13 @@ def ordinary() -> dict[str, str]:
         )
         if probe is not None and probe.returncode == 0:
             return {"python": python, "path": path}
-    pytest.skip("not installed: a Python 3.11 and this checkout where user nobody may read them")
+    pytest.skip(
+        "not installed: a Python 3.11 and this checkout where the user `nobody` may read them"
+    )
 
 
 def permitted(program: str) -> bool:
-    """Whether user nobody can run a program."""
+    """Returns whether the user `nobody` can run a program."""
     done = subprocess.run(
         ["test", "-x", program],
         user=bottle.NOBODY,

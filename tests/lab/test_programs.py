@@ -71,7 +71,7 @@ def test_bulk_and_ping(pair: Pair, tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} >= {
         "iperf3-client-bulk.0.out", "iperf3-server-bulk.1.out", "ping-0.out",
     }  # fmt: skip
-    # What the hosts were told.
+    # The hosts have the settings of the flows.
     assert pair[0].sysctls(["net.ipv4.tcp_no_metrics_save"]) == {
         "net.ipv4.tcp_no_metrics_save": "1"
     }
@@ -128,7 +128,7 @@ def test_a_run_that_is_cut_short(pair: Pair, tmp_path: Path) -> None:
     assert never.error is not None
     assert "was not started" in never.error
     assert len(found.errors) == 1
-    # What was logged until then is there.
+    # The logs up to this moment exist.
     assert isinstance(call, EndpointResult)
     assert 10 <= call.received <= call.sent <= 60
     assert isinstance(page, WebResult)
@@ -168,7 +168,7 @@ def test_packets_are_sent_as_the_simulator_sends_them(pair: Pair, tmp_path: Path
         assert result.sent > 10
         assert (result.lost, result.not_sent, result.duplicates, result.refused) == (0, 0, 0, 0)
         assert result.delay.count == result.received > 10
-        # What the warm-up and the run's end cut off differs by what is on the way, and two packets.
+        # The parts that warm-up and end cut off differ by the packets on the way, and two packets.
         assert result.delay.p999 is not None
         assert abs(result.bytes - expected) <= 3_000 + result.delay.p999 * expected / 2.5
         assert result.delay.mean is not None

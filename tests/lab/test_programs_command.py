@@ -125,7 +125,7 @@ def groups(*lines: tuple[str, int, tuple[int, int]]) -> Plan:
     return replace(plan, groups=tuple(made))
 
 
-def test_flows_that_nothing_tells_apart_have_no_figures_of_their_own() -> None:
+def test_flows_that_are_indistinguishable_have_no_figures_of_their_own() -> None:
     assert indistinct(groups(("x", 1, (0, 1)))) == (set(), [])
     assert indistinct(groups(("x", 2, (0, 1)))) == ({0, 1}, [])
     assert indistinct(groups(("x", 1, (0, 1)), ("{port}", 3, (0, 1)))) == (set(), [])

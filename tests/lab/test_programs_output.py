@@ -1,4 +1,4 @@
-"""What programs write, as recorded from real runs, and what is read from it."""
+"""Outputs of programs, recorded from real runs, and the results that are read from them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def recorded(name: str) -> bytes:
     return (RECORDED / name).read_bytes()
 
 
-def test_iperf3_is_told_what_the_plan_says() -> None:
+def test_iperf3_gets_its_options_from_the_plan() -> None:
     assert " ".join(CLIENT.argv) == (
         "/usr/bin/iperf3 --client 10.0.0.4 --port 20007 --json --bind 10.0.0.1 --time 0 "
         "--interval 0.5 --congestion reno --set-mss 1000 --tos 40 --no-delay --fq-rate 32G"
@@ -56,7 +56,7 @@ def test_iperf3_is_told_what_the_plan_says() -> None:
     assert (SERVER.node, SERVER.start_at, SERVER.ends) == (3, None, True)
 
 
-def test_iperf3_that_was_told_to_stop() -> None:
+def test_an_iperf3_that_was_stopped_has_whole_results() -> None:
     result = bulk(recorded("iperf3-3.12-client.json"), recorded("iperf3-3.12-server.json"))
     assert result.error is None
     assert (result.flow, result.name, result.number) == (7, "up", 2)
@@ -65,7 +65,7 @@ def test_iperf3_that_was_told_to_stop() -> None:
     assert sum(sample.bytes for sample in result.sent) == result.bytes == 7_775_059_968
     assert result.retransmissions == 6
     assert len(result.sent) == len(result.received) == 8
-    # The client's last interval ends when it was told to stop.
+    # The client's last interval ends when it was stopped.
     assert result.sent[-1].end == 4 * SECOND + 758
     assert result.sent[0].start == 4 * SECOND + 758 - 3_614_873_000
     assert result.received[-1].end == 4 * SECOND + 758
@@ -122,7 +122,7 @@ def test_the_end_of_a_client_is_no_error(said: str) -> None:
     )
 
 
-def test_what_iperf3_does_not_write_is_no_number() -> None:
+def test_output_that_is_not_from_iperf3_is_an_error() -> None:
     good = json.loads(recorded("iperf3-3.12-client.json"))
     server = recorded("iperf3-3.12-server.json")
     good["intervals"][0]["streams"][0]["bytes"] = "many"

@@ -1,4 +1,4 @@
-"""What a plan asks of TCP: told to the kernel where it can be, refused where not."""
+"""A plan's words for TCP become settings of the kernel, or are refused."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_defaults_are_possible() -> None:
     assert "net.ipv4.tcp_rmem" not in sender
 
 
-def test_what_hosts_and_routes_are_told() -> None:
+def test_words_of_tcp_become_settings_of_hosts_and_routes() -> None:
     words = (
         "cubic iw 3 min_rto 1s ecn classic delack 1 sack off timestamps off rwnd 64kb "
         "memory payload autotune off idle_restart off frto off retries 5 sndbuf 100kb"
@@ -105,18 +105,18 @@ def test_what_hosts_and_routes_are_told() -> None:
         ),
     ],
 )
-def test_what_linux_cannot_is_refused(tcp: str, problem: str) -> None:
+def test_words_of_tcp_that_linux_lacks_are_refused(tcp: str, problem: str) -> None:
     found = refused(tcp)
     assert found[0].startswith(f"up.0: {problem}"), found
 
 
-def test_everything_is_told_at_once() -> None:
+def test_all_refused_words_are_reported_at_once() -> None:
     found = refused("prague profile sack-2001")
     assert len(found) > 5
     assert all(line.startswith("up.0: ") for line in found)
 
 
-def test_what_other_kernels_have() -> None:
+def test_accepted_words_depend_on_the_kernel() -> None:
     assert refused("reno rack off", Kernel(("reno",), {}, KERNEL.sysctls, (6, 17)))
     prepare(plan(flow("bulk", tcp="reno rack off")), 1, kernel=KERNEL)
     none = Kernel(("cubic",), {**CUBIC, "hystart": 0, "beta": 512}, KERNEL.sysctls, (6, 1))
@@ -148,7 +148,9 @@ def test_every_sysctl_exists_here() -> None:
     assert {"cubic", "reno"} & set(Kernel.here().controls)
 
 
-def test_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_programs_of_flows_are_named_with_their_packages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("sojourn.lab.machine.needs._SBIN", "/nowhere")
     with pytest.raises(MissingProgram) as error:

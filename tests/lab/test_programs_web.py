@@ -47,7 +47,7 @@ def test_users_ask_as_in_the_simulator(pair: Pair, tmp_path: Path) -> None:
         assert isinstance(result, WebResult)
         assert len(result.objects) > 10
         assert len(result.pages) > 2
-        # What is asked for does not depend on when it comes: a network without delay asks the same.
+        # Requests do not depend on the times of responses: without delay they are the same.
         session = sessions[result.flow]
         expected: list[tuple[tuple[int, int], int]] = []
         at = session.next_event()
@@ -84,7 +84,7 @@ def test_users_ask_as_in_the_simulator(pair: Pair, tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("ss")
-def test_servers_are_told_what_their_flows_ask_for(pair: Pair, tmp_path: Path) -> None:
+def test_servers_have_the_tcp_settings_of_their_flows(pair: Pair, tmp_path: Path) -> None:
     # Objects that never come whole, so that there is something to look at.
     endless = "web objects 1 size 100000000"
     wanted = plan(
@@ -130,7 +130,7 @@ def test_a_server_that_is_not_there(pair: Pair, tmp_path: Path) -> None:
     assert found.errors == (f"web.0: {result.error}",)
 
 
-def test_logs_that_nobody_writes(tmp_path: Path) -> None:
+def test_a_malformed_log_is_an_error_with_its_line(tmp_path: Path) -> None:
     setup = prepare(plan(flow(WEB, name="web"), duration="1s"), 1)
     (browser,) = (program for program in setup.programs if program.log)
     log = tmp_path / "log"
@@ -168,7 +168,7 @@ def test_sessions_know_what_was_asked_for() -> None:
 
 
 def test_nginx_of_a_run() -> None:
-    """What it serves, and that it leaves nothing outside its folder."""
+    """It serves its objects, and leaves nothing outside its folder."""
     path = installed.require(["nginx"])["nginx"]
     setup = prepare(plan(flow(WEB, name="web"), duration="1s"), 1)
     (server,) = web.programs(path, setup.run, setup.run.flows)[:1]

@@ -60,7 +60,7 @@ app = "cbr rate 1mbit size 9014"
 
 
 @pytest.mark.needs("nginx")
-def test_what_programs_find_is_what_a_simulation_says() -> None:
+def test_programs_and_simulation_give_the_same_metrics() -> None:
     wanted = Scenario.from_toml(SCENARIO)
     record = run(wanted, options=Options(probes=(Probe(0, 1),)))
     assert not any("failed" in violation["what"] for violation in described(record)["violations"])
@@ -73,7 +73,7 @@ def test_what_programs_find_is_what_a_simulation_says() -> None:
             name, real[name], simulated[name],
         )  # fmt: skip
 
-    # What is sent by its own schedule is the same, but for what is under way at both ends.
+    # Groups with a schedule of their own send the same, except for packets on the way.
     for group in ("call", "stream", "jumbo"):
         near(f"{group}.bytes", 0.02, 20_000)
         near(f"{group}.delay_p50", 0.1, 0.005)
@@ -120,7 +120,7 @@ def test_writes_that_find_no_room(blocking: str) -> None:
     real, simulated = metrics(run(wanted)), metrics(wanted.run(1).record)  # type: ignore[arg-type]
     assert (real["stream.refused"] > 0) == (simulated["stream.refused"] > 0) == (blocking == "off")
     assert real["stream.writes"] == pytest.approx(simulated["stream.writes"], rel=0.05)
-    # What is accepted is what the link carries.
+    # The link carries as much as the sender accepts.
     assert real["stream.goodput"] == pytest.approx(simulated["stream.goodput"], rel=0.05)
     if blocking == "off":
         # A write waits for the 40 kB before it.

@@ -65,7 +65,7 @@ def test_cake_has_dropped_early_if_it_always_had_room() -> None:
     assert full == {"drops_ack_filter": 2}
 
 
-def test_an_inner_discipline_tells_why_and_an_outer_one_how_many() -> None:
+def test_the_inner_discipline_gives_the_reasons_and_the_outer_one_the_count() -> None:
     inner: Object = {"kind": "codel", "handle": "11:", "dev": "o0", "parent": "10:1", "drops": 5}
     found = read([*listed("tbf", drops=9), inner | {"drop_overlimit": 2}], "10:", "o0")
     assert found is not None

@@ -131,7 +131,7 @@ def test_a_study_is_made_for_real(tmp_path: Any) -> None:
     assert again.run(tmp_path / "out", engine=WireEngine()).frame.equals(table.frame)
 
 
-def test_what_the_kernel_cannot_do_is_said_before_anything_is_started() -> None:
+def test_features_that_the_kernel_lacks_are_refused_before_the_start() -> None:
     with pytest.raises(NotPossible, match="tcp prague"):
         WireEngine().simulate(scenario(tcp="prague").plan, 1)
 

@@ -170,7 +170,9 @@ def test_links(sandbox: Sandbox) -> None:
     assert sorted(a.links()) == ["lo"]
 
 
-def test_what_the_kernel_refuses_is_told(sandbox: Sandbox, pair: tuple[Host, Host]) -> None:
+def test_a_request_that_the_kernel_refuses_fails_with_its_error(
+    sandbox: Sandbox, pair: tuple[Host, Host]
+) -> None:
     a, _ = pair
     with pytest.raises(RequestFailed, match="no such link: 'eth7'") as failure:
         a.set_link("eth7", up=True)
@@ -329,7 +331,9 @@ def test_waiting_for_the_first(sandbox: Sandbox) -> None:
     assert sandbox.wait_any(slow, SECONDS) == [slow[1]]
 
 
-def test_what_cannot_be_started_is_told(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_a_program_that_cannot_start_fails_with_the_reason(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
     host = sandbox.host("a")
     with pytest.raises(Unavailable, match="not installed: no-such-program"):
         host.spawn(["no-such-program"])
@@ -474,7 +478,7 @@ def test_started_by_a_thread_that_ends() -> None:
             assert sandbox.alive
 
 
-def test_the_death_of_init_is_told(sandbox: Sandbox, pair: tuple[Host, Host]) -> None:
+def test_the_death_of_init_is_an_error(sandbox: Sandbox, pair: tuple[Host, Host]) -> None:
     a, _ = pair
     program = a.spawn(["sleep", "1000"])
     os.kill(sandbox.pid, signal.SIGKILL)
@@ -499,7 +503,7 @@ def test_closing_twice_and_before_the_start() -> None:
 
 
 def test_many_programs_and_few_descriptors(sandbox: Sandbox) -> None:
-    """What has ended costs init nothing."""
+    """Programs that have ended cost init no descriptors."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

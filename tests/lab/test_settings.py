@@ -82,7 +82,7 @@ def test_changed_and_put_back(machine: Machine) -> None:
     settings.release()
 
 
-def test_what_is_so_already_is_not_touched(machine: Machine) -> None:
+def test_settings_that_suffice_are_not_changed(machine: Machine) -> None:
     with machine.settings(
         rmem=AtLeast(1000), allowed=Includes(("bbr",)), public=Exactly("4096 131072 6291456")
     ) as settings:
@@ -117,7 +117,7 @@ def test_two_that_disagree(machine: Machine) -> None:
     assert machine.clean()
 
 
-def test_what_somebody_else_changed_is_left_and_said(machine: Machine) -> None:
+def test_a_value_that_another_program_changed_is_kept_and_noted(machine: Machine) -> None:
     with machine.settings(rmem=AtLeast(1 << 20)) as settings:
         machine.sysctls.write(RMEM, "5000000")
     assert machine.sysctls.read(RMEM) == "5000000"
@@ -125,7 +125,7 @@ def test_what_somebody_else_changed_is_left_and_said(machine: Machine) -> None:
     assert not machine.journal.folder.exists()
 
 
-def test_what_somebody_else_changed_is_what_is_put_back_if_it_did_not_suffice(
+def test_an_insufficient_value_of_another_program_is_restored(
     machine: Machine,
 ) -> None:
     with machine.settings(rmem=AtLeast(1 << 20)):
@@ -158,10 +158,10 @@ def test_a_kernel_that_does_not_obey(machine: Machine) -> None:
     with pytest.raises(Unavailable, match="but is '1000000'"):
         machine.settings(allowed=Includes(("cubic",)), rmem=AtLeast(1 << 20)).take()
     assert machine.sysctls.read(ALLOWED) == "reno bbr"
-    assert machine.sysctls.read(RMEM) == "1000000", "not a value of ours: it may be anybody's"
+    assert machine.sysctls.read(RMEM) == "1000000", "not our value: another program may have set it"
 
 
-def test_what_a_killed_process_left_is_put_back_once(machine: Machine) -> None:
+def test_settings_of_a_killed_process_are_restored_once(machine: Machine) -> None:
     """Killed by a signal while it holds, and while another one that lives holds too."""
     text = (
         "import sys, time; from pathlib import Path\n"
@@ -280,7 +280,7 @@ def test_the_same_values() -> None:
 
 
 def test_many_processes_at_once(machine: Machine) -> None:
-    """Taking and releasing at the same time, nobody loses an entry or a value."""
+    """Processes that take and release at the same time lose no entry and no value."""
     text = (
         "import sys; from pathlib import Path\n"
         "from sojourn.lab.machine.journal import Journal\n"

@@ -121,14 +121,14 @@ def test_a_node_that_is_killed_loses_nothing_that_was_acknowledged() -> None:
     (checked,) = described(record)["store"]["checked"]
     assert checked["keys"] == found["store.acknowledged"]
     assert checked["lost"] == checked["violations"] == checked["unread"] == 0
-    # What n3 missed it is not told again, without hints.
+    # Without hints, n3 does not get the writes that it missed.
     assert found["store.unconverged"] > 0
 
 
 @pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.usefixtures("_cassandra")
-def test_what_befalls_links_and_hosts_on_the_way_and_flows_beside_the_store() -> None:
+def test_a_store_runs_through_a_partition_a_change_of_delay_and_another_flow() -> None:
     wanted = scenario(
         "delay 2ms",
         replication=3,
@@ -230,7 +230,7 @@ def test_a_rate_is_kept_and_nothing_left_out() -> None:
     assert list(_paced([], 20)) == list(_paced([], None)) == []
 
 
-def test_what_a_real_store_cannot_have_is_refused() -> None:
+def test_a_store_on_the_kernel_engine_is_refused() -> None:
     with pytest.raises(NotPossible, match="store needs the wire's"):
         scenario().run(1, engine=KernelEngine())
 
@@ -411,7 +411,7 @@ def test_a_store_that_runs_already_is_measured_and_left_as_it_was(tmp_path: Path
 
 
 def keyspaces(host: Host) -> str:
-    """What keyspaces there are, once the store lets its first user in."""
+    """Returns the existing keyspaces, once the store accepts its first user."""
     deadline = time.monotonic() + 120
     while True:
         listed = host.spawn([sys.executable, "-c", KEYSPACES])

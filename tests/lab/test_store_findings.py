@@ -1,4 +1,4 @@
-"""What real clients found, in the tables of simulated runs."""
+"""Findings of real clients, in the tables of simulated runs."""
 
 from __future__ import annotations
 

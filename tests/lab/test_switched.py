@@ -211,7 +211,7 @@ def test_the_datapath_is_the_kernels_where_there_is_one() -> None:
     assert openvswitch.chosen("user") == "user"
 
 
-def test_what_cannot_be_real(engine: WireEngine) -> None:
+def test_balancers_that_real_programs_cannot_have_are_refused(engine: WireEngine) -> None:
     with pytest.raises(NotPossible, match="use `--engine wire`"):
         KernelEngine().check(scenario("random", BULK).plan, 1)
     mixed = BULK + DATAGRAMS.replace("streams", "more")

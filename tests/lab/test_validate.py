@@ -28,7 +28,7 @@ def verdicts(real: list[dict[str, float]], simulated: list[dict[str, float]]) ->
     return [measured.verdict for measured in compare(CASE, real, simulated)]
 
 
-def test_what_agrees_and_what_differs() -> None:
+def test_agreement_needs_near_values_and_a_difference_needs_narrow_intervals() -> None:
     simulated = runs(0.0100, 0.0101, 0.0099)
     assert verdicts(runs(0.0110, 0.0109), simulated) == ["agrees"] * 3
     assert verdicts(runs(0.0140, 0.0141), simulated) == ["agrees", "differs", "differs"]
@@ -115,7 +115,7 @@ def test_a_scenario_is_made_both_ways() -> None:
     assert steps == [(1, 1)]
     assert result.agreements == [True]
     goodput, mean, p95 = result.measured
-    # A machine that tests beside may be late: wide bounds, but bounds.
+    # A machine that runs other tests may be late, so the bounds are wide.
     assert 0.9 < goodput.ratio < 1.1
     assert 0.6 < mean.ratio < 1.6
     assert 0.6 < p95.ratio < 1.6

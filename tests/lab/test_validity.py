@@ -1,4 +1,4 @@
-"""What makes a real run not valid, and what does not."""
+"""Conditions under which a real run is valid."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def plan(delay: int = 10_000_000) -> Plan:
 
 
 def source(name: str, late: float | None, **counts: int) -> EndpointResult:
-    """What an endpoint found; `late` is the 99th percentile in seconds."""
+    """Returns the findings of an endpoint; `late` is the 99th percentile in seconds."""
     lateness = Stats(100, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, late, late)
     none = Stats(0, *([None] * 8))
     given: dict[str, Any] = dict.fromkeys(
@@ -77,7 +77,7 @@ def test_late_packets_are_measured_against_the_round_trip() -> None:
     assert found(lateness_p99=float("nan")) == []
 
 
-def test_time_that_was_stolen_is_told_as_a_reason() -> None:
+def test_stolen_time_is_given_as_a_reason() -> None:
     collected = Collected((source("udp", 0.002),), {}, (), (), ())
     health = replace(GOOD, lateness_p99=0.002)
     for violation in violations(plan(), health, {}, collected, 0.31, preferred=True):
@@ -107,7 +107,7 @@ def test_late_senders_count_only_where_they_keep_their_own_time() -> None:
     assert found(source("tcp", 0.5)) == []
 
 
-def test_what_ends_lose_is_no_queues_doing() -> None:
+def test_losses_in_hosts_are_violations() -> None:
     assert found(source("udp", 0.0, not_sent=1)) == ["datagrams that the sending host refused"]
     assert found(source("udp", 0.0, overflowed=3)) == ["datagrams that the receiving host dropped"]
 
@@ -210,7 +210,7 @@ class Judged:
         return getattr(self.record, name)
 
 
-def test_an_invalid_run_says_so_first_and_ends_with_status_1(
+def test_an_invalid_run_is_reported_first_and_ends_with_status_1(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "x.toml"

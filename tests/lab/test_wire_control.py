@@ -28,7 +28,7 @@ OTHERS = {
 
 
 class Links:
-    """Stands for the loop that carries packets: says what it is told, and remembers it."""
+    """Replaces the loop that carries packets: answers requests, and keeps their settings."""
 
     def __init__(self) -> None:
         self.rates = {"up": 20_000_000, "up.reverse": 1_000_000}
@@ -112,7 +112,7 @@ def test_a_name_is_taken_once_and_free_again(home: Path) -> None:
     assert not home.exists()
 
 
-def test_what_a_killed_wire_left_is_taken_away(home: Path) -> None:
+def test_sockets_of_a_killed_wire_are_removed(home: Path) -> None:
     home.mkdir(mode=0o700)
     for name in ("up", "down"):
         with socket.socket(socket.AF_UNIX) as killed:
@@ -144,7 +144,7 @@ def test_names_that_no_wire_can_have(name: str) -> None:
         control.path_of(name)
 
 
-def test_what_it_says(ask: Ask, links: Links) -> None:
+def test_requests_describe_the_wire_and_set_its_rates(ask: Ask, links: Links) -> None:
     about = ask(b'{"do": "about", "id": 7}')
     assert (about["id"], about["wire"], about["pid"]) == (7, "up", os.getpid())
     assert [(o["link"], o["from"], o["to"]) for o in about["links"]] == [
@@ -186,7 +186,7 @@ def test_what_it_says(ask: Ask, links: Links) -> None:
         (b'{"do": "set", "link": "nobody", "rate": "5mbit"}', "no link `nobody`"),
     ],
 )
-def test_bad_requests_are_told_so_and_change_nothing(
+def test_bad_requests_are_refused_with_a_reason_and_change_nothing(
     ask: Ask, links: Links, line: bytes, words: str
 ) -> None:
     answer = ask(line)
@@ -213,7 +213,7 @@ def test_watched_until_it_ends(links: Links) -> None:
     assert len(times) == 3
 
 
-def test_who_stops_reading_is_let_go_when_the_server_ends(home: Path) -> None:
+def test_a_client_that_stops_reading_is_disconnected_when_the_server_ends(home: Path) -> None:
     made = Links()
     plan = plan_of(Wanted(("a", "b"), Direction("20mbit"), Direction("1mbit"), "up"))
     with control.listening("up") as listener:
@@ -227,7 +227,7 @@ def test_who_stops_reading_is_let_go_when_the_server_ends(home: Path) -> None:
             client.counters()
 
 
-def test_too_many_are_told_so(links: Links) -> None:
+def test_a_client_above_the_limit_is_refused(links: Links) -> None:
     clients = [control.Client("up") for _ in range(CLIENTS)]
     try:
         for client in clients:

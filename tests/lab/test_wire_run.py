@@ -68,7 +68,7 @@ def ip(space: str, command: str) -> None:
 
 @pytest.fixture
 def name() -> str:
-    """A name for a wire that nobody else has."""
+    """A name that no other wire has."""
     return f"test-{os.getpid()}"
 
 
@@ -77,7 +77,7 @@ def inside(space: str) -> Iterator[None]:
     """This thread, in a namespace for a moment: its sockets stay there."""
     with (
         open("/proc/thread-self/ns/net", "rb") as home,  # noqa: PTH123 - a descriptor
-        open(f"/proc/{space}/ns/net", "rb") as there,  # noqa: PTH123 - likewise
+        open(f"/proc/{space}/ns/net", "rb") as there,  # noqa: PTH123 - a descriptor
     ):
         syscalls.setns(there.fileno(), syscalls.CLONE_NEWNET)
         try:

@@ -171,7 +171,7 @@ def rrda() -> Iterator[Cell]:
 
 
 def edge_store() -> Iterator[Cell]:
-    """The paper's grid, and the variants that tell the explanations apart."""
+    """The paper's grid, and the variants that distinguish the explanations."""
     from sojourn.papers.edge_store import study
 
     parts = {"grid": study.cells_of(study.FULL), "variants": study.variants_of(study.FULL)}

@@ -102,7 +102,7 @@ def test_the_published_averages_by_hand() -> None:
     found = estimators.samples(watched, _series([1.0, 12.0], [0, 6], [0.0, 0.3]))
     # 100 ms there, 10 ms back: the plain mean over both.
     assert found["delay"].tolist() == pytest.approx([55.0, 55.0])
-    # 5 real drops twice; the 10 discards of 1 s count from 11 s on, but no sample stands there.
+    # 5 real drops twice; the 10 discards of 1 s count from 11 s on, where no sample is.
     assert found["plr"].tolist() == pytest.approx([0.05, 0.05])
     assert found["throughput"].iloc[0] == pytest.approx(8e-3 * 80_000 / 2)
     assert found["fct"].iloc[0] == pytest.approx(2.0)
@@ -187,7 +187,7 @@ LESS = {"plr", terms.LOSS}
 
 
 def _good(cell: dict[str, Any], metric: str) -> float:
-    """dAQM_c3 has the shortest queues, dAQM_c1 loses least, RED is worst; drop rates tell."""
+    """dAQM_c3 has the shortest queues, dAQM_c1 loses least, RED is worst; drop rates matter."""
     m, rate = str(cell["mechanism"]), float(cell.get("drop_rate", 0.0))
     if metric == terms.FIRST_DROP:
         return 28.0
@@ -273,7 +273,7 @@ def test_the_thesis_own_numbers_are_held_against_its_sentences() -> None:
     assert not known.duplicated(cell).any()
 
 
-def test_rivals_stand_at_every_drop_rate() -> None:
+def test_rivals_are_shown_at_every_drop_rate() -> None:
     frame = study.figured(
         pd.DataFrame([
             {"flow": "http", "model": "cbr", "rate": 1500, "payload": 1400, "drop_rate": rate,
@@ -288,7 +288,7 @@ def test_rivals_stand_at_every_drop_rate() -> None:
 
 
 def test_the_text_s_traffic_offers_the_clients_rates() -> None:
-    """It stands under the names of the models that it replaces."""
+    """It has the names of the models that it replaces."""
     with unmade():
         written, coded = (
             {factors["model"]: scenario.text for factors, scenario in part.cells}  # type: ignore[attr-defined]
@@ -337,7 +337,7 @@ def test_as_described_nothing_is_congested(outcome: parts.Results) -> None:
 
 @pytest.mark.slow
 def test_measuring_discards_only_as_published(outcome: parts.Results) -> None:
-    """The quirk is in the ledger where it is on, and nowhere else."""
+    """The ledger shows the quirk only in runs where it is on."""
     discarded = outcome.frame("quirks", "estimates").groupby("quirks")["discarded"].max()
     assert discarded["none"] == 0
     assert discarded["all but discards"] == 0
@@ -348,7 +348,7 @@ def test_measuring_discards_only_as_published(outcome: parts.Results) -> None:
 
 
 @pytest.mark.slow
-def test_readings_that_run_less_have_the_other_runs_beside_theirs(outcome: parts.Results) -> None:
+def test_readings_with_fewer_runs_include_the_other_runs(outcome: parts.Results) -> None:
     measured = outcome.frame("measured-features")
     assert set(measured["mechanism"]) == set(SIXTEEN)
     same = outcome.frame("features")

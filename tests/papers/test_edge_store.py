@@ -66,7 +66,7 @@ def test_withdrawn_claims_are_replaced() -> None:
         assert gone.reason.rsplit("replaced by ", 1)[1] in made
 
 
-def test_what_is_derived_needs_all_that_it_compares() -> None:
+def test_derived_values_need_all_cells_that_they_compare() -> None:
     """A lacking cell makes a value missing, not another value."""
     whole = grid(1.0, published_holds=True)
     lacking = whole[~((whole["rf"] == 3) & (whole["nodes"] == 4) & (whole["loss"] == "low"))]
@@ -143,7 +143,7 @@ def mechanism(timers: bool) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("timers", [True, False])
-def test_the_experiment_tells_the_explanations_apart(timers: bool) -> None:
+def test_the_experiment_distinguishes_the_explanations(timers: bool) -> None:
     table = study.derived(mechanism(timers), ("excess",))
     found = judge_components([(c, c.components(table)) for c in claims.MECHANISM])
     for judgement in found:
@@ -181,7 +181,7 @@ def test_a_small_run_is_kept_and_shown(tmp_path: Path, monkeypatch: pytest.Monke
     page = written[0].read_text(encoding="utf-8")
     assert "41/60" in page
     assert "rf2-excess-high" in page
-    # What is there is not simulated again.
+    # Existing results are not simulated again.
     monkeypatch.setattr(_core, "simulate", None)
     again = PAPER.run(tmp_path, size=TINY)
     pd.testing.assert_frame_equal(again.frame("grid"), outcome.frame("grid"))

@@ -51,7 +51,7 @@ def test_the_reading_has_no_mix_of_many_flows() -> None:
     assert {cell["mix"] for cell in cells} == set(claims.FEW_MIXES)
 
 
-def test_what_the_sources_measured_supports_their_sentences() -> None:
+def test_measurements_of_the_sources_support_their_sentences() -> None:
     """Where they give numbers, each sentence is true of them: the verdicts then."""
     own = published.frames()
     told = {c.id: support(c, own).verdict for listed in MADE.values() for c in listed}
@@ -190,7 +190,7 @@ def test_a_small_run_is_kept_and_shown(tmp_path: Path) -> None:
     assert data["how"] == claims.HOW
     written = show(outcome)
     page = written[0].read_text(encoding="utf-8")
-    assert "same throughput whichever" in page
+    assert "a flow will get roughly the same throughput" in page
     assert "RFC 9332 cites" in page
     drawn = {path.stem for path in written if path.suffix == ".png"}
     assert drawn == {"delays", "rtt", "rfc3168", "partial", "step"}

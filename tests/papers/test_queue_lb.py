@@ -119,7 +119,7 @@ def plan_of(network: int, transport: str, policy: str, **told: Any) -> dict[str,
     )
 
 
-def test_the_networks_are_as_told() -> None:
+def test_the_networks_are_those_of_the_paper() -> None:
     plan = plan_of(2, "UDP", "iqlb")
     *clients, background = plan["groups"]
     assert len(clients) == 10
@@ -141,7 +141,7 @@ def test_free_rates_are_those_of_two_ports_of_100() -> None:
     assert {sum(n.rates) - n.background for n in scenarios.NETWORKS} == {200}
 
 
-def test_other_readings_are_as_told() -> None:
+def test_other_readings_change_order_sizes_or_flows() -> None:
     together = plan_of(0, "TCP", "iqlb", reading=scenarios.READINGS["together"])["groups"]
     assert together[-1]["start"] < 7e9
     sizes = plan_of(0, "UDP", "iqlb", reading=scenarios.READINGS["sizes"])["groups"]
@@ -168,7 +168,7 @@ def four_clients(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("four_clients")
 def test_iperfs_of_a_moved_flow_are_one(tmp_path: Path) -> None:
-    """What its parts deliver, over its whole length, is what the client sent at most."""
+    """Its parts deliver, over its whole length, at most the data that the client sent."""
     size = study.BalancerSize(
         seconds=2, seeds=1, networks=("unequal",), clients=(4,), rounds=1,
         policies=tuple(scenarios.PAPER), readings=("moved",), reading_networks=("unequal",),

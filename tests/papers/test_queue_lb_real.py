@@ -33,7 +33,7 @@ def judged(size: study.BalancerSize) -> set[str]:
     return {claim.id for claim in split(made, levels_of(part))[0]}
 
 
-def test_quick_takes_minutes_and_says_so() -> None:
+def test_quick_takes_minutes_and_announces_it() -> None:
     assert study.lasting(study.REAL_QUICK) == "24 real runs, one after the other: about 14 minutes"
     assert study.lasting(study.REAL_FULL).endswith(" hours")
 

@@ -32,7 +32,7 @@ LOW = study.TailDropSize(
 SMALL = {"bulk-goodput-equal", "bulk-deviation-td-light"}
 
 
-def test_quick_takes_about_ten_minutes_and_says_so() -> None:
+def test_quick_takes_about_ten_minutes_and_announces_it() -> None:
     assert study.REAL_QUICK.seconds <= 660
     assert (
         study.lasting(study.REAL_QUICK)
@@ -76,7 +76,7 @@ def test_a_claim_is_judged_only_if_all_its_loads_are_run() -> None:
     assert judged(LOW) == SMALL
 
 
-def test_worlds_stand_beside_each_other_with_their_ratio() -> None:
+def test_real_and_simulated_means_are_shown_with_their_ratio() -> None:
     there = pd.DataFrame(
         {"flows": 16, "mechanism": "TD", "seed": [1, 2], "goodput": [6.0, 8.0], "udp_loss": 0.0}
     )
@@ -90,7 +90,7 @@ def test_worlds_stand_beside_each_other_with_their_ratio() -> None:
     assert found["udp_loss"]["real / simulated"] == 1
 
 
-def test_a_paper_without_a_real_part_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_real_is_refused_for_a_paper_without_a_real_part(monkeypatch: pytest.MonkeyPatch) -> None:
     def loaded(name: str) -> Paper[Size]:
         return replace(load(name), real=None) if name == "daqm" else load(name)
 

@@ -1,4 +1,4 @@
-"""What is recorded of the published studies, and `sojourn paper list`."""
+"""Records of the published studies, and `sojourn paper list`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_all_studies_are_listed_with_verdicts_age_and_time() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_real_part_names_its_runs_by_linux_or_says_why_there_are_none(name: str) -> None:
+def test_every_real_part_has_runs_by_linux_or_a_reason_against_them(name: str) -> None:
     real = load(name).real
     if real is None:
         assert name == "l4s", "its senders are in no kernel that we build"
@@ -76,7 +76,7 @@ def test_a_record_in_all_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_time_follows_from_another_machine_s_and_from_the_quick_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What one thread does takes as long on many cores; a longer size has more work."""
+    """Work of one thread takes as long on many cores; a longer size has more work."""
     took = {"quick": {"cpu": 220.0, "serial": 20.0, "calibration": 0.2}}
     monkeypatch.setattr(records, "FOLDER", tmp_path)
     records.path("rrda").write_text(json.dumps({"took": took}), encoding="utf-8")

@@ -32,7 +32,7 @@ def _skip(error: Unavailable) -> None:
     pytest.skip(f"not installed: the permission ({error})")
 
 
-def test_quick_takes_under_four_minutes_and_says_so() -> None:
+def test_quick_takes_under_four_minutes_and_announces_it() -> None:
     assert study.REAL_QUICK.seconds_in_all < 230
     assert (
         study.lasting(study.REAL_QUICK)

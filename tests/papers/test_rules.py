@@ -81,7 +81,7 @@ def _data(outcome: Outcome[Size]) -> Any:
 
 
 def test_runs_that_are_not_valid_give_no_verdict(tmp_path: Path) -> None:
-    """With all runs invalid nothing can be told, with some of them the others tell."""
+    """If all runs are invalid there is no verdict; if some are, the others decide."""
     outcome = _run(tmp_path / "none", frozenset({1, 2, 3, 4}))
     (judgement,) = outcome.judgements
     assert judgement.verdict == "cannot be told"
@@ -159,7 +159,7 @@ def test_wall_clock_runs_state_their_number_load_and_validity(tmp_path: Path) ->
     assert WallClock.of([]) is None
 
 
-def test_what_is_derived_never_rests_on_an_invalid_run(tmp_path: Path) -> None:
+def test_derived_values_never_use_an_invalid_run(tmp_path: Path) -> None:
     """A quantity over several cells is derived from the masked runs, not masked afterwards."""
     claim = MeanIn(id="range", text="", metric="range", region=Region(low=1), cell={"load": 2})
     seen: list[int] = []
@@ -193,7 +193,7 @@ def test_a_derived_row_goes_with_any_of_its_runs() -> None:
     assert excess["excess"].tolist() == [3.0, 4.0]
 
 
-def test_own_table_readings_and_withdrawn_claims_stand_on_the_page(tmp_path: Path) -> None:
+def test_the_page_shows_own_table_readings_and_withdrawn_claims(tmp_path: Path) -> None:
     outcome = PAPER.run(tmp_path)
     (claim,) = (j.claim for j in outcome.judgements)
     assert outcome.asides(claim) == [

@@ -1,4 +1,4 @@
-"""Which claims quick runs can judge, and what is said of those that they cannot."""
+"""Quick runs judge some claims, and give a reason for each claim that they cannot judge."""
 
 from __future__ import annotations
 

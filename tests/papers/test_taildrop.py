@@ -61,7 +61,7 @@ def test_framings_are_those_of_the_paper_s_parts() -> None:
 
 
 def test_redopt_weighs_less_than_redstd_in_every_reading() -> None:
-    """The paper says so; the sweep goes from a half to a fiftieth."""
+    """This is the paper's sentence; the sweep goes from a half to a fiftieth."""
     assert (mechanisms.WEIGHT_PARTS[0], mechanisms.WEIGHT_PARTS[-1]) == (2, 50)
     found = redopt(study.link(256), largest_weight=STANDARD_WEIGHT)
     assert found.weight == pytest.approx(STANDARD_WEIGHT)
@@ -206,7 +206,7 @@ def test_claims_can_go_both_ways(world: str, verdict: str) -> None:
     assert found == {claim.id: verdict for claim in listed}
 
 
-def test_what_several_runs_give_is_missing_where_one_of_them_is() -> None:
+def test_values_over_several_runs_are_missing_if_one_run_is() -> None:
     """A range or a growth over the other runs would be another quantity."""
     bulk = _table("flows", scenarios.FLOWS, _bulk_as_published)
     gone = (bulk["flows"] == 256) & (bulk["seed"] == 3) & (bulk["mechanism"] == TD)
@@ -281,7 +281,7 @@ def test_cells_are_complete(outcome: study.Results) -> None:
 
 @pytest.mark.slow
 def test_a_second_call_runs_nothing_again(outcome: study.Results) -> None:
-    """What is in the folder is used."""
+    """Existing results in the folder are used."""
     runs = sorted(outcome.folder.glob("*/runs.parquet"))
     before = {path: path.stat().st_mtime_ns for path in runs}
     again = PAPER.run(outcome.folder, size=TINY)

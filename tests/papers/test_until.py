@@ -91,6 +91,6 @@ def test_the_rule_is_settled_before_the_first_run(tmp_path: Path) -> None:
         PAPER.run(tmp_path / "plain", rule=parse("utilisation ± 10%", 40))
 
 
-def test_a_metric_of_no_part_is_told(tmp_path: Path) -> None:
+def test_a_metric_of_no_part_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"paper `loads` has"):
         PAPER.run(tmp_path, rule=parse("call.mos ± 1%", 40))

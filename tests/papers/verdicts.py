@@ -21,7 +21,7 @@ FILE = Path(__file__).parent / "verdicts-quick.json"
 
 
 def kept(told: dict[str, Any]) -> dict[str, list[str]]:
-    """What is recorded of each claim in a study's JSON form: verdict and digest of its figures."""
+    """Returns the record of each claim in a study's JSON form: verdict, digest of its figures."""
     return {
         claim["id"]: [claim["verdict"], digest([claim["findings"], claim["p_holm"]])]
         for claim in told["claims"]

@@ -32,6 +32,8 @@ class Rule:
 
     name: str
     pattern: re.Pattern[str]
+    example: str
+    """A breach of this rule, and of no other."""
     wrong: str
     write: str
     kinds: tuple[str, ...]
@@ -60,6 +62,7 @@ def read(path: Path = HERE / "rules.toml") -> tuple[list[Rule], list[str]]:
         Rule(
             row["name"],
             re.compile(row["pattern"]),
+            row["example"],
             row["wrong"],
             row["write"],
             tuple(row.get("kinds", (*KINDS, NAME))),

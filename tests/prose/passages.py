@@ -25,10 +25,8 @@ KINDS = ("documentation", "docstring", "comment", "message")
 NAME = "name"
 """Kind of the names of tests."""
 
-# Folders with code of others, texts of papers as they stand, and files that commands write.
+# Folders with code of others, and files that commands write.
 _EXCLUDED = re.compile(r"^(python/sojourn/show/html/plotly|docs/images|docs/_figures)/|\.min\.")
-# Tests whose texts are not revised yet.
-_NOT_REVISED = re.compile(r"^tests/(docs|lab|papers|prose|rcvbuf|tc)/")
 
 _RUST_TEST = re.compile(r"#\[test\]\s*(?:#\[[^\]]*\]\s*)*fn (\w+)")
 
@@ -71,7 +69,7 @@ def passages(root: Path) -> Iterator[Passage]:
     for name in sorted(listed.stdout.split("\0")):
         reader = _READERS.get(Path(name).suffix)
         path = root / name
-        if not reader or _EXCLUDED.search(name) or _NOT_REVISED.search(name):
+        if not reader or _EXCLUDED.search(name):
             continue
         if path.is_file():
             yield from of_file(name, path.read_text(encoding="utf-8"))
@@ -181,6 +179,7 @@ def _rust(text: str) -> Iterator[tuple[str, int, str]]:
 
 
 def _toml(text: str) -> Iterator[tuple[str, int, str]]:
+    """Yields comments and values in double quotes; single quotes are for code and examples."""
     comments = (
         (number, line.strip())
         for number, line in enumerate(text.splitlines(), 1)

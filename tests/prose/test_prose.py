@@ -25,30 +25,11 @@ def test_each_pattern_of_quoting_files_has_a_file(everything: list[Passage]) -> 
     assert unused == []
 
 
-@pytest.mark.parametrize(
-    ("rule", "text"),
-    [
-        ("relative-clause-as-subject", "What the queue holds is sent first."),
-        ("person-without-name", "The port is free if nobody listens there."),
-        ("whatever", "The link ends, whatever ends it."),
-        ("tell", "The report tells the two queues apart."),
-        ("of-ours", "A fault of ours ends the command."),
-        ("there-is-none", "The limit, or zero if there is none."),
-        ("else-at-the-end", "Use the name of the file, else."),
-        ("archaic-adverb", "The queue is short, hence the delay is low."),
-        ("one-as-person", "From this one learns the rate."),
-        ("to-be-had", "No server is to be had there."),
-        ("becomes-of", "The record shows what became of each flow."),
-        ("is-said", "The time limit is said below."),
-        ("stands", "The value stands in the table."),
-        ("beside", "It counts packets beside the bytes."),
-        ("american-spelling", "It shows the behavior of queues."),
-    ],
-)
-def test_a_rule_finds_its_pattern(rule: str, text: str) -> None:
+@pytest.mark.parametrize("rule", lint.read()[0], ids=lambda rule: rule.name)
+def test_a_rule_finds_its_example(rule: lint.Rule) -> None:
     rules, _ = lint.read()
-    found = lint.breaches([Passage("documentation", "a.md", 1, text)], rules)
-    assert [breach.rule.name for breach in found] == [rule]
+    found = lint.breaches([Passage("documentation", "a.md", 1, rule.example)], rules)
+    assert [breach.rule.name for breach in found] == [rule.name]
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
     python -m tests.rcvbuf.bursts [--repetitions N] [--policy POLICY] [--json]
 
 A burst is some thousand datagrams, handed to the kernel in a few calls (UDP segmentation offload).
-So many bursts make one schedule, and each repetition starts the server anew. What a server lost is
-counted by the kernel at its socket.
+So many bursts make one schedule, and each repetition starts the server anew. The kernel
+counts the losses of a server at its socket.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Kind:
     every: float
     """Seconds from one burst to the next."""
     ceiling: str
-    """Largest buffer, as the policy is told."""
+    """Largest buffer, as a setting of the policy."""
     start: Callable[[Path, int], list[str]]
     message: Callable[[int], bytes]
     """The n-th datagram; all have one length."""
@@ -103,8 +103,9 @@ class Outcome:
     dropped: int
     """At the server's socket, by the kernel's count."""
     size: int
-    """Largest receive buffer, bytes as the kernel counts them; likewise the next."""
+    """Largest receive buffer, in bytes as the kernel counts them."""
     occupied: int
+    """Largest use of the receive buffer, in bytes as the kernel counts them."""
     cpu: float
     """Seconds of the server."""
     tuner_cpu: float
@@ -114,7 +115,7 @@ class Outcome:
 
 
 def drops(port: int) -> int:
-    """What the kernel has counted at the sockets of a port."""
+    """Returns the drops that the kernel has counted at the sockets of a port."""
     lines = Path("/proc/net/udp").read_text().splitlines()[1:]
     ours = [line.split() for line in lines if line.split()[1].endswith(f":{port:04X}")]
     return sum(int(fields[-1]) for fields in ours)
@@ -176,7 +177,7 @@ def play(kind: Kind, port: int) -> int:
             for train in trains:
                 sender.send(train)
             sent += kind.packets
-            # Answers that nobody reads do not matter, and are thrown away.
+            # The answers do not matter and are discarded.
             with contextlib.suppress(OSError):
                 while sender.recv(65536, socket.MSG_DONTWAIT):
                     pass
@@ -188,7 +189,7 @@ def once(name: str, policy: str | None) -> Outcome:
     kind = KINDS[name]
     port = free_port()
     with running(kind, port) as server, tempfile.TemporaryDirectory() as state:
-        # What the server asks for when it starts is not the schedule's.
+        # Drops before the schedule, while the server starts, do not count.
         before, cpu = drops(port), _cpu(server.pid)
         size, occupied, share, restored = 0, 0, 0.0, True
         if policy is None:

@@ -1,10 +1,10 @@
 """A UDP server that knows nothing of tuners, and does on its standard input's word what is asked.
 
 Words, each answered by a line of JSON: `ask` (size, lock, inode, next datagram), `set N`
-(SO_RCVBUF), `read` (all that is there), `open` (a second socket beside the first, SO_REUSEPORT),
+(SO_RCVBUF), `read` (all waiting packets), `open` (a second socket on the port, SO_REUSEPORT),
 `fork` (a child with the same sockets, which only waits), `fill N` (packets from itself),
 `corrupt N` (with wrong checksums). Options: `--own-network` (a network namespace of its own),
-`--user N`, `--undumpable`, `--inherit N` (a socket that somebody else has opened).
+`--user N`, `--undumpable`, `--inherit N` (a socket that another process has opened).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def prepare() -> None:
         user = int(sys.argv[sys.argv.index("--user") + 1])
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
-    # Whoever changes his user is not dumpable either.
+    # A process that changes its user is not dumpable either.
     dumpable = int("--undumpable" not in sys.argv)
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0)
 
@@ -74,7 +74,7 @@ def read(sockets: list[socket.socket]) -> int:
     count = 0
     while ready := select.select(sockets, [], [], 0)[0]:
         for one in ready:
-            # What is ready may turn out to be broken.
+            # A packet that is ready may have a wrong checksum.
             with contextlib.suppress(BlockingIOError):
                 one.recv(65536)
                 count += 1

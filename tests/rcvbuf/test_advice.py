@@ -1,4 +1,4 @@
-"""What is advised at the end: its words, and that the size keeps the burst it is for."""
+"""The advice at the end: its words, and its size, which holds the burst that it is for."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_burst_too_large_gets_a_size_and_what_allows_it() -> None:
     assert "1.5 MB to 4.1 MB: set SO_RCVBUF to 2097152 (2m)" in text
     assert "sysctl -w net.core.rmem_max=2097152 (it is 212992" in text
     assert "sysctl" not in said(seen(), allowed=4 * MB)
-    # With a tuner the size in force is told, and what it was.
+    # With a tuner the advice has the present size and the size before.
     tuned = seen(size=16_000_000, before=212_992, peak_occupied=5_600_000)
     assert (advise(tuned).size, advise(tuned).before) == (16_000_000, 212_992)
     assert "16.0 MB (213" in said(tuned)
@@ -82,7 +82,7 @@ def test_a_burst_too_large_gets_a_size_and_what_allows_it() -> None:
     assert "16.0 MB (213" in said(quiet)
 
 
-def test_who_is_too_slow_is_not_told_to_take_more() -> None:
+def test_a_slow_server_is_not_advised_to_use_a_larger_buffer() -> None:
     slow = seen()
     slow["need"] = slow["need"] | {"longest": 9_500_000_000}
     one = advise(slow)
@@ -92,7 +92,7 @@ def test_who_is_too_slow_is_not_told_to_take_more() -> None:
     assert "SO_RCVBUF" not in text
 
 
-def test_what_no_buffer_helps_is_said() -> None:
+def test_losses_that_no_buffer_prevents_are_reported() -> None:
     drops = {"buffer": 0, "memory": 7, "checksum": 2, "other": 1}
     text = said(seen(drops=drops))
     assert advise(seen(drops=drops)).verdict == "enough"

@@ -84,7 +84,7 @@ def test_words_that_cannot_be_used(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
-def test_without_systemd_it_says_so(tmp_path: Path) -> None:
+def test_a_unit_without_systemd_is_refused(tmp_path: Path) -> None:
     if Path("/run/systemd/system").exists():
         pytest.skip("not installed: a machine without systemd")
     done = command("--systemd", "rsyslog.service", "--state", str(tmp_path))

@@ -1,4 +1,4 @@
-"""What is missing is named, and watching goes on: users, Yama, seccomp, namespaces, containers."""
+"""A missing right is named, and watching continues: users, Yama, seccomp, namespaces."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Lowly:
 
 @pytest.fixture
 def state() -> Iterator[Path]:
-    """A folder that anybody may use, wherever the tests' own is."""
+    """A folder that all users may use, unlike the tests' own."""
     folder = Path("/tmp") / f"sojourn-rcvbuf-{os.getpid()}"
     folder.mkdir(mode=0o777)
     folder.chmod(0o777)
@@ -83,7 +83,7 @@ def state() -> Iterator[Path]:
 
 
 def refused(lowly: Lowly, server: Server, missing: str) -> dict[str, Any]:
-    """The server's socket is watched, nothing is changed, and it is said what is missing."""
+    """Checks that the socket is watched and not changed, and that the missing right is named."""
     before = server.ask()[0]
 
     def seen() -> Any:
@@ -107,7 +107,7 @@ def test_another_users_process(state: Path) -> None:
             found = refused(lowly, server, "ptrace")
             assert "CAP_SYS_PTRACE" in found["refusal"]["text"]
             assert found["size"] == DEFAULT
-        # By its number alone its sockets are not to be known, which is said.
+        # From its number alone its sockets cannot be found, which a note reports.
         with Lowly("nobody", state, pid=server.pid) as lowly:
             now = lowly.snapshot()
             assert now["sockets"] == []

@@ -1,4 +1,4 @@
-"""The tuner on a server of ours: growth, restoration, followers, refusals."""
+"""The tuner on the tests' own server: growth, restoration, followers, refusals."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_grows_and_puts_back_exactly(server: Server, tmp_path: Path) -> None:
         # Nothing is touched that need not be.
         assert server.ask()[0]["lock"] == 0
         found = grown(server, tuner)
-        # What it holds may have it grow once more between two questions.
+        # Its waiting packets may cause one more growth between two questions.
         server.say("read")
         until(lambda: server.ask()[0]["size"] == (of(tuner.snapshot(), server.inode) or {})["size"])
         asked = server.ask()[0]
@@ -110,7 +110,7 @@ def test_killed_and_restored(server: Server, tmp_path: Path) -> None:
         (journal,) = tmp_path.glob("*.json")
         noted = json.loads(journal.read_text())
         assert [s["before"]["size"] for s in noted["sockets"]] == [DEFAULT]
-        # Nobody else gets at it while it is tuned, neither to restore nor to tune.
+        # While it is tuned, no other process can restore or tune it.
         assert [o["action"] for o in rcvbuf.restore(tmp_path)] == ["in_use"]
         with rcvbuf.Tuner(
             rcvbuf.Settings(policy="on-demand", pid=server.pid, state=tmp_path)
@@ -239,7 +239,7 @@ def test_ipv6_and_both_at_once(tmp_path: Path) -> None:
 
 
 def test_a_socket_that_was_handed_over_outlives_its_server(tmp_path: Path) -> None:
-    """As with socket activation: somebody else has the socket, too, and it is put back there."""
+    """As with socket activation: another process has the socket too, and it is restored there."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ours:
         ours.bind(("127.0.0.1", 0))
         handed = Server("127.0.0.1", 0, "--inherit", str(ours.fileno()), passed=(ours.fileno(),))

@@ -86,9 +86,9 @@ _PORTS = itertools.cycle(range(20_000 + os.getpid() % 1000 * 12, 20_012 + os.get
 
 
 def free_port() -> int:
-    """A port below those that the kernel gives away, and that tests beside this one do not try.
+    """Returns a port below the ephemeral ports, which tests at the same time do not try.
 
-    Servers that allow others beside them on their port would not notice.
+    A server with SO_REUSEPORT would not notice another one on its port.
     """
     for port in itertools.islice(_PORTS, 12):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:

@@ -61,7 +61,7 @@ def test_commands_are_written_in_many_ways(text: str) -> None:
     assert queue(text) == queue(TREE)
 
 
-def test_commands_change_what_is_there() -> None:
+def test_commands_change_the_existing_tree() -> None:
     changed = TREE + (
         "tc class change dev eth0 classid 1:10 htb rate 5mbit\n"
         "tc qdisc replace dev eth0 parent 1:20 codel\n"
@@ -79,7 +79,7 @@ def test_commands_change_what_is_there() -> None:
     assert queue(TREE + "tc qdisc replace dev eth0 root handle 9: sfq")["name"] == "sfq"
 
 
-def test_what_linux_refuses_is_refused() -> None:
+def test_commands_that_linux_refuses_are_refused() -> None:
     for line, why in [
         ("tc qdisc add dev eth0 root cake", "line 1 has already added a discipline here"),
         ("tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit", "has already added `1:10`"),
@@ -103,7 +103,7 @@ def test_what_linux_refuses_is_refused() -> None:
         assert why in message, (line, message)
 
 
-def test_every_line_that_cannot_be_read_is_told() -> None:
+def test_every_line_that_cannot_be_read_is_reported() -> None:
     text = TREE + (
         "tc class add dev eth0 parent 1:1 classid 1:30 htb rate 1mbt\n"
         "tc qdisc add dev eth0 parent 1:30 fq_codel\n"
@@ -178,7 +178,7 @@ def test_the_order_of_filters_is_that_of_linux() -> None:
     assert classes(f"parent 1: {match} 1:10", f"parent 1: {match} 1:20") == [32, 16]
 
 
-def test_filters_that_fit_nothing_here_are_told() -> None:
+def test_filters_that_match_no_packet_are_reported() -> None:
     text = TREE + (
         "tc filter add dev eth0 parent 1: protocol ip u32 match ip dst 192.0.2.1 flowid 1:10\n"
         "tc filter add dev eth0 parent 1: protocol ip u32 match ip dst 192.0.2.2 flowid 1:10\n"
@@ -223,7 +223,7 @@ def test_sizes_of_frames() -> None:
     assert {(c["overhead"], c["mpu"]) for c in queue(text)["tree"]["classes"]} == {(18, 64)}
 
 
-def test_what_is_in_tbf_and_netem() -> None:
+def test_disciplines_inside_tbf_and_netem_are_read() -> None:
     tbf = "tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 10k latency 50ms\n"
     for parent in ("1:", "1:1", "1:7"):
         text = f"{tbf}tc qdisc add dev eth0 parent {parent} handle 10: prio\n"
@@ -322,14 +322,14 @@ def test_a_tree_of_an_access_network_is_read() -> None:
     )
 
 
-def test_a_script_that_is_none_is_told_by_line() -> None:
+def test_a_line_that_is_no_shell_command_is_reported() -> None:
     text = "tc qdisc add dev eth0 root cake\nit isn't a command\n\n"
     ((line, message),) = problems(text)
     assert (line, message) == (2, "this is not a shell command: a closing ' is missing")
     assert queue(text, partial=True)["name"] == "cake"
 
 
-def test_what_is_deleted_may_come_again() -> None:
+def test_deleted_objects_can_be_added_again() -> None:
     """A script that deletes first and then adds sets up the same from any state."""
     begin = (
         "tc class del dev eth0 classid 1:10\ntc qdisc del dev eth0 parent 1:10\n"

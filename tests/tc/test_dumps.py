@@ -1,4 +1,4 @@
-"""What `tc` prints, as text and as JSON, is the tree that Linux has."""
+"""Outputs of `tc`, as text and as JSON, are read as the tree that Linux has."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def without_filters(found: dict[str, Any]) -> dict[str, Any]:
 def test_a_printed_tree_is_the_one_that_was_made(kind: str, form: str) -> None:
     made = json.loads(_core.parse_queue(MADE[kind]))
     found = without_filters(tree(f"{kind}.{form}"))
-    # Linux's PIE updates every 20 ms at HZ=100, and what is printed says so.
+    # Linux's PIE updates every 20 ms at HZ=100, and `tc` prints this value.
     for one in made["tree"]["classes"]:
         if one["id"] == 0x30:
             one["child"]["tree"]["classes"][0]["child"]["tupdate_us"] = 20_000
@@ -74,7 +74,7 @@ def test_both_forms_say_the_same(kind: str) -> None:
     assert found[0] == found[1]
 
 
-def test_what_json_lacks_is_told() -> None:
+def test_values_that_json_lacks_are_reported() -> None:
     assert any("peakrate" in notice for notice in applied(shown("tbf.json")).notices)
     assert any("quantum of drr" in notice for notice in applied(shown("prio.json")).notices)
     assert queue(shown("tbf.txt"))["peakrate"] == 2_000_000
@@ -143,7 +143,7 @@ def test_defaults_of_linux_give_way_to_what_was_set_up() -> None:
         "qdisc cake 8009: dev eth1 root refcnt 2 bandwidth 18Mbit diffserv3\n"
     )
     assert queue(text)["bandwidth"] == 18_000_000
-    # What is not printed is off: `fq_codel` marks unless it says so.
+    # An option that is not printed is off, although `fq_codel` marks by default.
     assert queue(text, "eth0")["ecn"] is False
     assert queue(text, "wlan0")["name"] == "fq_codel"
 
@@ -225,7 +225,7 @@ def test_a_device_knows_how_many_transmit_queues_it_has() -> None:
         ("class htb 1:1 root rate 1Mbit\n", 1, "the files have no discipline `1:`"),
     ],
 )
-def test_what_is_no_output_of_tc_is_told(text: str, line: int, message: str) -> None:
+def test_text_that_is_no_output_of_tc_is_refused(text: str, line: int, message: str) -> None:
     found = problems(text)
     assert any(at == line and message in told for at, told in found), found
 

@@ -111,7 +111,7 @@ def test_errors_name_the_line(line: str, message: str) -> None:
 FLOW = "flow hash keys src,dst,proto,proto-src,proto-dst"
 
 
-def test_a_flow_hash_beside_tests_of_ports() -> None:
+def test_a_flow_hash_with_tests_of_ports() -> None:
     """The filters of one order are asked one after another; those of `flow` may have conditions."""
     found = queue(
         "tc qdisc add dev eth0 root handle 1: drr\n"
@@ -144,7 +144,7 @@ def test_a_flow_hash_that_is_not_read_is_named(words: str, message: str) -> None
 
 
 def inner(*filters: str) -> list[dict[str, Any]]:
-    """The filters of a tree with two classes in `1:1`, and one beside it."""
+    """Returns the filters of a tree with two classes in `1:1`, and one next to it."""
     found = queue(
         "tc qdisc add dev eth0 root handle 1: htb default 30\n"
         "tc class add dev eth0 parent 1: classid 1:1 htb rate 9mbit\n"

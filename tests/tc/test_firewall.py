@@ -58,7 +58,7 @@ def rules(script: str) -> list[tuple[str, int]]:
          "iptables -t mangle -A Q -s 10.0.0.1 -m multiport --dports 80,443 -j MARK --set-mark 1\n"
          "iptables -t mangle -A POSTROUTING -o wlan0 -j MARK --set-mark 2"),
          [("src 0 dport 80", 0x10), ("src 0 dport 443", 0x10)]),
-        # What no filter asks for goes to the default.
+        # Packets that no filter selects go to the default class.
         ("iptables -t mangle -A OUTPUT -p udp --sport 5000:5100 -j MARK --set-mark 9",
          [("protocol 17 sport 5000-5100 dscp 46", 0x20), ("protocol 17 sport 5000-5100", 0x30)]),
         ("iptables -t mangle -A OUTPUT -m dscp --dscp-class EF -j MARK --or-mark 1",
@@ -104,7 +104,7 @@ def test_rules_of_the_firewall_become_conditions(
     assert [one for one in found if one in expected or one not in given] == expected
 
 
-def test_it_is_told_what_is_read_and_what_is_not() -> None:
+def test_notices_list_the_lines_that_are_read_and_ignored() -> None:
     found = selecting(
         "MARK=1\niptables -t mangle -A OUTPUT -m owner --uid-owner 7 -j MARK --set-mark $MARK\n"
         "iptables -t mangle -A OUTPUT -p tcp ! --dport 22 -j MARK --set-mark 2\n"
@@ -133,7 +133,7 @@ def test_it_is_told_what_is_read_and_what_is_not() -> None:
     assert [(one.line, one.flows) for one in found.selections if one.flows] == [("f:11", ("ssh",))]
 
 
-def test_what_comes_in_is_shaped_before_it_meets_the_firewall() -> None:
+def test_incoming_packets_are_shaped_before_the_firewall() -> None:
     found = selecting(
         "iptables -t mangle -A PREROUTING -p tcp --dport 22 -j MARK --set-mark 1\n"
         + TREE.replace("eth0", "ifb0")

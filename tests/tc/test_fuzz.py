@@ -1,4 +1,4 @@
-"""Whatever a file of `tc` says, it is read or refused by line, and soon."""
+"""Every file of `tc` is soon read, or refused by line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GIVEN = {"DEV": "eth0", "1": "eth0", "IFACE": "eth0", "RATE": "5"}
 
 
 def attempt(text: str) -> None:
-    """Reads a text; what is refused is said where it stands."""
+    """Reads a text; a refusal must name the place."""
     reading = read([("fuzz", text)], GIVEN)
     devices = [device.name for device in reading.devices if device.holds]
     for device in [None, *devices[:3]]:

@@ -14,7 +14,7 @@ from tests.tc.test_public import GIVEN, TEXTS
 from tests.tc.texts import HOME, SCRIPTS, SHOWN
 
 SIMULATED = "198.18.7.0"
-"""Network of the addresses that stand for those of the simulator: no file has them."""
+"""Network of the addresses that replace those of the simulator: no file has them."""
 HOSTS = {int(IPv4Address("10.20.0.5")): 0, int(IPv4Address("192.168.1.2")): 1}
 ADDRESSES = [f"{SIMULATED[:-1]}{number}" for number in range(1, 9)]
 

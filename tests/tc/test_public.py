@@ -43,7 +43,7 @@ CHOSEN = {
     "ignisf": "eth2slowegress,eth2slowingress",
     "sqm-reporting": "eth0",
 }
-"""Devices chosen where there are several, likewise."""
+"""Devices chosen where there are several, by address."""
 
 NOT_READ = {
     # Delays by class.
@@ -55,7 +55,7 @@ NOT_READ = {
 
 
 def of(table: Mapping[str, T], address: str) -> T | None:
-    """What a table has for an address."""
+    """Returns a table's value for an address; `None` for unknown addresses."""
     return next((value for part, value in table.items() if part in address), None)
 
 

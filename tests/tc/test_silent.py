@@ -173,7 +173,7 @@ def test_ten_thousand_circuits_are_read() -> None:
     assert str(built.queue).count("class 1:") == 10_001
 
 
-def test_all_faults_of_a_tree_are_told_at_once() -> None:
+def test_all_faults_of_a_tree_are_reported_at_once() -> None:
     lines = [HTB]
     for n in range(0x100, 0x100 + 1000):
         rate = "x" if n % 5 == 0 else "5mbit"

@@ -1,4 +1,4 @@
-"""What is written for `tc` reads as the same queue."""
+"""Commands written for `tc` are read as the same queue."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_a_tree_reads_as_what_was_written(queue: str) -> None:
 
 
 @given(st.one_of(*(trees(conditions=conditions) for conditions in SPLIT)))
-def test_what_was_read_is_written_as_before(queue: str) -> None:
+def test_commands_that_were_read_are_written_as_before(queue: str) -> None:
     """One condition about either end, or about a range of ports, is several filters of `tc`."""
     lines = commands(queue)
     assert commands(read_back(lines)) == lines

@@ -13,7 +13,7 @@ from sojourn.tc import Applied, apply, read
 HERE = Path(__file__).parent
 SCRIPTS = HERE / "scripts"
 SHOWN = HERE / "shown"
-"""What `tc` of iproute2 6.1 printed of Linux 7.3."""
+"""Folder with outputs of `tc` of iproute2 6.1 on Linux 7.3."""
 
 HOME = """
 duration = "2s"
