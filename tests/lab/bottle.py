@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 from sojourn.lab import LabError, Sandbox, Settings, syscalls
 from sojourn.lab.machine.settings import AtLeast, Sysctls, recover
 from sojourn.lab.sandbox.inside.namespaces import enter_user_namespace
+from sojourn.lab.sandbox.modules import environment
 
 SYSCTL = "net.core.message_burst"
 """Exists once in the machine; says how many warnings of the network go to the log at once."""
@@ -263,7 +264,9 @@ def cleaned_by_the_command() -> dict[str, Any]:
     said = []
     for options in ([], [], ["--json"]):
         command = [sys.executable, "-m", "sojourn.cli", "lab", "clean", *options]
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            command, check=True, stdout=subprocess.PIPE, text=True, env=os.environ | environment()
+        )
         said.append(done.stdout.strip())
     restored = f"{SYSCTL}: restored to {old!r} (was '{int(old) + 7}')"
     wrong = [] if said == [restored, "nothing to restore", "[]"] else [f"clean said {said}"]

@@ -20,6 +20,7 @@ from sojourn.lab import Sandbox, Unavailable
 from sojourn.lab.engine import WireEngine
 from sojourn.lab.programs import NotPossible
 from sojourn.lab.record import LabRecord
+from sojourn.lab.sandbox.modules import environment
 from sojourn.scenario import Scenario
 from sojourn.study import Results, Study
 from tests.lab.conftest import described, possible, started
@@ -143,7 +144,10 @@ def test_nothing_is_left_of_a_killed_run(tmp_path: Path, moment: float) -> None:
     file = tmp_path / "scenario.toml"
     file.write_text(SCENARIO.format(queue="codel", tcp="cubic", count=2))
     command = [sys.executable, "-m", "sojourn.cli", "lab", "run", str(file)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+    own = os.environ | environment()
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=own
+    ) as process:
         # The moment counts from when programs are running, so that there is something to leave.
         family = wait_for_family(process)
         with suppress(subprocess.TimeoutExpired):

@@ -24,6 +24,7 @@ from sojourn.lab.engine import WireEngine
 from sojourn.lab.kernel.engine import KernelEngine
 from sojourn.lab.programs.errors import NotPossible
 from sojourn.lab.record import LabRecord
+from sojourn.lab.sandbox.modules import environment
 from sojourn.lab.store.findings import table_options
 from sojourn.scenario import Scenario
 from tests.lab.conftest import described, started
@@ -314,7 +315,6 @@ def test_outcomes_are_what_the_drivers_errors_mean() -> None:
     assert outcome_of(NoHostAvailable("x", {})) == "error"
 
 
-MAIN = "import sys; from sojourn.cli import main; sys.exit(main())"
 KEYSPACES = """
 import os
 from cassandra.auth import PlainTextAuthProvider
@@ -378,9 +378,9 @@ def test_a_store_that_runs_already_is_measured_and_left_as_it_was(tmp_path: Path
         host.set_link("lo", up=True)
 
         def measure(*more: str, password: str = "", status: int = 0) -> tuple[dict[str, Any], str]:
-            words = [sys.executable, "-c", MAIN, "store", "measure", str(file), "--json"]
+            words = [sys.executable, "-m", "sojourn.cli", "store", "measure", str(file), "--json"]
             words += ["--contact-points", "127.0.0.1", *more]
-            asked = host.spawn(words, env={"SOJOURN_STORE_PASSWORD": password})
+            asked = host.spawn(words, env=environment() | {"SOJOURN_STORE_PASSWORD": password})
             assert (asked.wait(180) == 0) == (status == 0), asked.complaint()
             found = json.loads(asked.output())
             return found, asked.errors().decode()

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from sojourn.lab import LabError, syscalls
+from sojourn.lab.sandbox.modules import environment
 from sojourn.lab.wire import control, ends
 from sojourn.lab.wire.join import Direction, Joined, Outcome, Wanted, joined
 from tests.waiting import until
@@ -31,7 +32,6 @@ pytestmark = [
     pytest.mark.alone,
 ]
 
-MAIN = "import sys; from sojourn.cli import main; sys.exit(main())"
 PATIENCE = 60.0
 FAST = Direction("100mbit")
 SPACE = "import time; print('up', flush=True); time.sleep(1000)"
@@ -311,11 +311,11 @@ def test_bad_wishes_change_nothing(
 @contextmanager
 def command(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(
-        [sys.executable, "-c", MAIN, "wire", *arguments],
+        [sys.executable, "-m", "sojourn.cli", "wire", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "200"},
+        env=os.environ | environment() | {"NO_COLOR": "1", "COLUMNS": "200"},
     ) as process:
         try:
             yield process

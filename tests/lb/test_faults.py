@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import signal
 import sys
-import time
+from operator import gt
 from pathlib import Path
 
 import pytest
 
+from sojourn.lab import Host
 from tests.lb.bench import FOREIGN, VIRTUAL, Bench
+from tests.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
@@ -76,12 +78,22 @@ def test_a_server_that_dies_gets_no_new_flow(fresh: Bench) -> None:
     fresh.until(lambda look: all(s["up"] for s in look["servers"]))
 
 
+def probed(server: Host) -> int:
+    """Returns how many probes of a port a server has answered: the controller resets each."""
+    shown = server.spawn(["cat", "/proc/net/netstat"])
+    assert shown.wait(10) == 0, shown.errors()
+    names, values = (line.split() for line in shown.output().decode().splitlines()[:2])
+    return int(values[names.index("EmbryonicRsts")])
+
+
 def test_the_usual_probe_sees_that_a_program_has_died(fresh: Bench) -> None:
+    before = [probed(server) for server in fresh.servers]
     fresh.start()
     assert set(fresh.once(count=4)) == {"s1", "s2"}
     fresh.until(lambda look: look["decisions"]["made"] >= 4)
     victim = fresh.programs[0]
-    time.sleep(1.0)  # some probes' time: the port is learned
+    # The port is learned when each server has answered a probe of it.
+    until(lambda: all(map(gt, map(probed, fresh.servers), before)), 30)
     victim.signal(signal.SIGKILL)
     look = fresh.until(lambda look: not look["servers"][0]["up"])
     assert "at port 80" in look["servers"][0]["why"]

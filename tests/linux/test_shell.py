@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.test_commands import sojourn
 from tests.conftest import ROOT
+from tests.waiting import until
 
 HOME = str(ROOT / "examples" / "home.toml")
 
@@ -85,6 +86,12 @@ def test_a_host_that_is_not_there_is_answered_with_those_that_are() -> None:
     assert "no host `hme`; existing" in result.err
 
 
+def ended(parent: int) -> bool:
+    """Returns whether all children of a process have ended."""
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return all("\nState:\tZ" in Path(f"/proc/{n}/status").read_text() for n in children)
+
+
 @pytest.mark.usefixtures("kernel")
 def test_a_late_reader_gets_all_output() -> None:
     """The guest ends while most of its output is still in the console's pipe."""
@@ -98,6 +105,7 @@ def test_a_late_reader_gets_all_output() -> None:
         assert process.stdout is not None
         process.stdin.write(b"seq 20000\nexit\n")
         process.stdin.close()
-        time.sleep(2)
+        assert select.select([process.stdout], [], [], 60)[0], "no prompt"
+        until(lambda: ended(process.pid))
         shown = process.stdout.read().replace(b"\r", b"")
     assert b"\n".join(b"%d" % n for n in range(1, 20001)) in shown
