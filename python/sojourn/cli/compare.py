@@ -157,9 +157,10 @@ def compare(
     chosen.report_violations()
     if question.by is None and scenario.question.by is None:
         why = (
-            "not every engine measures the usual metric" if found.by == BY_OTHERWISE
+            "not every engine measures the usual metric"
+            if found.by == BY_OTHERWISE
             else "the default; change it with --by METRIC or [question]"
-        )  # fmt: skip
+        )
         output.note(f"compared by {found.by}: {why}")
     caution = advised(found, scenario, factors)
     if as_json:

@@ -115,8 +115,7 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
                 raise
             fail(message, as_json=as_json)
         except MemoryError:
-            fail("out of memory: use shorter runs, fewer flows or fewer --workers",
-                 as_json=as_json)  # fmt: skip
+            fail("out of memory: use shorter runs, fewer flows or fewer --workers", as_json=as_json)
         except ValueError as error:
             from sojourn.scenario.errors import QuestionError, ScenarioError
 

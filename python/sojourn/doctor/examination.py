@@ -135,8 +135,9 @@ def _rate(measure: Callable[[str], object] | None, others: list[Finding]) -> Fin
     name = "rate"
     if Group("", "", tuple(others)).verdict != "no":
         if measure is None:
-            return Finding(name, "unknown", "not measured", "sojourn doctor --measure (a minute)",
-                           needed=False)  # fmt: skip
+            return Finding(
+                name, "unknown", "not measured", "sojourn doctor --measure (a minute)", needed=False
+            )
         return within(MEASURING, [(name, lambda: network.rate(measure))])[0][0]
     text = "real runs do not work here"
     return Finding(name, "no", text, "see the missing features above", needed=False)

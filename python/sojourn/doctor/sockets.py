@@ -72,8 +72,9 @@ def _sizes(root: Path) -> Finding:
     except (OSError, ValueError):
         return Finding(name, "no", "no CAP_NET_ADMIN", CAPABILITIES, needed=False)
     text = f"up to {2 * most:,} bytes (twice net.core.rmem_max): no CAP_NET_ADMIN"
-    return Finding(name, "no", text, f"{CAPABILITIES}; or sudo sysctl net.core.rmem_max=8388608",
-                   needed=False)  # fmt: skip
+    return Finding(
+        name, "no", text, f"{CAPABILITIES}; or sudo sysctl net.core.rmem_max=8388608", needed=False
+    )
 
 
 def systemd(root: Path = Path("/")) -> Finding:

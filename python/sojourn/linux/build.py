@@ -31,9 +31,7 @@ CHOICES = (100, 250, 1000)
 """Allowed values of HZ: those of distributions, and 100, which User-Mode Linux has."""
 WORK, DOWNLOADS = ".work", ".downloads"
 """Names of the folders for builds and downloads, next to the kernels' folders."""
-LICENCES = (
-    "COPYING", "LICENSES/preferred/GPL-2.0", "LICENSES/exceptions/Linux-syscall-note",
-)  # fmt: skip
+LICENCES = ("COPYING", "LICENSES/preferred/GPL-2.0", "LICENSES/exceptions/Linux-syscall-note")
 """Files of a kernel's source with its licence."""
 STEPS = 1000
 """Approximate number of files that are compiled for a kernel, for the progress."""

@@ -61,16 +61,19 @@ def families(snapshot: Snapshot) -> Iterator[Metric]:
         PREFIX + "tunable", "1 if a socket can be changed, 0 if only monitored.", labels=LABELS
     )
     drops = CounterMetricFamily(
-        PREFIX + "drops", "Packets dropped at a socket since the start of the tuner.",
+        PREFIX + "drops",
+        "Packets dropped at a socket since the start of the tuner.",
         labels=(*LABELS, "reason"),
-    )  # fmt: skip
+    )
     changes = CounterMetricFamily(
         PREFIX + "changes", "Changes of the size of a receive buffer.", labels=LABELS
     )
     needed = GaugeMetricFamily(
-        PREFIX + "needed_bytes", "Size in bytes that the worst burst needed; lost packets count "
-            "as the smallest packets (least) or as full frames (most).", labels=(*LABELS, "bound"),
-    )  # fmt: skip
+        PREFIX + "needed_bytes",
+        "Size in bytes that the worst burst needed; lost packets count "
+        "as the smallest packets (least) or as full frames (most).",
+        labels=(*LABELS, "bound"),
+    )
     for one in sockets:
         labels = _labels(one)
         for bound in ("least", "most"):
@@ -171,9 +174,7 @@ class Server:
         class Listener(socketserver.ThreadingTCPServer):
             allow_reuse_address = True
             daemon_threads = True
-            address_family = socket.AF_INET6 if ":" in where[0] else (
-                socket.AF_INET
-            )  # fmt: skip
+            address_family = socket.AF_INET6 if ":" in where[0] else socket.AF_INET
 
             def process_request(self, request: Any, client_address: Any) -> None:
                 if not room.acquire(blocking=False):

@@ -85,8 +85,10 @@ def _check(field: re.Match[str]) -> None:
         twice = 2 * field[0]
         raise CommandError(
             f"`{field[0]}` is no placeholder: write `{twice}` for a single brace",
-            start=start, end=end, found=field[0],
-        )  # fmt: skip
+            start=start,
+            end=end,
+            found=field[0],
+        )
     names = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
     near = _core.nearest(field["name"], list(PLACEHOLDERS))
     raise CommandError(

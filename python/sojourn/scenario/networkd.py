@@ -70,7 +70,7 @@ _SECTIONS = {
             },
         },
     ),
-}  # fmt: skip
+}
 """Sections by discipline. networkd has no section for `red`, `choke` and `dualpi2`."""
 
 _SINCE_253 = ("RTTSec", "AckFilter")

@@ -334,13 +334,14 @@ def over(
         at = np.array([across.at[x] for x, _ in line])
         drawn.append(
             Line(
-                name, look,
+                name,
+                look,
                 at * (1 + 2 * shift) if across.log else at + shift * span,
                 np.array([scale.apply(i.estimate) for _, i in line]),
                 y_reach=_reaches([i for _, i in line], scale),
                 texts=[texts[x] for x, _ in line],
             )
-        )  # fmt: skip
+        )
     ticks = {across.at[x]: text for x, text in texts.items()}
     zero = 0 if everything and min(everything) >= 0 else None
     return Chart(

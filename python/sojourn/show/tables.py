@@ -20,9 +20,8 @@ NOTHING = ("", "-", "\N{EN DASH}")
 def table(title: str | None = None) -> Table:
     """Returns an empty table in the common style."""
     return Table(
-        title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False,
-        header_style="bold",
-    )  # fmt: skip
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold"
+    )
 
 
 def of_rows(

@@ -288,8 +288,10 @@ def with_front(table: pa.Table, front: Mapping[str, Sequence[Any]]) -> pa.Table:
     A column of the table with the same name gets the prefix `metric.`.
     """
     arrays = {name: pa.array(values, _FRONT.get(name)) for name, values in front.items()}
-    fields = [field.with_name(f"metric.{field.name}") if field.name in front else field
-              for field in table.schema]  # fmt: skip
+    fields = [
+        field.with_name(f"metric.{field.name}") if field.name in front else field
+        for field in table.schema
+    ]
     schema = pa.schema([*(pa.field(n, array.type) for n, array in arrays.items()), *fields])
     return pa.Table.from_arrays([*arrays.values(), *table.columns], schema=schema)
 

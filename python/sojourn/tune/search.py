@@ -155,8 +155,8 @@ def search(
         overall = Overall(progress, effort, len(references))
         with Session(place, workers, engine, on, summarise=False) as session:
             hunt = Search(
-                session, scenario, space, objective, subject_to, references, effort, overall,
-            )  # fmt: skip
+                session, scenario, space, objective, subject_to, references, effort, overall
+            )
             winner = hunt.run()
         unbeaten = winner is None or hunt.same(winner.queue, base)
         proof = None

@@ -202,14 +202,14 @@ def lines(
             means = {
                 m: [
                     _interval(
-                        frame.loc[
-                            (frame["mechanism"] == m) & (frame[over] == x), metric
-                        ].to_numpy(dtype=float)
+                        frame.loc[(frame["mechanism"] == m) & (frame[over] == x), metric].to_numpy(
+                            dtype=float
+                        )
                     )
                     for x in steps
                 ]
                 for m in EIGHT
-            }  # fmt: skip
+            }
             finite = [mean for row in means.values() for mean, _ in row if np.isfinite(mean)]
             top = max(finite, default=0.0) or 1.0
             for m, row in means.items():

@@ -508,9 +508,7 @@ def _loads(size: DaqmSize, flows: Iterable[Flow]) -> Cells:
         traffic = Traffic(flow, "cbr", rate=round(load * flow.rate))
         duration, warmup = _lengths(size, flow)
         text = queue(mechanism, traffic.bytes)
-        factors: Factors = {
-            "flow": flow.name, "model": "cbr", "load": load, "mechanism": mechanism
-        }  # fmt: skip
+        factors: Factors = {"flow": flow.name, "model": "cbr", "load": load, "mechanism": mechanism}
         cells.append((factors, scenarios.switch(traffic, text, duration, warmup, port)))
     return cells
 

@@ -65,8 +65,9 @@ def _shares(
                  label="the source", zorder=3)  # fmt: skip
     values = [s.estimate for s in spans]
     error = [[s.estimate - s.low for s in spans], [s.high - s.estimate for s in spans]]
-    axes.errorbar(values, y, xerr=np.nan_to_num(error), fmt="o", ms=3.5, color=style.colour(0),
-                  label="here")  # fmt: skip
+    axes.errorbar(
+        values, y, xerr=np.nan_to_num(error), fmt="o", ms=3.5, color=style.colour(0), label="here"
+    )
     axes.set_yticks(y, names, fontsize=6.5)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xlim(-3, 103)

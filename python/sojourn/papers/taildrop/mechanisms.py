@@ -57,9 +57,7 @@ def queues(redopt: RedParameters, spacing: str, unit: str = "packets") -> dict[s
     one = 1 if unit == "packets" else FRAME
     size = redopt.limit * one
     standard = (size, size * 3 / 20, size * 13 / 20, 0.1, STANDARD_WEIGHT, unit)
-    chosen = (
-        size, redopt.minimum * one, redopt.maximum * one, redopt.max_p, redopt.weight, unit
-    )  # fmt: skip
+    chosen = (size, redopt.minimum * one, redopt.maximum * one, redopt.max_p, redopt.weight, unit)
     return {
         TD: f"pfifo limit {size}p" if unit == "packets" else f"bfifo limit {size}",
         RED: _red(*standard, spacing),

@@ -125,7 +125,7 @@ REAL_QUICK = TailDropSize(
 #: paper's length.
 LINUX = TailDropSize(
     bulk=100, bulk_warmup=40, seeds=5, proof=100, flows=VARIANT_FLOWS, tcp=REAL_TCP
-)  # fmt: skip
+)
 
 
 def lasting(size: TailDropSize) -> str:

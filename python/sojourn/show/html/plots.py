@@ -16,18 +16,14 @@ from sojourn.show.html.blocks import Plot
 Part = dict[str, object]
 """A part of Plotly's data."""
 
-_DASHES = (
-    "solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "8px,2px", "3px,2px",
-)  # fmt: skip
+_DASHES = ("solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "8px,2px", "3px,2px")
 ROW = 18
 """Largest number of characters in a line of the text for a row or tick."""
 MOST_POINTS = 4800
 """Largest number of points of all time series in a figure together."""
 PANEL = 110
 """Height in pixels of each of several stacked plots."""
-_SYMBOLS = (
-    "circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x", "star",
-)  # fmt: skip
+_SYMBOLS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x", "star")
 
 
 def safe(text: str) -> str:
