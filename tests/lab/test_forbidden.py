@@ -5,6 +5,7 @@ Each is made for real, for one process, in a user namespace of its own.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -72,14 +73,13 @@ def test_user_namespaces_forbidden() -> None:
 
 
 def test_neither_root_nor_asked_for_less() -> None:
-    assert attempt("root", NO_CAPABILITIES) == (
-        "Unavailable: a sandbox without a user namespace needs root; use sudo"
-    )
+    said = attempt("root", NO_CAPABILITIES)
+    assert re.fullmatch("Unavailable: .* needs root; use sudo", said), said
 
 
 def test_a_container_that_hides_parts_of_proc() -> None:
     said = attempt("user", MASKED_PROC)
-    assert said.startswith("Unavailable: a user namespace may not mount /proc here"), said
+    assert re.match("Unavailable: .* may not mount /proc here", said), said
     assert "container" in said
 
 
@@ -106,10 +106,7 @@ def test_no_tun_device() -> None:
     if not Path("/dev/net").is_dir():
         hidden = ""
     said = attempt("user", hidden, script=script)
-    assert said == (
-        "Unavailable: a user namespace does not have tun here; "
-        "/dev/net/tun does not exist: sudo modprobe tun"
-    )
+    assert re.fullmatch("Unavailable: .*/dev/net/tun does not exist: sudo modprobe tun", said), said
 
 
 def test_an_asked_privilege_that_there_is_not() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -81,7 +82,7 @@ def test_stolen_time_is_given_as_a_reason() -> None:
     collected = Collected((source("udp", 0.002),), {}, (), (), ())
     health = replace(GOOD, lateness_p99=0.002)
     for violation in violations(plan(), health, {}, collected, 0.31, preferred=True):
-        assert violation.advice.startswith("the host of this virtual machine took 31% of")
+        assert re.match("the host .*virtual machine took 31% of", violation.advice)
     # It is no violation of its own.
     nothing = Collected((), {}, (), (), ())
     assert violations(plan(), GOOD, {}, nothing, 0.31, preferred=True) == []
@@ -142,10 +143,10 @@ def test_a_program_that_waited_for_a_processor_is_a_violation() -> None:
 
     assert found(iperf3=0.049, wire=0.0) == []
     [alone] = found(a=0.2, b=0.01)
-    assert alone.startswith("a was ready and waited for a processor: 20 % of the time (at most 5 %")
+    assert re.match(r"a .*waited for a processor: 20 % of the time \(at most 5 %", alone)
     assert alone.endswith("or lower the rates")
     [worst] = found(a=0.2, server=0.4, b=0.01)
-    assert worst.startswith("server was ready and waited for a processor (and 1 more): 40")
+    assert re.match(r"server .*waited for a processor \(and 1 more\): 40", worst)
 
 
 SPIN = """

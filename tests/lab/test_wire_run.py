@@ -264,7 +264,7 @@ def test_addresses_that_are_in_use_are_not_taken(spaces: tuple[str, str], name: 
         ):
             pass
         with (
-            pytest.raises(LabError, match=f"a wire with the name `{name}` is running"),
+            pytest.raises(LabError, match=f"name `{name}` is running"),
             joined(first),
         ):
             pass

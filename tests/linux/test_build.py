@@ -233,7 +233,8 @@ def test_hz_needs_its_patch(tmp_path: Path, archive: Path) -> None:
 def test_options_that_a_source_has_not(tmp_path: Path) -> None:
     files = fake.FILES | {"lacks": "NET_SCH_DUALPI2"}
     _, _, notes = fake.make(tmp_path, fake.tarball(tmp_path / "a.tar.xz", files))
-    assert notes == ["this source lacks NET_SCH_DUALPI2: the kernel is built without it"]
+    (note,) = notes
+    assert re.search("lacks NET_SCH_DUALPI2: .*without it", note)
     files["lacks"] = "UML_TIME_TRAVEL_SUPPORT"
     with pytest.raises(LabError, match="it lacks UML_TIME_TRAVEL_SUPPORT"):
         fake.make(tmp_path, fake.tarball(tmp_path / "b.tar.xz", files))

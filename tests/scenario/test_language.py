@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -127,9 +128,8 @@ def test_one_after_the_other() -> None:
     late = scenario.replace({"flows.bulk.start": "every 500ms from 59s", "flows.bulk.stop": "60s"})
     bulk = json.loads(late.plan_json)["groups"][0]
     assert (bulk["start"], bulk["start_every"]) == (59_000 * MS, 500 * MS)
-    assert late.warnings() == [
-        "flows.0.start: 2 of 4 flows never start: their start time is after the run's end or `stop`"
-    ]
+    (warning,) = late.warnings()
+    assert re.match("flows.0.start: 2 of 4 flows never start: .*after the run's end", warning)
 
 
 @pytest.mark.parametrize(
@@ -434,7 +434,7 @@ def test_assumptions_of_the_engine_are_warnings() -> None:
     scenario = Scenario.from_toml(HOME)
     assert scenario.warnings() == []
     (warning,) = scenario.with_queue("red limit 400kb").warnings()
-    assert warning == "links.uplink.queue: `bandwidth` is not given: 10mbit is assumed"
+    assert re.fullmatch("links.uplink.queue: .*bandwidth.* not given: 10mbit is assumed", warning)
 
 
 def test_a_rate_in_bytes_causes_a_warning() -> None:
@@ -443,8 +443,6 @@ def test_a_rate_in_bytes_causes_a_warning() -> None:
         HOME.replace('"20mbit"', '"20Mbps"').replace('"bulk"', '"cbr rate 1.5mbps"')
     )
     rate, app = scenario.warnings()
-    assert rate == (
-        "links.uplink.rate: `20Mbps` is 160mbit, because `bps` means bytes per second, as in "
-        "`tc`; for bits write `20Mbit`"
-    )
+    words = "links.uplink.rate: `20Mbps` is 160mbit, .*bytes per second.*for bits write `20Mbit`"
+    assert re.fullmatch(words, rate)
     assert app.startswith("flows.0.app: `1.5mbps` is 12mbit")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
@@ -102,9 +103,8 @@ def test_a_box_plot_of_one_run_says_why_it_is_empty(swept: Results) -> None:
     one = table.frame[table.frame["seed"] == 1]
     table.frame = one[one["rate"] == 10].reset_index(drop=True)
     figure = figures.box(table, "sojourn_p95", "queue")
-    assert "1 run each: too few for a box, which requires 5" in figure.get_supxlabel().replace(
-        "\n", " "
-    )
+    label = figure.get_supxlabel().replace("\n", " ")
+    assert re.search("1 run each: .*box.* requires 5", label)
     assert figure.axes[0].lines  # the run itself is shown as a dot
 
 

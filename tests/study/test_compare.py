@@ -97,9 +97,7 @@ def test_queues_that_do_the_same_are_named() -> None:
     queues = ["pfifo", "codel", "codel ecn", "codel limit 9p"]
     found = compare(scenario(), queues, 3, engine=ByKind())
     assert found.same == (("codel", "codel ecn", "codel limit 9p"),)
-    assert (
-        "codel, codel ecn and codel limit 9p gave identical results in every run" in found.answer()
-    )
+    assert re.search("codel, codel ecn and codel limit 9p .*identical .*every run", found.answer())
     assert json.loads(found.to_json())["same"] == [queues[1:]]
     assert run().same == ()
     idle = compare(scenario(), queues[1:], 3, engine=ByKind())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -161,9 +162,8 @@ def test_a_plan_that_an_engine_cannot_run_is_refused_before_anything_starts(tmp_
     with pytest.raises(NotPossible) as caught:
         study.run(tmp_path / "out", engine=made)
     assert len(caught.value.problems) == 2
-    assert caught.value.__notes__ == [
-        "the engine `other` cannot run this scenario; no run was started"
-    ]
+    (note,) = caught.value.__notes__
+    assert re.search("`other` cannot run .*; no run was started", note)
     assert made["sim"].ran == []
     assert not (tmp_path / "out").exists()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -113,9 +114,8 @@ def test_every_verdict_can_come() -> None:
     }
     noisy = Coexistence(table(seeds=3, spread=0.3))
     assert {e.verdict for e in noisy.encounters.values() if e.rival == "close"} == {"not decided"}
-    assert "greedy harms cubic more than cubic harms itself, by over a tenth, in 4 of 4" in (
-        Coexistence(table()).answer()
-    )
+    answer = Coexistence(table()).answer()
+    assert re.search("greedy harms cubic more .*cubic .*itself, .*a tenth, in 4 of 4", answer)
 
 
 def test_intervals_hold_together() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -35,12 +36,9 @@ def test_a_pair_of_devices_has_the_two_directions() -> None:
     found = applied(PAIR)
     queues = {name: params["queue"]["name"] for name, params in links(found).items()}
     assert queues == {"line": "cake", "line.reverse": "tbf"}
-    assert found.notices == [
-        (
-            "eth0 sends on line, and ifb0 has the packets that eth0 receives, on line.reverse; "
-            "--device chooses other devices"
-        )
-    ]
+    (notice,) = found.notices
+    words = r"eth0 sends on line, .*ifb0 .*eth0 receives, on line\.reverse; --device"
+    assert re.match(words, notice)
     # The machine at the other end sends on the other direction.
     isp = Scenario.from_toml(HOME + '[deploy]\nmachine = "isp"\n')
     queues = {
@@ -60,10 +58,10 @@ def test_a_chosen_device_is_for_the_bottleneck() -> None:
     assert (both["line"]["queue"]["name"], both["line.reverse"]["queue"]["name"]) == ("tbf", "cake")
     with pytest.raises(
         ScenarioError,
-        match=r"no queue of the device `eth9`; devices with a queue: eth0, ifb0: did you mean",
+        match=r"no queue .*`eth9`; .*: eth0, ifb0: did you mean",
     ):
         applied(PAIR, "eth9")
-    with pytest.raises(ScenarioError, match="one device, or two separated by a comma"):
+    with pytest.raises(ScenarioError, match=r"one device, or two .*comma"):
         applied(PAIR, "a,b,c")
 
 
@@ -244,7 +242,7 @@ def test_options_without_a_file_are_refused(home: Path) -> None:
     assert (status, "No such file" in told) == (2, True)
     (home / "binary").write_bytes(b"\xff\xfe\x00")
     status, _, told = invoked("run", home / "home.toml", "--tc", home / "binary")
-    assert (status, "this file is not a text" in told) == (2, True)
+    assert (status, "file is not a text" in told) == (2, True)
 
 
 def test_compare_has_the_queue_that_was_read(home: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -186,10 +187,8 @@ def test_filters_that_match_no_packet_are_reported() -> None:
         "tc filter add dev eth0 parent 1: protocol ip u32 match u8 0x46 0xff at 0 flowid 1:10\n"
     )
     told = applied(text).notices
-    assert (
-        "no host has 192.0.2.1, 192.0.2.2: filters with these addresses match no packet" in told[-1]
-    )
-    assert any("a filter for `ipv6` matches none" in notice for notice in told)
+    assert re.search("no host has 192.0.2.1, 192.0.2.2: .*match no packet", told[-1])
+    assert any("for `ipv6` matches none" in notice for notice in told)
     assert any("header length matches none" in notice for notice in told)
     assert queue(text) == queue(TREE)
 
@@ -204,11 +203,11 @@ def test_classes_that_linux_does_not_find() -> None:
         "f:2: the parent `1:1` does not exist: as in Linux, the class is below the root",
     ]
     found = applied(TREE + "tc filter add dev eth0 parent 1: prio 1 matchall flowid 1:99\n")
-    assert found.notices == [
-        "f:6: the class `1:99` does not exist: packets go to the default class `1:20`"
-    ]
+    (notice,) = found.notices
+    assert re.fullmatch("f:6: .*`1:99` does not exist: .*default class `1:20`", notice)
     found = applied(TREE + "tc qdisc add dev eth0 parent 1:1 cake\n")
-    assert found.notices == ["f:6: `1:1` has child classes, so Linux ignores the discipline in it"]
+    (notice,) = found.notices
+    assert re.match("f:6: `1:1` has child classes, .*ignores the discipline", notice)
 
 
 def test_sizes_of_frames() -> None:
@@ -258,9 +257,9 @@ def test_disciplines_inside_tbf_and_netem_are_read() -> None:
         "tc qdisc add dev x parent 5:1 handle 10: netem delay 5ms\n"
         "tc qdisc add dev x parent 10:1 codel\n"
     )
-    assert problems(inner) == [
-        (3, "netem in a class is not modelled: delay is a property of a link")
-    ]
+    ((line, message),) = problems(inner)
+    assert line == 3
+    assert re.match("netem in a class .*not modelled", message)
 
 
 def test_cbq_is_read_as_htb() -> None:
@@ -272,10 +271,7 @@ tc class add dev eth0 parent 1: classid 1:2 cbq rate 1mbit allot 1500 prio 1
     assert queue(text) == parsed(
         "htb; class 1:1 parent 1: rate 512kbit prio 4; class 1:2 parent 1: rate 1mbit ceil 10mbit"
     )
-    assert any(
-        "`cbq`, which Linux no longer has, is read as `htb`" in notice
-        for notice in applied(text).notices
-    )
+    assert any(re.search("`cbq`.* is read as `htb`", notice) for notice in applied(text).notices)
 
 
 def test_variables_without_a_value_are_named() -> None:
@@ -288,16 +284,10 @@ def test_variables_without_a_value_are_named() -> None:
     told = applied(text, given={"DEV": "eth0", "RATE": "5000"}).notices
     assert told == ["f:1: no value for `MORE`: read as an empty text"]
     ((_, message),) = problems('[ -n "$1" ] && tc qdisc add dev $1 root cake\n')
-    assert (
-        message == "the files set up no queue; these variables have no value: 1; "
-        "set them by --var NAME=VALUE"
-    )
+    assert re.fullmatch(".*no queue; .*variables have no value: 1; .*--var NAME=VALUE", message)
     ((line, message),) = problems("dev=$(ip r | awk x)\ntc qdisc add dev $dev root cake\n")
     assert line == 2
-    assert (
-        "the output of `ip r | awk x` in the variable `dev` is unknown: set it by --var dev=VALUE"
-        in message
-    )
+    assert re.search(r"`ip r \| awk x` .*`dev` is unknown: .*--var dev=VALUE", message)
 
 
 def test_files_of_one_script_read_each_other() -> None:
@@ -325,7 +315,8 @@ def test_a_tree_of_an_access_network_is_read() -> None:
 def test_a_line_that_is_no_shell_command_is_reported() -> None:
     text = "tc qdisc add dev eth0 root cake\nit isn't a command\n\n"
     ((line, message),) = problems(text)
-    assert (line, message) == (2, "this is not a shell command: a closing ' is missing")
+    assert line == 2
+    assert re.match("this is not .*shell command: .*closing ' is missing", message)
     assert queue(text, partial=True)["name"] == "cake"
 
 

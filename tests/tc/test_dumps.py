@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -128,10 +129,7 @@ class htb 1:10 root prio 0 rate {1}Mbit ceil {1}Mbit burst 1600b cburst 1600b
     assert queue(mixed, "eth0")["tree"]["classes"][0]["rate"] == 5_000_000
     assert queue(mixed, "eth1")["tree"]["classes"][0]["rate"] == 5_000_000
     both = problems(mixed, "eth0,eth1")
-    assert any(
-        "several devices have a discipline `1:`: eth0, eth1; put the command" in told
-        for _, told in both
-    )
+    assert any(re.search("several devices .*`1:`: eth0, eth1;", told) for _, told in both)
 
 
 def test_defaults_of_linux_give_way_to_what_was_set_up() -> None:
@@ -157,15 +155,14 @@ def test_transmit_queues() -> None:
         )
 
     (notice,) = applied(device("cake")).notices
-    assert notice.startswith("f:1: flows are distributed over the transmit queues by their hash")
+    assert re.match("f:1: flows .*transmit queues by .*hash", notice)
     tbf = "tbf rate 1mbit burst 9k latency 9ms"
     whole = f"mq handle 7fff: numtxqueues 2; qdisc parent 7fff:1 {tbf}; qdisc parent 7fff:2"
     assert queue(device("cake")) == parsed(f"{whole} cake")
     assert queue(device(tbf)) == parsed(f"{whole} {tbf}")
     assert queue(device("cake"), "eth0:2")["name"] == "cake"
-    assert problems(device("cake"), "eth0:3")[0][1] == (
-        "the files set up no queue of the device `eth0:3`; devices with a queue: eth0"
-    )
+    (_, message), *_ = problems(device("cake"), "eth0:3")
+    assert re.fullmatch(".*no queue .*`eth0:3`; .*: eth0", message)
 
 
 def test_transmit_queues_as_they_are_printed() -> None:
@@ -184,21 +181,19 @@ def test_transmit_queues_as_they_are_printed() -> None:
     )
     assert queue(shown, "eth0") == parsed(expected)
     found = applied("qdisc mq 0: dev eth0 root\nqdisc sfq 0: dev eth0 parent :3 limit 9p\n", "eth0")
-    assert found.notices[0] == (
-        "f:1: 2 of 3 transmit queues are not in these lines: they are read as the `sfq` of queue 3"
-    )
+    words = "f:1: 2 of 3 transmit queues .*not in these lines: .*as the `sfq` of queue 3"
+    assert re.fullmatch(words, found.notices[0])
     assert found.placed[0].queue is not None
     assert found.placed[0].queue.count("sfq limit 9p") == 3
     told = problems("qdisc mq 8001: dev eth0 root\n")
-    assert told[0] == (1, "these lines do not have the disciplines of the transmit queues of `mq`")
+    assert told[0][0] == 1
+    assert re.match("these lines do not .*transmit queues of `mq`", told[0][1])
 
 
 def test_a_device_knows_how_many_transmit_queues_it_has() -> None:
     found = applied("tc qdisc add dev eth0 root mq\ntc filter add dev eth0 matchall flowid :1\n")
-    assert found.notices[0] == (
-        "f:1: these lines do not show the number of transmit queues: 4 are assumed"
-    )
-    assert any("filters of `mq` are ignored" in notice for notice in found.notices)
+    assert re.fullmatch("f:1: .*number of transmit queues: 4 are assumed", found.notices[0])
+    assert any(re.search("filters of `mq` .*ignored", notice) for notice in found.notices)
     assert found.placed[0].queue == "mq handle 7fff:"
 
 

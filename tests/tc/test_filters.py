@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -184,9 +185,8 @@ def test_filters_of_an_inner_class_to_which_none_leads_are_not_asked() -> None:
         "flowid 1:10\n"
     )
     assert found.selections == []
-    assert found.notices == [
-        "f:5: no filter leads to `1:1`, so Linux does not evaluate the filters of this class"
-    ]
+    (notice,) = found.notices
+    assert re.match("f:5: no .*leads to `1:1`, .*not evaluate the filters", notice)
 
 
 def test_ranges_that_flower_prints() -> None:
@@ -225,9 +225,7 @@ def test_it_says_which_flows_a_filter_selects() -> None:
         ),
     ]
     (notice,) = found.notices
-    assert notice.startswith(
-        "no flow of the scenario is selected by these filters: f:5 (dport 53 to 1:1). Set `source"
-    )
+    assert re.match(r"no flow .*selected .*: f:5 \(dport 53 to 1:1\)\. Set `source", notice)
     assert found.as_dict()["filters"][1] == {
         "link": "line",
         "line": "f:3",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -112,24 +113,12 @@ def test_notices_list_the_lines_that_are_read_and_ignored() -> None:
         "nft add rule ip t c ct state new counter meta mark set 7\n" + TREE
     )
     read, *left = sorted(found.notices[:4], key=lambda told: "ignored" in told)
-    assert read == (
-        "f:4: a line of the firewall is read: filters see the marks, classes and code points that "
-        "it sets"
-    )
-    assert left == [
-        (
-            "f:2: this line of the firewall is ignored: `-m owner` is not supported; give the "
-            "flows this value (1) by `mark` or `dscp`"
-        ),
-        (
-            "f:3: this line of the firewall is ignored: a negated test (`!`) is not supported; "
-            "give the flows this value (2) by `mark` or `dscp`"
-        ),
-        (
-            "f:5: this line of the firewall is ignored: `ct state` is not supported; give the "
-            "flows this value (7) by `mark` or `dscp`"
-        ),
-    ]
+    assert re.match("f:4: .* is read: filters see .*marks, classes .*code points", read)
+    reasons = ((2, "`-m owner`", 1), (3, r"negated test \(`!`\)", 2), (5, "`ct state`", 7))
+    for notice, (line, reason, value) in zip(left, reasons, strict=True):
+        words = rf"f:{line}: .*ignored: .*{reason} is not supported; .*\({value}\) by `mark`"
+        assert re.match(words, notice), notice
+        assert notice.endswith("`mark` or `dscp`")
     assert [(one.line, one.flows) for one in found.selections if one.flows] == [("f:11", ("ssh",))]
 
 
@@ -138,5 +127,5 @@ def test_incoming_packets_are_shaped_before_the_firewall() -> None:
         "iptables -t mangle -A PREROUTING -p tcp --dport 22 -j MARK --set-mark 1\n"
         + TREE.replace("eth0", "ifb0")
     )
-    assert "f:1: a line of the firewall is ignored: packets are shaped before" in found.notices[0]
+    assert re.match("f:1: .* is ignored: .*shaped before", found.notices[0])
     assert not any(one.flows for one in found.selections)

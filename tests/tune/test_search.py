@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -133,7 +134,7 @@ def test_conditions_that_nothing_meets() -> None:
     found = run(subject_to="goodput >= 20mbit", effort=replace(QUICK, trials=8))
     assert found.winner is None
     assert not found.sure
-    assert found.answer() == "No setting meets the condition goodput >= 20mbit (8 settings tried)."
+    assert re.match(r"No setting .*goodput >= 20mbit \(8 settings tried\)", found.answer())
     assert all(t.state == "pruned" for t in found.trials)
 
 
