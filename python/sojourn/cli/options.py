@@ -124,6 +124,7 @@ Interface: TypeAlias = Annotated[
 Form: TypeAlias = Annotated[
     Literal["tc", "sqm", "networkd"] | None,
     Option(
+        metavar="FORMAT",
         flag="--format",
         help="Output format of the commands: tc (commands), sqm (settings of OpenWrt's SQM) or "
         "networkd (files of systemd). By default the scenario's deploy.format, otherwise tc.",
