@@ -160,6 +160,7 @@ class Runner:
         self._waiting = deque(sorted(missing, key=lambda task: task.seed))
         self._threads: list[threading.Thread] = []
         self._surplus = 0
+        self._active = 0
         self._pace = Pace(engine)
         if hasattr(engine, "tables"):
             engine.tables = tuple(n for n in (*TABLES, *ASKED) if kept.has_table(n))
@@ -220,7 +221,7 @@ class Runner:
             if not self._threads:
                 return
             with self._changed:
-                self._changed.wait(every)
+                self._changed.wait_for(lambda: not self._active, every)
             if time.monotonic() - written >= flush_after(time.monotonic() - self._begin):
                 written = time.monotonic()
                 self._flush()
@@ -248,9 +249,19 @@ class Runner:
         if self.stopped:
             return
         for _ in range(hired):
-            thread = threading.Thread(target=self._work, name="sojourn-run")
+            thread = threading.Thread(target=self._worker, name="sojourn-run")
+            with self._changed:
+                self._active += 1
             thread.start()
             self._threads.append(thread)
+
+    def _worker(self) -> None:
+        try:
+            self._work()
+        finally:
+            with self._changed:
+                self._active -= 1
+                self._changed.notify_all()
 
     def _work(self) -> None:
         while not self._stop.is_set():
@@ -266,9 +277,6 @@ class Runner:
                 self._make(tasks)
             except BaseException as error:  # noqa: BLE001 - the main thread raises it
                 self._failed(tasks[0], error)
-            finally:
-                with self._changed:
-                    self._changed.notify_all()
 
     def _failed(self, task: Task, error: BaseException) -> None:
         """Records the failure of a run; the failure of a user's policy does not stop other runs."""
