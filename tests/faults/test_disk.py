@@ -192,6 +192,7 @@ def test_another_program_writes_into_the_folder(tmp_path: Path) -> None:
     assert (tmp_path / "out" / ".theirs").read_text() == "theirs"
 
 
+@pytest.mark.filterwarnings("ignore::sojourn.study.errors.DamageWarning")
 def test_runs_that_vanish_while_they_are_read(tmp_path: Path) -> None:
     asked = Study(scenario()).vary(queue=["pfifo", "codel"]).seeds(3)
     asked.run(tmp_path, engine=FakeEngine())
@@ -238,6 +239,7 @@ def test_a_search_of_an_older_version(tmp_path: Path) -> None:
     assert json.loads(path.read_text()) == old
 
 
+@pytest.mark.filterwarnings("ignore::sojourn.study.errors.DamageWarning")
 def test_columns_of_an_older_version(tmp_path: Path) -> None:
     from sojourn.show.terminal import ci
 

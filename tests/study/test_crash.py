@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 from sojourn.study import Results, ResultsError, Study, columns, disk
 from sojourn.study.batches import HEAD, scan
 from sojourn.study.claims import Claims
+from sojourn.study.errors import DamageWarning
 from sojourn.study.folder import ResultsFolder
 from tests.study.fakes import FakeEngine, scenario
 from tests.study.test_study import LAYOUT
@@ -205,10 +207,10 @@ def test_a_compaction_that_was_interrupted_doubles_nothing(
                 raise OSError(28, "No space left on device", str(path))
             return rewriting(path, *rest)
 
-        def refuse(path: Path, data: bytes, stop: str = stop) -> None:
+        def refuse(path: Path, data: bytes, *rest: Any, stop: str = stop) -> None:
             if path.name == stop:
                 raise OSError(28, "No space left on device", str(path))
-            replace_file(path, data)
+            replace_file(path, data, *rest)
 
         with monkeypatch.context() as patch:
             patch.setattr("sojourn.study.columns.rewriting", fail)
@@ -236,6 +238,7 @@ def make(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.filterwarnings("ignore::sojourn.study.errors.DamageWarning")
 def test_leftovers_are_cleaned_up(tmp_path: Path) -> None:
     folder = make(tmp_path / "out")
     (folder / "log").mkdir()
@@ -297,6 +300,7 @@ def test_another_study_in_the_folder(tmp_path: Path) -> None:
         Study(scenario()).vary(rate=[1, 2]).run(folder, engine=FakeEngine())
 
 
+@pytest.mark.filterwarnings("ignore::sojourn.study.errors.DamageWarning")
 def test_damage_is_named(tmp_path: Path) -> None:
     folder = make(tmp_path / "out")
     path = folder / "series.parquet"
@@ -316,6 +320,63 @@ def test_damage_is_named(tmp_path: Path) -> None:
     (folder / "runs.parquet").write_bytes(b"PAR1")
     with pytest.raises(ResultsError, match="not a readable Parquet"):
         Results.open(folder)
+
+
+def test_a_changed_byte_is_named_or_harmless(tmp_path: Path) -> None:
+    """Any bit of any file: `check` names the file, or the table is the same."""
+    folder = make(tmp_path / "out")
+    whole = Results.open(folder).table().frame
+    rng = random.Random(3)
+    for name in LAYOUT:
+        path = folder / name
+        data = path.read_bytes()
+        for at in {*rng.sample(range(len(data)), 40), *range(len(data) - 40, len(data))}:
+            changed = bytearray(data)
+            changed[at] ^= 1 << rng.randrange(8)
+            path.write_bytes(changed)
+            with warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter("always")
+                try:
+                    results = Results.open(folder)
+                    found = results.check()
+                except ResultsError:
+                    assert name in ("manifest.json", "runs.parquet")
+                    continue
+            assert any(name in line for line in found), (name, at)
+            footer = int.from_bytes(data[-8:-4], "little") + 8
+            if at >= len(data) - footer and name != "summary.parquet":
+                assert any(name in str(one.message) for one in warned), (name, at)
+            if name == "summary.parquet" and at >= len(data) - footer:
+                pd.testing.assert_frame_equal(results.table().frame, whole)
+        path.write_bytes(data)
+    assert Results.open(folder).check() == []
+
+
+def test_a_resuming_session_reports_damage(tmp_path: Path) -> None:
+    log = logged(tmp_path / "out")
+    changed = bytearray(log.read_bytes())
+    changed[len(HEAD) + 60] ^= 1
+    log.write_bytes(changed)
+    with pytest.warns(DamageWarning, match="the batch of runs at byte 13 is damaged"):
+        frame = _study(2).run(tmp_path / "out", engine=FakeEngine()).frame
+    pd.testing.assert_frame_equal(frame, reference(2, tmp_path / "whole"))
+    (tmp_path / "out" / "flows.parquet").write_bytes(b"PAR1")
+    with pytest.warns(DamageWarning, match=r"flows.parquet: the content is not as it was written"):
+        _study(2).run(tmp_path / "out", engine=FakeEngine())
+
+
+def test_a_replaced_folder_is_the_old_or_the_new_one(tmp_path: Path) -> None:
+    """The process is killed between the two changes of names."""
+    path = tmp_path / "abc"
+    disk.replace_folder(path, {"a": b"old"})
+    path.rename(tmp_path / "abc.former")
+    (tmp_path / "abc.tmp").mkdir()
+    disk.settle_folders(tmp_path)
+    assert (path / "a").read_bytes() == b"old"
+    path.rename(tmp_path / "abc.former")
+    disk.replace_folder(path, {"a": b"new"})
+    assert (path / "a").read_bytes() == b"new"
+    assert [p.name for p in tmp_path.iterdir()] == ["abc"]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 import sys
 import traceback
+import warnings
 
 from sojourn.cli.arguments import spread
 
@@ -56,6 +57,7 @@ def _run(arguments: list[str] | None) -> None:
     from sojourn.cli.app import app
 
     output = streams.prepare()
+    warnings.showwarning = exits.show_warning
     completion.answer()
     try:
         app(

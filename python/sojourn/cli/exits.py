@@ -6,9 +6,10 @@ import errno
 import functools
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NoReturn, ParamSpec, TypeVar
+from typing import NoReturn, ParamSpec, TextIO, TypeVar
 
 import typer
 
@@ -19,7 +20,7 @@ from sojourn.engines import EngineError
 from sojourn.lab.errors import LabError
 from sojourn.own import OwnError
 from sojourn.settings import SettingError
-from sojourn.study.errors import StudyError
+from sojourn.study.errors import DamageWarning, StudyError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -60,6 +61,24 @@ def negative(is_so: bool) -> None:
     """Ends the command with status 1 if its result is negative."""
     if is_so:
         raise typer.Exit(FINDINGS)
+
+
+def show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Prints a warning about damaged results as a message, other warnings as Python does."""
+    if issubclass(category, DamageWarning):
+        output.complain(str(message))
+    else:
+        _as_usual(message, category, filename, lineno, file, line)
+
+
+_as_usual = warnings.showwarning
 
 
 def written() -> int | None:

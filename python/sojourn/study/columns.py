@@ -102,7 +102,9 @@ def _opened(path: Path) -> Iterator[pq.ParquetFile]:
     try:
         # The file is opened here, because Arrow cannot open a file whose name is not UTF-8.
         with path.open("rb") as opened:
-            yield pq.ParquetFile(opened, page_checksum_verification=True)
+            file = pq.ParquetFile(opened, page_checksum_verification=True)
+            units(file.schema_arrow.empty_table())  # a damaged text is found here
+            yield file
     except FileNotFoundError:
         raise ResultsError(path, "the file is missing") from None
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -120,8 +122,10 @@ def groups(path: Path) -> Iterator[pa.Table]:
 
 
 @contextlib.contextmanager
-def rewriting(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
-    """Yields a function that adds rows to a new file, which replaces the file `path` at the end.
+def rewriting(
+    path: Path, schema: pa.Schema, files: disk.Replacements
+) -> Iterator[Callable[[pa.Table], None]]:
+    """Yields a function that adds rows to a new file of `files`, which replaces the file `path`.
 
     The new file has the columns of the existing file and of `schema`. Columns that added rows do
     not have are null.
@@ -129,10 +133,8 @@ def rewriting(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], No
     if path.exists():
         with _opened(path) as file:
             schema = unified(file.schema_arrow, schema)
-    with (
-        disk.replacing(path) as new,
-        pq.ParquetWriter(new, schema, compression="zstd", write_page_checksum=True) as writer,
-    ):
+    new = files.begin(path)
+    with pq.ParquetWriter(new, schema, compression="zstd", write_page_checksum=True) as writer:
         pending: list[pa.Table] = []
 
         def write() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sojourn.study import batches, columns
+from sojourn.study import batches, columns, disk
 from sojourn.study.batches import Batch
 from sojourn.study.manifest import Manifest
 
@@ -20,10 +20,10 @@ HIDDEN = ("about", "plan")
 """Columns of the table of runs that are neither the key nor metrics."""
 
 
-def compact(folder: Path, logged: Sequence[Batch]) -> None:
+def compact(folder: Path, logged: Sequence[Batch], ready: disk.Ready) -> None:
     """Adds the runs of batches to the Parquet files of a folder; replaces `runs.parquet` last.
 
-    A run that is in several batches is added once.
+    A run that is in several batches is added once. `ready` is called as in `disk.Replacements`.
     """
     if not logged:
         return
@@ -34,11 +34,11 @@ def compact(folder: Path, logged: Sequence[Batch]) -> None:
                 schemas[name] = columns.unified(schemas.get(name), part.schema)
     keys = pa.array(sorted({key for batch in logged for key in batch.keys}))
     add: dict[str, Callable[[pa.Table], None]] = {}
-    with contextlib.ExitStack() as stack:
+    with disk.Replacements(ready) as files, contextlib.ExitStack() as stack:
         # The file that is opened first, `runs.parquet`, is replaced last.
         for name in sorted(schemas, key=lambda name: name != batches.RUNS):
             path = folder / f"{name}.parquet"
-            add[name] = stack.enter_context(columns.rewriting(path, schemas[name]))
+            add[name] = stack.enter_context(columns.rewriting(path, schemas[name], files))
             for rows in _older(path, keys):
                 add[name](rows)
         for name, rows in _newer(logged):

@@ -17,6 +17,10 @@ class ResultsError(StudyError):
         super().__init__(f"{path}: {message}")
 
 
+class DamageWarning(UserWarning):
+    """Files of a folder of results are damaged or missing."""
+
+
 class NotKept(StudyError):
     """A table was requested that the study did not store."""
 

@@ -15,7 +15,8 @@ import shutil
 import sys
 import threading
 import uuid
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -24,13 +25,13 @@ import numpy as np
 import pyarrow as pa
 
 from sojourn.scenario.engine import ASKED, SUMMARY, TABLES, Record, Records
-from sojourn.study import attached, batches, columns, disk, manifest
+from sojourn.study import attached, batches, columns, digests, disk, manifest
 from sojourn.study.about import About
 from sojourn.study.attached import FILES
 from sojourn.study.batches import Batch
 from sojourn.study.claims import Claims
 from sojourn.study.compact import HIDDEN, SUMMARY_FILE, compact, summary_of
-from sojourn.study.errors import ResultsError, StudyError
+from sojourn.study.errors import DamageWarning, ResultsError, StudyError
 from sojourn.study.kept import Kept
 from sojourn.study.manifest import Manifest
 from sojourn.study.together import Made
@@ -84,7 +85,7 @@ class ResultsFolder:
         has another study or other files.
         """
         self._check_free()
-        self.folder.mkdir(parents=True, exist_ok=True)
+        disk.make_folder(self.folder)
         with disk.locked(self.folder):
             there = manifest.load(self.folder)
             if there is not None:
@@ -101,9 +102,37 @@ class ResultsFolder:
             disk.remove_leftover_files(self.folder)
             disk.replace_file(self.folder / manifest.NAME, wanted.to_bytes())
             self._begin_log()
-        disk.sync_folder(self.folder.parent)
         self.refresh()
+        self.warn_of_damage()
         return wanted
+
+    def warn_of_damage(self) -> None:
+        """Warns of the damage that is known without reading whole files."""
+        self.refresh()
+        known = self._changed_files(whole=False)
+        known.pop(SUMMARY_FILE, None)  # it is made again from the runs
+        for line in [*self._log_damage(), *known.values()]:
+            warnings.warn(line, DamageWarning, stacklevel=3)
+
+    def _changed_files(self, *, whole: bool) -> dict[str, str]:
+        """Returns the files that are not as the manifest describes them, with descriptions."""
+        before = None
+        while True:  # a session may replace the files at this moment
+            listed = manifest.load(self.folder)
+            found = digests.changed(self.folder, listed.files if listed else {}, whole=whole)
+            if not found or listed == before:
+                return found
+            before = listed
+
+    def _replacing(self, new: Mapping[Path, Path]) -> None:
+        """Adds the digests of new files to the manifest; the files will then replace others."""
+        there = manifest.load(self.folder)
+        if there is None:
+            return
+        files = dict(there.files)
+        for path, temporary in new.items():
+            files[path.name] = digests.followed(files.get(path.name, ()), path, temporary)
+        disk.replace_file(self.folder / manifest.NAME, replace(there, files=files).to_bytes())
 
     def _check_free(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():
@@ -126,11 +155,12 @@ class ResultsFolder:
         """Creates this session's log and locks it; a log that is not locked has no writer."""
         if self._fd is not None:
             return
-        self._log.mkdir(exist_ok=True)
+        disk.make_folder(self._log)
         self._own = self._log / f"{os.getpid()}-{uuid.uuid4().hex[:8]}{_SUFFIX}"
         self._fd = os.open(self._own, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         if sys.platform != "win32":
             fcntl.flock(self._fd, fcntl.LOCK_EX)
+        disk.sync_folder(self._log)
 
     def close(self, mine: Manifest, *, summarise: bool = True) -> None:
         """Writes pending runs, and converts all logs without a writer to Parquet files.
@@ -147,7 +177,7 @@ class ResultsFolder:
                 self.refresh()
                 finished = self._finished_logs()
                 logged = [b for b in self._unique_batches() if b.path in finished]
-                compact(self.folder, logged)
+                compact(self.folder, logged, self._replacing)
                 for path in finished:
                     path.unlink(missing_ok=True)
                 if self._log.is_dir() and not any(p.suffix == _SUFFIX for p in self._log.iterdir()):
@@ -183,8 +213,7 @@ class ResultsFolder:
         """Removes files of killed sessions; no other session may be active."""
         shutil.rmtree(self._log, ignore_errors=True)
         files = self.folder / FILES
-        for path in files.glob("*.tmp"):
-            shutil.rmtree(path, ignore_errors=True)
+        disk.settle_folders(files)
         with contextlib.suppress(OSError):  # fails if the folder is not empty
             files.rmdir()
 
@@ -193,11 +222,14 @@ class ResultsFolder:
             return
         table = self.summary(of)
         if table is not None:
-            disk.replace_file(self.folder / SUMMARY_FILE, columns.parquet(table))
+            path = self.folder / SUMMARY_FILE
+            disk.replace_file(path, columns.parquet(table), self._replacing)
 
     def _has_summary(self, of: Manifest) -> bool:
         """Returns whether the summary file has exactly the finished runs of a manifest."""
         here = self.keys
+        if SUMMARY_FILE in self._changed_files(whole=False):
+            return False
         runs = [run for run in of.runs() if run[2] in here]
         if not runs:
             return False
@@ -331,7 +363,8 @@ class ResultsFolder:
             try:
                 disk.write_all(self._fd, data if begin else batches.HEAD + data)
             except OSError as error:
-                os.ftruncate(self._fd, begin)
+                with contextlib.suppress(OSError):  # an incomplete batch is skipped
+                    os.ftruncate(self._fd, begin)
                 error.filename = str(self.folder)
                 raise
             finally:
@@ -412,15 +445,18 @@ class ResultsFolder:
     def damage(self) -> list[str]:
         """Returns descriptions of damaged, missing or changed files of the folder."""
         self.refresh()
-        found = [line for lines in self._damage.values() for line in lines]
+        found = self._changed_files(whole=True)
         for name in (batches.RUNS, *TABLES, *ASKED):
             path = self.folder / f"{name}.parquet"
             if path.exists():
                 try:
                     columns.read(path)
                 except ResultsError as error:
-                    found.append(str(error))
-        return [*found, *self._damaged_files(self.keys)]
+                    found[path.name] = str(error)
+        return [*self._log_damage(), *found.values(), *self._damaged_files(self.keys)]
+
+    def _log_damage(self) -> list[str]:
+        return [line for lines in self._damage.values() for line in lines]
 
     def _damaged_files(self, keys: Iterable[str]) -> list[str]:
         found = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -81,6 +82,8 @@ class Manifest:
     """Selection of stored metrics and tables."""
     machine: Mapping[str, Json] = field(default_factory=machine)
     versions: Mapping[str, str] = field(default_factory=versions)
+    files: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Digests of the Parquet files by name: of the present file, and of one that replaces it."""
     created: str = field(default_factory=now)
     updated: str = field(default_factory=now)
 
@@ -136,7 +139,7 @@ class Manifest:
         """Returns the content of the file."""
         data = encode.fields(
             {
-                "sojourn": {"format": FORMAT},
+                "sojourn": {"format": FORMAT, "digest": ""},
                 "identity": self.identity,
                 **self.__dict__,
                 "engine": self.engine,
@@ -144,7 +147,8 @@ class Manifest:
                 "kept": self.kept.as_dict(),
             }
         )
-        return json.dumps(data, indent=1, ensure_ascii=False).encode()
+        raw = json.dumps(data, indent=1, ensure_ascii=False).encode()
+        return raw.replace(_digest_entry(""), _digest_entry(_digest(raw)), 1)
 
     def extended(self, old: Manifest) -> Manifest:
         """Returns this manifest, extended by the cells, seeds and engines of the folder's manifest.
@@ -154,7 +158,7 @@ class Manifest:
         """
         same = {e.fingerprint for e in old.engines} & {e.fingerprint for e in self.engines}
         if not same:
-            return replace(self, created=old.created)
+            return replace(self, created=old.created, files=old.files)
         if not old.kept.everything and old.kept != self.kept:
             raise StudyError(
                 f"the runs in this folder have only {_description(old.kept)}; keep the same "
@@ -172,12 +176,22 @@ class Manifest:
             engines=list(engines.values()),
             question=self.question or old.question,
             created=old.created,
+            files=old.files,
         )
 
 
 def _description(kept: Kept) -> str:
     parts = kept.as_dict().items()
     return ", ".join(f"the {name} {', '.join(words) or '(none)'}" for name, words in parts)
+
+
+def _digest(raw: bytes) -> str:
+    """Returns the digest of a manifest whose own digest is empty."""
+    return hashlib.blake2b(raw, digest_size=16).hexdigest()
+
+
+def _digest_entry(digest: str) -> bytes:
+    return f'"digest": "{digest}"'.encode()
 
 
 def load(folder: Path) -> Manifest | None:
@@ -210,6 +224,7 @@ def load(folder: Path) -> Manifest | None:
     engines = data.get("engines") or []
     if not engines and {"engine", "version"} <= set(data):  # a manifest of an earlier version
         data["engines"] = [{"name": SIM, "fingerprint": data["engine"], "version": data["version"]}]
+    data.setdefault("files", {})  # a manifest of an earlier version
     names = [field.name for field in fields(Manifest)]
     missing = [name for name in names if name not in data]
     if missing:
@@ -222,6 +237,12 @@ def load(folder: Path) -> Manifest | None:
         kept = Kept.from_dict(data["kept"])
     except (StudyError, AttributeError) as error:
         raise ResultsError(path, f"`kept` cannot be read ({error})") from error
+    digest = str(mark.pop("digest", ""))
+    without = raw.replace(_digest_entry(digest), _digest_entry(""), 1)
+    if (digest and digest != _digest(without)) or mark.keys() != {"format"}:
+        raise ResultsError(
+            path, "the content is not as it was written: restore the file, or choose another folder"
+        )
     typed = {
         "cells": [CellEntry(**cell) for cell in data["cells"]],
         "engines": [EngineEntry(**engine) for engine in data["engines"]],

@@ -144,7 +144,9 @@ class StoredRuns:
             raise ResultsError(path, f"no results here: {manifest.NAME} is missing{hint}")
         from sojourn.study.folder import ResultsFolder
 
-        return cls(ResultsFolder(path).refreshed(), about)
+        storage = ResultsFolder(path).refreshed()
+        storage.warn_of_damage()
+        return cls(storage, about)
 
     @property
     def folder(self) -> Path:

@@ -1,0 +1,59 @@
+"""Digests of a folder's Parquet files, which the manifest lists.
+
+A digest has three parts: the file's length, a hash of the file's end, which describes the columns,
+and a hash of the whole file. A session writes the digest of a new file to the manifest before the
+new file replaces the old one, and keeps the digest of the old file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_BITS = 128
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=_BITS // 8).hexdigest()
+
+
+def ending(path: Path) -> str:
+    """Returns the first two parts of a file's digest, for which only the file's end is read."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - 8, 0))
+        footer = int.from_bytes(file.read(4), "little") + 8  # the format of Parquet files
+        file.seek(max(size - footer, 0))
+        return f"{size}:{_hash(file.read())}:"
+
+
+def digest(path: Path) -> str:
+    """Returns the digest of a file."""
+    with path.open("rb") as file:
+        whole = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=_BITS // 8))
+    return ending(path) + whole.hexdigest()
+
+
+def followed(listed: Sequence[str], path: Path, new: Path) -> list[str]:
+    """Returns the digests to list before the file `new` replaces the file `path`."""
+    now = ending(path) if path.exists() else None
+    return [*(one for one in listed if now and one.startswith(now)), digest(new)]
+
+
+def changed(folder: Path, listed: Mapping[str, Sequence[str]], *, whole: bool) -> dict[str, str]:
+    """Returns the listed files that are missing or not as they were written, with descriptions.
+
+    Without `whole`, only the length and the end of each file are compared.
+    """
+    found = {}
+    for name, digests in listed.items():
+        path = folder / name
+        try:
+            now = digest(path) if whole else ending(path)
+            if not any(one.startswith(now) for one in digests):
+                found[name] = f"{path}: the content is not as it was written; restore the file"
+        except FileNotFoundError:
+            found[name] = f"{path}: the file is missing; restore it"
+    return found
