@@ -347,7 +347,7 @@ def show(
     """
     from sojourn.show import print_across, print_comparison
     from sojourn.study import AcrossEngines
-    from sojourn.study.answer import kept, undecided
+    from sojourn.study.answer import NO_COMMANDS, kept, undecided
 
     if isinstance(found, AcrossEngines):
         print_across(found, output.console())
@@ -361,8 +361,12 @@ def show(
         return
     if found.noun != "queue" and found.policy_of is None:
         return
-    if sentence := kept(found, own) if found.decided else undecided(found, own):
+    unclear = NO_COMMANDS.format(found.noun) if found.meaningless else ""
+    verdict = kept(found, own) if found.decided else undecided(found, own)
+    if sentence := unclear or verdict:
         output.console().print(f"\n{sentence}", markup=False, highlight=False)
+    if unclear:
+        return
     if found.decided and found.policy_of is not None:
         serving(found, scenario, found.policy_of)
     elif found.decided:

@@ -98,6 +98,7 @@ def run(
                 rule, folder, made.workers, report, chosen.of_study, on=cluster
             )
     chosen.report_violations()
+    findings = table.results.findings if isinstance(table.results, study.Results) else []
     if as_json:
         output.print_data(
             {
@@ -107,6 +108,7 @@ def run(
                 "factors": list(table.factors),
                 **({"limits": chosen.limits} if chosen.limits else {}),
                 "units": {name: unit for name, unit in table.units.items() if unit},
+                "findings": [one.as_dict() for one in findings],
                 "rows": rows(table),
             }
         )
@@ -121,6 +123,8 @@ def run(
     console.print(Text(mean_of(table), style="dim"))
     if stopped is not None:
         typer.echo(stopped.description())
+    for one in findings:
+        console.print(Text(one.text))
     chosen.tell_limits()
     typer.echo(
         f"{len(table)} runs in {folder}; `sojourn report {folder}` makes figures and a page, "

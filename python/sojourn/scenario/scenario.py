@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from sojourn.scenario import (
 from sojourn.scenario.deploy import Deployment, deploy
 from sojourn.scenario.engine import Engine, RunProgress, check_seed, core
 from sojourn.scenario.errors import Problem, ScenarioError
+from sojourn.scenario.findings import Finding, of_record
 from sojourn.scenario.installed import Installed, of_text
 from sojourn.scenario.locate import Path
 from sojourn.scenario.measured import Measured, plain
@@ -439,9 +441,14 @@ class Run(Measured):
         names = self.scenario.model.observe.capture or []
         return dict(zip(names, self.record.captures, strict=True))
 
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """Returns what makes the run say too little, such as a warm-up that is too short."""
+        return of_record(self.scenario.plan, self.record) if self.complete else []
+
     def summary(self) -> str:
         """Returns the main results in a few lines of text."""
-        return summarise(self, self.scenario)
+        return summarise(self, self.scenario, [one.text for one in self.findings])
 
     def as_dict(self) -> Object:
         """Returns the run's identity and metrics as plain data; an unmeasured metric is None."""
@@ -455,6 +462,7 @@ class Run(Measured):
             "engine": _core.fingerprint(),
             "metrics": {name: plain(value) for name, value in self.metrics.items()},
             "units": {name: unit for name, unit in self.units.items() if unit},
+            "findings": [one.as_dict() for one in self.findings],
         }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sojourn import _core
@@ -48,8 +49,11 @@ def format_value(value: float, unit: str, metric: str = "") -> str:
     return f"{value:.3g}"
 
 
-def summarise(run: Measured, scenario: Described) -> str:
-    """Returns a text on the run and on its bottleneck, store, balancers and groups of flows."""
+def summarise(run: Measured, scenario: Described, findings: Sequence[str] = ()) -> str:
+    """Returns a text on the run and on its bottleneck, store, balancers and groups of flows.
+
+    `findings` are further sentences on the run.
+    """
     plan = scenario.plan
     simulated = run.record.reached / 1e9
     state = "" if run.complete else f", stopped early (duration {plan.duration / 1e9:g} s)"
@@ -72,7 +76,7 @@ def summarise(run: Measured, scenario: Described) -> str:
     for group in plan.groups:
         lines += ["", f"{group.name}:"]
         lines += _row(run, f"{group.name}.", "flow")
-    for sentence in explanations(plan.text, run.metrics, lambda: _waits(run)):
+    for sentence in (*explanations(plan.text, run.metrics, lambda: _waits(run)), *findings):
         lines += ["", *textwrap.wrap(sentence, 94)]
     lines += [
         "",

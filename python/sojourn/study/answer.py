@@ -53,8 +53,8 @@ def _ranked(c: Compared) -> str:
     fit = [e for e in c.entries if e.feasible]
     if not fit:
         if not any(math.isfinite(e.value.estimate) for e in c.entries):
-            return f"No run has a value of {c.by}."
-        return f"No {c.noun} meets the condition {c.subject_to}. " + _outs(c)
+            return " ".join([f"No run has a value of {c.by}.", *_found(c)])
+        return " ".join([f"No {c.noun} meets the condition {c.subject_to}.", _outs(c), *_found(c)])
     best, extreme = fit[0], "lowest" if c.better == "lower" else "highest"
     names = c.short
     value = quantities.mean(best.value, unit, c.by)
@@ -63,7 +63,7 @@ def _ranked(c: Compared) -> str:
         text = f"No decision. {text}"
     if len(c.seeds) == 1:
         text += ", in one run. One seed gives no interval, so nothing is decided."
-        return " ".join(filter(None, [text, _outs(c)]))
+        return " ".join(filter(None, [text, _outs(c), *_found(c)]))
     some = f"{best.value.n} of " if best.value.n < len(c.seeds) else ""
     text += f" (mean of {some}{len(c.seeds)} seeds ± half of the 95 % interval)."
     as_good = [names[e.choice] for e in fit if e.verdict == "as good as"]
@@ -74,8 +74,13 @@ def _ranked(c: Compared) -> str:
         text += f" {_gap(behind[0], best, c, unit)}"
     text += _open(c, fit)
     stopped = c.stopping.description(names) if c.stopping else ""
-    parts = [text, _otherwise(c), _outs(c), _same(c), _alike(c), stopped]
+    parts = [text, _otherwise(c), _outs(c), _same(c), _alike(c), stopped, *_found(c)]
     return " ".join(filter(None, parts))
+
+
+def _found(c: Compared) -> list[str]:
+    """Returns sentences on runs that say too little."""
+    return [one.text for one in c.findings]
 
 
 def _otherwise(c: Compared) -> str:
@@ -227,6 +232,10 @@ def undecided(c: Compared, own: str) -> str:
         f"as --seeds {wanted}, longer runs, or a metric with less variation (--by). If the "
         f"result stays undecided, keep the current {c.noun}{there} or take the simplest."
     )
+
+
+NO_COMMANDS = "No commands: these runs do not show which {} is best (see above)."
+"""Sentence in place of commands if the runs say too little; takes the noun of the choices."""
 
 
 def kept(c: Compared, own: str) -> str:

@@ -63,6 +63,16 @@ def to_arrow(columns: Sequence[Column]) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
+def plain(table: pa.Table) -> list[Column]:
+    """Returns the columns of numbers of an Arrow table as an engine returns them."""
+    types = {"double": "f8", "int64": "i8"}
+    return [
+        (name, "", types[str(column.type)], column.to_numpy(zero_copy_only=False).tobytes())
+        for name, column in zip(table.column_names, table.columns, strict=True)
+        if str(column.type) in types and not column.null_count
+    ]
+
+
 def of_rows(rows: PlainRows) -> pa.Table:
     """Returns rows as an Arrow table."""
     fields, arrays = [], []

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from sojourn import stats
 from sojourn.metrics import Direction, Interest, direction, nearest, spelled, unit, view, views
+from sojourn.scenario.findings import Finding
 from sojourn.study.causes import Cause, Plans, causes_of
 from sojourn.study.cells import Level
 from sojourn.study.constraints import Check, check
@@ -127,6 +128,21 @@ class Compared:
     def results(self) -> Results | None:
         """Returns the folder of results; `None` if the table was not read from a folder."""
         return results_of(self.table)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Returns what makes the runs say too little, such as a warm-up that is too short."""
+        return self.results.findings if self.results else []
+
+    @property
+    def meaningless(self) -> bool:
+        """Returns whether no choice may be recommended, whatever the verdicts are.
+
+        There are findings, all choices gave equal results, or a ranked choice gave the same result
+        with all seeds, so that its interval has no meaning.
+        """
+        equal = any(len(group) == len(self.choices) for group in self.same)
+        return bool(self.findings) or equal or not {*self.alike}.isdisjoint(self.ranking.order)
 
     def unit(self, metric: str) -> str:
         """Returns the unit of a metric; empty if it has none."""

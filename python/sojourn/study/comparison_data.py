@@ -36,6 +36,7 @@ def details(c: Compared) -> dict[str, Json]:
     return encode.fields(
         {
             "answer": answer.answer(c),
+            "findings": [one.as_dict() for one in c.findings],
             "same": c.same,
             "otherwise": [
                 {

@@ -24,7 +24,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from sojourn.scenario.engine import ASKED, SUMMARY, TABLES, Record, Records
+from sojourn.scenario.engine import ASKED, SUMMARY, TABLES, Column, Record, Records
 from sojourn.study import attached, batches, columns, digests, disk, manifest
 from sojourn.study.about import About
 from sojourn.study.attached import FILES
@@ -425,6 +425,11 @@ class ResultsFolder:
             return None if rows is None else columns.without_front(rows, ["key", *HIDDEN])
         rows = self._part(key, name)
         return None if rows is None else columns.without_front(rows, ["key"])
+
+    def plain(self, key: str, name: str) -> Sequence[Column]:
+        """Returns the columns of numbers of a table of a run; empty if it has no such table."""
+        rows = self.table(key, name)
+        return [] if rows is None else columns.plain(rows)
 
     def summary(self, of: Manifest, metrics: Sequence[str] | None = None) -> pa.Table | None:
         """Returns a row for each finished run of a manifest: factors, seed, key and metrics.

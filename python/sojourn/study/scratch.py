@@ -41,6 +41,7 @@ class Scratch:
         self._plans: dict[str, str] = {}
         self._places: dict[str, tuple[Path, int]] = {}
         self._summaries: dict[str, Sequence[Column]] = {}
+        self._read: tuple[Path, str, dict[int, list[Column]]] | None = None
 
     def open(self, wanted: Manifest) -> Manifest:
         """Begins a study, or continues the session's study; returns the manifest.
@@ -120,10 +121,19 @@ class Scratch:
 
         if name == SUMMARY:
             return columns.to_arrow(self._summaries[key])
-        path, number = self._places[key]
-        stacks = pickle.loads(zlib.decompress(path.read_bytes()))  # noqa: S301 - our own file
-        found = of_runs(stacks.get(name, ())).get(number, [])
+        found = self.plain(key, name)
         return None if not found and name in ASKED else columns.to_arrow(found)
+
+    def plain(self, key: str, name: str) -> Sequence[Column]:
+        """Returns the columns of a table of a run, without Arrow; empty if it has no such table."""
+        if name == SUMMARY:
+            return self._summaries[key]
+        path, number = self._places[key]
+        with self._lock:
+            if self._read is None or self._read[:2] != (path, name):
+                stacks = pickle.loads(zlib.decompress(path.read_bytes()))  # noqa: S301 - our file
+                self._read = path, name, of_runs(stacks.get(name, ()))
+            return self._read[2].get(number, [])
 
     def summary(self, of: Manifest, metrics: Sequence[str] | None = None) -> PlainRows | None:
         """Returns a row for each finished run of a manifest: factors, seed, key and metrics.

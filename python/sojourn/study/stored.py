@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -10,13 +10,15 @@ from sojourn import stats
 from sojourn.plan import Plan
 from sojourn.plan.decoding import data_of
 from sojourn.scenario import Scenario
-from sojourn.scenario.engine import ASKED, ENGINE, TABLES, core
+from sojourn.scenario.engine import ASKED, ENGINE, SUMMARY, TABLES, core
+from sojourn.scenario.findings import Finding, Seen, findings, merged, needed, numbers
 from sojourn.study import manifest
 from sojourn.study.about import About
 from sojourn.study.cells import Level
 from sojourn.study.errors import NotKept, ResultsError, StudyError
 from sojourn.study.kept import Kept
 from sojourn.study.key import plan_hash, run_key
+from sojourn.study.names import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
     from sojourn.study.folder import ResultsFolder
     from sojourn.study.manifest import Manifest
     from sojourn.study.scratch import Scratch
+
+
+EXAMINED = 10
+"""Number of seeds of which findings are made."""
 
 
 class StoredRun:
@@ -239,6 +245,30 @@ class StoredRuns:
                 return run
         wanted = f" and seed {seed}" if seed is not None else ""
         raise StudyError(f"no finished run has {levels or 'any levels'}{wanted}")
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """Returns what the runs say about a warm-up that is too short and flows that hardly ran.
+
+        The runs of each choice are examined together, at most `EXAMINED` of them.
+        """
+        seen: dict[str, list[Seen]] = {}
+        plans: dict[str, Plan] = {}
+        chosen = set(self.manifest.seeds[:EXAMINED])
+        runs = [run for run in self.manifest.runs() if run[1] in chosen]
+        for levels, _, key in sorted(runs, key=lambda run: run[1]):  # as runs are stored
+            if not self.storage.has(key):
+                continue
+            metrics = numbers(self.storage.plain(key, SUMMARY), lambda _: True)
+            if not any(metric.endswith(".flows") for metric in metrics):
+                continue  # a run without flows, such as one of a store alone
+            name = in_words(levels) if levels else ""
+            if name not in plans:
+                plans[name] = Plan.of(self.storage.plan_json(key))
+            series = numbers(self.storage.plain(key, "series"), partial(needed, plans[name]))
+            one = Seen({metric: x[0] for metric, x in metrics.items()}, series)
+            seen.setdefault(name, []).append(one)
+        return merged({name: findings(plans[name], runs) for name, runs in seen.items()})
 
     def warm_up(self, metric: str = "backlog", place: str | None = None) -> dict[str, float]:
         """Returns the warm-up that each run requires, in seconds, by the run's key.

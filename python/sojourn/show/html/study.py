@@ -24,13 +24,14 @@ def page(results: Results) -> Page:
     table = results.table()
     metrics = table.interesting()
     factors = [(labels.factor(f), ", ".join(map(str, table.levels(f)))) for f in table.factors]
+    said = [Text(one.text, "warning") for one in results.findings]
     of_file = bool(results.factors) and results.kind == "study"
     return common.page(
         results,
         [f"Study: {len(table)} runs", f"{len(table.seeds)} seeds", common.simulated(results)],
         [Facts(factors or [("Factors", "none")])],
         [
-            Section("results", "Results", _results(table, metrics)),
+            Section("results", "Results", [*said, *_results(table, metrics)]),
             Section("verdicts", "Verdicts", _verdicts(table, metrics[:1])),
             Section("figures", "Figures", _figures(table, results, metrics)),
         ],

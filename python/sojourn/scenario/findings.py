@@ -1,0 +1,189 @@
+"""Findings on finished runs: a warm-up that is too short, an empty window, a flow that hardly ran.
+
+All commands use these sentences. A finding states that the numbers of a run say too little.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sojourn.data import Json
+from sojourn.plan.parts import Group
+from sojourn.plan.plan import Plan
+from sojourn.plan.queries import bottlenecks
+from sojourn.scenario.engine import SUMMARY, Column, Record
+from sojourn.stats import settling
+
+LITTLE = 0.25
+"""Share of the measured time below which a flow without an own end hardly ran."""
+
+PACKETS = 3 * 1514.0
+"""Changes of a mean backlog up to this number of bytes are not findings."""
+
+METRICS = ("backlog", "throughput")
+"""Metrics of the bottleneck whose series must have settled."""
+
+ENDING = ("transfer", "web", "command", "responsiveness", "replay")
+"""Applications whose flows may end early."""
+
+Kind = Literal["empty", "short", "warm-up", "unsettled"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A reason for which runs say too little."""
+
+    kind: Kind
+    """*Empty*: no flow ran in the measured time. *Short*: flows ran in a small part of it.
+    *Warm-up*: the measured time includes the start. *Unsettled*: the end still changes."""
+    subject: str
+    """Group of flows or link; empty for all flows."""
+    text: str
+    """The finding as sentences."""
+    size: float = 0.0
+    """Size of the effect; of several equal findings, the largest is shown."""
+
+    def as_dict(self) -> dict[str, Json]:
+        """Returns kind, subject and text as data for JSON."""
+        return {"kind": self.kind, "subject": self.subject, "text": self.text}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The measurements of a run that findings need."""
+
+    metrics: Mapping[str, float]
+    series: Mapping[str, Sequence[float]]
+    """Columns of the table of time series."""
+
+
+def numbers(table: Iterable[Column], wanted: Callable[[str], bool]) -> dict[str, Sequence[float]]:
+    """Returns the columns of numbers whose names are `wanted`."""
+    return {
+        name: memoryview(data).cast("d" if dtype == "f8" else "q").tolist()
+        for name, _, dtype, data in table
+        if isinstance(data, bytes) and dtype in ("f8", "i8") and wanted(name)
+    }
+
+
+def needed(plan: Plan, column: str) -> bool:
+    """Returns whether findings need this column of the time series."""
+    return column in ("time", *(f"{plan.observe.bottleneck.name}.{m}" for m in METRICS))
+
+
+def of_record(plan: Plan, record: Record) -> list[Finding]:
+    """Returns the findings on a single run."""
+    metrics = numbers(record.table(SUMMARY), lambda _: True)
+    series = numbers(record.table("series"), lambda name: needed(plan, name))
+    return findings(plan, [Seen({name: x[0] for name, x in metrics.items()}, series)])
+
+
+def findings(plan: Plan, runs: Sequence[Seen]) -> list[Finding]:
+    """Returns the findings on runs of a plan with different seeds."""
+    found = list(_activity(plan, [run.metrics for run in runs]))
+    if any(one.kind == "empty" and not one.subject for one in found):
+        return found
+    return found + list(_settling(plan, [run.series for run in runs]))
+
+
+def merged(found: Mapping[str, Sequence[Finding]]) -> list[Finding]:
+    """Returns one finding for each kind and subject, from the findings on several choices."""
+    listed: dict[tuple[Kind, str], list[tuple[str, Finding]]] = {}
+    for choice, some in found.items():
+        for one in some:
+            listed.setdefault((one.kind, one.subject), []).append((choice, one))
+    out = []
+    for each in listed.values():
+        worst = max((one for _, one in each), key=lambda one: one.size)
+        names = [name for name, _ in each]
+        where = "" if len(names) == len(found) else f" (With {', '.join(names)}.)"
+        out.append(replace(worst, text=worst.text + where))
+    return out
+
+
+def _activity(plan: Plan, runs: Sequence[Mapping[str, float]]) -> Iterable[Finding]:
+    start, span = plan.warmup / 1e9, (plan.duration - plan.warmup) / 1e9
+    window = f"the measured {span:g} s (from {start:g} s to {plan.duration / 1e9:g} s)"
+    groups = [g for g in plan.groups if all(f"{g.name}.flows" in run for run in runs)]
+    empty = [g for g in groups if not any(run[f"{g.name}.flows"] for run in runs)]
+    if empty and len(empty) == len(plan.groups) and not plan.apps:
+        yield Finding("empty", "", f"No flow was active in {window}: {_remedy(empty[0], plan)}.")
+        return
+    for group in empty:
+        text = f"No flow of {group.name} was active in {window}: {_remedy(group, plan)}."
+        yield Finding("empty", group.name, text)
+    for group in groups:
+        if group in empty or group.app.TAG in ENDING:
+            continue
+        active = sum(run.get(f"{group.name}.active_mean", math.nan) for run in runs) / len(runs)
+        share = active / group.count
+        if share < LITTLE:
+            text = (
+                f"The flows of {group.name} were active for {100 * share:.2g} % of {window}, but "
+                f"rates and shares are of all this time: {_remedy(group, plan)}."
+            )
+            yield Finding("short", group.name, text, 1 - share)
+
+
+def _remedy(group: Group, plan: Plan) -> str:
+    if group.start > plan.warmup:
+        return f"they start at {group.start / 1e9:g} s; start them earlier or lengthen `duration`"
+    return "shorten `warmup`, or let the flows last longer"
+
+
+def _settling(plan: Plan, runs: Sequence[Mapping[str, Sequence[float]]]) -> Iterable[Finding]:
+    """Yields what the series of the bottleneck say, unless the plan changes them on purpose."""
+    links = bottlenecks(plan)
+    scheduled = any(link.params.trace is not None or link.changes for link in links)
+    late = any(
+        g.start + g.start_every * (g.count - 1) > max(plan.warmup, plan.duration // 10)
+        or (g.stop is not None and plan.warmup < g.stop < plan.duration)
+        for g in plan.groups
+    )
+    if scheduled or late or not runs or "time" not in runs[0]:
+        return
+    found: dict[Kind, Finding] = {}
+    times = runs[0]["time"]
+    first = next((i for i, t in enumerate(times) if t >= plan.warmup / 1e9), len(times))
+    for column in runs[0]:
+        if column == "time" or any(len(run.get(column, ())) != len(times) for run in runs):
+            continue
+        whole = [run[column] for run in runs]
+        window = [values[first:] for values in whole]
+        if len(window[0]) < 10 or not all(map(math.isfinite, (x for w in whole for x in w))):
+            continue
+        least = PACKETS if column.endswith(".backlog") else 0.0
+        place, _, metric = column.rpartition(".")
+        begin = settling.begins_late(window, least)
+        if begin:
+            cut = settling.common_cut(whole, least)
+            text = (
+                f"The warm-up of {plan.warmup / 1e9:g} s is too short: the {metric} of {place} is "
+                f"{_than(-begin)} at the start of the measured time than in its second half. "
+            )
+            text += (
+                "It does not settle in this run: lengthen `duration` and `warmup`."
+                if cut is None
+                else f"It settles after about {times[cut]:.2g} s: lengthen `warmup`."
+            )
+            _add(found, Finding("warm-up", "", text, abs(begin)))
+        end = settling.ends_early(window, least)
+        if end:
+            text = (
+                f"The {metric} of {place} has not settled: it is {_than(end)} in the last quarter "
+                "of the measured time than in the quarter before. Lengthen `duration`."
+            )
+            _add(found, Finding("unsettled", "", text, abs(end)))
+    yield from found.values()
+
+
+def _add(found: dict[Kind, Finding], one: Finding) -> None:
+    if one.kind not in found or one.size > found[one.kind].size:
+        found[one.kind] = one
+
+
+def _than(change: float) -> str:
+    return f"{100 * abs(change):.0f} % {'higher' if change > 0 else 'lower'}"

@@ -1,0 +1,112 @@
+"""Findings: what a command says about runs that say too little."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sojourn.scenario import Scenario
+from sojourn.stats.settling import begins_late, common_cut, ends_early
+from sojourn.study import compare
+
+LINK = """
+duration = "{duration}"
+warmup = "{warmup}"
+[links.up]
+from = "a"
+to = "b"
+rate = "10mbit"
+netem = "delay 20ms"
+queue = "pfifo limit 1000p"
+[[flows]]
+name = "x"
+from = "a"
+to = "b"
+app = "{app}"
+start = "{start}"
+count = {count}
+"""
+
+
+def link(duration: str, warmup: str, app: str, start: str, count: int = 1) -> Scenario:
+    return Scenario.from_toml(
+        LINK.format(duration=duration, warmup=warmup, app=app, start=start, count=count)
+    )
+
+
+TOO_LITTLE = {
+    "warm-up": link("2s", "0s", "bulk", "uniform 0s 1s", 4),
+    "empty": link("60s", "50s", "transfer size 100kb", "uniform 0s 1s"),
+    "short": link("60s", "5s", "bulk", "uniform 58s 59s"),
+}
+
+
+@pytest.mark.parametrize("kind", TOO_LITTLE)
+def test_a_run_and_a_comparison_say_that_they_say_too_little(kind: str) -> None:
+    run = TOO_LITTLE[kind].run(1)
+    assert [one.kind for one in run.findings] == [kind]
+    assert " ".join(run.findings[0].text.split()) in " ".join(run.summary().split())
+    assert run.as_dict()["findings"] == [run.findings[0].as_dict()]
+    found = compare(TOO_LITTLE[kind], ["codel", "pfifo"], seeds=5, workers=1)
+    assert kind in [one.kind for one in found.findings]
+    assert found.findings[0].text in found.answer()
+    assert found.meaningless
+
+
+def test_an_ordinary_scenario_has_no_findings() -> None:
+    home = Scenario.load(Path(__file__).parents[2] / "examples/home.toml")
+    assert home.run(1).findings == []
+    found = compare(home, ["codel", "pfifo"], seeds=5, workers=2)
+    assert found.findings == []
+    assert not found.meaningless
+
+
+def test_a_comparison_in_a_folder_has_the_findings_of_one_in_memory(tmp_path: Path) -> None:
+    scenario = TOO_LITTLE["warm-up"]
+    made = [compare(scenario, ["codel"], seeds=6, out=out).findings for out in (None, tmp_path)]
+    assert made[0] == made[1] != []
+
+
+def waiting(customers: int, rng: np.random.Generator) -> np.ndarray:
+    """Returns the waiting times of an M/M/1 queue at load 0.5 that is empty at first."""
+    steps = rng.exponential(1.0, customers) - rng.exponential(2.0, customers)
+    sums = np.concatenate(([0.0], np.cumsum(steps)[:-1]))
+    return np.asarray(sums - np.minimum.accumulate(sums))
+
+
+def correlated(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Returns a stationary autoregressive series with mean 10."""
+    x, out = rng.normal(0, 1 / np.sqrt(1 - 0.9**2)), np.empty(n)
+    for i in range(n):
+        out[i] = 10 + x
+        x = 0.9 * x + rng.normal()
+    return out
+
+
+def sawtooth(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Returns teeth of 40 values between 5 and 15, with a random phase."""
+    return np.asarray(5 + 10 * ((np.arange(n) + rng.integers(40)) % 40) / 39)
+
+
+@pytest.mark.parametrize("series", [waiting, correlated, sawtooth])
+def test_stationary_series_are_seldom_found_to_change(series: object) -> None:
+    assert callable(series)
+    rng = np.random.default_rng(5)
+    found = 0
+    for _ in range(100):
+        runs = [series(1000, rng)[100:].tolist() for _ in range(10)]
+        found += bool(begins_late(runs)) + bool(ends_early(runs))
+    assert found <= 2
+
+
+def test_a_trend_never_settles_and_a_start_is_cut() -> None:
+    rng = np.random.default_rng(6)
+    trend = [(np.linspace(1, 20, 400) + rng.normal(0, 1, 400)).tolist() for _ in range(8)]
+    assert common_cut(trend) is None
+    assert ends_early(trend) > 0.1
+    start = np.concatenate([np.linspace(0, 10, 100), np.full(300, 10.0)])
+    cut = common_cut([(start + rng.normal(0, 1, 400)).tolist() for _ in range(8)])
+    assert cut is not None
+    assert 60 <= cut <= 120
