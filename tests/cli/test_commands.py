@@ -647,11 +647,12 @@ def test_queues_without_quotes_get_a_hint(home: Path) -> None:
 
 
 GATEWAY = """\
-duration = "6s"
+duration = "20s"
+warmup = "10s"
 bottleneck = "line"
 flows = [
     { name = "phones", from = "office", to = "isp", app = "voip", dscp = "EF" },
-    { name = "guests", from = "office", to = "isp", app = "bulk", count = 2 },
+    { name = "guests", from = "office", to = "isp", app = "bulk", count = 2, start = "uniform 0s 1s" },
 ]
 
 [links.line]

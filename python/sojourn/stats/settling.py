@@ -44,7 +44,7 @@ def drift(early: Series, late: Series, least: float = 0.0) -> float:
     """Returns the relative change of the mean from the early to the late part of some runs.
 
     The result is 0 if the change is not significant, below `SHARE`, or at most `least`. Of `RUNS`
-    runs or more, the parts' means are compared run by run, whatever the correlation within a run.
+    runs or more, the parts' means are compared run by run; correlation within a run has no effect.
     Of fewer, means of batches are compared, with a variance that allows for their correlation.
     """
     before, after = (fmean([*map(fmean, part)]) for part in (early, late))

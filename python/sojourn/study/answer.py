@@ -103,10 +103,10 @@ def _otherwise(c: Compared) -> str:
 def _same(c: Compared) -> str:
     """Returns sentences on choices that gave identical results."""
     names = c.short
-    if any(len(queues) == len(c.choices) for queues in c.same):
+    if c.all_equal:
         text = f"All {c.noun}s gave identical results in every run"
         busy = "the bottleneck was never busy enough for a difference"
-        return f"{text}: {busy}." if c.noun == "queue" else f"{text}."
+        return f"{text}: {busy}." if c.noun == "queue" and c.idle else f"{text}."
     return " ".join(
         f"{listed([names[q] for q in queues])} gave identical results in every run."
         for queues in c.same

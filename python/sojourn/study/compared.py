@@ -136,13 +136,23 @@ class Compared:
 
     @property
     def meaningless(self) -> bool:
-        """Returns whether no choice may be recommended, whatever the verdicts are.
+        """Returns whether the runs say too little for a recommendation, despite the verdicts.
 
-        There are findings, all choices gave equal results, or a ranked choice gave the same result
-        with all seeds, so that its interval has no meaning.
+        There are findings, all choices gave equal results (queues only if they were `idle`), or a
+        ranked choice gave the same result with all seeds, so that its interval has no meaning.
         """
-        equal = any(len(group) == len(self.choices) for group in self.same)
+        equal = self.all_equal and (self.idle or self.noun != "queue")
         return bool(self.findings) or equal or not {*self.alike}.isdisjoint(self.ranking.order)
+
+    @property
+    def all_equal(self) -> bool:
+        """Returns whether all choices gave identical results in every run."""
+        return any(len(group) == len(self.choices) for group in self.same)
+
+    @property
+    def idle(self) -> bool:
+        """Returns whether the bottleneck's queue never dropped or marked a packet."""
+        return not any(self._happened(metric) for metric in ("drops", "marks"))
 
     def unit(self, metric: str) -> str:
         """Returns the unit of a metric; empty if it has none."""
