@@ -652,7 +652,7 @@ warmup = "10s"
 bottleneck = "line"
 flows = [
     { name = "phones", from = "office", to = "isp", app = "voip", dscp = "EF" },
-    { name = "guests", from = "office", to = "isp", app = "bulk", count = 2, start = "uniform 0s 1s" },
+    { name = "guests", from = "office", to = "isp", app = "bulk", count = 2, start = "exp(1s)" },
 ]
 
 [links.line]
