@@ -651,8 +651,8 @@ duration = "20s"
 warmup = "10s"
 bottleneck = "line"
 flows = [
-    { name = "phones", from = "office", to = "isp", app = "voip", dscp = "EF" },
-    { name = "guests", from = "office", to = "isp", app = "bulk", count = 2, start = "exp(1s)" },
+{ name = "phones", from = "office", to = "isp", app = "voip", dscp = "EF" },
+{ name = "guests", from = "office", to = "isp", app = "bulk", count = 2, start = "uniform 0s 1s" },
 ]
 
 [links.line]
