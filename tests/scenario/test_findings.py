@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from sojourn.scenario import Scenario
+from sojourn.stats import mean_of_runs
 from sojourn.stats.settling import begins_late, common_cut, ends_early
-from sojourn.study import compare
+from sojourn.study import Study, StudyError, compare
 
 LINK = """
 duration = "{duration}"
@@ -69,6 +70,26 @@ def test_a_comparison_in_a_folder_has_the_findings_of_one_in_memory(tmp_path: Pa
     assert made[0] == made[1] != []
 
 
+def test_pilot_runs_find_one_warm_up_for_all_queues_and_seeds() -> None:
+    scenario = link("60s", "0s", "bulk", "uniform 0s 1s", 4)
+    study = Study(scenario).vary(queue=["codel", "pfifo limit 100p"]).seeds(3)
+    found = study.warm_up(1)
+    assert 1 <= found <= 15
+    assert found == study.seeds(9).warm_up(1)  # judged runs have no effect
+    settled = scenario.replace(warmup=f"{found}s")
+    assert compare(settled, ["codel"], seeds=5, workers=1).findings == []
+
+
+def test_without_a_steady_state_no_warm_up_is_found() -> None:
+    slow = link("4s", "0s", "bulk", "0s", 1).replace({"links.up.rate": "1mbit"})
+    with pytest.raises(StudyError, match=r"does not settle in 4 s; lengthen `duration`"):
+        Study(slow).warm_up(1)
+    with pytest.raises(StudyError, match="its flows change during the run"):
+        Study(TOO_LITTLE["short"]).warm_up(1)
+    with pytest.raises(StudyError, match="determine the warm-up"):
+        Study(slow).vary(warmup=["1s", "2s"]).warm_up(1)
+
+
 def waiting(customers: int, rng: np.random.Generator) -> np.ndarray:
     """Returns the waiting times of an M/M/1 queue at load 0.5 that is empty at first."""
     steps = rng.exponential(1.0, customers) - rng.exponential(2.0, customers)
@@ -88,6 +109,35 @@ def correlated(n: int, rng: np.random.Generator) -> np.ndarray:
 def sawtooth(n: int, rng: np.random.Generator) -> np.ndarray:
     """Returns teeth of 40 values between 5 and 15, with a random phase."""
     return np.asarray(5 + 10 * ((np.arange(n) + rng.integers(40)) % 40) / 39)
+
+
+def noisy(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Returns the teeth of `sawtooth` with an error of each value and of the run."""
+    return np.asarray(sawtooth(n, rng) + rng.normal(0, 3, n) + rng.normal(0, 1))
+
+
+def started(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Returns a correlated series that begins far below its mean."""
+    return np.asarray(correlated(n, rng) - 8 * np.exp(-np.arange(n) / 20))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("series", "mean"), [(waiting, 1), (correlated, 10), (started, 10), (noisy, 10)]
+)
+def test_after_the_cut_of_pilot_runs_intervals_cover_the_mean(series: object, mean: float) -> None:
+    """The cut is fixed before the judged runs, whose interval covers 94 to 96 %."""
+    assert callable(series)
+    rng = np.random.default_rng(8)
+    covered = []
+    for _ in range(800):
+        cut = common_cut([series(600, rng).tolist() for _ in range(5)])
+        if cut is not None:
+            runs = [series(600, rng)[cut:].mean() for _ in range(10)]
+            covered.append(mean in mean_of_runs(runs))
+    assert len(covered) > 700
+    # Two standard deviations of the share itself are 1.5 %.
+    assert 0.925 <= sum(covered) / len(covered) <= 0.975
 
 
 @pytest.mark.parametrize("series", [waiting, correlated, sawtooth])

@@ -63,8 +63,12 @@ def store(
 
 def show(advice: Advice, asked: Asked, name: str) -> None:
     """Prints the table, the recommendation with its reason, and the excluded choices."""
+    from sojourn.study import quantities
+
     choices = advice.choices
     output.table([_row(c) for c in choices], list(_row(choices[0])), name)
+    if note := quantities.wide(i for c in choices for i in c.latency.values()):
+        typer.echo(note)
     take = advice.take
     typer.echo(f"\nTake {take}.")
     also = [c for c in choices if c.best and c is not take]
@@ -98,7 +102,8 @@ def show(advice: Advice, asked: Asked, name: str) -> None:
 
 def _row(choice: Choice) -> dict[str, str]:
     def span(i: Interval) -> str:
-        return f"{1e3 * i.estimate:.1f} [{1e3 * i.low:.1f}, {1e3 * i.high:.1f}]"
+        limits = "" if i.wide else f" [{1e3 * i.low:.1f}, {1e3 * i.high:.1f}]"
+        return f"{1e3 * i.estimate:.1f}{limits or ' ± ?'}"
 
     return {
         "": "*" if choice.best else "",

@@ -79,6 +79,7 @@ class Question:
     """
     smallest: options.Smallest = None
     settings: options.Settings = None
+    warmup: options.Warmup = None
     out: Annotated[Path | None, Option("DIR")] = None
     """Save results in DIR and reuse existing results."""
 
@@ -129,6 +130,7 @@ def compare(
             if warning not in general:
                 output.note(f"{queue}: {warning}")
     precise.check_alone(made.engine)
+    scenario = warmed(scenario, question.warmup, {"queue": listed} if listed else {}, factors)
     chosen = made.engines(as_json)
     with (
         made.cluster.connected() as cluster,
@@ -178,6 +180,14 @@ def compare(
         exits.fail(str(found.fault))
     chosen.exit_if_invalid()
     exits.negative(not found.ranked)
+
+
+def warmed(scenario: Scenario, warmup: str | None, *factors: Mapping[str, object]) -> Scenario:
+    """Returns the scenario with the warm-up of `--warmup` for all choices."""
+    choices = study.Study(scenario)
+    for some in factors if warmup is not None else ():
+        choices = choices.vary(some)
+    return options.warmed(choices, warmup).scenario
 
 
 def chosen_queues(texts: list[str]) -> list[str]:

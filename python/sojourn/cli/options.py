@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from sojourn.scenario import Scenario
     from sojourn.scenario.engine import Engine
+    from sojourn.study import Study
     from sojourn.study.until import Until
 
 ScenarioFile = Annotated[
@@ -76,6 +78,16 @@ Smallest = Annotated[
         "the metric's own difference (`sojourn explain METRIC`).",
     ),
 ]
+Warmup = Annotated[
+    str | None,
+    Option(
+        "TIME",
+        flag="--warmup",
+        help="The first part of all runs, which is not measured, such as 5s; `auto`: until the "
+        "bottleneck has settled with all choices, in pilot runs with other seeds. By default the "
+        "scenario's warmup.",
+    ),
+]
 AsJson = Annotated[bool, Option(flag="--json", help="Print JSON on standard output.")]
 Workers = Annotated[
     int | None,
@@ -90,6 +102,20 @@ def load(file: Path | str, settings: list[str] | None) -> Scenario:
     from sojourn.scenario import Scenario
 
     return changed(Scenario.load(file), settings)
+
+
+def warmed(study: Study, warmup: str | None) -> Study:
+    """Returns the study with the warm-up of `--warmup`, which pilot runs find if it is `auto`."""
+    if warmup is None:
+        return study
+    if warmup == "auto":
+        from sojourn.cli import bars
+
+        with bars.study_progress("pilot runs") as report:
+            seconds = study.warm_up(progress=report)
+        warmup = f"{math.ceil(1e3 * seconds)}ms"
+        note(f"warm-up {math.ceil(1e3 * seconds) / 1e3:g} s, from pilot runs with other seeds")
+    return study.replace({"warmup": warmup})
 
 
 def changed(scenario: Scenario, settings: list[str] | None) -> Scenario:

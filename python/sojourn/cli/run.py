@@ -33,6 +33,7 @@ def run(
     file: options.ScenarioFile,
     seed: options.Seed = 1,
     settings: options.Settings = None,
+    warmup: options.Warmup = None,
     *,
     tc: options.FromTc,
     engine: options.Engines = SIM,
@@ -53,6 +54,10 @@ def run(
             "pandas", "pyarrow"
         )  # checked first, because a finished run would otherwise be lost
     scenario = tc.loaded(file, settings)
+    if warmup is not None:
+        from sojourn.study import Study
+
+        scenario = options.warmed(Study(scenario), warmup).scenario
     for warning in scenario.warnings():
         output.note(warning)
     chosen = options.Made(engine=engine).engines(as_json)

@@ -72,6 +72,7 @@ def run(
     ],
     out: Folder = None,
     metrics: Metrics = None,
+    warmup: options.Warmup = None,
     *,
     precise: options.Precise,
     made: options.Made,
@@ -82,7 +83,7 @@ def run(
     Existing runs in the folder are reused, so a stopped study continues.
     """
     rule = precise.rule()
-    asked = study.load(file)
+    asked = options.warmed(study.load(file), warmup)
     folder = out or options.folder_of(asked.name, "study")
     chosen = made.engines(as_json)
     with (
@@ -119,8 +120,9 @@ def run(
     from sojourn.show.terminal import ci, mean_of
 
     console = output.console()
-    console.print(ci(table, metrics or table.headline(), width=console.width))
-    console.print(Text(mean_of(table), style="dim"))
+    shown = metrics or table.headline()
+    console.print(ci(table, shown, width=console.width))
+    console.print(Text(mean_of(table, shown), style="dim"))
     if stopped is not None:
         typer.echo(stopped.description())
     for one in findings:

@@ -134,8 +134,26 @@ def _remedy(group: Group, plan: Plan) -> str:
     return "shorten `warmup`, or let the flows last longer"
 
 
-def _settling(plan: Plan, runs: Sequence[Mapping[str, Sequence[float]]]) -> Iterable[Finding]:
-    """Yields what the series of the bottleneck say, unless the plan changes them on purpose."""
+def settles(plan: Plan, runs: Sequence[Seen]) -> dict[str, float]:
+    """Returns when the bottleneck settles in these runs together, in seconds, by series.
+
+    NaN if a series does not settle. The result is empty if the plan changes during the run, or if
+    the runs have no series.
+    """
+    found = {}
+    for column, whole, least in _steady(plan, [run.series for run in runs]):
+        cut = settling.common_cut(whole, least)
+        found[column] = math.nan if cut is None else runs[0].series["time"][cut]
+    return found
+
+
+def _steady(
+    plan: Plan, runs: Sequence[Mapping[str, Sequence[float]]]
+) -> Iterable[tuple[str, Sequence[Sequence[float]], float]]:
+    """Yields the series of the bottleneck, unless the plan changes them on purpose.
+
+    Each has its name, its values for each run, and the largest difference without significance.
+    """
     links = bottlenecks(plan)
     scheduled = any(link.params.trace is not None or link.changes for link in links)
     late = any(
@@ -145,17 +163,21 @@ def _settling(plan: Plan, runs: Sequence[Mapping[str, Sequence[float]]]) -> Iter
     )
     if scheduled or late or not runs or "time" not in runs[0]:
         return
-    found: dict[Kind, Finding] = {}
-    times = runs[0]["time"]
-    first = next((i for i, t in enumerate(times) if t >= plan.warmup / 1e9), len(times))
     for column in runs[0]:
-        if column == "time" or any(len(run.get(column, ())) != len(times) for run in runs):
-            continue
-        whole = [run[column] for run in runs]
+        whole = [run.get(column, ()) for run in runs]
+        if column != "time" and all(len(values) == len(runs[0]["time"]) for values in whole):
+            yield column, whole, PACKETS if column.endswith(".backlog") else 0.0
+
+
+def _settling(plan: Plan, runs: Sequence[Mapping[str, Sequence[float]]]) -> Iterable[Finding]:
+    """Yields what the series of the bottleneck say."""
+    found: dict[Kind, Finding] = {}
+    for column, whole, least in _steady(plan, runs):
+        times = runs[0]["time"]
+        first = next((i for i, t in enumerate(times) if t >= plan.warmup / 1e9), len(times))
         window = [values[first:] for values in whole]
-        if len(window[0]) < 10 or not all(map(math.isfinite, (x for w in whole for x in w))):
+        if len(window[0]) < 10 or not all(map(math.isfinite, (x for w in window for x in w))):
             continue
-        least = PACKETS if column.endswith(".backlog") else 0.0
         place, _, metric = column.rpartition(".")
         begin = settling.begins_late(window, least)
         if begin:

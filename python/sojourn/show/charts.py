@@ -136,7 +136,7 @@ def means(metric: str, unit: str, found: Mapping[str, Interval], names: Mapping[
     rows, title = [], labels.title(metric)
     for look, (name, i) in zip(colours.slots(found), found.items(), strict=True):
         low, mean, high = (scale.apply(x) for x in (i.low, i.estimate, i.high))
-        text = quantities.interval(i, unit, metric) if math.isfinite(mean) else ""
+        text = quantities.interval(i.shown, unit, metric) if math.isfinite(mean) else ""
         rows.append(Row(name, names[name], look, mean, low, high, i.n, text))
     axis = Axis(title, scale.unit)
     if base(metric) == "mos":
@@ -176,8 +176,8 @@ def tradeoff(
         if not (math.isfinite(d.estimate) and math.isfinite(g.estimate)):
             continue
         text = (
-            f"{words(dm)} {quantities.interval(d, du, dm)}\n"
-            f"{words(gm)} {quantities.interval(g, gu, gm)}"
+            f"{words(dm)} {quantities.interval(d.shown, du, dm)}\n"
+            f"{words(gm)} {quantities.interval(g.shown, gu, gm)}"
         )
         lines.append(
             Line(

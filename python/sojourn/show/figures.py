@@ -15,7 +15,7 @@ from sojourn.show import charts, colours, labels, style
 from sojourn.show.charts import Axis, Floats, Means, Panels
 from sojourn.show.data import by_level
 from sojourn.show.style import save, svg
-from sojourn.stats import Interval, mean_interval
+from sojourn.stats import Interval, mean_of_runs
 from sojourn.study import quantities
 from sojourn.study.cells import Level
 from sojourn.study.errors import StudyError
@@ -43,10 +43,6 @@ def _groups(table: Table, metric: str, by: str) -> dict[str, Floats]:
     return {str(k): v.to_numpy(dtype=np.float64) for k, v in table.groups(metric, by).items()}
 
 
-def _mean(values: Floats) -> Interval:
-    return mean_interval(values) if values.size else Interval(math.nan, math.nan, math.nan, 0.95, 0)
-
-
 def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLUMN) -> Figure:
     """Returns the means of a metric with 95 % intervals, by level.
 
@@ -54,7 +50,7 @@ def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLU
     """
     column = table.metric(metric)
     groups = _groups(table, metric, by)
-    found = {name: _mean(values) for name, values in groups.items()}
+    found = {name: mean_of_runs(values) for name, values in groups.items()}
     chart = charts.means(column, table.unit(column), found, labels.names(list(groups)))
     with style.styled():
         lines = chart.axis.ticks is not None
@@ -272,7 +268,11 @@ def tradeoff(
         for level, x in xs.items()
     }
     both = [
-        (metric, table.unit(metric), {name: _mean(pair[:, at]) for name, pair in pairs.items()})
+        (
+            metric,
+            table.unit(metric),
+            {name: mean_of_runs(pair[:, at]) for name, pair in pairs.items()},
+        )
         for at, metric in enumerate((dx, gy))
     ]
     chart = charts.tradeoff(both[0], both[1], labels.names(list(pairs)), pairs)

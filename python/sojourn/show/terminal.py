@@ -40,13 +40,9 @@ def aligned(
     found = list(intervals)
     scale = quantities.scale(unit, [i.estimate for i in found], metric)
     means = [scale.apply(i.estimate) for i in found]
-    halves = [scale.apply(i.half_width) for i in found]
-    places = quantities.decimals_of_each(means, halves)
+    places = quantities.decimals_of_each(means, [scale.apply(i.shown.half_width) for i in found])
     left = [quantities.number(m, p) for m, p in zip(means, places, strict=True)]
-    right = [
-        quantities.number(h, p) if math.isfinite(h) else ""
-        for h, p in zip(halves, places, strict=True)
-    ]
+    right = [quantities.half(i, scale, p) for i, p in zip(found, places, strict=True)]
     wide = max(map(len, right), default=0)
     texts = []
     for a, b in zip(left, right, strict=True):
@@ -108,7 +104,10 @@ def print_comparison(
         )
     ]
     notes += [f"{_named(c)[e.choice]}: {e.reason}" for e in c.entries if e.reason]
-    for note in notes:
+    shown = [m for m in table_metrics(c) if m != c.by]
+    found = ([e.value, *(e.metrics[m] for m in shown)] for e in c.entries)
+    notes.append(quantities.wide(i for row in found for i in row))
+    for note in filter(None, notes):
         console.print(Text(note, style="dim"))
 
 
@@ -158,6 +157,8 @@ def print_across(a: AcrossEngines, console: Console | None = None) -> None:
         )
     ]
     notes += [f"{r.choice}, {r.engine}: {r.entry.reason}" for r in a.rows if r.entry.reason]
+    shown = (r.value(metric, a.by) for r in a.rows for metric in metrics)
+    notes += filter(None, [quantities.wide(shown)])
     notes += limit_sentences(a.limits)
     for note in notes:
         console.print(Text(note, style="dim"))
@@ -181,12 +182,13 @@ def _fitting(c: Comparison, console: Console) -> RichTable:
     return table
 
 
-def mean_of(table: Table) -> str:
-    """Returns a note on the values in a table of means."""
+def mean_of(table: Table, metrics: Sequence[str]) -> str:
+    """Returns a note on the values in a table of means of these metrics."""
     seeds = len(table.seeds)
     if seeds == 1:
         return "One run of each cell: without intervals, no difference can be decided."
-    return f"Mean over {seeds} seeds ± half of the 95 % interval."
+    shown = quantities.wide(i for m in metrics for i in table.intervals(m).values())
+    return f"Mean over {seeds} seeds ± half of the 95 % interval. {shown}".rstrip()
 
 
 def ci(

@@ -45,6 +45,7 @@ from sojourn.stats.interval import median_interval as median_interval
 from sojourn.stats.interval import one_sample as one_sample
 from sojourn.stats.interval import paired_difference as paired_difference
 from sojourn.stats.interval import paired_ratio as paired_ratio
+from sojourn.stats.interval import positive_mean as positive_mean
 from sojourn.stats.interval import tost as tost
 from sojourn.stats.interval import welch_difference as welch_difference
 from sojourn.stats.multiple import holm as holm
@@ -70,12 +71,14 @@ from sojourn.stats.sample_size import LEAST as LEAST
 from sojourn.stats.sample_size import extrapolated as extrapolated
 from sojourn.stats.sample_size import power as power
 from sojourn.stats.sample_size import seeds_for_power as seeds_for_power
+from sojourn.stats.sample_size import seeds_for_use as seeds_for_use
 from sojourn.stats.sample_size import seeds_for_width as seeds_for_width
 from sojourn.stats.sequential import FIRST as FIRST
 from sojourn.stats.sequential import Look as Look
 from sojourn.stats.sequential import look as look
 from sojourn.stats.sequential import looked as looked
 from sojourn.stats.sequential import looks as looks
+from sojourn.stats.sequential import mean_of_runs as mean_of_runs
 from sojourn.stats.verdict import Finding as Finding
 from sojourn.stats.verdict import Judgement as Judgement
 from sojourn.stats.verdict import Verdict as Verdict

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from sojourn.stats._arrays import StatisticsError, check_level
-from sojourn.stats.interval import t_critical
+from sojourn.stats.interval import SKEWED, USEFUL, Interval, log_half_width, t_critical
 
 LEAST = 5
 """Minimum number of seeds from which a required number of seeds is extrapolated.
@@ -64,6 +64,21 @@ def seeds_for_width(deviation: float, half_width: float, level: float = 0.95) ->
     if not half_width > 0:
         raise StatisticsError(f"half_width must be above 0, not {half_width}")
     return _least(lambda n: t_critical(level, n - 1) * deviation / math.sqrt(n) <= half_width)
+
+
+def seeds_for_use(wide: Interval) -> int | None:
+    """Returns the approximate number of seeds with which a `wide` interval is wide no more.
+
+    The interval is that of `positive_mean`. Returns `None` if more than `MOST_SEEDS` are required.
+    """
+    n, level = wide.n, wide.level
+    # Solves `log_half_width` for the square of the variation.
+    found = math.log(wide.high / wide.low) / 2.0 * math.sqrt(n) / t_critical(level, n - 1)
+    weight = 2.0 * SKEWED / n**0.75
+    variation = math.sqrt((math.sqrt(1.0 + 2.0 * weight * found**2) - 1.0) / weight)
+    enough = math.log(USEFUL) / 2.0
+    seeds = _least(lambda m: log_half_width(variation, m, level) <= enough)
+    return None if seeds is None else max(seeds, n + 1, LEAST)
 
 
 def extrapolated(seeds: int, needed: Callable[[], int | None]) -> int | None:

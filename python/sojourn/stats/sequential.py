@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sojourn.stats._arrays import StatisticsError, check_level, sample
-from sojourn.stats.interval import Interval, mean_interval, t_critical
+from sojourn.stats.interval import Interval, mean_interval, positive_mean, t_critical
 
 FIRST = 40
 """Number of runs at the first look.
@@ -76,6 +76,23 @@ def looked(values: npt.ArrayLike, level: float = 0.95) -> Interval:
     """Returns a mean with its interval after a look; Student's for fewer than `FIRST` runs."""
     x = sample(values)
     return look(x, level).interval if x.size >= FIRST else mean_interval(x, level)
+
+
+def mean_of_runs(values: npt.ArrayLike, level: float = 0.95, *, looked: bool = False) -> Interval:
+    """Returns the mean of a metric over runs, with its interval; values that are NaN are omitted.
+
+    `looked` states that the runs ended at a required precision: `look`. Otherwise the interval is
+    that of `positive_mean`, or Student's if a value is negative or all are zero. Without values,
+    mean and limits are NaN.
+    """
+    x = np.asarray(values, dtype=np.float64)
+    x = x[np.isfinite(x)]
+    if not x.size:
+        return Interval(math.nan, math.nan, math.nan, level, 0)
+    if looked and x.size >= FIRST:
+        return look(x, level).interval
+    positive = float(x.min()) >= 0.0 < float(x.max())
+    return positive_mean(x, level) if positive else mean_interval(x, level)
 
 
 def _skewness(centred: npt.NDArray[np.float64]) -> float:

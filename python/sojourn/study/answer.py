@@ -66,6 +66,7 @@ def _ranked(c: Compared) -> str:
         return " ".join(filter(None, [text, _outs(c), *_found(c)]))
     some = f"{best.value.n} of " if best.value.n < len(c.seeds) else ""
     text += f" (mean of {some}{len(c.seeds)} seeds ± half of the 95 % interval)."
+    text += " " * best.value.wide + quantities.wide([best.value])
     as_good = [names[e.choice] for e in fit if e.verdict == "as good as"]
     if as_good:
         text += f" {listed(as_good)} {'performs' if len(as_good) == 1 else 'perform'} equally well."
@@ -291,11 +292,9 @@ def text_column(metric: str, unit: str, intervals: Sequence[Interval]) -> list[s
     """Returns the texts of a metric's column: its name, unit, and means with half widths."""
     scale = quantities.scale(unit, [i.estimate for i in intervals], metric)
     means = [scale.apply(i.estimate) for i in intervals]
-    halves = [scale.apply(i.half_width) for i in intervals]
-    places = quantities.decimals(means, halves)
+    places = quantities.decimals(means, [scale.apply(i.shown.half_width) for i in intervals])
     cells = [
-        quantities.number(m, places)
-        + (f" ± {quantities.number(h, places)}" if math.isfinite(h) else "")
-        for m, h in zip(means, halves, strict=True)
+        " ± ".join(filter(None, [quantities.number(m, places), quantities.half(i, scale, places)]))
+        for m, i in zip(means, intervals, strict=True)
     ]
     return [metric, scale.unit, *cells]

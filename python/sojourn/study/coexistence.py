@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from sojourn.data import Object
-from sojourn.stats import Gap, Interval, gaps, mean_interval
+from sojourn.stats import Gap, Interval, gaps, mean_of_runs
 from sojourn.study.errors import ResultsError
 from sojourn.study.results import Results, results_of
 from sojourn.study.table import Table
@@ -150,7 +150,7 @@ class Coexistence:
             "rival_loss": rows["rival.packet_loss"],
             "utilisation": rows["utilisation"],
         }
-        return {name: _interval(found[name], self.level) for name in QUANTITIES}
+        return {name: mean_of_runs(found[name], self.level) for name in QUANTITIES}
 
     def of(self, incumbent: str, rival: str, queue: str, rtt: str) -> Encounter | None:
         """Returns the encounter with these levels; `None` if the matrix has no such encounter."""
@@ -230,11 +230,3 @@ def _aligned(a: pd.Series[float], b: pd.Series[float]) -> tuple[Values, Values]:
     both = a.index.intersection(b.index)
     x, y = (np.asarray(one.loc[both], dtype=np.float64) for one in (a, b))
     return x, y
-
-
-def _interval(values: pd.Series[float], level: float) -> Interval:
-    known = values.to_numpy(dtype=float)
-    known = known[np.isfinite(known)]
-    if known.size == 0:
-        return Interval(math.nan, math.nan, math.nan, level, 0)
-    return mean_interval(known, level)

@@ -337,10 +337,7 @@ class Compared:
         return Otherwise(metric, first, self._mean(fit[first]), self._mean(fit[best]))
 
     def _mean(self, values: npt.NDArray[np.float64]) -> stats.Interval:
-        x = values[np.isfinite(values)]
-        if not x.size:
-            return stats.Interval(math.nan, math.nan, math.nan, 0.95, 0)
-        return stats.looked(x) if self.rule else stats.mean_interval(x)
+        return stats.mean_of_runs(values, looked=self.rule is not None)
 
     @cached_property
     def causes(self) -> tuple[Cause, ...]:

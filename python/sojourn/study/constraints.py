@@ -88,10 +88,10 @@ def _absolute(
     x = values[np.isfinite(values)]
     if not x.size:
         return _unknown(condition, column)
-    i = stats.mean_interval(x)
+    i = stats.mean_of_runs(x)
     met = condition.met(i.estimate, bound)
     borderline = i.low <= bound <= i.high and x.size > 1
-    found = f"{column} {quantities.interval(i, unit, column)}"
+    found = f"{column} {quantities.interval(i.shown, unit, column)}"
     reason = _reason(condition, found, met, borderline)
     return Check(str(condition), met, borderline, reason, found, i.estimate, bound)
 

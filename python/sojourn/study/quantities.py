@@ -116,12 +116,29 @@ def value(x: float, unit: str, metric: str = "") -> str:
 def mean(i: stats.Interval, unit: str, metric: str = "") -> str:
     """Returns a mean as text with the half width of its interval, such as `12.3 ± 0.4 ms`."""
     s = scale(unit, [i.estimate], metric)
-    middle, half = s.apply(i.estimate), s.apply(i.half_width)
-    places = decimals([middle], [half])
-    text = number(middle, places)
-    if math.isfinite(half):
-        text += f" ± {number(half, places)}"
+    middle = s.apply(i.estimate)
+    places = decimals([middle], [s.apply(i.shown.half_width)])
+    text = " ± ".join(filter(None, [number(middle, places), half(i, s, places)]))
     return f"{text} {s.unit}".rstrip()
+
+
+def half(i: stats.Interval, scale: Scale, places: int) -> str:
+    """Returns the half width of an interval as text; `?` if it is `wide`, empty if unknown."""
+    width = scale.apply(i.half_width)
+    return "?" if i.wide else number(width, places) if math.isfinite(width) else ""
+
+
+def wide(found: Iterable[stats.Interval]) -> str:
+    """Returns a note on intervals that are `wide`; empty if none is."""
+    wanted = [stats.seeds_for_use(i) for i in found if i.wide]
+    if not wanted:
+        return ""
+    known = [n for n in wanted if n is not None]
+    do = f"about {max(known)}" if len(known) == len(wanted) else "more than a million"
+    return (
+        "± ?: these seeds are too few for an interval, whose upper end would be over three times "
+        f"its lower; {do} seeds would do."
+    )
 
 
 def interval(i: stats.Interval, unit: str, metric: str = "") -> str:

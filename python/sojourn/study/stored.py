@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from sojourn import stats
 from sojourn.plan import Plan
 from sojourn.plan.decoding import data_of
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import ASKED, ENGINE, SUMMARY, TABLES, core
-from sojourn.scenario.findings import Finding, Seen, findings, merged, needed, numbers
+from sojourn.scenario.findings import (
+    Finding,
+    Seen,
+    findings,
+    merged,
+    needed,
+    numbers,
+    settles,
+)
 from sojourn.study import manifest
 from sojourn.study.about import About
 from sojourn.study.cells import Level
@@ -247,13 +255,9 @@ class StoredRuns:
         raise StudyError(f"no finished run has {levels or 'any levels'}{wanted}")
 
     @cached_property
-    def findings(self) -> list[Finding]:
-        """Returns what the runs say about a warm-up that is too short and flows that hardly ran.
-
-        The runs of each choice are examined together, at most `EXAMINED` of them.
-        """
-        seen: dict[str, list[Seen]] = {}
-        plans: dict[str, Plan] = {}
+    def _seen(self) -> dict[str, tuple[Plan, list[Seen]]]:
+        """Returns plan and measurements of each choice with flows, for at most `EXAMINED` seeds."""
+        found: dict[str, tuple[Plan, list[Seen]]] = {}
         chosen = set(self.manifest.seeds[:EXAMINED])
         runs = [run for run in self.manifest.runs() if run[1] in chosen]
         for levels, _, key in sorted(runs, key=lambda run: run[1]):  # as runs are stored
@@ -263,31 +267,42 @@ class StoredRuns:
             if not any(metric.endswith(".flows") for metric in metrics):
                 continue  # a run without flows, such as one of a store alone
             name = in_words(levels) if levels else ""
-            if name not in plans:
-                plans[name] = Plan.of(self.storage.plan_json(key))
-            series = numbers(self.storage.plain(key, "series"), partial(needed, plans[name]))
-            one = Seen({metric: x[0] for metric, x in metrics.items()}, series)
-            seen.setdefault(name, []).append(one)
-        return merged({name: findings(plans[name], runs) for name, runs in seen.items()})
-
-    def warm_up(self, metric: str = "backlog", place: str | None = None) -> dict[str, float]:
-        """Returns the warm-up that each run requires, in seconds, by the run's key.
-
-        The warm-up is found by MSER-5 on the time series of `metric` at the link `place`, by
-        default the bottleneck. NaN means that the run is too short. Compare the largest value with
-        the scenario's `warmup`.
-        """
-        where = place or self.bottleneck
-        column = f"{where}.{metric}"
-        found = {}
-        for run in self.runs():
-            series = run.table("series")
-            if column not in series.columns:
-                raise StudyError(f"{run.place}: no time series {column} was recorded")
-            cut = stats.mser(series[column].dropna().to_numpy(dtype=float))
-            times = series.loc[series[column].notna(), "time"].to_numpy(dtype=float)
-            found[run.key] = float(times[cut.cut]) if cut.found else float("nan")
+            if name not in found:
+                found[name] = Plan.of(self.storage.plan_json(key)), []
+            plan, seen = found[name]
+            series = numbers(self.storage.plain(key, "series"), partial(needed, plan))
+            seen.append(Seen({metric: x[0] for metric, x in metrics.items()}, series))
         return found
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """Returns what the runs say about a warm-up that is too short and flows that hardly ran."""
+        return merged({name: findings(*seen) for name, seen in self._seen.items()})
+
+    def warm_up(self) -> float:
+        """Returns the least warm-up for all choices and seeds together, in seconds.
+
+        The warm-up ends when backlog and throughput of the bottleneck, averaged over the seeds,
+        have settled with every choice: MSER-5 with a test for a trend (`stats.settling`). Raises
+        `StudyError` if one of them does not settle.
+        """
+        if not self._seen:
+            raise StudyError("no warm-up: the runs have no flows; set `warmup` to a time")
+        found = [0.0]
+        for name, (plan, runs) in self._seen.items():
+            cuts = settles(plan, runs)
+            where = f" with {name}" if name else ""
+            lacking = [series for series, cut in cuts.items() if math.isnan(cut)]
+            if lacking or not cuts:
+                raise StudyError(
+                    f"no warm-up{where}: {lacking[0]} does not settle in "
+                    f"{plan.duration / 1e9:g} s; lengthen `duration`"
+                    if lacking
+                    else f"no warm-up{where}: the bottleneck has no time series, or its rate or "
+                    "its flows change during the run; set `warmup` to a time"
+                )
+            found += cuts.values()
+        return max(found)
 
     def check(self) -> list[str]:
         """Returns descriptions of damaged, missing or changed files."""

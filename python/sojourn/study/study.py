@@ -29,6 +29,8 @@ KIND = "study"
 """Default kind of a study in its manifest."""
 
 MOST_SEEDS = 1_000_000
+PILOTS = tuple(range(10**9, 10**9 + 5))
+"""Seeds of pilot runs."""
 
 
 def seed_list(seeds: int | Iterable[int]) -> tuple[int, ...]:
@@ -127,6 +129,12 @@ class Study:
             made.append(Factor.make(name, values, self.scenario.queue_keys))
         return self._copy(factors=(*self._factors, *made))
 
+    def replace(self, changes: Mapping[str, object]) -> Study:
+        """Returns the study with changes of its scenario, as `Scenario.replace` makes them."""
+        study = self._copy(factors=self._factors)
+        study.scenario = self.scenario.replace(changes)
+        return study
+
     def seeds(self, seeds: int | Iterable[int]) -> Study:
         """Returns the study with these seeds; a number n means the seeds 1 to n."""
         return self._copy(seeds=seed_list(seeds))
@@ -154,6 +162,19 @@ class Study:
         cells = self._cells or tuple(combine(self.scenario, self._factors))
         check(cells)
         return cells
+
+    def warm_up(self, workers: int | None = None, progress: Report | None = None) -> float:
+        """Returns one warm-up for all cells and seeds, in seconds, from pilot runs.
+
+        The pilot runs are simulated, with `PILOTS` seeds that no other run has. Raises `StudyError`
+        if the bottleneck does not settle in one of the cells (`Results.warm_up`).
+        """
+        if self._cells or any(factor.name == "warmup" for factor in self._factors):
+            raise StudyError("the study's cells determine the warm-up: set it for each of them")
+        pilot = self.replace({"warmup": "0s"}).seeds(PILOTS)
+        with Session(None, workers, None, None) as session:
+            pilot.keep(tables=["series"]).run_in(session, progress)
+            return session.results.warm_up()
 
     def plan_of(self, levels: Mapping[str, Level]) -> str | None:
         """Returns the plan of the cell with these levels as JSON; `None` without such a cell."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -234,12 +233,10 @@ class Table:
 
         A group without a value has the mean NaN and n = 0.
         """
-        interval = stats.looked if self.looked else stats.mean_interval
-        nothing = stats.Interval(math.nan, math.nan, math.nan, level, 0)
         return {
-            name if isinstance(name, tuple) else (name,): interval(values.to_numpy(), level)
-            if len(values)
-            else nothing
+            name if isinstance(name, tuple) else (name,): stats.mean_of_runs(
+                values.to_numpy(), level, looked=self.looked
+            )
             for name, values in self.groups(metric, by).items()
         }
 

@@ -20,7 +20,7 @@ from sojourn.data import Object
 from sojourn.metrics import registry
 from sojourn.plan.queries import store_in, the_store
 from sojourn.scenario import Scenario
-from sojourn.stats import Interval, holm, mean_interval, paired_difference
+from sojourn.stats import Interval, holm, mean_of_runs, paired_difference
 from sojourn.stats.promises import Promise, levels_of, plural, promises, unavailable
 from sojourn.stats.quorum import phi
 from sojourn.study.machine import cores
@@ -291,7 +291,7 @@ def _ranked(
                     unavailable(nodes, promise.replicas, count, asked.node_up)
                     for count in (promise.writes, promise.reads)
                 ),
-                latency={m: mean_interval(values(i, m)) for m in MEASURES},
+                latency={m: mean_of_runs(values(i, m)) for m in MEASURES},
                 stale={
                     metric: _mean(metrics[i], metric) for metric in (STALE_AT_ONCE, STALE_LATER)
                 },

@@ -245,7 +245,7 @@ def statistics_text(seeds: int, what: str) -> Text:
         )
     return Text(
         f"Each number is the mean over {seeds} runs with different seeds, ± half of the 95 % "
-        f"interval (Student's t). {what}",
+        f"interval (`± ?`: too few seeds for a useful one). {what}",
         "note",
     )
 

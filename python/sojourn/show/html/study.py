@@ -6,7 +6,7 @@ from sojourn.scenario.engine import ENGINE
 from sojourn.show import charts, labels
 from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Facts, Page, Plot, Section, Table, Text
-from sojourn.stats import Interval, mean_interval
+from sojourn.stats import Interval, mean_of_runs
 from sojourn.study import quantities
 from sojourn.study.cells import Level
 from sojourn.study.contrast import contrasts
@@ -45,7 +45,7 @@ def _results(table: StudyTable, metrics: list[str]) -> list[Block]:
     if not keys:
         rows = []
         for metric in metrics:
-            i = _intervals_all(table, metric)
+            i = mean_of_runs(table.column(metric))
             head, cells = common.column([i], metric, table.units.get(metric, ""))
             rows.append([Cell(head[0]), cells[0], Cell(head[1])])
         heads: list[tuple[str, str]] = [("metric", ""), ("value", ""), ("unit", "")]
@@ -91,12 +91,6 @@ def _verdicts(table: StudyTable, metrics: list[str]) -> list[Block]:
         ]
         blocks.append(Table(heads, rows))
     return blocks
-
-
-def _intervals_all(table: StudyTable, metric: str) -> Interval:
-    values = table.frame[metric].dropna().to_numpy(dtype=float)
-    nan = float("nan")
-    return mean_interval(values) if values.size else Interval(nan, nan, nan, 0.95, 0)
 
 
 def axes(table: StudyTable) -> tuple[str | None, list[str]]:
