@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import hashlib
@@ -17,7 +18,10 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from sojourn import temporary
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.machine import packages
 from sojourn.linux import build, kernels, needs, patches, sources
@@ -318,6 +322,40 @@ def test_an_archive_writes_only_into_its_folder(tmp_path: Path) -> None:
     found = sorted(str(p.relative_to(tmp_path / "into")) for p in (tmp_path / "into").rglob("*"))
     assert found == ["etc", "etc/evil", "good", "inner", "inner/self", "link", "link/evil", "to-4"]
     assert not (tmp_path / "evil").exists()
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from("xyz"), min_size=1, max_size=3),
+            st.sampled_from(
+                ["file", ".", "..", "../..", "x", "x/..", "y/../e", "/", "../out", "z/e"]
+            ),
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+@example([(["u", "x"], "../v"), (["u", "y"], "x/../../e"), (["u", "y"], "file")])
+@example([(["y"], "x/../e"), (["x"], "."), (["y"], "file")])
+@example([(["u", "x"], ".."), (["u", "y"], "x/../e"), (["u", "y"], "file")])
+def test_no_archive_writes_outside_of_its_folder(members: list[tuple[list[str], str]]) -> None:
+    with temporary.folder() as place:
+        path, into = place / "evil.tar", place / "a" / "into"
+        with tarfile.open(path, "w") as tar:
+            for parts, target in members:
+                member = tarfile.TarInfo("/".join(["top", *parts]))
+                if target == "file":
+                    member.size = 4
+                    tar.addfile(member, io.BytesIO(b"evil"))
+                else:
+                    member.type, member.linkname = tarfile.SYMTYPE, target
+                    tar.addfile(member)
+        into.mkdir(parents=True)
+        with contextlib.suppress(LabError):
+            sources.unpack(path, into, lambda _words, _fraction: None)
+        outside = {p for p in place.rglob("*") if not p.is_relative_to(into)}
+        assert outside == {place / "a", path}
 
 
 def test_half_of_a_source_is_enough() -> None:

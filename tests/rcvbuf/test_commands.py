@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import re
 import signal
 import socket
 import subprocess
 import urllib.error
 import urllib.request
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from rich.console import Console
 
 from sojourn import rcvbuf
-from sojourn.rcvbuf import metrics
+from sojourn.rcvbuf import metrics, service
 from sojourn.rcvbuf.view import View
 from tests.waiting import until
 
@@ -145,6 +148,8 @@ def test_metrics(server: Server, tmp_path: Path) -> None:
             assert found["sojourn_rcvbuf_size_bytes", ""] > DEFAULT
             with pytest.raises(urllib.error.HTTPError, match="404"):
                 urllib.request.urlopen(f"http://{listener.address}/")
+            assert _status(listener.address, "evil.example") == 403
+            assert _status(listener.address, "") == 403
             # Clients that ask nothing take the places; the next is turned away.
             host, _, port = listener.address.rpartition(":")
             idle = [socket.create_connection((host, int(port))) for _ in range(metrics.CONNECTIONS)]
@@ -154,6 +159,34 @@ def test_metrics(server: Server, tmp_path: Path) -> None:
                 for one in idle:
                     one.close()
             until(lambda: _let_in(listener.address))
+
+
+def _status(address: str, host: str) -> int:
+    connection = HTTPConnection(address, timeout=10)
+    connection.request("GET", "/metrics", headers={"Host": host})
+    return connection.getresponse().status
+
+
+@pytest.mark.parametrize(
+    ("host", "own"),
+    [
+        ("127.0.0.1:9441", True),
+        ("[::1]:9441", True),
+        ("localhost", True),
+        ("server:9441", True),
+        ("192.0.2.1", True),
+        ("evil.example:9441", False),
+        ("127.0.0.1.evil.example", False),
+        ("localhost.evil.example", False),
+        ("server.evil.example", False),
+        ("evil.example#@127.0.0.1", False),
+        ("[::1", False),
+        ("", False),
+    ],
+)
+def test_names_of_other_sites_are_refused(host: str, own: bool) -> None:
+    """A page of another site reaches this machine by a name that resolves to it."""
+    assert metrics.is_own(host, {"server"}) == own
 
 
 def test_all_sockets_of_the_machine_are_exported(tmp_path: Path) -> None:
@@ -244,9 +277,51 @@ def test_the_unit_file(tmp_path: Path) -> None:
         "CapabilityBoundingSet=CAP_SYS_PTRACE CAP_NET_ADMIN",
         "NoNewPrivileges=yes",
         "ProtectSystem=strict",
-        "DynamicUser=yes",
     ):
         assert line in text.splitlines()
+    # This installation may be in a home folder, which no other user can read.
+    assert re.search(r"^(DynamicUser=yes|User=\w+)$", text, re.MULTILINE)
+    assert "DynamicUser=yes" in service.unit(Path("/bin/true"), []).splitlines()
+
+
+def test_the_unit_runs_from_a_closed_virtual_environment(tmp_path: Path) -> None:
+    """A program that only its user can read is run as this user, in /tmp without a private one."""
+    home = tmp_path / "home"
+    program = home / "venv" / "bin" / "sojourn"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    opened = service.unit(program, [])
+    assert "DynamicUser=yes" in opened.splitlines() or not _is_open(tmp_path)
+    home.chmod(0o700)
+    user = pwd.getpwuid(os.getuid()).pw_name
+    for closed in (service.unit(program, []), service.unit(Path("/bin/true"), [program])):
+        assert f"User={user}" in closed.splitlines()
+        assert "DynamicUser=yes" not in closed.splitlines()
+        assert ("PrivateTmp=no" in closed) == str(program).startswith(("/tmp/", "/var/tmp/"))
+    assert "DynamicUser=yes" in service.unit(Path("/bin/true"), []).splitlines()
+
+
+def _is_open(path: Path) -> bool:
+    return all(parent.stat().st_mode & 0o001 for parent in [path, *path.parents])
+
+
+def test_the_rules_and_the_panel_use_exported_metrics(server: Server, tmp_path: Path) -> None:
+    with rcvbuf.Tuner(rcvbuf.Settings(policy=POLICY, pid=server.pid, state=tmp_path)) as tuner:
+        until(lambda: of(tuner.snapshot(), server.inode))
+        text = metrics.page(tuner.snapshot()).decode()
+    exported = set(re.findall(r"^(sojourn_rcvbuf_\w+)", text, re.MULTILINE))
+    exported.add("sojourn_rcvbuf_memory_pressure_ratio")
+    rules = command("alerts").stdout
+    panel = json.loads(command("dashboard").stdout)
+    alerts = [line for line in rules.splitlines() if line.strip().startswith("- alert:")]
+    assert len(alerts) >= 4
+    assert len(panel["panels"]) >= 6
+    for words in (rules, json.dumps(panel)):
+        used = set(re.findall(r"sojourn_rcvbuf_\w+", words))
+        assert used <= exported, used - exported
+    (group,) = yaml.safe_load(rules)["groups"]
+    assert all({"alert", "expr", "labels", "annotations"} <= rule.keys() for rule in group["rules"])
 
 
 @pytest.mark.needs("systemd-analyze")

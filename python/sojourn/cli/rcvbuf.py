@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import sys
 import threading
 import time
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 
     from sojourn.rcvbuf.state import Outcome, Snapshot, SocketState
 
-UNIT_FILE = "sojourn-rcvbuf@.service"
 LOST = {
     "buffer": "buffer full",
     "memory": "no UDP memory",
@@ -51,6 +48,8 @@ def register(app: typer.Typer) -> None:
     family.callback(invoke_without_command=True)(rcvbuf)
     family.command("restore")(restore)
     family.command("unit")(unit)
+    family.command("alerts")(alerts)
+    family.command("dashboard")(dashboard)
     app.add_typer(family, name="rcvbuf")
 
 
@@ -315,11 +314,32 @@ def _tell_outcomes(outcomes: list[Outcome]) -> None:
 @exits.command
 def unit() -> None:
     """Print a systemd unit that adapts the sockets of another unit."""
-    from importlib.resources import files
+    from sojourn.rcvbuf import service
 
-    text = files("sojourn.rcvbuf").joinpath(UNIT_FILE).read_text(encoding="utf-8")
-    program = shutil.which("sojourn") or str(Path(sys.executable).parent / "sojourn")
-    typer.echo(text.replace("@SOJOURN@", program), nl=False)
+    text = service.unit(*service.installed())
+    if "DynamicUser=yes" not in text.splitlines():
+        user = next(line for line in text.splitlines() if line.startswith("User="))
+        output.note(
+            f"other users cannot read this installation, so the unit runs with {user}; with an "
+            "installation that all users can read, it has a user of its own"
+        )
+    typer.echo(text, nl=False)
+
+
+@exits.command
+def alerts() -> None:
+    """Print alert rules for Prometheus."""
+    from sojourn.rcvbuf import service
+
+    typer.echo(service.text(service.ALERTS), nl=False)
+
+
+@exits.command
+def dashboard() -> None:
+    """Print a dashboard for Grafana, to be imported."""
+    from sojourn.rcvbuf import service
+
+    typer.echo(service.text(service.DASHBOARD), nl=False)
 
 
 @contextlib.contextmanager

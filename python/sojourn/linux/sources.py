@@ -38,6 +38,8 @@ Tell = Callable[[str, float], None]
 """Callback for the progress: a text, and the fraction from 0 to 1."""
 
 _UNREADABLE: tuple[type[Exception], ...] = (tarfile.TarError, EOFError, ValueError)
+# A member below a file, in place of a folder, or below a link to itself.
+_CONTRADICTORY = (FileExistsError, NotADirectoryError, IsADirectoryError, RuntimeError)
 """Errors of a damaged archive."""
 with suppress(ImportError):  # some Pythons are built without lzma
     import lzma
@@ -226,7 +228,7 @@ def unpack(archive: Path, into: Path, tell: Tell) -> None:
                     if count % 500 == 0:
                         read = os.lseek(file.fileno(), 0, os.SEEK_CUR)
                         tell(f"{count} files", min(read / size, 1.0))
-        except _UNREADABLE as error:
+        except (*_UNREADABLE, *_CONTRADICTORY) as error:
             raise LabError(f"{archive} cannot be unpacked: {error}") from error
 
 
@@ -315,22 +317,26 @@ def _write(member: tarfile.TarInfo, content: IO[bytes] | None, into: Path) -> in
     path = into.joinpath(*parts)
     if path.parent.resolve() != path.parent:  # a link of the archive leads elsewhere
         return 0
+    if content is None and not (member.issym() and _is_within(path.parent / member.linkname, into)):
+        return 0
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # A link of this name would lead the content elsewhere.
+    if path.is_symlink() or path.is_file():
+        path.unlink()
     if content is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.read())
         path.chmod(0o755 if member.mode & 0o100 else 0o644)
-    elif member.issym() and _within(parts, member.linkname):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.symlink_to(member.linkname)
     else:
-        return 0
+        path.symlink_to(member.linkname)
     return 1
 
 
-def _within(parts: list[str], target: str) -> bool:
-    """Returns whether the target of a link is within the folder of the source."""
-    reached = os.path.normpath("/".join([*parts[:-1], target]))
-    return not target.startswith("/") and not reached.startswith("..")
+def _is_within(path: Path, folder: Path) -> bool:
+    """Returns whether a path is in a folder when its links are followed."""
+    try:
+        return path.resolve().is_relative_to(folder)
+    except (OSError, RuntimeError):  # links in a circle
+        return False
 
 
 def copy(source: Tree, into: Path, changed: Mapping[str, str], tell: Tell) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import socket
 import socketserver
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Literal, Self
+from urllib.parse import urlsplit
 
 from sojourn.rcvbuf.state import Snapshot, SocketState
 
@@ -140,6 +141,22 @@ def address(text: str) -> tuple[str, int]:
     return host, number
 
 
+def is_own(host: str, names: Collection[str]) -> bool:
+    """Returns whether the header `Host` of a request names this machine.
+
+    `names` are the machine's names. A Web page of another site can make a browser connect to this
+    machine by a name of its own (DNS rebinding), but not by an address or by these names.
+    """
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        if name == "localhost" or name in names:
+            return True
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
 class Server:
     """An HTTP server that answers `GET /metrics` during the context."""
 
@@ -151,6 +168,8 @@ class Server:
                 "--metrics requires prometheus-client: pip install 'sojourn[metrics]'"
             ) from None
         room = threading.BoundedSemaphore(CONNECTIONS)
+        own = [] if ip_address(where[0]).is_loopback else [socket.gethostname(), socket.getfqdn()]
+        names = {name.lower() for name in own}
 
         class Handler(BaseHTTPRequestHandler):
             timeout = PATIENCE
@@ -158,6 +177,10 @@ class Server:
             sys_version = ""
 
             def do_GET(self) -> None:
+                hosts = self.headers.get_all("Host") or []
+                if len(hosts) != 1 or not is_own(hosts[0].lower(), names):
+                    self.send_error(HTTPStatus.FORBIDDEN, "use an address or this machine's name")
+                    return
                 if self.path.partition("?")[0] != "/metrics":
                     self.send_error(HTTPStatus.NOT_FOUND, "only /metrics exists")
                     return
