@@ -5,7 +5,9 @@
 //! first fragment of a message reserves space for the whole message in the buffer, which all
 //! clients share. If there is no space, the fragment is not acknowledged, so that the client
 //! declares it lost. The message counts as discarded once per attempt. Acknowledged data are
-//! discarded only with their connection.
+//! discarded only with their connection. So that slow or dead clients do not keep the memory from
+//! others, a client may have few incomplete messages unless it completes messages, and clients
+//! whose incomplete messages would take too long are removed if memory is short.
 //!
 //! An acknowledgement is sent immediately on request, for repeated data or after reordering,
 //! otherwise after at most [`DELAY`].
@@ -25,7 +27,7 @@ use sojourn_buffer::ReceiveBuffer;
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::iter::Peekable;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Maximum number of messages by which a client may be ahead of its oldest incomplete message.
 const AHEAD: u64 = 4096;
@@ -37,6 +39,19 @@ const URGENT: u8 = 3;
 /// Time in nanoseconds without progress after which a client with incomplete messages is removed,
 /// if messages do not fit into the buffer.
 const STALLED: Nanos = 5 * SECOND;
+/// Number of incomplete messages that each client may have. Further ones must not exceed the bytes
+/// of the messages that the client has recently completed.
+const INCOMPLETE: usize = 2;
+/// Bytes of incomplete messages up to which a slow client is not removed.
+const SMALL: Bytes = 160 << 10;
+/// Time in nanoseconds that the incomplete messages of a client may need at its recent rate. A
+/// slower client is removed if memory is short.
+const SLOW: Nanos = 60 * SECOND;
+/// Memory is short if less than this share of the buffer's potential size is free: 1/4.
+const SHORT: Bytes = 4;
+/// Time in nanoseconds without new data after which a connection may be replaced by a new one, if
+/// all connections are in use.
+const UNUSED: Nanos = SECOND;
 /// Allowed payloads of a fragment in bytes.
 const CHUNKS: std::ops::RangeInclusive<u16> = 512..=65_000;
 
@@ -100,8 +115,8 @@ pub struct Counters {
     pub opened: u64,
     /// Number of connections removed because they were idle.
     pub timed_out: u64,
-    /// Number of connections removed because their incomplete messages occupied space that others
-    /// needed.
+    /// Number of connections removed because their incomplete messages occupied space, or they
+    /// occupied places, that others needed.
     pub stalled: u64,
     /// Number of refused connections.
     pub refused: u64,
@@ -154,6 +169,42 @@ impl Numbers {
     }
 }
 
+/// Bytes of the current and of the previous period, each of 5 s.
+struct Recent {
+    opened: Nanos,
+    began: Nanos,
+    /// New payload, and messages that were completed.
+    now: (Bytes, Bytes),
+    before: (Bytes, Bytes),
+}
+
+impl Recent {
+    const PERIOD: Nanos = 5 * SECOND;
+
+    fn new(now: Nanos) -> Self {
+        Self { opened: now, began: now, now: (0, 0), before: (0, 0) }
+    }
+
+    fn turn(&mut self, now: Nanos) {
+        let passed = (now - self.began) / Self::PERIOD;
+        if passed > 0 {
+            self.before = if passed == 1 { self.now } else { (0, 0) };
+            (self.now, self.began) = ((0, 0), self.began + passed * Self::PERIOD);
+        }
+    }
+
+    fn completed(&self) -> Bytes {
+        self.now.1 + self.before.1
+    }
+
+    /// Returns whether `bytes` need more than [`SLOW`] at the rate of new payload.
+    fn is_slow(&self, now: Nanos, bytes: Bytes) -> bool {
+        let span = now - self.opened.max(self.began.saturating_sub(Self::PERIOD));
+        let payload = u128::from(self.now.0 + self.before.0);
+        u128::from(bytes) * u128::from(span) > payload * u128::from(SLOW)
+    }
+}
+
 struct Connection {
     address: SocketAddr,
     chunk: u16,
@@ -161,7 +212,10 @@ struct Connection {
     /// Time at which the last new fragment arrived.
     advanced: Nanos,
     numbers: Numbers,
+    recent: Recent,
     partial: BTreeMap<u64, Partial>,
+    /// Bytes reserved for incomplete messages, including [`CHARGE`] for each message.
+    incomplete: Bytes,
     /// All messages below this number have arrived.
     below: u64,
     /// Numbers of messages after `below` that have arrived.
@@ -199,6 +253,8 @@ pub struct Server {
     finish: VecDeque<Job>,
     counters: Counters,
     swept: Nanos,
+    /// Time of the last search for slow clients.
+    searched: Nanos,
     /// Whether a message did not fit into the buffer since the last [`Server::sweep`].
     short: bool,
 }
@@ -230,6 +286,7 @@ impl Server {
             finish: VecDeque::new(),
             counters: Counters::default(),
             swept: 0,
+            searched: 0,
             short: false,
         }
     }
@@ -390,7 +447,9 @@ impl Server {
             };
         }
         // The limit also applies to the tasks that report ends of connections to the handler.
-        if self.connections.len().max(self.finish.len()) >= self.limits.connections {
+        if self.connections.len().max(self.finish.len()) >= self.limits.connections
+            && !self.replace_unused(now)
+        {
             self.counters.refused += 1;
             return Err(Code::Busy);
         }
@@ -403,7 +462,9 @@ impl Server {
                 heard: now,
                 advanced: now,
                 numbers: Numbers::default(),
+                recent: Recent::new(now),
                 partial: BTreeMap::new(),
+                incomplete: 0,
                 below: 0,
                 above: BTreeSet::new(),
                 processed: 0,
@@ -419,6 +480,43 @@ impl Server {
             },
         );
         Ok(self.limit(id))
+    }
+
+    /// Removes a connection without new data, of the address with most connections. Returns false if
+    /// all are used.
+    fn replace_unused(&mut self, now: Nanos) -> bool {
+        if self.finish.len() >= self.limits.connections {
+            return false;
+        }
+        let mut counts = BTreeMap::<IpAddr, usize>::new();
+        for c in self.connections.values() {
+            *counts.entry(c.address.ip()).or_default() += 1;
+        }
+        let unused = self.connections.iter().filter(|(_, c)| now - c.advanced > UNUSED);
+        let worst = unused.max_by_key(|(_, c)| (counts[&c.address.ip()], now - c.advanced));
+        let Some((&id, _)) = worst else { return false };
+        self.counters.stalled += 1;
+        self.forget(id);
+        true
+    }
+
+    /// If memory is short, removes clients whose incomplete messages would need too long.
+    fn relieve(&mut self, now: Nanos) {
+        if now.saturating_sub(self.searched) < MILLISECOND {
+            return;
+        }
+        let potential = self.buffer.potential();
+        while potential.saturating_sub(self.buffer.occupied()) < potential / SHORT {
+            self.searched = now;
+            let slow = self.connections.iter_mut().filter_map(|(&id, c)| {
+                c.recent.turn(now);
+                let is_slow = c.incomplete > SMALL && c.recent.is_slow(now, c.incomplete);
+                is_slow.then_some((c.incomplete, id))
+            });
+            let Some((_, id)) = slow.max() else { return };
+            self.counters.stalled += 1;
+            self.forget(id);
+        }
     }
 
     /// Returns the total bytes of messages that a client may begin to send, including [`CHARGE`]
@@ -478,6 +576,8 @@ impl Server {
             let is_new = partial.fragments.add(data.index);
             if is_new {
                 c.advanced = now;
+                c.recent.turn(now);
+                c.recent.now.0 += data.payload.len() as Bytes;
                 partial.put(at, data.payload);
             } else {
                 self.counters.repeated += 1;
@@ -503,6 +603,8 @@ impl Server {
                 c.below += 1;
             }
             let charge = Bytes::from(length) + CHARGE;
+            c.incomplete -= charge;
+            c.recent.now.1 += charge;
             self.buffer.complete(now, charge, Message { connection: id, number: message, data });
         }
         if at_once {
@@ -526,6 +628,12 @@ impl Server {
             c.result.get_or_insert((Code::Refused, [0; DIGEST]));
             return false;
         }
+        c.recent.turn(now);
+        if c.partial.len() >= INCOMPLETE && c.incomplete + charge > c.recent.completed() {
+            return false;
+        }
+        self.relieve(now);
+        let Some(c) = self.connections.get_mut(&id) else { return false };
         let is_same = c.refused.is_some_and(|(m, i)| m == message && i < index);
         let is_full = c.held.saturating_add(charge) > client
             || (is_same && self.buffer.occupied() + charge > self.buffer.size());
@@ -535,6 +643,7 @@ impl Server {
             return false;
         }
         c.held += charge;
+        c.incomplete += charge;
         c.charged += charge;
         let room = self.buffer.size() - self.buffer.occupied();
         let data = self.spare.get(length as usize, room);
@@ -653,6 +762,7 @@ impl Server {
             return;
         }
         self.swept = now;
+        self.relieve(now);
         let short = std::mem::take(&mut self.short);
         let mut over = Vec::new();
         for (&id, c) in &self.connections {
