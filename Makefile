@@ -185,6 +185,14 @@ soak: setup ## run the property and replay tests with many more cases
 	$(BIN)/sojourn store fetch
 	$(BIN)/sojourn paper edge-store --real
 
+.PHONY: release-check
+release-check: setup ## run the checks before a release that take too long for each change; writes release-check.log
+	@status=0; { \
+	$(STAGE) "advisories" .ci/advisories || status=1; \
+	SOJOURN_RELEASE=1 $(STAGE) "write path" $(BIN)/pytest -q -s tests/faults/test_write_path.py || status=1; \
+	SOJOURN_RELEASE=1 $(STAGE) "slow clients" $(BIN)/pytest -q -s tests/cli/test_udp_slow.py || status=1; \
+	exit $$status; } 2>&1 | tee release-check.log
+
 SECONDS := 10
 .PHONY: fuzz
 fuzz: dev ## run each coverage-guided fuzz target for SECONDS (default 10), or only TARGETS

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sojourn import study
     from sojourn.study.progress import Report
 
-LINE_FIRST, LINE_EVERY = 3.0, 10.0
+LINE_FIRST, LINE_EVERY = 3.0, 5.0
 """Seconds until the first line of progress, and between later lines, if no bar can be shown."""
 
 
@@ -188,7 +188,10 @@ def study_progress(description: str) -> Iterator[Report]:
 
         def report(now: study.Progress) -> bool:
             events = f", {now.events / now.seconds / 1e6:.1f} M events/s" if now.seconds else ""
-            tell(now.note or f"{now.done}/{now.total} runs{events}", now.fraction)
+            runs = f"{now.done}/{now.total} runs{events}"
+            if now.done >= now.total:
+                runs = f"{now.total} runs are made; the results are being evaluated"
+            tell(now.note or runs, now.fraction)
             return not interrupt.asked
 
         yield report
