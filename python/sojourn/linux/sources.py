@@ -37,10 +37,16 @@ IPROUTE2 = "iproute2"
 Tell = Callable[[str, float], None]
 """Callback for the progress: a text, and the fraction from 0 to 1."""
 
-_UNREADABLE: tuple[type[Exception], ...] = (tarfile.TarError, EOFError, ValueError)
-# A member below a file, in place of a folder, or below a link to itself.
-_CONTRADICTORY = (FileExistsError, NotADirectoryError, IsADirectoryError, RuntimeError)
-"""Errors of a damaged archive."""
+_UNREADABLE: tuple[type[Exception], ...] = (
+    tarfile.TarError,
+    EOFError,
+    ValueError,
+    FileExistsError,
+    NotADirectoryError,
+    IsADirectoryError,
+    RuntimeError,
+)
+"""Errors of a damaged archive, such as a member below a file or below a link to itself."""
 with suppress(ImportError):  # some Pythons are built without lzma
     import lzma
 
@@ -228,7 +234,7 @@ def unpack(archive: Path, into: Path, tell: Tell) -> None:
                     if count % 500 == 0:
                         read = os.lseek(file.fileno(), 0, os.SEEK_CUR)
                         tell(f"{count} files", min(read / size, 1.0))
-        except (*_UNREADABLE, *_CONTRADICTORY) as error:
+        except _UNREADABLE as error:
             raise LabError(f"{archive} cannot be unpacked: {error}") from error
 
 
