@@ -1,4 +1,4 @@
-"""Genuine senders of files beside clients that begin messages and hardly continue them."""
+"""Genuine senders of files next to clients that begin messages and hardly continue them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Slow:
 
 @contextmanager
 def slow(port: int, many: int, addresses: int, length: int) -> Iterator[None]:
-    """Runs slow clients beside the test; a client that the server removes returns."""
+    """Runs slow clients during the test; a client that the server removes returns."""
     to = ("127.0.0.1", port)
     clients = [Slow(to, f"127.0.3.{1 + i % addresses}", length) for i in range(many)]
     over = threading.Event()
