@@ -48,6 +48,15 @@ app = "transfer size 1000 forever"
 count = 2
 """
 
+TREE = """
+duration = "5s"
+flows = [{{ name = "up", from = "a", to = "b", app = "bulk" }}]
+[links]
+l = {{ from = "a", to = "b", rate = "10mbit", netem = "delay 5ms", queue = "htb {}; filter {}" }}
+"""
+"""A tree of HTB: words of the tree, and a filter."""
+CLASSES = "default 10; class 1:10 rate 5mbit; class 1:20 rate 1mbit"
+
 
 def summary(text: str) -> str:
     """Returns the summary of a run, with its lines joined."""
@@ -62,6 +71,19 @@ def summary(text: str) -> str:
         (HELD.replace("WORDS", "rwnd 200kb"), ("`up`", "receiver's window", "`rwnd 200kb`")),
         (CAPPED.replace("LIMIT", "1000"), ("`l`", "121 Mbit/s", "`limit 4129`")),
         (BLIND.replace("POLICY", "jsq"), ("`jsq`", "least-connections")),
+        (TREE.format(CLASSES, "dscp AF42 to 1:20"), ("class `1:20` of `l`", "`dscp`")),
+        (TREE.format(CLASSES, "dscp 0 to 1:20"), ("class `1:10` of `l`",)),
+        (
+            TREE.format(
+                f"{CLASSES}; qdisc parent 1:20 handle 2: prio; qdisc parent 2:3 codel",
+                "dscp 0 to 1:20",
+            ),
+            ("classes `1:10`, `1:20/2:3` of `l`",),
+        ),
+        (
+            TREE.format("default 16; class 1:10 rate 1mbit", "dscp EF to 1:10"),
+            ("outside all classes", "class `1:10` of `l`"),
+        ),
     ],
 )
 def test_a_run_names_what_limited_it(text: str, facts: tuple[str, ...]) -> None:
@@ -77,12 +99,15 @@ def test_a_run_names_what_limited_it(text: str, facts: tuple[str, ...]) -> None:
         HELD.replace("WORDS", "sndbuf 512mb rwnd 1gb"),
         CAPPED.replace("LIMIT", "6000"),
         BLIND.replace("POLICY", "least-connections"),
+        TREE.format("default 10; class 1:10 rate 5mbit", "dscp EF to 1:10"),
+        TREE.format("default 10; class 1:10 rate 5mbit; qdisc parent 1:10 prio", "dscp EF to 1:10"),
     ],
 )
 def test_a_run_that_its_queue_limits_names_nothing(text: str) -> None:
     """With the remedy applied, no sentence is left."""
     found = summary(text)
-    named = [word for word in ("Packets wait", "held", "caps", "looked alike") if word in found]
+    words = ("Packets wait", "held", "caps", "looked alike", "outside all", "No packet reached")
+    named = [word for word in words if word in found]
     assert not named, found
 
 

@@ -3,6 +3,7 @@
 use crate::params::{
     Chance, Impairments, Jitter, JitterDistribution, LONGEST, Loss, Params, Reorder, Slot, WireRate,
 };
+use sojourn_units::clocking::rounded;
 use sojourn_units::declare::Choices;
 use sojourn_units::quantity::{
     format_rate, format_size, format_time, parse_rate, parse_size, parse_time,
@@ -279,6 +280,10 @@ impl Netem {
         if netem.impairments.rate.is_some() {
             netem.impairments.limit.get_or_insert(LIMIT);
             reader.notices.push(RATE_NOTICE.to_owned());
+            let rate = netem.impairments.rate.map(|rate| WireRate { overhead: 0, cell: 0, ..rate });
+            reader.notices.extend(rate.and_then(|wire| {
+                rounded("rate", wire.rate.bits(), |length| wire.transmission_time(length))
+            }));
         }
         match (gap, &mut netem.impairments.reorder) {
             (Some((_, gap)), Some(reorder)) => reorder.gap = gap,

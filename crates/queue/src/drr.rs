@@ -60,6 +60,8 @@ impl Params {
 impl Classful for Params {
     type Class = Share;
 
+    const UNCLASSIFIED: &'static str = "are dropped";
+
     fn tree(&self) -> &Tree<Share> {
         &self.tree
     }

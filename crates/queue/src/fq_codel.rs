@@ -20,7 +20,7 @@ use crate::kinds::{linux, micros, optional_micros, packets};
 use crate::limit::Unit;
 use crate::linux::Linux;
 use sojourn_units::declare::{Param, derived, switch};
-use sojourn_units::words::{Kind, Value};
+use sojourn_units::words::{Given, Kind, Value};
 use sojourn_units::{data, params};
 
 params! {
@@ -99,6 +99,12 @@ impl DisciplineParams for Params {
 
     fn derived(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.constants().visit(visit);
+    }
+
+    fn warnings(&self, given: &Given) -> Vec<String> {
+        let is_idle = given.has("ce_threshold_selector") && !given.has("ce_threshold");
+        let text = "`ce_threshold_selector` has no effect: it acts only with `ce_threshold`";
+        is_idle.then(|| text.to_owned()).into_iter().collect()
     }
 }
 

@@ -175,6 +175,17 @@ impl Params {
         Ok(Written::read(table, &typed.text))
     }
 
+    /// Returns the names of the classes that hold packets and that the description states, or whose
+    /// discipline it states; the names are those of [`Discipline::leaves`](crate::Discipline::leaves).
+    /// The transmit queues of a device are none: the device selects them.
+    pub fn stated_classes(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        if let Some(inside) = self.inside() {
+            inside.name_stated("", &mut names);
+        }
+        names
+    }
+
     /// Returns warnings about a valid description: assumptions, words without effect, values about
     /// which `tc` warns. A description that is not valid has none.
     pub fn warnings(text: &str, device: &Device) -> Vec<String> {

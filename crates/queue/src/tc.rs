@@ -2,6 +2,7 @@
 //! filters for the commands of `tc`.
 
 use crate::classes::Filter;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Error: the kernel has no equivalent of a queue.
@@ -65,6 +66,8 @@ pub struct Inside<'a> {
     pub(crate) filters: &'a [Filter],
     /// Whether Linux allows the discipline only at the root of a device.
     pub(crate) at_root: bool,
+    /// Whether the description determines the class of a packet, and not the device.
+    pub(crate) selects: bool,
 }
 
 impl Inside<'_> {
@@ -75,6 +78,32 @@ impl Inside<'_> {
             && self.classes.is_empty()
             && self.children.is_empty()
             && self.filters.is_empty()
+    }
+
+    /// Appends the names of the classes that the description states and that hold packets, each
+    /// after `prefix`.
+    pub(crate) fn name_stated(&self, prefix: &str, names: &mut Vec<String>) {
+        if self.txqueuelen.is_none() {
+            let inner = self.children.iter().filter_map(|(_, child)| child.inside());
+            inner.for_each(|inside| inside.name_stated(prefix, names));
+            return;
+        }
+        let stated = self.classes.iter().map(|(id, ..)| *id);
+        let mut ids: BTreeSet<u16> =
+            stated.chain(self.children.iter().map(|(id, _)| *id)).collect();
+        self.classes.iter().for_each(|(_, parent, _)| _ = ids.remove(parent));
+        for id in ids.into_iter().filter(|_| self.selects) {
+            let name = format!("{prefix}{:x}:{id:x}", self.handle);
+            let before = names.len();
+            if let Some((_, child)) = self.children.iter().find(|(at, _)| *at == id)
+                && let Some(inside) = child.inside()
+            {
+                inside.name_stated(&format!("{name}/"), names);
+            }
+            if names.len() == before {
+                names.push(name);
+            }
+        }
     }
 }
 

@@ -752,3 +752,96 @@ fn the_packets_of_a_class_are_sent_dropped_or_queued() {
     bench.offer(Frame { dscp: 46, ..Frame::new(6, 700) });
     assert_eq!(of(&bench), [told("1:10", 0, 0, 0), told("1:20", 1, 0, 2_000_000)]);
 }
+
+/// Every class that a description states, or whose discipline it states, is found by the name of
+/// its queue; bands and transmit queues that follow from a number are not stated.
+#[test]
+fn stated_classes_have_the_names_of_leaves() {
+    let htb = "htb default 20; class 1:1 rate 9mbit; class parent 1:1 classid 1:10 rate 8mbit; \
+               class parent 1:1 classid 1:20 rate 1mbit; qdisc parent 1:20 handle 20: prio; \
+               qdisc parent 20:2 pfifo limit 3";
+    for (text, stated) in [
+        ("pfifo", &[][..]),
+        ("prio", &[]),
+        ("prio; qdisc parent 1:2 codel", &["1:2"]),
+        (htb, &["1:10", "1:20/20:2"]),
+        ("htb default 10; class 1:10 rate 1mbit; qdisc parent 1:10 prio", &["1:10"]),
+        ("hfsc default 16; class 1:10 ls rate 1mbit; class 1:16 ls rate 1mbit", &["1:10", "1:16"]),
+        ("drr; class 1:1; filter dscp EF to 1:1", &["1:1"]),
+        ("ets bands 3; class 1:1 quantum 3000", &["1:1"]),
+        ("tbf rate 1mbit burst 10kb child htb default 1; class 1:1 rate 1mbit", &["1:1"]),
+        ("mq", &[]),
+    ] {
+        let Ok(params) = Params::parse(text, &Device::default()) else { panic!("{text}") };
+        assert_eq!(params.stated_classes(), stated, "{text}");
+        let bench = Bench::new(text);
+        let mut leaves = Vec::new();
+        bench.queue.leaves(&mut |name, _| leaves.push(name.to_owned()));
+        for name in stated {
+            let inner = format!("{name}/");
+            assert!(
+                leaves.iter().any(|one| one == name || one.starts_with(&inner)),
+                "{text}: {leaves:?}"
+            );
+        }
+    }
+}
+
+/// Classes that a description forgets are named, with the fate of their packets.
+#[test]
+fn packets_without_a_class_are_announced() {
+    let said = |text: &str| Params::warnings(text, &Device::default());
+    for (text, words) in [
+        ("htb default 10", "`htb` has no class here: all packets bypass all classes"),
+        ("htb", "all packets bypass all classes"),
+        (
+            "htb default 16; class 1:10 rate 1mbit",
+            "`default 16`: `1:16` is no class with packets: those that no filter matches bypass",
+        ),
+        (
+            "htb default 1; class 1:1 rate 1mbit; class parent 1:1 classid 1:10 rate 1mbit",
+            "`default 1`: `1:1`",
+        ),
+        ("hfsc", "are dropped"),
+        (
+            "hfsc default 16; class 1:10 ls rate 1mbit",
+            "`1:16` is no class with packets: those that no filter matches are dropped",
+        ),
+        ("drr", "all packets are dropped"),
+    ] {
+        let found = said(text);
+        assert!(found.len() == 1 && found[0].contains(words), "{text}: {found:?}");
+    }
+    for text in [
+        "htb default 10; class 1:10 rate 1mbit",
+        "htb; class 1:10 rate 1mbit; filter dscp EF to 1:10",
+        "hfsc default 10; class 1:10 ls rate 1mbit",
+        "drr; class 1:1; filter dscp EF to 1:1",
+        "prio",
+        "ets bands 3",
+        "mq",
+    ] {
+        assert!(said(text).is_empty(), "{text}: {:?}", said(text));
+    }
+}
+
+/// A shaper whose nanoseconds give another rate has a notice, and one that keeps its rate has none.
+#[test]
+fn shapers_announce_the_rate_that_they_keep() {
+    for (rate, differs) in
+        [("10mbit", false), ("1gbit", false), ("10gbit", true), ("40gbit", true), ("100gbit", true)]
+    {
+        for text in [
+            format!("htb default 10; class 1:10 rate {rate}"),
+            format!("htb default 10; class 1:10 rate 1mbit ceil {rate}"),
+            format!("tbf rate {rate} burst 10mb limit 10mb"),
+            format!("cake bandwidth {rate}"),
+        ] {
+            let found = Params::warnings(&text, &Device::default());
+            let said = found
+                .iter()
+                .any(|text| text.contains("as in Linux, and sends those of 64 bytes at"));
+            assert_eq!(said, differs, "{text}: {found:?}");
+        }
+    }
+}

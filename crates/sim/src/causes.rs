@@ -5,8 +5,9 @@
 
 use sojourn_balance::{Params as Policy, Signal, tables};
 use sojourn_measure::Values;
-use sojourn_network::{Record, Routes};
+use sojourn_network::{Packet, Record, Routes};
 use sojourn_plan::{Link, Plan, Transport};
+use sojourn_queue::{Discipline, Queue};
 use sojourn_units::quantity::format_size;
 use std::collections::BTreeSet;
 
@@ -20,6 +21,12 @@ const BUSY: f64 = 0.9;
 const OFTEN: f64 = 0.25;
 /// Mean queue length in packets below which a queue does not inform a balancer.
 const EMPTY: f64 = 0.05;
+/// Least number of packets outside all classes that is named; the warm-up ends between two counts.
+const ASTRAY: f64 = 10.0;
+/// Least share of the packets outside all classes that is named.
+const UNLIKELY: f64 = 0.01;
+/// Most classes that are named.
+const NAMED_CLASSES: usize = 4;
 /// Bytes of a full frame.
 const FRAME: f64 = 1514.0;
 
@@ -34,6 +41,10 @@ pub enum Kind {
     Capped,
     /// The information that a balancer uses never differs between its servers.
     Blind,
+    /// Packets pass a queue outside all of its classes.
+    Bypassed,
+    /// No packet reaches a class.
+    Unreached,
 }
 
 impl Kind {
@@ -44,6 +55,8 @@ impl Kind {
             Self::Held => "held",
             Self::Capped => "capped",
             Self::Blind => "blind",
+            Self::Bypassed => "bypassed",
+            Self::Unreached => "unreached",
         }
     }
 }
@@ -87,6 +100,7 @@ pub fn causes(plan: &Plan, value: &dyn Fn(&str) -> Option<f64>) -> Vec<Cause> {
     found.extend(figures.held());
     found.extend(figures.capped());
     found.extend(figures.blind());
+    found.extend(plan.shown_links().into_iter().flat_map(|link| figures.of_classes(link)));
     found
 }
 
@@ -211,6 +225,52 @@ impl Figures<'_> {
             speed(rate.bits() as f64),
         );
         Some(Cause { kind: Kind::Capped, subject: link.name.clone(), text })
+    }
+
+    /// Packets without a class, and classes without packets.
+    fn of_classes(&self, index: usize) -> Vec<Cause> {
+        let Link { name, params, .. } = &self.plan.links[index];
+        let stated = params.queue.stated_classes();
+        let Some(sent) = self.of_link(index, "departures").filter(|_| !stated.is_empty()) else {
+            return Vec::new();
+        };
+        let mut leaves = Vec::new();
+        let queue: Queue<Packet> = params.queue.build(0);
+        queue.leaves(&mut |class, _| leaves.push(class.to_owned()));
+        // Only classes that received packets have figures.
+        let of_class = |class: &str| self.of(&format!("{name}.{class}"), "departures");
+        let classified: f64 = leaves.iter().filter_map(|class| of_class(class)).sum();
+        let mut found = Vec::new();
+        let outside = sent - classified;
+        if outside > ASTRAY.max(UNLIKELY * sent) {
+            let text = format!(
+                "{} of the packets of `{name}` ({outside:.0}) pass outside all classes, which do not limit them: no filter matches them, and no default is a class with packets. A filter, or a class for `default`, catches them.",
+                percent(outside / sent)
+            );
+            found.push(Cause { kind: Kind::Bypassed, subject: name.clone(), text });
+        }
+        let is_reached = |class: &&String| {
+            let inner = format!("{class}/");
+            let own = leaves.iter().filter(|leaf| *leaf == *class || leaf.starts_with(&inner));
+            own.into_iter().any(|leaf| of_class(leaf).is_some())
+        };
+        let missed: Vec<_> = stated.iter().filter(|class| !is_reached(class)).collect();
+        if let [first, rest @ ..] = &missed[..]
+            && sent > 0.0
+        {
+            let names = missed.iter().take(NAMED_CLASSES).map(|class| format!("`{class}`"));
+            let (names, more) =
+                (names.collect::<Vec<_>>(), missed.len().saturating_sub(NAMED_CLASSES));
+            let noun = if rest.is_empty() { "class" } else { "classes" };
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            let subject = format!("{name}.{first}");
+            let text = format!(
+                "No packet reached the {noun} {}{more} of `{name}`: the scenario has no such traffic, or their filters match none of it. Filters see addresses, ports, `dscp` and `mark` of the flows.",
+                names.join(", ")
+            );
+            found.push(Cause { kind: Kind::Unreached, subject, text });
+        }
+        found
     }
 
     /// A balancer reads the backlogs of ports at which nothing waits.

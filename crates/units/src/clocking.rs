@@ -4,7 +4,7 @@
 //! 100 Gbit/s. The fraction by which a time was rounded is carried to the next time, so the sum of
 //! consecutive times differs from the exact sum by less than 1 ns, however many they are.
 
-use crate::quantity::Rate;
+use crate::quantity::{Rate, format_rate};
 use crate::time::{Nanos, SECOND};
 
 /// A duration at a rate.
@@ -77,6 +77,33 @@ impl Clocking {
     }
 }
 
+/// Lengths in bytes of the packets for which [`rounded`] states the rate.
+const LENGTHS: [u32; 2] = [64, 1514];
+/// Least share of the rate by which the rate of packets must differ from it to be stated.
+const DIFFERS: f64 = 0.0025;
+
+/// Returns a notice if a shaper sends packets at another rate than the `bits` per second of its
+/// `word`. `time` returns the nanoseconds that it takes for a packet's bytes, as Linux does.
+pub fn rounded(word: &str, bits: u64, time: impl Fn(u32) -> Nanos) -> Option<String> {
+    let asked = format_rate(Rate::new(bits)?);
+    let differs = LENGTHS.into_iter().filter_map(|length| {
+        let nanos = time(length) as f64;
+        let rate = f64::from(length) * 8.0 * SECOND as f64 / nanos;
+        let is_far = (rate / bits as f64 - 1.0).abs() > DIFFERS;
+        is_far.then(|| match nanos {
+            0.0 => format!("those of {length} bytes without a limit"),
+            _ => format!("those of {length} bytes at {:.4} Gbit/s", rate / SECOND as f64),
+        })
+    });
+    let differs: Vec<_> = differs.collect();
+    (!differs.is_empty()).then(|| {
+        let rates = differs.join(", ");
+        format!(
+            "`{word} {asked}`: the shaper counts whole nanoseconds for a packet, as in Linux, and sends {rates}"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +113,23 @@ mod tests {
     fn rates() -> impl Strategy<Value = Rate> {
         (10u32..64, any::<u64>())
             .prop_map(|(size, bits)| Rate::new(bits >> (64 - size) | 1).unwrap())
+    }
+
+    #[test]
+    fn a_notice_names_the_rate_of_packets_that_differs() {
+        let rounds = |bits: u64| move |length: u32| u64::from(length) * 8 * SECOND / bits;
+        let of = |bits| rounded("rate", bits, rounds(bits));
+        assert_eq!(of(1_000_000_000), None);
+        assert_eq!(of(100_000_000), None);
+        let found = of(40_000_000_000).unwrap();
+        assert!(found.starts_with("`rate 40gbit`: "), "{found}");
+        assert!(
+            found.ends_with(
+                "those of 64 bytes at 42.6667 Gbit/s, those of 1514 bytes at 40.1060 Gbit/s"
+            ),
+            "{found}"
+        );
+        assert!(of(1_000_000_000_000).unwrap().contains("64 bytes without a limit"));
     }
 
     proptest! {

@@ -40,7 +40,8 @@ use ack_filter::AckFilter;
 use flows::{Set, Tin, Ways};
 use lists::{DECAYING, NEW, OLD};
 use overflow::Heap;
-use shaper::Shaper;
+use shaper::{Pace, Shaper};
+use sojourn_units::clocking::rounded;
 use sojourn_units::words::Given;
 use sojourn_units::{Nanos, Rate};
 use tins::{QUEUES, TINS};
@@ -65,7 +66,11 @@ impl DisciplineParams for Params {
     }
 
     fn warnings(&self, given: &Given) -> Vec<String> {
-        words::without_effect(given)
+        let pace = |bits: u64| Pace::new(bits / 8);
+        let rate = self.bandwidth.map(Rate::bits);
+        let rate =
+            rate.and_then(|bits| rounded("bandwidth", bits, |length| pace(bits).time(length)));
+        words::without_effect(given).into_iter().chain(rate).collect()
     }
 }
 

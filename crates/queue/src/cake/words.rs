@@ -63,6 +63,9 @@ pub(super) fn without_effect(given: &Given) -> Vec<String> {
     if given.has("via-ethernet") {
         warnings.push("`via-ethernet` has no effect, as in `tc`");
     }
+    if given.flag("split-gso") == Some(false) {
+        warnings.push("`no-split-gso` has no effect on a run: simulated packets are never merged");
+    }
     warnings.into_iter().map(str::to_owned).collect()
 }
 

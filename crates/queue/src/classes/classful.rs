@@ -35,6 +35,20 @@ pub trait Classful: Parameters<On = Device> + Clone {
         None
     }
 
+    /// Fate of packets without a class, after their name; empty if each packet has one.
+    const UNCLASSIFIED: &'static str = "";
+
+    /// Returns the minor number of the class of packets that no filter matches; 0 without one.
+    fn default_class(&self) -> u16 {
+        0
+    }
+
+    /// Returns warnings about values of words that Linux accepts, and that act otherwise than their
+    /// words say.
+    fn surprises(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns the minor numbers of the classes that hold packets.
     fn leaves(&self) -> Vec<u16> {
         let tree = self.tree();
@@ -107,6 +121,23 @@ impl<D: Classful> DisciplineParams for D {
 
     fn inside(&self) -> Option<Inside<'_>> {
         Some(self.tree().inside())
+    }
+
+    fn warnings(&self, _given: &Given) -> Vec<String> {
+        let (tree, default, fate) = (self.tree(), self.default_class(), Self::UNCLASSIFIED);
+        let has_default = self.leaves().contains(&default);
+        let missing = match default {
+            _ if fate.is_empty() || has_default => None,
+            _ if tree.classes.is_empty() => {
+                Some(format!("`{}` has no class here: all packets {fate}", Self::TABLE.name))
+            }
+            0 => None,
+            id => Some(format!(
+                "`default {id:x}`: `{}` is no class with packets: those that no filter matches {fate}",
+                tree.name(id)
+            )),
+        };
+        missing.into_iter().chain(self.surprises()).collect()
     }
 
     fn to_tc(&self) -> String {

@@ -232,6 +232,7 @@ impl<C: ClassParams> Tree<C> {
                 .collect(),
             filters: &self.filters,
             at_root: C::AT_ROOT,
+            selects: C::FILTERED,
         }
     }
 

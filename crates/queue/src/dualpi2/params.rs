@@ -143,6 +143,9 @@ impl Params {
             .map(|word| {
                 format!("`{word}` has no effect: it is computed from `max_rtt` and `typical_rtt`")
             })
+            .chain((given.flag("split_gso") == Some(false)).then(|| {
+                "`no_split_gso` has no effect: simulated packets are never merged".to_owned()
+            }))
             .collect()
     }
 

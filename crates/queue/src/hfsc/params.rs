@@ -172,6 +172,12 @@ params! {
 impl Classful for Params {
     type Class = Curves;
 
+    const UNCLASSIFIED: &'static str = "are dropped";
+
+    fn default_class(&self) -> u16 {
+        self.default
+    }
+
     fn tree(&self) -> &Tree<Curves> {
         &self.tree
     }

@@ -4,9 +4,11 @@ use crate::classes::{About, ClassParams, Classful, Fault, TREE, Tree, default_cl
 use crate::device::Device;
 use crate::kinds::{bytes, link_layer, one_size, optional_rate, required_rate};
 use crate::speed::{LinkLayer, Speed};
+use sojourn_units::clocking::rounded;
 use sojourn_units::declare::{Param, group, integer};
 use sojourn_units::words::{Given, Kind, Value, Word, WordError};
 use sojourn_units::{Nanos, Rate, SECOND, params, words};
+use std::collections::BTreeSet;
 
 /// Maximum time for which a class accumulates tokens, in nanoseconds.
 pub const MBUFFER: i64 = 60 * SECOND as i64;
@@ -170,6 +172,27 @@ impl Params {
 
 impl Classful for Params {
     type Class = Bucket;
+
+    const UNCLASSIFIED: &'static str = "bypass all classes, at the full rate of the link";
+
+    fn default_class(&self) -> u16 {
+        self.default
+    }
+
+    fn surprises(&self) -> Vec<String> {
+        let buckets = self.tree.classes.iter().map(|class| &class.words);
+        let rates = buckets.flat_map(|bucket| {
+            let ceil = bucket.ceil.filter(|ceil| *ceil != bucket.rate);
+            [("rate", Some(bucket.rate)), ("ceil", ceil)]
+        });
+        let rates: BTreeSet<_> =
+            rates.filter_map(|(word, rate)| Some((rate?.bits(), word))).collect();
+        let time = |bits: u64| {
+            let speed = Speed::new(bits / 8, 0, 0, LinkLayer::Ethernet);
+            move |length| speed.time(length)
+        };
+        rates.iter().filter_map(|(bits, word)| rounded(word, *bits, time(*bits))).collect()
+    }
 
     fn tree(&self) -> &Tree<Bucket> {
         &self.tree

@@ -31,6 +31,7 @@ use crate::packet_fifo::viewed;
 use crate::peek::Peek;
 use crate::queue::Queue;
 use crate::tc::{Inside, Nested};
+use sojourn_units::clocking::rounded;
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{Given, Text, WordError};
 use sojourn_units::{Nanos, Rate};
@@ -63,8 +64,23 @@ impl DisciplineParams for Params {
         self.child.as_ref().is_some_and(|child| child.paces())
     }
 
-    fn warnings(&self, _given: &Given) -> Vec<String> {
-        self.small_bucket().into_iter().collect()
+    fn warnings(&self, given: &Given) -> Vec<String> {
+        let constants = self.constants();
+        let rate = rounded("rate", self.rate.bits(), |length| constants.rate.time(length));
+        let peak = self
+            .peakrate
+            .zip(constants.peak)
+            .and_then(|(rate, peak)| rounded("peakrate", rate.bits(), |length| peak.time(length)));
+        let [child, peakrate] = [self.child.is_some(), self.peakrate.is_some()];
+        let idle = [
+            ("limit", child, "the limit of its child acts"),
+            ("latency", child, "the limit of its child acts"),
+            ("mtu", !peakrate, "it acts only with `peakrate`"),
+            ("minburst", !peakrate, "it acts only with `peakrate`"),
+        ];
+        let idle = idle.into_iter().filter(|(word, is_idle, _)| *is_idle && given.has(word));
+        let idle = idle.map(|(word, _, why)| format!("`{word}` has no effect: {why}"));
+        idle.chain(self.small_bucket()).chain(rate).chain(peak).collect()
     }
 
     fn rate(&self) -> Option<Rate> {
