@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from sojourn import _core
 from sojourn.data import Object
@@ -123,6 +124,17 @@ def _transport(context: Context, at: Path, flow: Flow) -> Object:
     text = flow.tcp or DEFAULT_TCP
     tcp = context.policy("congestion", (*at, "tcp"), _core.parse_tcp, text, instead=DEFAULT_TCP)
     return {"protocol": "tcp", **tcp}
+
+
+def over_tcp(flows: list[Flow]) -> Iterator[tuple[str, str]]:
+    """Yields notices about flows that `tcp` alone moves from UDP to TCP, each with its key."""
+    for number, flow in enumerate(flows):
+        if flow.tcp is None or flow.udp is not None or is_own(flow.app):
+            continue
+        if _core.app_carriers(flow.app)[0] == "udp":
+            app = flow.app.split()[0]
+            said = f"because of this key, `{app}` sends over TCP, and not over UDP as usual"
+            yield f"flows.{number}.tcp", f"{said}: remove it, or confirm it with `udp = false`"
 
 
 def _is_web(flow: Flow) -> bool:

@@ -34,6 +34,8 @@ from sojourn.scenario.deploy import Deployment, deploy
 from sojourn.scenario.engine import Engine, RunProgress, check_seed, core
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.findings import Finding, of_record
+from sojourn.scenario.flows import over_tcp
+from sojourn.scenario.idle import idle_keys
 from sojourn.scenario.installed import Installed, of_text
 from sojourn.scenario.locate import Path
 from sojourn.scenario.measured import Measured, plain
@@ -227,6 +229,8 @@ class Scenario:
                 found.append(f"{key}: {text}")
         data = self.__dict__["_data"]
         parts = {key: data[key] for key in ("topology", "links", "flows") if key in data}
+        found.extend(idle_keys(self.model))
+        found.extend(f"{key}: {text}" for key, text in over_tcp(self.model.flows))
         found.extend(_rates_in_bytes(parts, ()))
         return list(dict.fromkeys(found))
 

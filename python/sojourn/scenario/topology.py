@@ -48,6 +48,7 @@ class Turn:
     at: str
     rate: str | None
     netem: str | None
+    rate_at: Path
     netem_at: Path
     place: Path
     """Scenario path of the change."""
@@ -88,6 +89,8 @@ class OneWay:
     """Path of the table that describes the link or its template."""
     queue_name: str | None = None
     """Name of the queue in `[queues]`; None if it has none."""
+    used: tuple[Path, ...] = ()
+    """Paths of all keys that give this direction a value."""
 
     @property
     def described_at(self) -> Path:
@@ -142,11 +145,11 @@ def _turns(way: str, layers: Sequence[Layer]) -> tuple[tuple[Turn, ...], Path]:
         turns = []
         for i, change in enumerate(changes):
             layer: list[Layer] = [(change, (*path, i))]
-            rate, _ = _given("rate", way, layer, 0)
+            rate, rate_at = _given("rate", way, layer, 0)
             netem, netem_at = _given("netem", way, layer, 0)
             says_nothing = rate is None and netem is None
             if not says_nothing or change.is_empty:
-                turns.append(Turn(change.at, rate, netem, netem_at, (*path, i)))
+                turns.append(Turn(change.at, rate, netem, rate_at, netem_at, (*path, i)))
         return tuple(turns), path
     return (), (*layers[0][1], "changes")
 
@@ -164,14 +167,20 @@ def _one_way(
     queue, queue_at = _given("queue", way, layers, index)
     host, host_at = _given("host", way, layers, index)
     host_queue, host_queue_at = _given("host_queue", way, layers, index)
+    cells, cells_at = _given("cells", way, layers, index)
+    numbers = {key: _given(key, way, layers, index) for key in NUMBERS}
+    turns, turns_at = _turns(way, layers)
+    used = [rate_at, netem_at, queue_at, host_at, host_queue_at, cells_at]
+    used += [path for _, path in numbers.values()]
+    used += [path for turn in turns for path in (turn.rate_at, turn.netem_at)]
     return OneWay(
         name,
         *ends,
         rate,
         netem,
         queue or DEFAULT_QUEUE,
-        {key: _given(key, way, layers, index)[0] or 0 for key in NUMBERS},
-        _given("cells", way, layers, index)[0] or NO_CELLS,
+        {key: value or 0 for key, (value, _) in numbers.items()},
+        cells or NO_CELLS,
         host or "",
         bool(host_queue),
         rate_at,
@@ -181,8 +190,10 @@ def _one_way(
         host_queue_at,
         queue is not None,
         medium,
-        *_turns(way, layers),
+        turns,
+        turns_at,
         layers[0][1],
+        used=tuple(used),
     )
 
 

@@ -7,9 +7,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from sojourn import _core
+from sojourn.own.sources import is_own
 from sojourn.scenario import limits
 from sojourn.scenario.models.common import (
     MOST_WEIGHT,
+    Acts,
     Flag,
     FlowCount,
     LinkNames,
@@ -115,6 +118,13 @@ class ServerFault(Part):
     until: Time | None = Field(None, description="Time at which the outage ends; never by default.")
 
 
+_WITH_FAULTS = Acts(lambda table: table.faults, "it acts only with `faults`")
+
+
+def _uses_weights(policy: str) -> bool:
+    return is_own(policy) or bool(_core.Balancer(policy, ["a"]).needs["weights"])
+
+
 class Balancer(Part):
     """A balancer: each flow to its name goes to one of its servers.
 
@@ -129,9 +139,10 @@ class Balancer(Part):
     policy: Policy = Field(
         description="Policy that selects a server for each flow (`sojourn list balancer`)."
     )
-    weights: Weights = Field(
-        [1], description="Weights of the servers, for policies that use weights."
-    )
+    weights: Annotated[
+        Weights,
+        Acts(lambda table: _uses_weights(table.policy), "the policy does not use weights"),
+    ] = Field([1], description="Weights of the servers, for policies that use weights.")
     delay: Time = Field(
         "1ms", description="One-way delay between the switch and the controller, in each direction."
     )
@@ -146,8 +157,10 @@ class Balancer(Part):
     faults: list[ServerFault] = Field(
         [], description="Outages of servers.", max_length=limits.FAULTS
     )
-    health_every: Time = Field("1s", description="Time between probes of a server; with `faults`.")
-    misses: Annotated[int, *whole(1, limits.MISSES, "misses")] = Field(
+    health_every: Annotated[Time, _WITH_FAULTS] = Field(
+        "1s", description="Time between probes of a server; with `faults`."
+    )
+    misses: Annotated[int, *whole(1, limits.MISSES, "misses"), _WITH_FAULTS] = Field(
         3, description="Consecutive unanswered probes after which a server counts as down."
     )
 
@@ -256,7 +269,9 @@ class Observe(Part):
         None,
         description="Links (`uplink`, `uplink.reverse`) whose packets are written to pcap files.",
     )
-    snaplen: Size = Field("128b", description="Bytes recorded of each captured frame.")
+    snaplen: Annotated[Size, Acts(lambda table: table.capture, "it acts only with `capture`")] = (
+        Field("128b", description="Bytes recorded of each captured frame.")
+    )
     trace_hash: Flag = Field(
         True,
         description="Whether to compute a hash of all packet events, by which a repeated "

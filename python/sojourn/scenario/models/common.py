@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
@@ -100,3 +102,13 @@ class Part(BaseModel):
     """A table of a scenario: cannot be changed, and rejects unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True)
+class Acts:
+    """Condition of a key's effect, in the annotation of the key."""
+
+    when: Callable[[Any], object]
+    """Whether the key has an effect in its table; without one, setting the key causes a notice."""
+    otherwise: str
+    """Reason why the key has no effect."""

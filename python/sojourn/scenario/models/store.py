@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -9,6 +10,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from sojourn import _core
 from sojourn.scenario import limits
 from sojourn.scenario.models.common import (
+    Acts,
     Flag,
     Names,
     Part,
@@ -113,6 +115,28 @@ Threads = Annotated[int, *whole(1, 1024, "threads")]
 Waiting = Annotated[int, *whole(0, limits.WAITING, "requests")]
 
 
+def _sends(*kinds: str) -> Callable[[Store], bool]:
+    """Returns whether a store's workload has one of these kinds of requests."""
+
+    def sends(store: Store) -> bool:
+        given = store.workload
+        shares = given if isinstance(given, dict) else WORKLOADS[given][0]
+        return any(shares.get(kind, 0) > 0 for kind in kinds)
+
+    return sends
+
+
+_READING = Acts(_sends("read", "scan", "modify"), "the workload reads nothing")
+_WRITING = Acts(_sends("update", "insert", "modify"), "the workload writes nothing")
+_OLD = Acts(_sends("read", "update", "scan", "modify"), "the workload only inserts records")
+_SCANNING = Acts(_sends("scan"), "the workload has no scans")
+_CRASHING = Acts(lambda store: any(f.crash for f in store.faults), "no fault is a crash")
+_BOTH = Acts(
+    lambda store: store.write_consistency is None or store.read_consistency is None,
+    "`write_consistency` and `read_consistency` override it",
+)
+
+
 class StoreService(Part):
     """Service times of the nodes of a simulated store.
 
@@ -173,11 +197,13 @@ class Store(Part):
         description="Number of tokens of a node. Single tokens divide the ring evenly, several "
         "are placed at random.",
     )
-    consistency: Consistency = Field("quorum", description="Consistency level of reads and writes.")
-    write_consistency: Consistency | None = Field(
+    consistency: Annotated[Consistency, _BOTH] = Field(
+        "quorum", description="Consistency level of reads and writes."
+    )
+    write_consistency: Annotated[Consistency | None, _WRITING] = Field(
         None, description="Consistency level of writes, if it differs from `consistency`."
     )
-    read_consistency: Consistency | None = Field(
+    read_consistency: Annotated[Consistency | None, _READING] = Field(
         None, description="Consistency level of reads, if it differs from `consistency`."
     )
     coordinator: Coordinator = Field(
@@ -200,13 +226,15 @@ class Store(Part):
         description="Number of records in the store when the run begins; 10000 by default, 0 if "
         "the workload only inserts.",
     )
-    keys: Keys | None = Field(
+    keys: Annotated[Keys | None, _OLD] = Field(
         None,
         description="Distribution of the requested keys: uniform, zipfian or latest. By default "
         "as YCSB defines the workload; uniform for a table of shares.",
     )
     value: Size = Field("200b", description="Size of a record.")
-    scan: Scan = Field(100, description="Number of records of the longest scan.")
+    scan: Annotated[Scan, _SCANNING] = Field(
+        100, description="Number of records of the longest scan."
+    )
     requests: Requests | None = Field(
         None,
         description="Number of requests of all clients together. By default the clients "
@@ -238,32 +266,32 @@ class Store(Part):
     service: StoreService = Field(
         StoreService(), description="Service times of the simulated nodes."
     )
-    write_timeout: Time = Field(
+    write_timeout: Annotated[Time, _WRITING] = Field(
         "2s", description="Time after which a coordinator gives up waiting for replicas in a write."
     )
-    read_timeout: Time = Field(
+    read_timeout: Annotated[Time, _READING] = Field(
         "5s", description="Time after which a coordinator gives up waiting for replicas in a read."
     )
     client_timeout: Time = Field(
         "10s", description="Time after which a client gives up waiting for a request's answer."
     )
-    speculative: Patience = Field(
+    speculative: Annotated[Patience, _READING] = Field(
         "none",
         description="Time after which a coordinator asks another replica for the data "
         "of a read; `none` for never.",
     )
-    read_repair: Flag = Field(
+    read_repair: Annotated[Flag, _READING] = Field(
         True, description="Whether a read updates replicas that answered with an old record."
     )
-    hints: Flag = Field(
+    hints: Annotated[Flag, _WRITING] = Field(
         True,
         description="Whether coordinators store writes for replicas that are down or do not "
         "answer in time, and deliver them later (hinted handoff).",
     )
-    detect: Time = Field(
+    detect: Annotated[Time, _CRASHING] = Field(
         "10s", description="Time after a crash at which all nodes know that the node is down."
     )
-    recover: Time = Field(
+    recover: Annotated[Time, _CRASHING] = Field(
         "1s", description="Time after a restart at which all nodes know that the node is up."
     )
     faults: list[Fault] = Field(
