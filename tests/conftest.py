@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import shutil
 import signal
@@ -33,6 +34,16 @@ settings.register_profile(
 settings.load_profile("ci" if os.environ.get("SOJOURN_CI") else "default")
 
 _NOT_INSTALLED = "not installed: "
+
+
+@pytest.fixture(autouse=True)
+def _state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gives each test a state folder of its own, in which commands keep answers."""
+    name = f"state-{next(_STATES)}"
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / name))
+
+
+_STATES = itertools.count()
 
 
 def pytest_configure(config: pytest.Config) -> None:

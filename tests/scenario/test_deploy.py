@@ -49,7 +49,7 @@ def test_the_queue_is_inside_a_shaper(queue: str) -> None:
     [
         ("cake", 0, "cake bandwidth 19mbit diffserv3 triple-isolate rtt 100ms raw noatm"),
         ("cake bandwidth 18mbit lan", 0, "cake bandwidth 18mbit diffserv3 triple-isolate rtt 1ms"),
-        ("cake bandwidth 20mbit", 24, "rtt 100ms overhead 38 noatm egress"),
+        ("cake bandwidth 20mbit", 24, "rtt 100ms overhead 38 noatm mpu 84 egress"),
         ("cake docsis ack-filter", 24, "overhead 18 noatm mpu 64 egress ack-filter nowash"),
     ],
 )

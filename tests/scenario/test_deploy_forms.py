@@ -94,9 +94,10 @@ def test_sqm_hands_the_queues_words_on(queue: str, machine: str) -> None:
     name, _, words = deployment.queue.partition(" ")
     assert found["qdisc"] == name
     here, there = ("upload", "download") if machine == "home" else ("download", "upload")
-    assert (found[here], found[there]) == ("18000" if "18mbit" in queue else "19000", "0")
+    assert (found[here], found[there]) == ("18000" if "18mbit" in queue else "19000", "19000")
     handed = found["eqdisc_opts" if machine == "home" else "iqdisc_opts"]
-    assert words.endswith(handed)
+    assert words.endswith(handed.removesuffix(" nat"))
+    assert ("nat" in handed.split()) == (name == "cake")
     assert "bandwidth 1" not in handed or name != "cake"
     assert found["script"] == ("piece_of_cake.qos" if name == "cake" else "simplest.qos")
 
@@ -109,15 +110,56 @@ def test_sqm_knows_the_overhead_once() -> None:
     assert "overhead" not in cake
 
 
-def test_sqm_shapes_both_directions_in_one_section() -> None:
-    """Commands for one direction leave the rate of the other as it is."""
-    up, down = (scenario("cake").to_tc("wan", machine=m, form="sqm") for m in ("home", "isp"))
-    kept = "uci -q get sqm.sojourn_wan.{} >/dev/null || uci set sqm.sojourn_wan.{}='0'"
-    assert kept.format("download", "download") in up.commands
-    assert kept.format("upload", "upload") in down.commands
-    same = {"download", "upload", "eqdisc_opts", "iqdisc_opts"}
-    there, back = ({k: v for k, v in options(d).items() if k not in same} for d in (up, down))
-    assert there == back
+@pytest.mark.parametrize("queue", ["cake", "cake bandwidth 18mbit", "fq_codel", "fq_pie"])
+def test_sqm_shapes_both_directions_in_one_section(queue: str) -> None:
+    """Each direction has its own rate and words; the machine and the subject do not matter."""
+    line = {"links.uplink.reverse.rate": "100mbit", "links.uplink.overhead": 4}
+    up = options(scenario(queue, **line).to_tc("wan", machine="home", form="sqm"))
+    back = queue.partition(" ")[0]
+    turned = {"bottleneck": "uplink.reverse", "links.uplink.reverse.queue": back, **line}
+    down = options(scenario(queue).replace(turned).to_tc("wan", machine="home", form="sqm"))
+    assert (up["upload"], up["download"]) == ("18000" if "18mbit" in queue else "19000", "95000")
+    assert (down["upload"], down["download"]) == ("19000", "95000")
+    assert up | {"upload": "19000"} == down
+    if back == "cake":
+        assert up["eqdisc_opts"].endswith(" nat")
+        assert "overhead 18 noatm mpu 64" in up["eqdisc_opts"]
+        assert "overhead 18 noatm mpu 64" in up["iqdisc_opts"]
+        assert " ingress" in up["iqdisc_opts"]
+    else:
+        assert (up["overhead"], up["tcMPU"], up["linklayer"]) == ("4", "64", "ethernet")
+        assert {"etarget", "itarget"} <= set(up)
+
+
+def test_sqm_keeps_a_direction_that_the_scenario_lacks() -> None:
+    """Without a link back, the commands for one direction leave the rate of the other as it is."""
+    lan = Scenario.from_toml(LAN).replace(bottleneck="client1")
+    kept = "uci -q get sqm.sojourn_wan.download >/dev/null || uci set sqm.sojourn_wan.download='0'"
+    assert kept in lan.to_tc("wan", form="sqm").commands
+    assert " nat" not in options(scenario("cake nonat").to_tc(form="sqm"))["eqdisc_opts"]
+
+
+@pytest.mark.parametrize(
+    ("overhead", "cells", "mpu"),
+    [(4, "none", 64), (24, "none", 84), (26, "atm", 0), (7, "none", 0)],
+)
+def test_the_least_length_of_a_known_line_is_counted(overhead: int, cells: str, mpu: int) -> None:
+    """tc-cake(8): `docsis` is overhead 18 mpu 64, `ethernet` is overhead 38 mpu 84."""
+    line = {"links.uplink.overhead": overhead, "links.uplink.cells": cells}
+    for queue in ("cake", "fq_codel"):
+        words = str(scenario(queue, **line).to_tc(form="tc"))
+        assert (f" mpu {mpu}" in words) == bool(mpu), words
+
+
+@pytest.mark.parametrize("queue", ["fq_codel", "codel", "cake", "blue", "prio", "fq_pie"])
+def test_a_queue_behind_a_modem_is_described_in_its_shaper(queue: str) -> None:
+    """The description sends at 95 % of the line, and holds the queue itself."""
+    modem = scenario("pfifo limit 1000p", **{"deploy.modem": True})
+    shaped = modem.with_queue(modem.behind_modem([queue])[queue])
+    assert " 19000kbit" in shaped.queue or "19mbit" in shaped.queue
+    assert queue in shaped.queue
+    metrics = shaped.replace({"duration": "6s", "warmup": "2s"}).run().metrics
+    assert 0.9 < metrics["utilisation"] < 0.96
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from sojourn import _core, study
-from sojourn.cli import bars, deploy, exits, options, output
+from sojourn.cli import answers, bars, deploy, exits, options, output
 from sojourn.data import Json
 from sojourn.plan.queries import the_store
 from sojourn.settings import Option, settings
@@ -336,11 +336,20 @@ def as_data(
     found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen, out: Path | None
 ) -> dict[str, Json]:
     """Returns a comparison, its folder and the engines' limits as plain data."""
+    from sojourn.study import AcrossEngines, ping
+
     data: dict[str, Json] = {**found.to_dict(), "folder": None if out is None else str(out)}
     if chosen.limits and not chosen.several:
         data["limits"] = {**chosen.limits}
     if known := calibrated(found, scenario, chosen):
         data["calibration"] = known
+    if isinstance(found, AcrossEngines) or not (found.winners and found.decided):
+        return data
+    if found.noun == "queue" and not (found.is_misplaced or found.meaningless):
+        best = str(found.winners[0].choice)
+        answers.keep(scenario, best, found.by)
+        if times := ping.before_after(scenario, best):
+            data["ping"] = {"before": times[0], "after": times[1]}
     return data
 
 
@@ -356,7 +365,7 @@ def show(
     If the best queue is a tree of `held`, only its changed classes are deployed.
     """
     from sojourn.show import print_across, print_comparison
-    from sojourn.study import AcrossEngines
+    from sojourn.study import AcrossEngines, ping
     from sojourn.study.answer import NO_COMMANDS, kept, undecided
 
     if isinstance(found, AcrossEngines):
@@ -381,7 +390,10 @@ def show(
         serving(found, scenario, found.policy_of)
     elif found.decided:
         best = str(found.winners[0].choice)
+        if times := ping.before_after(scenario, best):
+            typer.echo(f"\n{ping.sentence(scenario, best, times)}")
         if best not in held.queues:
+            answers.keep(scenario, best, found.by)
             deploy.show(scenario.with_queue(best), printed.interface, printed.form)
     if held.after:
         typer.echo(f"\n{held.advice(printed.interface)}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sojourn._core import NoKernelEquivalent
-from sojourn.cli import exits, options, output
+from sojourn.cli import answers, exits, options, output
 from sojourn.settings import Option
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ def tc(
 ) -> None:
     """Print the commands that install a scenario's queue on an interface.
 
+    If the scenario asks for the best queue, it is the winner of the last `sojourn compare` of the
+    same scenario.
     The commands are printed, not run. The exit status is 1 if Linux has no such queue.
     """
     if read.tc:
@@ -83,8 +85,17 @@ def tc(
 
 
 def chosen(scenario: Scenario, as_json: bool) -> Scenario:
-    """Returns a scenario that asks for the best queue with the queue that the user chooses."""
+    """Returns a scenario that asks for the best queue with the best queue.
+
+    It is that of the last comparison, or else the user chooses it.
+    """
     own, key = scenario.queue_name, scenario.queue_keys[0]
+    if (answer := answers.kept(scenario)) is not None:
+        output.note(
+            f"`sojourn compare` found on {answer.when} that {answer.queue} is best by {answer.by}; "
+            f'for another queue, give --set "{key}=QUEUE"'
+        )
+        return scenario.with_queue(answer.queue)
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         file = scenario.file or "FILE"
         exits.fail(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from sojourn import _core
 from sojourn.data import Object
+from sojourn.own.sources import is_own
 from sojourn.scenario import networkd, sqm, tc
 from sojourn.scenario.described import Described
 from sojourn.scenario.errors import Problem, ScenarioError
@@ -22,8 +23,8 @@ from sojourn.scenario.placement import DEFAULT_INTERFACE, Placement, place, rate
 SINCE = {"dualpi2": "6.17"}
 """First Linux version that has a discipline, for disciplines that some current systems lack."""
 
-FORMATS = {"tc": tc.steps, "sqm": sqm.steps, "networkd": networkd.steps}
-"""Functions that make the steps, by the value of `[deploy] format`."""
+FORMATS = {"tc": tc.steps, "networkd": networkd.steps}
+"""Functions that make the steps of one direction, by the value of `[deploy] format`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +84,12 @@ def deploy(
     interface: str | None = None,
     machine: str | None = None,
     form: DeployFormat | None = None,
+    back: Described | None = None,
 ) -> Deployment:
     """Returns the steps for the bottleneck's queue; raises `NoKernelEquivalent` if Linux lacks it.
 
-    An argument that is None has the value in the scenario's `[deploy]`.
+    An argument that is None has the value in the scenario's `[deploy]`. `back` is the same scenario
+    with the other direction of the bottleneck's link as bottleneck, which SQM shapes too.
     """
     asked = scenario.model.deploy
     placed = place(scenario, interface, machine)
@@ -97,7 +100,11 @@ def deploy(
             "commands: use the format `tc`"
         )
         raise ScenarioError([Problem(text)])
-    steps = FORMATS[form](placed)
+    if form == "sqm":
+        other = None if back is None else place(back, interface, placed.machine)
+        steps = sqm.steps(placed, other, translates="nonat" not in scenario.queue.split())
+    else:
+        steps = FORMATS[form](placed)
     notes = [*steps.notes, *_notes(placed), _verification(placed, steps.device)]
     if since := SINCE.get(placed.name):
         notes.insert(
@@ -124,6 +131,25 @@ def deploy(
         undo=steps.undo,
         notes=tuple(notes),
     )
+
+
+def as_installed(scenario: Described) -> str:
+    """Returns the description of the scenario's queue inside the shaper that is installed with it.
+
+    A queue that Linux lacks is described inside the same shaper. A user's own queue is not.
+    """
+    if is_own(scenario.queue):
+        return scenario.queue
+    placed = place(scenario, None, None)
+    if placed.is_root:
+        return placed.modelled if placed.is_cake else scenario.queue
+    shaper = tc.shaper_of(placed, DEFAULT_INTERFACE)
+    try:
+        queue = placed.commands(DEFAULT_INTERFACE, tc.LEAF, tc.QUEUE)
+    except _core.NoKernelEquivalent:
+        shaped = _core.queue_description("\n".join(shaper))
+        return f"{shaped}; qdisc parent {tc.LEAF} {scenario.queue}"
+    return _core.queue_description("\n".join([*shaper, *queue]))
 
 
 def _comment(note: str) -> list[str]:

@@ -30,6 +30,11 @@ ETHERNET = 14
 `overhead` includes it.
 """
 
+LEAST = {18: 64, 38: 84}
+"""Smallest length of a packet on the line in bytes, by CAKE's overhead; from tc-cake(8): `docsis`,
+`ethernet`.
+"""
+
 ADDRESS_OF = "ADDRESS-OF-"
 """Beginning of the word for the address of a node whose real address is unknown."""
 
@@ -129,6 +134,11 @@ class Placement:
         """Returns whether the queue itself limits the rate below the line's rate."""
         rate = _core.queue_rate(decoding.queue_text(self.queue))
         return self.is_cake or (rate is not None and rate < self.line)
+
+    @property
+    def mpu(self) -> int:
+        """Smallest length of a packet on the line in bytes, overhead included; 0 if not known."""
+        return least(self.overhead, self.cells)
 
     @property
     def is_root(self) -> bool:
@@ -234,6 +244,11 @@ def place(scenario: Described, interface: str | None, machine: str | None) -> Pl
     )
 
 
+def least(overhead: int, cells: Cells) -> int:
+    """Returns the smallest length of a packet on a line with this overhead; 0 if not known."""
+    return LEAST.get(overhead + ETHERNET, 0) if cells == NO_CELLS else 0
+
+
 def rate_text(rate: int) -> str:
     """Returns a rate in `tc`'s words: multiples of 1 kbit/s in kbit/s, other rates in bit/s."""
     return f"{rate}bit" if rate % 1000 else f"{rate // 1000}kbit"
@@ -268,5 +283,6 @@ def _shaped(cake: Cake, rate: int, overhead: int, cells: Cells, *, ingress: bool
     """Returns CAKE with the shaper's rate and the link's overhead and cells."""
     framing = cake.framing
     if (overhead or cells != NO_CELLS) and framing.overhead is None:
-        framing = replace(framing, overhead=overhead + ETHERNET, cells=cells)
+        mpu = framing.mpu or least(overhead, cells)
+        framing = replace(framing, overhead=overhead + ETHERNET, cells=cells, mpu=mpu)
     return replace(cake, bandwidth=rate, ingress=cake.ingress or ingress, framing=framing)

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path as FilePath
@@ -30,7 +30,7 @@ from sojourn.scenario import (
     source,
     trace,
 )
-from sojourn.scenario.deploy import Deployment, deploy
+from sojourn.scenario.deploy import Deployment, as_installed, deploy
 from sojourn.scenario.engine import Engine, RunProgress, check_seed, core
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.findings import Finding, of_record
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from sojourn.plan.parts import Group, Link
     from sojourn.plan.plan import Plan
 
+REVERSED = ".reverse"
+"""End of the name of a link's other direction."""
 _BYTES_A_SECOND = re.compile(r"(?<!\S)([0-9.]*[0-9](?:[kmgt]i?)?)bps(?!\S)", re.IGNORECASE)
 
 
@@ -227,6 +229,8 @@ class Scenario:
                     "the run's end or `stop`"
                 )
                 found.append(f"{key}: {text}")
+        found.extend(idle_keys(self.model))
+        found.extend(f"{key}: {text}" for key, text in over_tcp(self.model.flows))
         data = self.__dict__["_data"]
         parts = {key: data[key] for key in ("topology", "links", "flows") if key in data}
         found.extend(idle_keys(self.model))
@@ -422,7 +426,34 @@ class Scenario:
         `machine` is the node that is your machine; if this node receives, its incoming traffic is
         shaped. Arguments that are None have the values in `[deploy]`.
         """
-        return deploy(self, interface, machine, form)
+        back = self._back() if (form or self.model.deploy.format) == "sqm" else None
+        return deploy(self, interface, machine, form, back)
+
+    def _back(self) -> Scenario | None:
+        """Returns the scenario with the same queue on the other direction, which is the bottleneck.
+
+        The result is None if there is no such direction, or if the queue has a rate of its own.
+        """
+        queue = re.sub(r"\bbandwidth \S+", "", self.queue)
+        ways = {link.name: link for link in links_of(self.model)}
+        way = ways.get(f"{self.bottleneck}{REVERSED}".replace(REVERSED * 2, ""))
+        if way is None or len(self._subjects) > 1 or "rate" in queue.split():
+            return None
+        try:
+            return self.replace({"bottleneck": way.name, source.dotted(way.queue_at): queue})
+        except ScenarioError:
+            return None
+
+    def behind_modem(self, queues: Iterable[str]) -> dict[str, str]:
+        """Returns each queue's description with the shaper that is installed with it.
+
+        The present queue is in a modem and has none. The result is empty without `modem` in
+        `[deploy]`. `queues` are descriptions or names in `[queues]`.
+        """
+        if not self.model.deploy.modem:
+            return {}
+        own = self.queue_name
+        return {q: q if q == own else as_installed(self.with_queue(q)) for q in queues}
 
     @staticmethod
     def json_schema() -> JsonSchemaValue:

@@ -39,7 +39,7 @@ def steps(placed: Placement) -> Steps:
     else:
         leaf = LEAF if placed.written is None else f"{placed.written.free_number()}:10"
         queue = [
-            *shaper(shaped, placed.rate, placed.overhead, placed.cells, leaf),
+            *shaper_of(placed, shaped, leaf),
             *placed.commands(shaped, leaf, QUEUE),
         ]
     notes = [replaced(placed), *nat(placed)]
@@ -104,13 +104,17 @@ def nat(placed: Placement) -> list[str]:
     return ["On a router that translates addresses (NAT), add the word `nat` to the words of cake."]
 
 
-def shaper(dev: str, rate: int, overhead: int, cells: str = "none", leaf: str = LEAF) -> list[str]:
+def shaper(
+    dev: str, rate: int, overhead: int, cells: str = "none", leaf: str = LEAF, mpu: int = 0
+) -> list[str]:
     """Returns commands that shape an interface to `rate` bit/s by HTB, with the class `leaf`.
 
-    `overhead` is in bytes. Of the values of `cells`, HTB supports `none` and `atm`.
+    `overhead` and the smallest length on the line, `mpu`, are in bytes. Of the values of `cells`,
+    HTB supports `none` and `atm`.
     """
     burst = burst_of(rate)
     framing = f" overhead {overhead}" if overhead else ""
+    framing += f" mpu {mpu}" if mpu else ""
     framing += " linklayer atm" if cells == "atm" else ""
     rated = rate_text(rate)
     own, _, minor = leaf.partition(":")
@@ -121,6 +125,11 @@ def shaper(dev: str, rate: int, overhead: int, cells: str = "none", leaf: str = 
             f" ceil {rated} burst {burst}b cburst {burst}b quantum 1514{framing}"
         ),
     ]
+
+
+def shaper_of(placed: Placement, dev: str, leaf: str = LEAF) -> list[str]:
+    """Returns the commands of a placement's shaper on a device, with the class `leaf`."""
+    return shaper(dev, placed.rate, placed.overhead, placed.cells, leaf, placed.mpu)
 
 
 def burst_of(rate: int) -> int:

@@ -246,6 +246,8 @@ def calibration(found: Comparison, scenario: Scenario) -> Calibration:
     """
     if found.noun != "queue":
         raise Unlike("only queues have been compared with Linux")
+    if found.present is not None:
+        raise Unlike("the queues were in a shaper, and Linux was measured without one")
     metrics = list(recorded()[0].means["sim"])
     if found.by not in metrics:
         raise Unlike(f"Linux was measured only by {listed(metrics)}")

@@ -120,6 +120,8 @@ class Compared:
                 "choose another metric"
             )
         self.better: Direction = better
+        self.present = asked.present
+        """The choice at the line's rate if the others are in a shaper; `None` without shapers."""
         self.smallest = asked.smallest
         self.interest: Interest = interest(self.by, asked.smallest)
         """Smallest difference of interest of the deciding metric."""
@@ -190,7 +192,11 @@ class Compared:
         for condition in self.conditions:
             column = self.table.metric(condition.metric)
             for queue, outcome in check(
-                condition, column, self.table.units.get(column, unit(column)), self.values(column)
+                condition,
+                column,
+                self.table.units.get(column, unit(column)),
+                self.values(column),
+                self.present,
             ).items():
                 found[queue].append(outcome)
         return {q: tuple(c) for q, c in found.items()}

@@ -133,7 +133,11 @@ def _made(
     engines = {} if settings.engine is None else named_engines(settings.engine)
     question = asked_of(scenario, engines, settings.by, settings.subject_to, settings.smallest)
     study = Study(scenario).seeds(settings.seeds)
-    study = study.vary(queue=list(named)) if named else study
+    if named and (shaped := scenario.behind_modem(named)):
+        question = replace(question, present=scenario.queue_name)
+        study = study.vary(queue=shaped)
+    elif named:
+        study = study.vary(queue=list(named))
     study = study.vary(settings.vary or {})
     sensible(scenario, question, [in_words(cell.factors) for cell in study.cells])
     noted = question.as_dict() | ({"queues": list(named)} if named else {})

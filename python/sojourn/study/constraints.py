@@ -41,11 +41,13 @@ def check(
     column: str,
     unit: str,
     values: Mapping[str, npt.NDArray[np.float64]],
+    present: str | None = None,
 ) -> dict[str, Check]:
     """Returns the result of a condition for each choice.
 
-    `column` is the metric's column, `unit` its unit, and `values` has its values by choice. Raises
-    `StudyError` if the condition refers to a choice that was not compared.
+    `column` is the metric's column, `unit` its unit, and `values` has its values by choice. The
+    choice `present` does not count as the best, unless it is the only one. Raises `StudyError` if
+    the condition refers to a choice that was not compared.
     """
     if condition.of is None or condition.share is None:
         bound = condition.absolute(unit)
@@ -59,6 +61,8 @@ def check(
                 f"`{condition}`: neither more nor less of {column} is better, so no level is `best`"
             )
         measured = {q: float(np.nanmean(x)) for q, x in values.items() if np.isfinite(x).any()}
+        if len(measured) > 1 and present is not None:
+            measured.pop(present, None)
         if not measured:
             return {q: _unknown(condition, column) for q in values}
         pick = min if better == "lower" else max

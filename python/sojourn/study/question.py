@@ -34,6 +34,11 @@ class Asked:
     """
     chosen: bool = False
     """Whether `by` is a default and not stated by the user."""
+    present: str | None = None
+    """The present queue of another device, with which no other queue can compete for goodput.
+
+    The other queues are in a shaper below the line's rate. `None` if no queue is.
+    """
 
     @property
     def interest(self) -> Interest:
@@ -43,16 +48,18 @@ class Asked:
     @classmethod
     def of(cls, question: Mapping[str, Json]) -> Asked:
         """Returns the question of a manifest."""
-        smallest = question.get("smallest")
+        smallest, present = (question.get(key) for key in ("smallest", "present"))
         return cls(
             str(question.get("by", BY)),
             str(question.get("subject_to", SUBJECT_TO)),
             None if smallest is None else str(smallest),
+            present=None if present is None else str(present),
         )
 
     def as_dict(self) -> dict[str, Json]:
         """Returns the question as data for a manifest."""
-        own: dict[str, Json] = {} if self.smallest is None else {"smallest": self.smallest}
+        known: dict[str, Json] = {"smallest": self.smallest, "present": self.present}
+        own = {key: value for key, value in known.items() if value is not None}
         return {"by": self.by, "subject_to": self.subject_to, **own}
 
 

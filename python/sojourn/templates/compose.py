@@ -180,6 +180,7 @@ class Answers:
 DEPLOY = """\
 [deploy]                             # deployment of the best queue
 machine = "here"                     # your machine, which shapes outgoing or incoming traffic
+modem = true                         # the present queue is in a modem: shape below its rate
 # interface = "eth0"                 # its interface to the line; `ip link` lists them
 # format = "sqm"                     # settings of OpenWrt; also tc, networkd"""
 """Table of the scenario with the machine for which `sojourn tc` prints commands."""

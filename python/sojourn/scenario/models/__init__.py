@@ -352,6 +352,14 @@ class Deploy(Part):
         description="Interface of your machine to the line, as `ip link` lists it; eth0 "
         "by default.",
     )
+    modem: Flag = Field(
+        False,
+        description=(
+            "Whether another device, such as a modem, holds the present queue of the bottleneck. "
+            "Other queues need a shaper then: `sojourn compare` runs them inside the shaper with "
+            "which they are installed, below the line's rate. False by default."
+        ),
+    )
     format: DeployFormat = Field(
         "tc",
         description=(
