@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import re
+import json
 
 import pytest
 
-from sojourn.scenario import Scenario, ScenarioError
+from sojourn import _core
+from sojourn.scenario import ScenarioError
 from sojourn.tc import apply, read
-from tests.tc.test_public import CHOSEN, GIVEN, HOSTS, NOT_READ, TEXTS, of
+from tests.tc.kinds import alone
 from tests.tc.texts import HOME_SCENARIO, applied, problems, queue
 
 HTB = (
     "tc qdisc add dev eth0 root handle 1: htb default 10\n"
     "tc class add dev eth0 parent 1: classid 1:10 htb rate 9mbit\n"
 )
+
+MADE_ALONE = {
+    "\n".join(f"tc {line}" for line in lines) for lines in alone() if "netem" not in "".join(lines)
+}
 
 
 def test_the_limit_of_netem_acts() -> None:
@@ -175,54 +180,6 @@ def test_all_faults_of_a_tree_are_reported_at_once() -> None:
     assert len(problems("".join(lines))) == 200
 
 
-NUMBER = re.compile(r"(?<![\w.:/x-])(\d+)(?=(?:[kmgKMG]?(?:bit|bps|b|s|ms|us|p|%)?)?(?!\S))")
-NAMES = {"handle", "classid", "parent", "flowid", "baseclass", "dev", "prio", "pref", "default"}
-"""Words whose numbers are names, and the order of filters."""
-
-
-def result(text: str, address: str) -> tuple[str, list[str]] | None:
-    """The plan and the notices of a configuration; None if it cannot be read."""
-    scenario: Scenario = HOME_SCENARIO
-    try:
-        reading = read([("posted", text)], of(GIVEN, address) or {}, of(CHOSEN, address))
-        found = apply(scenario, reading, of(CHOSEN, address), of(HOSTS, address))
-    except ScenarioError:
-        return None
-    return found.scenario.plan_json, found.notices
-
-
-#: One of several devices or transmit queues is chosen; a later command replaces the first.
-ELSEWHERE = ("LibreQoS/issues", "plantegg.github.io", "gist.github.com/ignisf")
-
-
-@pytest.mark.parametrize(
-    "address",
-    [one for one in TEXTS if one not in NOT_READ and not any(part in one for part in ELSEWHERE)],
-)
-def test_no_number_is_dropped_in_silence(address: str) -> None:
-    """Another number gives another plan, or a notice with this number, or an error."""
-    lines = TEXTS[address].splitlines()
-    before = result(TEXTS[address], address)
-    assert before is not None
-    for at, line in enumerate(lines):
-        sets = re.search(r"\btc (?:qdisc|class) (?:add|replace|change)\b", line)
-        if not sets or "ingress" in line or re.match(r"\s*#tc", line):
-            continue
-        for match in NUMBER.finditer(line):
-            word = line[: match.start()].split()[-1:]
-            is_name = bool(word) and word[0] in NAMES
-            if is_name or "#" in line[: match.start()].strip()[1:]:
-                continue
-            number = str(int(match[1]) * 2 or 1)
-            changed = f"{line[: match.start()]}{number}{line[match.end() :]}"
-            after = result("\n".join([*lines[:at], changed, *lines[at + 1 :]]), address)
-            assert (
-                after is None
-                or after[0] != before[0]
-                or any(number in notice for notice in after[1])
-            ), (line, match[1])
-
-
 @pytest.mark.parametrize(
     ("joint", "says"), [("AND", ""), ("OR", "expression with `OR`"), ("AND NOT", "with `NOT`")]
 )
@@ -240,3 +197,108 @@ def test_printed_expressions_are_read_whole(kind: str, joint: str, says: str) ->
         (found,) = queue(text)["tree"]["filters"]
         assert {"protocol": 17} in found["conditions"]
         assert len(found["conditions"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("tc -n r1 qdisc add dev eth0 parent 1:10 codel", 3, "`r1:eth0` has no discipline `1:`"),
+        ("tc qdisc add dev eth0 parent 2:10 codel", 3, "`eth0` has no discipline `2:`"),
+        ("tc class add dev eth1 parent 1: classid 1:5 htb rate 5mbit", 3, "; `eth0` has one"),
+        ("tc filter add dev eth0 parent 7: matchall flowid 1:10", 3, "`eth0` has no discipline"),
+        ("tc qdisc add dev wlan0 parent :1 codel", 3, "`wlan0` has no root discipline"),
+    ],
+)
+def test_a_command_without_its_discipline_is_an_error(text: str, line: int, says: str) -> None:
+    ((at, message),) = problems(HTB + text + "\n", "eth0")
+    assert at == line
+    assert says in message
+
+
+def test_actions_that_tc_prints_are_read_or_refused() -> None:
+    tree = (
+        "qdisc htb 1: dev eth0 root refcnt 2 r2q 10 default 0x10\n"
+        "class htb 1:10 root prio 0 rate 9Mbit ceil 9Mbit burst 1600b cburst 1600b\n"
+        "filter parent 1: protocol ip pref 1 flower chain 0 handle 0x1 {}\n"
+        "  eth_type ipv4\n{}"
+    )
+    action = "\taction order 1: {}\n\t index 1 ref 1 bind 1\n"
+    priority = action.format(" skbedit  priority 1:10 pipe")
+    assert queue(tree.format("", priority))["tree"]["filters"][0]["class"] == 16
+    for lines, why in (
+        (action.format("gact action drop"), "packets that a filter drops are not modelled"),
+        (action.format("pedit action pass keys 1"), "the action `pedit` is not modelled"),
+        (action.format("police 0x1 rate 1Mbit burst 10Kb"), "`police`: a limit that drops"),
+        ("  tcp_flags 0x2/0x2\n", "`flower` by `tcp_flags` is not modelled"),
+    ):
+        ((line, message),) = problems(tree.format("classid 1:10", lines))
+        assert line in (3, 5)
+        assert why in message
+
+
+def test_the_buckets_of_sfq_are_not_its_flows() -> None:
+    text = (
+        "qdisc sfq 1: dev eth0 root limit 127p quantum 1514b depth 127 flows 128/1024 perturb 9sec"
+    )
+    assert queue(text)["flows"] == 128
+
+
+def test_a_mark_outside_its_mask_is_that_of_no_packet() -> None:
+    text = HTB + "tc filter add dev eth0 parent 1: protocol ip handle 0x31/0xf0 fw flowid 1:10\n"
+    assert queue(text)["tree"]["filters"] == []
+    assert any("`0x31` behind the mask `0xf0`" in one for one in applied(text).notices)
+
+
+def test_words_without_effect_are_named_inside_a_shaper() -> None:
+    text = HTB + "tc qdisc add dev eth0 parent 1:10 cake bandwidth 5mbit autorate-ingress\n"
+    assert any("`autorate-ingress` has no effect" in one for one in applied(text).notices)
+
+
+def test_a_dump_without_classes_claims_no_rate() -> None:
+    text = "qdisc htb 1: dev eth0 root refcnt 2 r2q 10 default 0x10 direct_packets_stat 0\n"
+    found = applied(text)
+    assert "add the output of `tc class show dev eth0`" in found.notices[0]
+    assert found.placed[0].relation.startswith("Its classes are not in these files, so its rate")
+
+
+def test_the_relation_is_that_of_the_flows_that_filters_select() -> None:
+    text = (
+        "tc qdisc add dev eth0 root handle 1: htb\n"
+        "tc class add dev eth0 parent 1: classid 1:1 htb rate 1200kbit\n"
+        "tc filter add dev eth0 parent 1: protocol ip prio 1 \\\n"
+        "  u32 match ip {} flowid 1:1\n"
+    )
+    found = applied(text.format("src 10.0.0.1"))
+    assert found.placed[0].relation.startswith("It shapes to 1.2mbit, 6 % of the line's 20mbit")
+    assert found.selections[0].text.endswith("prio 1 u32 match ip src 10.0.0.1 flowid 1:1")
+    assert applied(text.format("dport 9 0xffff")).placed[0].relation == (
+        "Its filters select no flow: all packets pass at the line's 20mbit."
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for i in 1; do tc qdisc add dev eth0 root codel limit 9; done",
+        "#!/bin/sh\nexec tc qdisc add dev eth0 root codel limit 9",
+        "ip netns exec r1 tc qdisc add dev eth0 root codel limit 9",
+        "docker exec web sh -c 'tc qdisc add dev eth0 root codel limit 9'",
+        "$ sudo tc qdisc add dev eth0 root codel limit 9",
+        "tc qdisc add dev eth0 parent 1:1 codel",
+        "qdisc codel 8001: dev eth0 parent 1:1 limit 9p",
+        "qdisc noqueue 0: dev lo root refcnt 2",
+        "tc qdisc add dev eth0 root handle 1: mqprio num_tc 2",
+        "qdisc mq 0: dev eth0 root",
+        "tc qdisc add dev eth0 root codell",
+        "tc qdisc add dev eth0 root tbf rate ${R}mbit burst 9k latency 9ms",
+        *sorted(MADE_ALONE),
+    ],
+)
+def test_a_text_is_the_same_queue_as_a_file_and_as_a_key(text: str) -> None:
+    """The key `queue`, `--tc` and recordings give the same parameters or the same error."""
+    try:
+        found: object = json.loads(_core.parse_queue(text))
+    except _core.WordError as error:
+        found = error.message
+    told = problems(text)
+    assert found == (told[0][1] if told else queue(text))

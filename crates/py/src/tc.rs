@@ -77,7 +77,7 @@ impl From<DeviceFacts> for TcDevice {
 pub(crate) struct TcSelection {
     file: String,
     line: u32,
-    /// The line of the filter.
+    /// The command of the filter.
     source: String,
     /// Number of the discipline that evaluates the filters.
     handle: u16,
@@ -97,6 +97,8 @@ pub(crate) struct TcBuilt {
     problems: Vec<Py<TcMessage>>,
     notices: Vec<Py<TcMessage>>,
     filters: Vec<Py<TcSelection>>,
+    /// Whether the classes of the root discipline are not in the texts.
+    lacks_classes: bool,
 }
 
 /// The devices that texts set up.
@@ -140,6 +142,12 @@ impl TcReading {
         self.reading.absent.iter().map(|(name, _)| name.clone()).collect()
     }
 
+    /// Why a root discipline is not modelled; `None` if all are.
+    #[getter]
+    fn unmodelled(&self) -> Option<String> {
+        self.reading.unmodelled()
+    }
+
     #[getter]
     fn devices(&self) -> Vec<TcDevice> {
         self.reading.devices().into_iter().map(TcDevice::from).collect()
@@ -167,13 +175,13 @@ impl TcReading {
     ) -> PyResult<Option<TcBuilt>> {
         let (hosts, on) = (numbered(hosts), with_rate(rate));
         let Some(built) = self.reading.build(device, &hosts, passed, &on) else { return Ok(None) };
-        let Built { queue, text, netem, problems, notices, filters } = built;
+        let Built { queue, text, netem, problems, notices, filters, lacks_classes } = built;
         let selection = |one: &sojourn_tc::Selection| {
             let statement = |filter: &sojourn_queue::classes::Filter| filter.statement(one.handle);
             TcSelection {
                 file: self.reading.names[one.line.file as usize].clone(),
                 line: one.line.line,
-                source: self.reading.line(one.line).to_owned(),
+                source: self.reading.command(one.line),
                 handle: one.handle,
                 statements: one.filters.iter().map(statement).collect(),
             }
@@ -190,6 +198,7 @@ impl TcReading {
             )?,
             notices: messages(py, notices.iter().map(|one| TcMessage::notice(&self.reading, one)))?,
             filters: filters?,
+            lacks_classes,
         }))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Sources: tc(8), and the order in which iproute2's `matches` compares abbreviations.
 
-use crate::device::{Class, Device, Discipline};
+use crate::device::{Class, Device, Discipline, placed};
 use crate::filter::Filter;
 use crate::name::{Name, handle, hexadecimal, number};
 use crate::place::{Fault, Place, Word, Words};
@@ -81,7 +81,14 @@ fn applied(reading: &mut Reading, command: Command<'_>) -> Result<(), Fault> {
     }
     let texts: Vec<&str> = given.rest().iter().map(|word| word.text.as_str()).collect();
     let Some(first) = given.next() else { return Ok(()) };
-    if begins(&first.text, &OTHERS).is_some() && begins(&first.text, &OBJECTS).is_none() {
+    if let Some(other) = begins(&first.text, &OTHERS)
+        && begins(&first.text, &OBJECTS).is_none()
+    {
+        if texts.get(1).is_some_and(|verb| matches!(*verb, "add" | "replace" | "change")) {
+            let message =
+                format!("`{}` is ignored: `tc {other}` sets up no queue", texts.join(" "));
+            reading.note(command.line, message);
+        }
         return Ok(());
     }
     let Some((object, verb)) = object_of(&texts) else {
@@ -120,11 +127,7 @@ impl At<'_> {
         name: Option<&Word>,
     ) -> Result<&'r mut Device, Fault> {
         let name = name.ok_or_else(|| self.verb.fault("`dev` is missing, such as `dev eth0`"))?;
-        let name = match self.location {
-            "" => name.text.clone(),
-            location => format!("{location}:{}", name.text),
-        };
-        Ok(reading.device(&name))
+        Ok(reading.device(&placed(self.location, &name.text)))
     }
 }
 

@@ -3,11 +3,12 @@
 use crate::place::{Notice, Place, Problem, Word};
 use crate::read::read;
 use crate::rules::Hosts;
+use crate::shell::looks_like_tc;
 use crate::shown::is_entry;
 use crate::tree::Built;
 use crate::values;
 use sojourn_link::Netem;
-use sojourn_queue::{Device, Params, not_modelled};
+use sojourn_queue::{Device, Params};
 use sojourn_units::words::WordError;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -95,12 +96,9 @@ fn built(text: &str, on: &Device) -> Result<(Built, Vec<String>), WordError> {
             ..error
         });
     }
-    let mut reading = read(&[("text".to_owned(), text.as_bytes().to_vec())], &BTreeMap::new(), &[]);
-    if let [device] = reading.devices.as_mut_slice() {
-        device.raise_only();
-    }
+    let reading = read(&[("text".to_owned(), text.as_bytes().to_vec())], &BTreeMap::new(), &[]);
     let refused = |problem: &Problem| WordError {
-        message: not_modelled(&problem.found).unwrap_or_else(|| problem.message.clone()),
+        message: problem.message.clone(),
         allowed: problem.allowed.clone(),
         nearest: problem.nearest.clone(),
         ..error(text, String::new(), Some(problem.place))
@@ -109,8 +107,6 @@ fn built(text: &str, on: &Device) -> Result<(Built, Vec<String>), WordError> {
         return Err(refused(problem));
     }
     let mut devices = reading.devices();
-    let mut roots = devices.iter().filter_map(|device| device.root.as_deref());
-    let unmodelled = roots.find_map(not_modelled);
     devices.retain(|device| device.holds);
     if devices.iter().any(|device| device.is_configured) {
         devices.retain(|device| device.is_configured);
@@ -118,7 +114,7 @@ fn built(text: &str, on: &Device) -> Result<(Built, Vec<String>), WordError> {
     let chosen = match devices.as_slice() {
         [] => {
             let none = || "the text sets no queue discipline".to_owned();
-            return Err(error(text, unmodelled.unwrap_or_else(none), None));
+            return Err(error(text, reading.unmodelled().unwrap_or_else(none), None));
         }
         [one] => one,
         several => {
@@ -142,16 +138,14 @@ fn built(text: &str, on: &Device) -> Result<(Built, Vec<String>), WordError> {
 
 /// Whether a text is of `tc`: commands, or what it prints.
 fn is_of_tc(text: &str) -> bool {
-    let words: Vec<&str> = text.split_whitespace().take(3).collect();
     let begins = |word: &str| {
         matches!(word.rsplit('/').next().unwrap_or(word), "tc" | "sudo")
             || word.to_lowercase().starts_with("$tc")
     };
-    let is_batch =
-        matches!(words.as_slice(), ["qdisc", "add" | "replace" | "change" | "del" | "delete", ..]);
     let is_line = |line: &str| is_entry(line) || line.split_whitespace().next().is_some_and(begins);
     let is_printed = is_entry(&format!("{PRINTED}{text}"));
-    is_batch || is_printed || text.lines().any(is_line) || text.trim_start().starts_with("[{")
+    let is_data = text.trim_start().starts_with("[{");
+    is_printed || is_data || looks_like_tc(text) || text.lines().any(is_line)
 }
 
 /// Returns the byte range of a place in a text.

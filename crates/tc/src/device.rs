@@ -10,6 +10,11 @@ pub(crate) const SEATED: [&str; 2] = ["tbf", "netem"];
 /// Largest depth of nested disciplines.
 const DEPTH: usize = 16;
 
+/// Returns the name of a device at a place: a network namespace, container or host.
+pub(crate) fn placed(location: &str, name: &str) -> String {
+    if location.is_empty() { name.to_owned() } else { format!("{location}:{name}") }
+}
+
 /// A discipline: its kind, place in the device, and the words after its kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Discipline {
@@ -119,14 +124,21 @@ impl Device {
         self.seats.insert(seat, one);
     }
 
-    /// Makes the only discipline the root, if its parent is not among the texts.
-    pub fn raise_only(&mut self) {
-        if self.root().is_none()
-            && self.seats.len() == 1
-            && let Some((_, only)) = self.seats.pop_first()
-        {
-            self.put(Discipline { parent: Name::ROOT, ..only });
-        }
+    /// Returns the parts whose discipline the texts do not set up, each with its place and the
+    /// number of the discipline. Linux rejects such commands.
+    pub fn strays(&self) -> Vec<(Place, u16)> {
+        let is_known = |number: &u16| {
+            self.handles.contains_key(number)
+                || *number == Name::INGRESS
+                || self.root().is_some_and(|root| root.handle.is_none())
+        };
+        let disciplines = self.seats.values().map(|one| (one.line, one.parent.major));
+        let classes = self.classes.values().map(|one| (one.line, one.name.major));
+        let filters = self.filters.iter().map(|one| (one.line, one.parent.major));
+        let mut found: Vec<_> =
+            disciplines.chain(classes).chain(filters).filter(|(_, n)| !is_known(n)).collect();
+        found.sort_unstable();
+        found
     }
 
     pub fn put_class(&mut self, class: Class) {

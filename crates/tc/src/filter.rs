@@ -237,7 +237,8 @@ impl Filter {
 
     // Actions
 
-    fn action(&mut self, word: &Word, given: &mut Words<'_>) -> Result<(), Fault> {
+    /// Reads the action that follows a word.
+    pub fn action(&mut self, word: &Word, given: &mut Words<'_>) -> Result<(), Fault> {
         let kind = given.value(word)?;
         match kind.text.as_str() {
             "police" => self.police(kind, given)?,
@@ -254,6 +255,7 @@ impl Filter {
                 }
             }
             "gact" => {
+                given.next_if(|word| word == "action");
                 let verdict = given.value(kind)?;
                 not_dropped(verdict)?;
             }
@@ -327,11 +329,29 @@ impl Filter {
         Ok(())
     }
 
+    /// Notes that a value has bits outside its mask.
+    fn beyond(&mut self, word: &Word, value: u32, bits: u32) {
+        if value & !bits != 0 {
+            self.idle.push((word.clone(), "bits outside the mask are not compared"));
+        }
+    }
+
     // u32
 
     fn u32(&mut self, word: &Word, given: &mut Words<'_>) -> Result<(), Fault> {
         match word.text.as_str() {
-            "match" => self.tests.push(selector(word, given)?),
+            "match" => {
+                let rest = given.rest();
+                self.tests.push(selector(word, given)?);
+                let own = &rest[..rest.len() - given.rest().len()];
+                // As in Linux, bits outside the mask are not compared, except those of a mark.
+                let numbers = own.windows(2).skip(usize::from(own[0].is("mark")) * own.len());
+                for pair in numbers {
+                    if let (Ok(value), Ok(bits)) = (number(&pair[0]), mask(&pair[1])) {
+                        self.beyond(&pair[0], value, bits);
+                    }
+                }
+            }
             "ht" | "link" | "hashkey" | "divisor" | "sample" | "offset" => {
                 self.table.read(word, given)?;
             }
@@ -364,11 +384,9 @@ impl Filter {
             "ip_tos" => {
                 let (tos, bits) = halves(value);
                 let bits = bits.map_or(Ok(0xff), |bits| mask(&bits))?;
-                self.tests.push(Match::Ip {
-                    value: number(&tos)? << 16,
-                    mask: bits << 16,
-                    offset: 0,
-                });
+                let tos = number(&tos)?;
+                self.beyond(value, tos, bits);
+                self.tests.push(Match::Ip { value: tos << 16, mask: bits << 16, offset: 0 });
             }
             "chain" | "hw_tc" | "handle" => {}
             text => return Err(key.fault(format!("`flower` by `{text}` is not modelled"))),
@@ -668,10 +686,39 @@ fn compared(
 impl Filter {
     /// Reads a line of `tc filter show` that has tests or an action.
     pub fn read_shown(&mut self, words: &[Word]) -> Result<(), Fault> {
+        // Words of a filter and its actions that tell its state.
+        const STATE: [&str; 17] = [
+            "not_in_hw",
+            "in_hw",
+            "in_hw_count",
+            "skip_hw",
+            "skip_sw",
+            "used_hw_stats",
+            "hw_stats",
+            "index",
+            "ref",
+            "random",
+            "Action",
+            "Sent",
+            "backlog",
+            "cookie",
+            "no_percpu",
+            "hw_tc",
+            "Skip_hw",
+        ];
         let mut given = Words::new(words);
         while let Some(word) = given.next() {
             match word.text.as_str() {
                 "match" => self.shown_match(word, &mut given)?,
+                // `action order 1: gact action drop`
+                "action" if given.next_if(|word| word == "order").is_some() => {
+                    let order = given.value(word)?;
+                    if !given.peek().is_some_and(|kind| matches!(&*kind.text, "mirred" | "police"))
+                    {
+                        self.action(order, &mut given)?;
+                        return Ok(());
+                    }
+                }
                 "mark" => {
                     if let (Some(value), Some(bits)) = (given.next(), given.next()) {
                         self.add_mark(number(value)?, number(bits)?);
@@ -692,15 +739,10 @@ impl Filter {
                         _ => {}
                     }
                 }
-                key if self.kind.is("flower") => {
-                    const KEYS: [&str; 7] = [
-                        "eth_type", "ip_proto", "src_ip", "dst_ip", "src_port", "dst_port",
-                        "ip_tos",
-                    ];
-                    if KEYS.contains(&key) {
-                        let value = given.value(word)?;
-                        self.flower(word, value)?;
-                    }
+                key if STATE.contains(&key) => return Ok(()),
+                _ if self.kind.is("flower") => {
+                    let value = given.value(word)?;
+                    self.flower(word, value)?;
                 }
                 // `hash mask 000000ff at 16`
                 "hash" if self.kind.is("u32") => {

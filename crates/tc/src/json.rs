@@ -423,7 +423,19 @@ impl Entry<'_> {
                 let rate = action.get("rate").map(Json::text).unwrap_or_default();
                 found.police(&self.word(format!("police rate {rate}")), &mut Words::new(&[]))
             }
-            _ => Ok(()),
+            _ => {
+                let verdict = action.get("control_action").and_then(|one| one.get("type"));
+                let parts = [("action", verdict), ("priority", action.get("priority"))];
+                let mut words = vec![kind.clone()];
+                for (key, value) in parts {
+                    let is_meant = (key == "action") == (kind == "gact");
+                    if let Some(value) = value.filter(|_| is_meant) {
+                        words.extend([key.to_owned(), value.text()]);
+                    }
+                }
+                let words = self.words(words);
+                found.action(&self.word("action"), &mut Words::new(&words))
+            }
         }
     }
 }

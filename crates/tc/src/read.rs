@@ -81,6 +81,7 @@ pub fn read(
     }
     printed.end(&mut reading);
     script::read(&mut reading, &scripts, given);
+    reading.tell_strays();
     let mut problems = std::mem::take(&mut reading.problems);
     reading.name_missing(&mut problems);
     reading.problems = problems;

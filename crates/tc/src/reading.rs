@@ -81,6 +81,12 @@ impl Reading {
         self.devices.iter().map(facts).collect()
     }
 
+    /// Returns why a root discipline of the texts is not modelled; `None` if all are.
+    pub fn unmodelled(&self) -> Option<String> {
+        let roots = self.devices.iter().filter_map(Device::root);
+        roots.map(|root| &root.kind.text).find_map(|kind| sojourn_queue::not_modelled(kind))
+    }
+
     /// Returns the places of the rules of the firewall that change packets, and whether any of them
     /// sets a code point.
     pub fn firewall_changes(&self) -> (Vec<Place>, bool) {
@@ -103,6 +109,33 @@ impl Reading {
         let mut built = tree::build(&self.found(name)?, hosts, rules, on);
         self.name_missing(&mut built.problems);
         Some(built)
+    }
+
+    /// Reports the parts of devices whose discipline the texts do not set up.
+    pub(crate) fn tell_strays(&mut self) {
+        let mut found = Vec::new();
+        for device in &self.devices {
+            let name = &device.name;
+            let mut told = BTreeMap::<u16, (Place, usize)>::new();
+            for (line, number) in device.strays() {
+                told.entry(number).or_insert((line, 0)).1 += 1;
+            }
+            for (number, (line, count)) in told {
+                let what = match number {
+                    0 => "root discipline".to_owned(),
+                    number => format!("discipline `{number:x}:`"),
+                };
+                let of =
+                    |other: &&Device| other.name != *name && other.handles.contains_key(&number);
+                let also = self.devices.iter().find(of);
+                let also =
+                    also.map_or(String::new(), |other| format!("; `{}` has one", other.name));
+                let lines = if count > 1 { format!(" (in {count} lines)") } else { String::new() };
+                let why = format!("`{name}` has no {what} in these files{lines}{also}");
+                found.push(Fault::new(why).problem(line.whole()));
+            }
+        }
+        self.problems.extend(found);
     }
 
     /// Returns the device of this name, or a transmit queue such as `eth0:1` as a device.
@@ -128,6 +161,20 @@ impl Reading {
                 missing[0],
                 problem.message
             );
+        }
+    }
+
+    /// Returns the command of a place: its line, and the lines that continue it.
+    pub fn command(&self, place: Place) -> String {
+        let mut place = place;
+        let mut text = String::new();
+        loop {
+            let line = self.line(place);
+            text.push_str(line.trim_end_matches('\\'));
+            if !line.ends_with('\\') {
+                return text;
+            }
+            place.line += 1;
         }
     }
 

@@ -175,14 +175,20 @@ fn choices(test: Match, hosts: &Hosts, meaning: &mut Meaning) -> Result<Choices,
         Match::Ip { mask: 0, .. } | Match::Next { mask: 0, .. } | Match::Mark { mask: 0, .. } => {
             Ok(Some(Vec::new()))
         }
-        Match::Mark { value, mask } => Ok(Some(vec![vec![Condition::Mark(value & mask, mask)]])),
+        // Linux compares the whole value with the masked mark.
+        Match::Mark { value, mask } if value & !mask != 0 => {
+            let note = format!("no packet has the mark `{value:#x}` behind the mask `{mask:#x}`");
+            meaning.notes.push(note);
+            Ok(None)
+        }
+        Match::Mark { value, mask } => Ok(Some(vec![vec![Condition::Mark(value, mask)]])),
         Match::Ip { value, mask, offset: 12 } => {
             Ok(address(value, mask, hosts, &mut meaning.strangers, Condition::Src))
         }
         Match::Ip { value, mask, offset: 16 } => {
             Ok(address(value, mask, hosts, &mut meaning.strangers, Condition::Dst))
         }
-        Match::Ip { value, mask, offset: 0 } => first_word(value & mask, mask, meaning),
+        Match::Ip { value, mask, offset: 0 } => first_word(value, mask, meaning),
         Match::Ip { value, mask: 0xff_0000, offset: 8 } => {
             Ok(Some(vec![vec![Condition::Protocol((value >> 16) as u8)]]))
         }
@@ -202,6 +208,8 @@ fn choices(test: Match, hosts: &Hosts, meaning: &mut Meaning) -> Result<Choices,
 
 /// A test of the first word of the IP header: version, header length, DS field, length.
 fn first_word(value: u32, mask: u32, meaning: &mut Meaning) -> Result<Choices, Fault> {
+    let (tos, bits) = ((value >> 16) as u8, (mask >> 16) as u8);
+    let value = value & mask;
     let length =
         (mask & 0xffff != 0).then(|| range(value as u16, mask as u16, "lengths")).transpose()?;
     let length = length.map(|(first, last)| Condition::Length(first, last));
@@ -211,9 +219,10 @@ fn first_word(value: u32, mask: u32, meaning: &mut Meaning) -> Result<Choices, F
         meaning.notes.push(note.to_owned());
         return Ok(None);
     }
-    let (tos, bits) = ((value >> 16) as u8, (mask >> 16) as u8);
     if bits & 3 != 0 {
-        meaning.notes.push("the ECN field is ignored in the comparison of the DS field".to_owned());
+        meaning.notes.push(format!(
+            "the ECN field is ignored in the comparison of the DS field with `{tos:#x}/{bits:#x}`"
+        ));
     }
     let points: Vec<u8> = (0..64).filter(|dscp| ((dscp << 2) ^ tos) & bits & 0xfc == 0).collect();
     if points.len() == 64 {

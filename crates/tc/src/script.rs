@@ -7,17 +7,15 @@ use crate::place::{Fault, Place, Word};
 use crate::reading::Reading;
 use crate::shell::{self, Files, Host, List, Run, Shell, WHICH_IS, looks_like_tc, parse};
 use crate::values::table;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest number of lines that are reported as no commands of a shell.
 const FAULTS: usize = 100;
 /// Largest number of lines of the firewall that are reported one by one.
 const TOLD: usize = 20;
 /// Programs whose arguments are printed and not run.
-const SPEAKERS: [&str; 12] = [
-    "echo", "printf", "which", "type", "logger", "grep", "egrep", "man", "alias", "log", "awk",
-    "sed",
-];
+const SPEAKERS: [&str; 11] =
+    ["echo", "printf", "which", "type", "logger", "grep", "egrep", "man", "alias", "log", "sed"];
 /// Programs whose output is known to be empty here.
 const QUIET: [&str; 14] = [
     "ip", "modprobe", "insmod", "ethtool", "ifconfig", "sleep", "logger", "tee", "rm", "mkdir",
@@ -39,6 +37,8 @@ pub(crate) struct Collector {
     events: Vec<Event>,
     /// Lines whose text with `tc` is only printed.
     spoken: Vec<Place>,
+    /// Lines in which an unknown program precedes `tc`, by this program.
+    assumed: BTreeMap<String, Vec<Place>>,
 }
 
 impl Host for Collector {
@@ -56,10 +56,7 @@ impl Host for Collector {
             // The words before `tc`; a line of a batch file has none.
             let before = from.saturating_sub(1);
             if before > 0 && !run.words[..before].iter().all(|word| is_prompt(&word.text)) {
-                let lead: Vec<&str> = whole[..before].to_vec();
-                let message =
-                    format!("`{}` is assumed to run `tc` on this machine", lead.join(" "));
-                self.events.push(Event::Notice(line, message));
+                self.assumed.entry(whole[..before].join(" ")).or_default().push(line);
             }
             return self.tc(run, from, files);
         }
@@ -89,9 +86,12 @@ impl Host for Collector {
             let message = format!("`{name}` is not known to run `tc`, so this line is not read");
             self.events.push(Event::Problem(line, run.words[0].fault(message)));
         }
-        if name == "ip" {
-            self.length(&run);
+        let is_called = |word: &Word| word.text.split_whitespace().next() == Some("tc");
+        if name == "xargs" && run.words.iter().any(is_called) {
+            let message = "the commands that `xargs` makes are not read: write them one by one";
+            self.events.push(Event::Problem(line, run.words[0].fault(message)));
         }
+        self.length(&name, &run);
         QUIET.contains(&name.as_str())
     }
 
@@ -108,7 +108,10 @@ impl Host for Collector {
 
 /// Whether a word may precede a command in a copy of a terminal, or in a log.
 fn is_prompt(word: &str) -> bool {
-    word.ends_with(['#', '$', '%', '>', ':', ']']) || matches!(word, "+" | "++" | "RUN" | "-")
+    let number = word.trim_end_matches(['.', ')']);
+    word.ends_with(['#', '$', '%', '>', ':', ']'])
+        || matches!(word, "+" | "++" | "RUN" | "-")
+        || number.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// Whether a word may continue the last command, whose line was broken when it was pasted.
@@ -123,7 +126,9 @@ fn continues(words: &[Word], next: &str) -> bool {
 /// commands.
 fn of_tc(words: &[Word]) -> Option<usize> {
     for (at, word) in words.iter().enumerate() {
-        if word.text.rsplit('/').next() == Some("tc") {
+        // A makefile's command may begin with signs.
+        let signs: &[char] = if at == 0 { &['@', '-', '+'] } else { &[] };
+        if word.text.trim_start_matches(signs).rsplit('/').next() == Some("tc") {
             let rest = &words[at + 1..];
             let plain = without_options(rest);
             let texts: Vec<&str> = plain.iter().map(|word| word.text.as_str()).collect();
@@ -229,16 +234,20 @@ impl Collector {
         self.events.push(Event::Firewall { name, words, line, input });
     }
 
-    /// Notes the queue length of a device that `ip link set` gives.
-    fn length(&mut self, run: &Run) {
+    /// Notes the queue length of a device that `ip link set` or `ifconfig` gives.
+    fn length(&mut self, name: &str, run: &Run) {
         let words: Vec<&str> =
             run.words.iter().skip(1).map(|w| w.text.as_str()).filter(|w| *w != "dev").collect();
-        if let ["link" | "l", "set", device, rest @ ..] = words.as_slice() {
-            for pair in rest.windows(2) {
-                let is_length = matches!(pair[0], "txqueuelen" | "txqlen" | "qlen");
-                if is_length && let Ok(packets) = pair[1].parse() {
-                    self.events.push(Event::Length { device: (*device).to_owned(), packets });
-                }
+        let (device, rest) = match (name, words.as_slice()) {
+            ("ip", ["link" | "l", "set", device, rest @ ..])
+            | ("ifconfig", [device, rest @ ..]) => (*device, rest),
+            _ => return,
+        };
+        let device = crate::device::placed(&run.location, device);
+        for pair in rest.windows(2) {
+            let is_length = matches!(pair[0], "txqueuelen" | "txqlen" | "qlen");
+            if is_length && let Ok(packets) = pair[1].parse() {
+                self.events.push(Event::Length { device: device.clone(), packets });
             }
         }
     }
@@ -297,7 +306,7 @@ fn commands_of(text: &str) -> String {
     let is_unit = text.lines().any(|line| line.trim() == "[Service]");
     let names = text.lines().filter_map(|line| line.trim().strip_prefix("iface "));
     if !is_unit && names.count() == 0 {
-        return without_prompts(text);
+        return without_prose(&without_prompts(text));
     }
     let (mut device, mut goes_on) = (String::new(), false);
     let mut found = String::new();
@@ -327,6 +336,22 @@ fn commands_of(text: &str) -> String {
         found.push('\n');
     }
     found
+}
+
+/// Returns the text without lines of prose between commands, which are no comments: those that
+/// begin with a capital letter and have at least four words and no sign of a shell.
+fn without_prose(text: &str) -> String {
+    let is_prose = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let begins = |c: char| c.is_ascii_uppercase();
+        words.len() > 3
+            && words[0].starts_with(begins)
+            && words[0].chars().skip(1).all(|c| c.is_ascii_lowercase() || matches!(c, '\'' | ','))
+            && !line.contains(['=', '$', ';', '|', '&', '{', '}', '<', '>', '\\'])
+            && !looks_like_tc(line)
+    };
+    let kept = |line: &str| if is_prose(line) { String::new() } else { line.to_owned() };
+    text.lines().map(kept).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the lines of a text without a terminal's prompts, if it is a copy of a session: then all
@@ -426,7 +451,17 @@ pub(crate) fn read(
         reading.problem(place, fault);
     }
     told(reading, idle, "with `tc` are in branches or functions that do not run");
-    let spoken = std::mem::take(&mut collector.spoken);
+    for (program, lines) in std::mem::take(&mut collector.assumed) {
+        told(reading, lines, &format!("with `tc` are assumed to be run by `{program}` here"));
+    }
+    let mut spoken = std::mem::take(&mut collector.spoken);
+    // What a wrapper prints and then runs is not only printed.
+    let ran = |event: &Event| match event {
+        Event::Tc { line, .. } => Some((line.file, line.line)),
+        _ => None,
+    };
+    let ran: BTreeSet<_> = collector.events.iter().filter_map(ran).collect();
+    spoken.retain(|place| !ran.contains(&(place.file, place.line)));
     told(reading, spoken, "with `tc` are only printed");
     apply(reading, collector.events);
     let absent = reading.absent.clone();

@@ -53,6 +53,8 @@ pub struct Built {
     pub notices: Vec<Notice>,
     /// Filters of the texts, those of one discipline in the order of evaluation.
     pub filters: Vec<Selection>,
+    /// Whether the classes of the root discipline are not in the texts.
+    pub lacks_classes: bool,
 }
 
 /// Words at their positions in one text, from which the places of errors are found.
@@ -243,6 +245,7 @@ impl Builder<'_> {
             inner.kind.text, self.device.name
         );
         self.note(root.line, message);
+        self.built.lacks_classes = true;
         Discipline { parent: Name::ROOT, ..inner }
     }
 
@@ -379,6 +382,13 @@ impl Builder<'_> {
         let end = arena.text.trim_end().len();
         let read = Params::from_words(*first, rest, end, held.is_some(), self.on);
         let mut params = read.map_err(|error| self.fault(one.line, arena.fault(error))).ok()?;
+        if !at_root {
+            // Those of the root discipline belong to the whole queue.
+            let description = arena.text.trim_end();
+            for message in Params::warnings(description, self.on) {
+                self.note(one.line, message);
+            }
+        }
         if let Some(held) = held {
             hold(&mut params, held);
         }
@@ -404,13 +414,20 @@ impl Builder<'_> {
         Some(Part { params, head, statements })
     }
 
-    /// Adds a notice if there are filters for a discipline that evaluates none.
+    /// Adds notices on the filters of a discipline that evaluates none.
     fn ignored_filters(&mut self, handle: u16, at_root: bool, name: &str) {
-        let mut found = self.filters.get(&Some(handle)).into_iter().flatten();
-        let root = at_root.then(|| self.filters.get(&None)).flatten().into_iter().flatten();
-        if let Some((_, filter)) = found.by_ref().chain(root).next() {
+        let keys = [Some(Some(handle)), at_root.then_some(None)];
+        let found: Vec<&Filter> = keys
+            .iter()
+            .flatten()
+            .filter_map(|key| self.filters.get(key))
+            .flat_map(|filters| filters.iter().map(|(_, filter)| *filter))
+            .collect();
+        for filter in found {
             let message = format!(
-                "filters of `{name}` are ignored: it distinguishes flows by its own hash here"
+                "filters of `{name}` are ignored: it distinguishes flows by its own hash here \
+                 (`{}`)",
+                filter.words().join(" ")
             );
             self.note(filter.line, message);
         }
@@ -669,6 +686,13 @@ impl Builder<'_> {
                     ) =>
                 {
                     rest.next();
+                }
+                "burst" | "cburst" | "buffer" | "cbuffer" | "maxburst" | "cmaxburst" => {
+                    rest.next();
+                    let mut remarks = Vec::new();
+                    let size = values::without_cell(&word, &value, &mut remarks);
+                    self.remark(remarks);
+                    kept.extend([word, size]);
                 }
                 "estimator" | "est" => {
                     let (interval, decay) = (rest.next(), rest.next());

@@ -111,6 +111,9 @@ pub(crate) fn read(name: &str, words: &[Word], remarks: &mut Vec<Remark>) -> Vec
         } else if known.takes_value()
             && let Some(value) = rest.next()
         {
+            let is_bucket = name == "tbf" && known.kind == Kind::Size;
+            let sized = is_bucket.then(|| without_cell(&word, value, remarks));
+            let value = sized.as_ref().unwrap_or(value);
             values.push(Word { text: value_of(name, known, &value.text), ..*value });
             let is_zero = matches!(values[0].text.as_str(), "0" | "0us" | "0p" | "0b");
             let keeps = ZERO.contains(&known.name) && name != "fq_pie" || name.ends_with("fifo");
@@ -138,6 +141,14 @@ pub(crate) fn read(name: &str, words: &[Word], remarks: &mut Vec<Remark>) -> Vec
         options.push((option, word, values));
     }
     options.into_iter().flat_map(|(_, word, values)| std::iter::once(word).chain(values)).collect()
+}
+
+/// Returns a size without the size of the cells of `tc`'s rate table, as in `burst 15k/8`.
+pub(crate) fn without_cell(key: &Word, value: &Word, remarks: &mut Vec<Remark>) -> Word {
+    let Some((size, cell)) = value.text.split_once('/') else { return value.clone() };
+    let message = format!("`{} .../{cell}` only sizes a rate table of `tc`", key.text);
+    remarks.push((value.clone(), message));
+    Word { text: size.to_owned(), ..*value }
 }
 
 /// Whether iproute2 leaves an option unchanged that is 0: counts, times and sizes.
@@ -286,15 +297,12 @@ pub(crate) fn printed(name: &str, words: &[Word]) -> (Vec<Word>, Option<&'static
             ("sfb", "penalty_rate") => cut(&mut text, "pps"),
             ("sfb", "penalty_burst") => cut(&mut text, "p"),
             ("tbf", "mpu") => cut(&mut text, "b"),
-            ("tbf", "burst" | "minburst" | "mtu") => {
+            // The size of cells, and the number of buckets, follow behind a slash.
+            ("tbf", "burst" | "minburst" | "mtu") | ("sfq", "flows") => {
                 let end = text.find('/').unwrap_or(text.len());
                 text.truncate(end);
             }
             ("sfq", "perturb") => cut(&mut text, "sec"),
-            ("sfq", "flows") => {
-                let begin = text.rfind('/').map_or(0, |at| at + 1);
-                text.drain(..begin);
-            }
             ("dualpi2", "alpha" | "beta") => {
                 // `tc` prints six decimal places of a multiple of 1/256.
                 if let Ok(gain) = text.parse::<f64>() {

@@ -24,7 +24,7 @@ pub(crate) enum Inner {
 }
 
 /// Programs that run the words after their options here, and their options with a value.
-const PLAIN: [(&str, &[&str]); 20] = [
+const PLAIN: [(&str, &[&str]); 25] = [
     ("sudo", &["-u", "-g", "-h", "-p", "-C", "-U", "-r", "-t", "--user"]),
     ("doas", &["-u", "-C"]),
     ("env", &["-u", "--unset", "-C"]),
@@ -45,6 +45,11 @@ const PLAIN: [(&str, &[&str]); 20] = [
     ("flock", &["-w", "-E"]),
     ("retry", &[]),
     ("eatmydata", &[]),
+    ("runuser", &["-u", "-g"]),
+    ("pkexec", &["--user"]),
+    ("strace", &["-e", "-o", "-s"]),
+    ("systemd-run", &["-p", "-u", "--unit", "--uid"]),
+    ("firejail", &[]),
 ];
 /// Programs that run a command in a container: the first word after the program, and options with
 /// a value.
@@ -107,7 +112,7 @@ pub(crate) fn unwrapped(words: &[Word], location: &str) -> (Inner, String) {
     loop {
         let name = text(at).rsplit('/').next().unwrap_or("");
         // Assignments before a command, as after `env`.
-        if at > 0 && name.contains('=') && !name.starts_with('-') {
+        if at > 0 && text(at).contains('=') && !name.starts_with('-') {
             at += 1;
             continue;
         }
@@ -149,16 +154,21 @@ pub(crate) fn unwrapped(words: &[Word], location: &str) -> (Inner, String) {
                 at += 1 + count;
                 continue;
             }
-            "ssh" | "dropbear" | "dbclient" => {
-                let begin = at + 1 + options(words, at + 1, &OF_SSH);
-                location = located(&location, text(begin));
-                return (of_ssh(words, begin + 1), location);
+            "adb" if text(at + 1) == "shell" && words.len() > at + 3 => {
+                location = located(&location, name);
+                at += 2;
+                continue;
             }
-            "su" => {
-                let given = words.iter().skip(at).position(|word| word.is("-c"));
-                let command = given.and_then(|n| words.get(at + n + 1));
-                let inner = command.map_or(Inner::Input, |word| Inner::Text(word.text.clone()));
-                return (inner, location);
+            "machinectl" if text(at + 1) == "shell" => {
+                location = located(&location, text(at + 2));
+                at += 3;
+                continue;
+            }
+            // The prompt of Mininet, and a host.
+            "mininet>" | "containernet>" => {
+                location = located(&location, text(at + 1));
+                at += 2;
+                continue;
             }
             _ => {}
         }
@@ -197,14 +207,38 @@ pub(crate) fn unwrapped(words: &[Word], location: &str) -> (Inner, String) {
         if SHELLS.contains(&name) {
             return (of_shell(words, at), location);
         }
+        if let Some((inner, place)) = of_text(name, words, at) {
+            return (inner, if place.is_empty() { location } else { located(&location, place) });
+        }
         return (Inner::Words(at.min(words.len().saturating_sub(1))), location);
     }
 }
 
-/// Returns the command of `ssh`, whose words begin at this index.
-fn of_ssh(words: &[Word], from: usize) -> Inner {
-    let rest: Vec<&str> = words.iter().skip(from).map(|word| word.text.as_str()).collect();
-    if rest.is_empty() { Inner::Input } else { Inner::Text(rest.join(" ")) }
+/// Returns the text that a program gives to a shell, and where; `None` for another program. `at` is
+/// the index of the program.
+fn of_text<'w>(name: &str, words: &'w [Word], at: usize) -> Option<(Inner, &'w str)> {
+    let text = |at: usize| words.get(at).map_or("", |word| word.text.as_str());
+    let rest = |from: usize| {
+        let rest: Vec<&str> = words.iter().skip(from).map(|word| word.text.as_str()).collect();
+        if rest.is_empty() { Inner::Input } else { Inner::Text(rest.join(" ")) }
+    };
+    let option = || {
+        let given = words.iter().skip(at).position(|word| word.is("-c"));
+        let command = given.and_then(|n| words.get(at + n + 1));
+        command.map_or(Inner::Input, |word| Inner::Text(word.text.clone()))
+    };
+    match (name, text(at + 1)) {
+        ("ssh" | "dropbear" | "dbclient", _) => {
+            let begin = at + 1 + options(words, at + 1, &OF_SSH);
+            Some((rest(begin + 1), text(begin)))
+        }
+        ("su", _) => Some((option(), "")),
+        ("vagrant", "ssh") => {
+            Some((option(), if text(at + 2).starts_with('-') { text(at) } else { text(at + 2) }))
+        }
+        ("adb", "shell") => Some((rest(at + 2), text(at))),
+        _ => None,
+    }
 }
 
 /// Returns the command that a shell at this index runs.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import AddressValueError, IPv4Address
@@ -68,6 +69,8 @@ class Applied:
     notices: list[str]
     selections: list[Selection]
     """The flows that each filter of the files selects."""
+    changes: dict[str, str]
+    """Keys of the scenario that the queues and impairments changed."""
 
     def as_dict(self) -> dict[str, list[Json]]:
         """Returns the result without the scenario, as plain data."""
@@ -150,7 +153,7 @@ def apply(
         if one.queue or one.netem
     ]
     notices += _unselected(selections)
-    return Applied(changed, placed, list(dict.fromkeys(notices)), selections)
+    return Applied(changed, placed, list(dict.fromkeys(notices)), selections, changes)
 
 
 def addressed(scenario: Scenario, hosts: Mapping[str, str]) -> Scenario:
@@ -272,14 +275,22 @@ def _relation(scenario: Scenario, link: str, built: _core.TcBuilt) -> str:
     line_rate = "the line's rate" if rate is None else f"the line's {_text(rate)}"
     if built.queue is None:
         return f"It has no queue: the scenario's own queue remains, and sends at {line_rate}."
-    shaped = built.rate
+    if built.lacks_classes:
+        return (
+            "Its classes are not in these files, so its rate is unknown: it sends at "
+            f"{line_rate} here."
+        )
+    shaped, passing = built.rate, ""
+    if shaped is None and built.queue.startswith("htb") and built.filters:
+        limited, others = _by_filters(scenario, link, built)
+        if not limited:
+            return f"Its filters select no flow: all packets pass at {line_rate}."
+        shaped = _ceilings(built.queue)
+        passing = f" {', '.join(others)} passes all classes at {line_rate}." if others else ""
     if shaped is None:
-        if built.queue.startswith(("htb", "hfsc")) and built.filters:
-            return (
-                "It limits the packets that its filters send to classes; others pass at "
-                f"{line_rate}."
-            )
         return f"It does not limit the total rate: it sends at {line_rate}."
+    if passing:
+        return f"It shapes {', '.join(limited)} to {_text(shaped)};{passing}"
     if rate is None:
         return f"It shapes to {_text(shaped)}; the line's rate varies."
     if shaped < rate:
@@ -292,6 +303,24 @@ def _relation(scenario: Scenario, link: str, built: _core.TcBuilt) -> str:
         f"It shapes to {_text(shaped)}, which is not below {line_rate}: the line limits the rate, "
         "and packets wait in this queue for the line."
     )
+
+
+def _by_filters(scenario: Scenario, link: str, built: _core.TcBuilt) -> tuple[list[str], list[str]]:
+    """Returns the flows that the root's filters select, and those that no filter selects."""
+    root = built.filters[0].handle
+    statements = [text for one in built.filters if one.handle == root for text in one.statements]
+    everything = f"filter parent {root:x}: all to {root:x}:1"
+    *selected, others = _core.selected_flows(
+        scenario.plan_json, link, " ; ".join([*statements, everything])
+    )
+    names = dict.fromkeys(name for group in selected for name, is_answer in group if not is_answer)
+    return list(names), [name for name, is_answer in others if not is_answer]
+
+
+def _ceilings(queue: str) -> int:
+    """Returns the sum of the ceilings of the outermost classes of HTB, in bit/s."""
+    classes = json.loads(_core.parse_queue(queue))["tree"]["classes"]
+    return sum(one["ceil"] or one["rate"] for one in classes if one["parent"] == 0)
 
 
 def _text(rate: int) -> str:
@@ -353,7 +382,7 @@ def _nothing(reading: _core.TcReading) -> list[Problem]:
     """Returns problems that explain why the files set up no queue."""
     if reading.problems:
         return [problem(one) for one in reading.problems]
-    message = "the files set up no queue"
+    message = reading.unmodelled or "the files set up no queue"
     if reading.absent:
         message += f"; they read {', '.join(reading.absent)}, which --tc must also name"
     if reading.asked:

@@ -5,7 +5,7 @@ use super::syntax::{
     Assigned, Assignment, Command, Join, List, Node, Parts, PieceKind, Pipeline, Redirection,
     Simple,
 };
-use super::value::{LENGTH, Origins, Value, Variables};
+use super::value::{LENGTH, Origins, UNKNOWN, Value, Variables};
 use crate::place::{Place, Word};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -515,18 +515,37 @@ impl<'h, H: Host> Shell<'h, H> {
             return Ok(());
         }
         let begin = usize::from(matches!(words[0].as_str(), "command" | "builtin" | "exec"));
-        let words =
-            fields.into_iter().skip(begin).map(|(value, place)| Word::new(value.text, place));
         let location = self.location.clone();
-        self.program(words.collect(), origins, &location)
+        self.program(&fields[begin..], origins, &location)
     }
 
     /// Runs a command of another program, which other programs may precede that run it elsewhere or
     /// as another user.
-    fn program(&mut self, words: Vec<Word>, origins: Origins, location: &str) -> Result<()> {
+    fn program(
+        &mut self,
+        fields: &[(Value, Place)],
+        origins: Origins,
+        location: &str,
+    ) -> Result<()> {
         use crate::wrapper::{Inner, unwrapped};
         self.variables.status = 0;
+        let words: Vec<Word> =
+            fields.iter().map(|(value, place)| Word::new(value.text.clone(), *place)).collect();
         let (inner, location) = unwrapped(&words, location);
+        let of = |part: &[(Value, Place)]| {
+            let mut found = Origins::default();
+            for (value, _) in part {
+                found.add(&value.origins);
+            }
+            found.unknown
+        };
+        // Where a command runs may be unknown, if its own words are known.
+        let behind = |from: usize| {
+            let place = of(&fields[..from])
+                .into_iter()
+                .fold(location.clone(), |place, what| place.replacen(UNKNOWN, &what, 1));
+            (Origins { unknown: of(&fields[from..]), ..origins.clone() }, place)
+        };
         match inner {
             Inner::Text(text) => {
                 if !origins.unknown.is_empty() && !looks_like_tc(&text) {
@@ -548,12 +567,14 @@ impl<'h, H: Host> Shell<'h, H> {
                 }
             }
             Inner::Words(from) => {
+                let (origins, location) = behind(from);
                 self.apply(words[from..].to_vec(), origins, location);
                 return Ok(());
             }
             Inner::Tc(from) => {
                 let program = Word::new("tc".to_owned(), words[from - 1].place);
                 let words = std::iter::once(program).chain(words[from..].iter().cloned());
+                let (origins, location) = behind(from);
                 self.apply(words.collect(), origins, location);
                 return Ok(());
             }
@@ -742,7 +763,7 @@ pub(crate) fn looks_like_tc(text: &str) -> bool {
             && changes(&pair[1])
             && (n == 0
                 || words[..n].iter().rev().take(6).any(|word| {
-                    let name = word.trim_start_matches(['$', '{']).trim_end_matches('}');
+                    let name = word.trim_start_matches(['$', '{', '@']).trim_end_matches('}');
                     name.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case("tc"))
                 }))
     })
