@@ -107,8 +107,9 @@ def compare(
     rule, out = precise.rule(question.seeds), question.out
     seeds = question.seeds or SEEDS
     scenario = tc.loaded(file, question.settings, prints=True)
-    queues = chosen_queues(candidates.queues or [])
-    factors = varied(candidates.vary or [])
+    plain = options.load(file, question.settings) if tc.tc else scenario
+    queues = chosen_queues(tc.queues(plain, candidates.queues or []))
+    factors = tc.varied(plain, varied(candidates.vary or []))
     if candidates.policies is not None:
         factors |= of_policies(scenario, candidates.policies)
     if not queues and not factors and scenario.model.store is not None:

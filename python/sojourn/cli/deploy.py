@@ -41,6 +41,9 @@ def tc(
     ] = False,
     form: options.Form = None,
     as_json: options.AsJson = False,
+    show: Annotated[
+        bool, Option(help="Show the queues in FILE, which is a file of `tc`, as trees.")
+    ] = False,
 ) -> None:
     """Print the commands that install a scenario's queue on an interface.
 
@@ -48,6 +51,11 @@ def tc(
     same scenario.
     The commands are printed, not run. The exit status is 1 if Linux has no such queue.
     """
+    if show:
+        from sojourn.tc.shown import shown
+
+        typer.echo("\n".join(shown(read.reading([file, *(read.tc or [])]))))
+        return
     if read.tc:
         scenario = read.loaded(file, settings, prints=True)
     else:

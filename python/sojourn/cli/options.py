@@ -25,10 +25,13 @@ from sojourn.study.errors import ClusterError
 if TYPE_CHECKING:
     from distributed import Client
 
+    from sojourn._core import TcReading
+    from sojourn.cli.compare import Factors
     from sojourn.scenario import Scenario
     from sojourn.scenario.engine import Engine
     from sojourn.study import Study
     from sojourn.study.until import Until
+    from sojourn.tc import Applied
 
 ScenarioFile = Annotated[
     Path, Option("FILE", positional=True, help="Scenario, a TOML file.", readable=False)
@@ -205,12 +208,7 @@ class FromTc:
             from sojourn.tc import addressed
 
             return addressed(scenario, _pairs("--host", self.host))
-        from sojourn.tc import apply, read_files
-
-        reading = read_files(self.tc, _pairs("--var", self.var), self.device)
-        found = apply(
-            scenario, reading, self.device, _pairs("--host", self.host), partial=self.partial
-        )
+        found = self.read(scenario)
         for notice in found.notices:
             note(notice)
         for placed in found.placed:
@@ -219,6 +217,26 @@ class FromTc:
             if selection.flows or selection.answers:
                 note(str(selection))
         return found.scenario
+
+    def reading(self, files: list[Path], changes: Mapping[str, str] | None = None) -> TcReading:
+        """Returns the contents of files; `changes` are further values of script variables."""
+        from sojourn.tc import read_files
+
+        given = {**_pairs("--var", self.var), **(changes or {})}
+        return read_files(files, given, self.device)
+
+    def read(
+        self,
+        scenario: Scenario,
+        files: list[Path] | None = None,
+        changes: Mapping[str, str] | None = None,
+    ) -> Applied:
+        """Returns the scenario with the queues in files, by default those of `--tc`."""
+        from sojourn.tc import apply
+
+        reading = self.reading(files or self.tc or [], changes)
+        hosts = _pairs("--host", self.host)
+        return apply(scenario, reading, self.device, hosts, partial=self.partial)
 
     def loaded(self, file: Path, settings: list[str] | None, *, prints: bool = False) -> Scenario:
         """Returns the scenario in `file` with the changes of the command line.
@@ -229,6 +247,34 @@ class FromTc:
         of_classes = [text for text in settings or [] if ".class[" in text.partition("=")[0]]
         others = [text for text in settings or [] if text not in of_classes]
         return changed(self.applied(load(file, others), prints=prints), of_classes)
+
+    def varied(self, scenario: Scenario, factors: Factors) -> Factors:
+        """Returns the factors; those that are variables of scripts change the queues."""
+        if not self.tc:
+            return factors
+        from sojourn.tc.read import variables
+
+        known = variables(" ".join(path.read_text("latin-1") for path in self.tc))
+        own = [key for key in factors if key in known]
+        if len(own) > 1:
+            fail(f"--vary: vary one variable of the script at a time; found {', '.join(own)}")
+        return {
+            key: {level: self.read(scenario, changes={key: str(level)}).changes for level in levels}
+            if key in own
+            else levels
+            for key, levels in factors.items()
+        }
+
+    def queues(self, scenario: Scenario, texts: list[str]) -> list[str]:
+        """Returns descriptions of queues; a file of `tc` among the texts stands for its queue."""
+        found = []
+        for text in texts:
+            is_file = ("." in text or "/" in text) and Path(text).is_file()
+            queue = self.read(scenario, [Path(text)]).placed[0] if is_file else None
+            if queue and (queue.netem or queue.queue is None):
+                fail(f"--queues: {text} sets up netem, which is no queue: give the file by --tc")
+            found.append(queue.queue if queue and queue.queue else text)
+        return found
 
     def beside(self, scenario: Scenario, queues: list[str]) -> list[str]:
         """Returns the queues to compare: with `--tc`, the queue that was read comes first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,7 +37,29 @@ def read_files(paths: Sequence[Path], given: Values, device: str | None = None) 
             message = f"the file is larger than {FILE_BYTES // 1024**2} MiB"
             raise ScenarioError([Problem(message, file=str(path))])
         texts.append((str(path), data))
+    _check_names(texts, given)
     return read(texts, given, device)
+
+
+def variables(text: str) -> set[str]:
+    """Returns the names of the variables that a script sets or uses."""
+    found = re.findall(r"\$\{?[#!]?([A-Za-z_]\w*)|([A-Za-z_]\w*)\+?=|\$\(\((.*?)\)\)", text)
+    names = {name for name, assigned, _ in found} | {assigned for _, assigned, _ in found}
+    expressions = " ".join(expression for *_, expression in found)
+    return (names | set(re.findall(r"[A-Za-z_]\w*", expressions))) - {""}
+
+
+def _check_names(texts: Sequence[tuple[str, bytes]], given: Values) -> None:
+    """Raises `ScenarioError` if a name in `given` is neither a variable nor a command of a text."""
+    whole = " ".join(" ".join(data.decode("latin-1").split()) for _, data in texts)
+    known = sorted(variables(whole))
+    for name in given:
+        if name.isdecimal() or name in (known if name.isidentifier() else whole):
+            continue
+        what = "variable" if name.isidentifier() else "command"
+        message = f"--var: the files have no {what} `{name}`"
+        nearest = _core.nearest(name, known)
+        raise ScenarioError([Problem(message, found=name, allowed=tuple(known), nearest=nearest)])
 
 
 def _contents(path: Path) -> bytes:
