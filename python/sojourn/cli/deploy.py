@@ -10,6 +10,7 @@ import typer
 from sojourn._core import NoKernelEquivalent
 from sojourn.cli import answers, exits, options, output
 from sojourn.settings import Option
+from sojourn.settings import settings as group
 
 if TYPE_CHECKING:
     from sojourn.scenario import Scenario
@@ -20,25 +21,26 @@ def register(app: typer.Typer) -> None:
     app.command()(tc)
 
 
+@group
+class Own:
+    """Options for the user's machine."""
+
+    machine: Annotated[str | None, Option("NODE", flag="--machine -m")] = None
+    """Node of the scenario that is your machine. By default the scenario's deploy.machine;
+    otherwise the command asks at a terminal, or takes the node that sends on the bottleneck.
+    """
+    ingress: bool = False
+    """Fail unless the queue is for your machine's incoming traffic."""
+
+
 @exits.command
 def tc(
     file: options.ScenarioFile,
     read: options.FromTc,
     settings: options.Settings = None,
-    machine: Annotated[
-        str | None,
-        Option(
-            "NODE",
-            flag="--machine -m",
-            help="Node of the scenario that is your machine. By default the scenario's "
-            "deploy.machine; otherwise the command asks at a terminal, or takes the node that "
-            "sends on the bottleneck.",
-        ),
-    ] = None,
+    *,
+    own: Own,
     interface: options.Interface = None,
-    ingress: Annotated[
-        bool, Option(help="Fail unless the queue is for your machine's incoming traffic.")
-    ] = False,
     form: options.Form = None,
     as_json: options.AsJson = False,
     show: Annotated[
@@ -63,9 +65,10 @@ def tc(
         if scenario.asks_for_queue:
             scenario = chosen(scenario, as_json)
         scenario = read.applied(scenario, prints=True)
+    machine = own.machine
     if machine is None and not as_json:
         machine = asked(scenario)
-    if ingress and machine is None and scenario.model.deploy.machine is None:
+    if own.ingress and machine is None and scenario.model.deploy.machine is None:
         exits.fail(
             f"--ingress requires the name of your machine: give --machine NODE; {ends(scenario)}",
             as_json=as_json,
@@ -77,7 +80,7 @@ def tc(
             output.print_data({"queue": scenario.queue, "no_kernel_equivalent": str(error)})
         output.note(str(error))
         raise typer.Exit(exits.FINDINGS) from None
-    if ingress and deployment.direction != "ingress":
+    if own.ingress and deployment.direction != "ingress":
         exits.fail(
             f"--ingress: `{deployment.machine}` sends on `{scenario.bottleneck}`, so this queue "
             "is for outgoing traffic. Omit --ingress, or select the other direction: --set "
