@@ -455,7 +455,7 @@ pub(crate) fn read(
         told(reading, lines, &format!("with `tc` are assumed to be run by `{program}` here"));
     }
     let mut spoken = std::mem::take(&mut collector.spoken);
-    // What a wrapper prints and then runs is not only printed.
+    // A wrapper may print a command before it runs it.
     let ran = |event: &Event| match event {
         Event::Tc { line, .. } => Some((line.file, line.line)),
         _ => None,

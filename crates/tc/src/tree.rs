@@ -350,20 +350,7 @@ impl Builder<'_> {
                 }
             } else {
                 held = self.discipline(inner, false);
-                for key in ["limit", "latency"] {
-                    if let Some(at) = words.iter().position(|word| word.is(key)) {
-                        let gone: Vec<_> = words.drain(at..(at + 2).min(words.len())).collect();
-                        if !one.shown
-                            && let Some(value) = gone.get(1)
-                        {
-                            let message = format!(
-                                "`{key} {}` has no effect: the inner `{}` holds the packets",
-                                value.text, inner.kind.text
-                            );
-                            self.note(value.place, message);
-                        }
-                    }
-                }
+                self.without_limit(one.shown, inner, &mut words);
             }
         }
         let mut remarks = Vec::new();
@@ -412,6 +399,21 @@ impl Builder<'_> {
             self.ignored_filters(one.handle.unwrap_or(0), at_root, &name);
         }
         Some(Part { params, head, statements })
+    }
+
+    /// Removes the limits of a discipline whose inner discipline holds the packets.
+    fn without_limit(&mut self, shown: bool, inner: &Discipline, words: &mut Vec<Word>) {
+        for key in ["limit", "latency"] {
+            let Some(at) = words.iter().position(|word| word.is(key)) else { continue };
+            let gone: Vec<_> = words.drain(at..(at + 2).min(words.len())).collect();
+            if let Some(value) = gone.get(1).filter(|_| !shown) {
+                let message = format!(
+                    "`{key} {}` has no effect: the inner `{}` holds the packets",
+                    value.text, inner.kind.text
+                );
+                self.note(value.place, message);
+            }
+        }
     }
 
     /// Adds notices on the filters of a discipline that evaluates none.

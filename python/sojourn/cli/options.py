@@ -266,7 +266,7 @@ class FromTc:
         }
 
     def queues(self, scenario: Scenario, texts: list[str]) -> list[str]:
-        """Returns descriptions of queues; a file of `tc` among the texts stands for its queue."""
+        """Returns descriptions of queues; a text that names a file of `tc` means its queue."""
         found = []
         for text in texts:
             is_file = ("." in text or "/" in text) and Path(text).is_file()
