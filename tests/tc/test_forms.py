@@ -24,7 +24,7 @@ def plan(text: str) -> str:
 @pytest.mark.parametrize("version", VERSIONS)
 @settings(max_examples=40)
 @given(trees())
-def test_what_versions_of_tc_print_is_what_was_set_up(version: str, tree: Tree) -> None:
+def test_outputs_of_all_versions_are_read_as_the_commands(version: str, tree: Tree) -> None:
     plain, detailed = (
         plan("".join(f"tc {one}\n" for one in tree.commands(quanta=quanta)))
         for quanta in (False, True)
@@ -35,7 +35,7 @@ def test_what_versions_of_tc_print_is_what_was_set_up(version: str, tree: Tree) 
 
 
 @given(trees())
-def test_what_tc_prints_as_data_is_what_was_set_up(tree: Tree) -> None:
+def test_output_as_data_is_read_as_the_commands(tree: Tree) -> None:
     assert plan(data(tree)) == plan("".join(f"tc {one}\n" for one in tree.commands()))
 
 

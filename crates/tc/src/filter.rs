@@ -686,7 +686,7 @@ fn compared(
 impl Filter {
     /// Reads a line of `tc filter show` that has tests or an action.
     pub fn read_shown(&mut self, words: &[Word]) -> Result<(), Fault> {
-        // Words of a filter and its actions that tell its state.
+        // Words of a filter and its actions that show its state.
         const STATE: [&str; 17] = [
             "not_in_hw",
             "in_hw",
