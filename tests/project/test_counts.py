@@ -13,7 +13,7 @@ DECODER = "python/sojourn/plan/decoding.py:"
 MOST_ACCESSES = 29
 MOST_ANY = 349
 MOST_SKIPS = 124
-MOST_SENTENCES = 130
+MOST_SENTENCES = 150
 
 
 def test_values_of_plans_and_records_are_read_by_attribute(root: Path) -> None:
