@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from sojourn import _core
 from sojourn.scenario.question import BY
+from sojourn.templates.data import toml
 
 
 @dataclass(frozen=True)
@@ -40,64 +41,6 @@ class Activity:
     """
 
 
-ACTIVITIES = {
-    "calls": Activity(
-        "phone calls",
-        (
-            Flows("calls", "voip", "two calls: the outgoing direction", up=True, count=2),
-            Flows("heard", "voip", "... and the incoming direction", count=2),
-        ),
-        "delay_p99",
-        'smallest = "10ms"                    # costs a call at most 0.05 of MOS (ITU-T G.107)',
-    ),
-    "video": Activity(
-        "video calls",
-        (
-            Flows("video", "cbr rate 1.5mbit size 1200", "a video call: the sent picture", up=True),
-            Flows("seen", "cbr rate 1.5mbit size 1200", "... and the received picture"),
-        ),
-        "delay_p99",
-    ),
-    "games": Activity(
-        "games",
-        (
-            Flows("games", "client preset gaming", "a game: packets of the player", up=True),
-            Flows("world", "client preset gaming", "... and packets of the server"),
-        ),
-        "delay_p99",
-    ),
-    "web": Activity(
-        "the Web",
-        (
-            Flows(
-                "web", "web preset pareto-2", "ten people on the Web; `from` sends the pages",
-                count=10, start="uniform 0s 5s",
-            ),
-        ),
-        "page_p95",
-    ),
-    "films": Activity(
-        "films and music",
-        (
-            Flows(
-                "films", "transfer size 2mb forever think 2s",
-                "two screens, a piece of film at a time", count=2, start="uniform 0s 3s",
-            ),
-        ),
-        "fct_p95",
-    ),
-    "downloads": Activity(
-        "downloads and updates",
-        (Flows("downloads", "bulk", "two downloads", count=2, tcp="cubic"),),
-    ),
-    "uploads": Activity(
-        "uploads and backups",
-        (Flows("uploads", "bulk", "two uploads", up=True, count=2, tcp="cubic"),),
-    ),
-}  # fmt: skip
-"""Activities by the user's word for them, the most sensitive to delay first."""
-
-
 @dataclass(frozen=True)
 class Complaint:
     """A problem of users, which determines the queue and the metric of the question."""
@@ -107,19 +50,6 @@ class Complaint:
     """Whether the queue of the direction up causes the problem."""
     needs: str = ""
     """Activity that has the problem, a word of `ACTIVITIES`; empty: any activity."""
-
-
-COMPLAINTS = {
-    "uploading": Complaint("everything is slow during uploads", True, "uploads"),
-    "downloading": Complaint("everything is slow during downloads", False, "downloads"),
-    "calls": Complaint("calls stutter", True, "calls"),
-    "video": Complaint("video calls freeze", True, "video"),
-    "games": Complaint("games lag", True, "games"),
-    "web": Complaint("pages load slowly", False, "web"),
-    "films": Complaint("films pause to load", False, "films"),
-    "nothing": Complaint("nothing yet; which queue would be good?", True),
-}
-"""Problems by the word of the user."""
 
 
 @dataclass(frozen=True)
@@ -137,14 +67,22 @@ class Line:
     """Cells into which the line divides packets: `atm`, `ptm`, or empty for none."""
 
 
-LINES = {
-    "other": Line("another kind, or unknown"),
-    "adsl": Line("ADSL: PPPoE in ATM cells; enter the sync rates", 40 - 14, "atm"),
-    "vdsl": Line("VDSL2: PPPoE in PTM; enter the sync rates", 30 - 14, "ptm"),
-    "cable": Line("cable (DOCSIS)", 18 - 14),
-    "fibre": Line("fibre or Ethernet", 38 - 14),
-}
-"""Kinds of lines by the word of the user."""
+@dataclass(frozen=True)
+class Known:
+    """The content of `data/answers.toml`: all answers by the user's word."""
+
+    activities: dict[str, Activity]
+    complaints: dict[str, Complaint]
+    lines: dict[str, Line]
+
+
+_KNOWN = toml(Known, "answers")
+ACTIVITIES = _KNOWN.activities
+"""Activities, the most sensitive to delay first."""
+COMPLAINTS = _KNOWN.complaints
+"""Problems."""
+LINES = _KNOWN.lines
+"""Kinds of lines."""
 
 
 @dataclass(frozen=True)
