@@ -365,6 +365,7 @@ class Keys(Described):
 
         model = getattr(models, name)
         properties = model.model_json_schema()["properties"]
+        documentation = model.documentation()
         rows = []
         for name, field in model.model_fields.items():
             key = field.alias or name
@@ -374,7 +375,7 @@ class Keys(Described):
                 default = code(json.dumps(field.default))
             else:
                 default = "–"
-            rows.append((code(key), example(properties[key]), default, field.description or ""))
+            rows.append((code(key), example(properties[key]), default, documentation[name]))
         return table(("key", "takes", "default", "meaning"), rows, (13, 25, 15, 47))
 
 

@@ -125,7 +125,7 @@ _known: dict[type, tuple[Setting, ...]] = {}
 def declared(group: type) -> tuple[Setting, ...]:
     """Returns the settings of a settings class in their order."""
     if group not in _known:
-        hints, texts = get_type_hints(group, include_extras=True), _docstrings(group)
+        hints, texts = get_type_hints(group, include_extras=True), docstrings(group)
         _known[group] = tuple(
             Setting(field.name, hints[field.name], field.default, texts.get(field.name, ""))
             for field in fields(group)
@@ -133,7 +133,7 @@ def declared(group: type) -> tuple[Setting, ...]:
     return _known[group]
 
 
-def _docstrings(group: type) -> dict[str, str]:
+def docstrings(group: type) -> dict[str, str]:
     """Returns the docstrings of the fields of a class, each in one line."""
     module = sys.modules[group.__module__]
     source = "".join(linecache.getlines(module.__file__ or "", vars(module)))

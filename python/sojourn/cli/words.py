@@ -16,7 +16,7 @@ from sojourn.settings import Option
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pydantic import BaseModel
+    from sojourn.scenario.models import Part
 
 
 def register(app: typer.Typer) -> None:
@@ -121,7 +121,7 @@ def catalogue() -> dict[str, list[Item]]:
         Store,
     )
 
-    tables: dict[str, type[BaseModel]] = {
+    tables: dict[str, type[Part]] = {
         "scenario": Model,
         "links": Link,
         "balancers": Balancer,
@@ -163,8 +163,9 @@ def _shares(workload: dict[str, float]) -> str:
     return ", ".join(f"{100 * share:g} % {kind}" for kind, share in workload.items() if share)
 
 
-def _keys(name: str, model: type[BaseModel]) -> Item:
+def _keys(name: str, model: type[Part]) -> Item:
     doc = " ".join((model.__doc__ or "").split("\n\n")[0].split())
+    documentation = model.documentation()
     words: list[Word] = [
         {
             "name": field.alias or key,
@@ -173,7 +174,7 @@ def _keys(name: str, model: type[BaseModel]) -> Item:
             "default": ""
             if field.is_required()
             else _default(field.get_default(call_default_factory=True)),
-            "doc": field.description or "",
+            "doc": documentation[key],
         }
         for key, field in model.model_fields.items()
         if key != "template"

@@ -113,9 +113,12 @@ __all__ = [
 class ServerFault(Part):
     """An outage of a server: for a time, its links lose every packet."""
 
-    server: Name = Field(description="Name of one of the balancer's servers.")
-    at: Time = Field(description="Time at which the outage begins.")
-    until: Time | None = Field(None, description="Time at which the outage ends; never by default.")
+    server: Name
+    """Name of one of the balancer's servers."""
+    at: Time
+    """Time at which the outage begins."""
+    until: Time | None = None
+    """Time at which the outage ends; never by default."""
 
 
 _WITH_FAULTS = Acts(lambda table: table.faults, "it acts only with `faults`")
@@ -133,150 +136,108 @@ class Balancer(Part):
     to the servers in turn.
     """
 
-    servers: Names = Field(
-        description="The servers: names of hosts, or a template's name for several hosts."
-    )
-    policy: Policy = Field(
-        description="Policy that selects a server for each flow (`sojourn list balancer`)."
-    )
+    servers: Names
+    """The servers: names of hosts, or a template's name for several hosts."""
+    policy: Policy
+    """Policy that selects a server for each flow (`sojourn list balancer`)."""
     weights: Annotated[
         Weights,
         Acts(lambda table: _uses_weights(table.policy), "the policy does not use weights"),
-    ] = Field([1], description="Weights of the servers, for policies that use weights.")
-    delay: Time = Field(
-        "1ms", description="One-way delay between the switch and the controller, in each direction."
-    )
-    decision: Time = Field("0s", description="Time that the controller takes for a decision.")
-    service: Services | None = Field(
-        None,
-        description=(
-            "Time for which a server works on a received transfer, one transfer at a time; the "
-            "transfer ends when this work ends. Zero by default."
-        ),
-    )
-    faults: list[ServerFault] = Field(
-        [], description="Outages of servers.", max_length=limits.FAULTS
-    )
-    health_every: Annotated[Time, _WITH_FAULTS] = Field(
-        "1s", description="Time between probes of a server; with `faults`."
-    )
-    misses: Annotated[int, *whole(1, limits.MISSES, "misses"), _WITH_FAULTS] = Field(
-        3, description="Consecutive unanswered probes after which a server counts as down."
-    )
+    ] = Field([1])
+    """Weights of the servers, for policies that use weights."""
+    delay: Time = "1ms"
+    """One-way delay between the switch and the controller, in each direction."""
+    decision: Time = "0s"
+    """Time that the controller takes for a decision."""
+    service: Services | None = None
+    """Time for which a server works on a received transfer, one transfer at a time; the transfer
+    ends when this work ends. Zero by default.
+    """
+    faults: list[ServerFault] = Field([], max_length=limits.FAULTS)
+    """Outages of servers."""
+    health_every: Annotated[Time, _WITH_FAULTS] = "1s"
+    """Time between probes of a server; with `faults`."""
+    misses: Annotated[int, *whole(1, limits.MISSES, "misses"), _WITH_FAULTS] = 3
+    """Consecutive unanswered probes after which a server counts as down."""
 
 
 class Flow(Part):
     """Flows of one kind, which form a group in the results."""
 
-    name: Name | None = Field(
-        None, description="Name in results; by default from `app`, such as `bulk` and `bulk-2`."
-    )
-    from_: Names = Field(
-        alias="from",
-        description="Sending host or hosts. Flow i uses the i-th host of a list, and after the "
-        "last host the first again.",
-    )
-    to: Names = Field(
-        description="Receiving host or hosts, assigned to the flows as in `from`; or one "
-        "balancer. For `web`, the balancer is in `from`."
-    )
-    app: App = Field(
-        description="Application, which determines the data that is sent (`sojourn list app`)."
-    )
-    client: CommandLine | None = Field(
-        None,
-        description=(
-            "Command line that the host `from` runs from `start` to `stop`; only with the app "
-            "`command`. `{from}` and `{to}` are replaced by the hosts' addresses, `{port}` by the "
-            "flow's own port, `{number}` by its number in the group, `{seed}` by the run's seed, "
-            "`{duration}` by the flow's length in seconds. Write `{{` for a single brace."
-        ),
-    )
-    server: CommandLine | None = Field(
-        None,
-        description=(
-            "Command line that the host `to` starts before the run; only with the app `command`. "
-            "If it contains `{port}`, the run begins once a process listens on this port."
-        ),
-    )
-    folder: Folder | None = Field(
-        None,
-        description="Working folder of the programs of `client` and `server`; the "
-        "scenario's folder by default.",
-    )
-    tcp: Tcp | None = Field(
-        None,
-        description=(
-            "TCP of the flow: congestion control or profile, then options. With this key, an "
-            "application that sends packets on a schedule sends them over TCP."
-        ),
-    )
-    udp: Flag | None = Field(
-        None,
-        description="Whether the flow uses UDP. By default true for applications that send "
-        "packets on a schedule, otherwise false.",
-    )
-    count: FlowCount = Field(
-        1, description="Number of flows; for Web traffic, number of concurrent sessions."
-    )
-    start: Start = Field(
-        "0s",
-        description="Start of the flows: a time, a distribution of times, or a regular interval.",
-    )
-    stop: Time | None = Field(
-        None, description="Time at which the flows stop offering data; never by default."
-    )
-    dscp: Dscp = Field(0, description="Differentiated services code point of the flows' packets.")
-    source_port: Port | None = Field(
-        None,
-        description=(
-            "Port at `from`, which filters can match: source port of packets from `from`, "
-            "destination port of packets to `from`. Web servers are at `from`."
-        ),
-    )
-    destination_port: Port | None = Field(
-        None,
-        description=(
-            "Port at `to`, which filters can match. If neither port is set, the server's port is "
-            "20000 plus the flow's number (0, 1, … over all groups); programs use their own ports."
-        ),
-    )
-    mark: Mark = Field(
-        0,
-        description="Firewall mark (fwmark) of the flows' packets in both directions; 0 for none.",
-    )
+    name: Name | None = None
+    """Name in results; by default from `app`, such as `bulk` and `bulk-2`."""
+    from_: Names = Field(alias="from")
+    """Sending host or hosts. Flow i uses the i-th host of a list, and after the last host the first
+    again.
+    """
+    to: Names
+    """Receiving host or hosts, assigned to the flows as in `from`; or one balancer. For `web`, the
+    balancer is in `from`.
+    """
+    app: App
+    """Application, which determines the data that is sent (`sojourn list app`)."""
+    client: CommandLine | None = None
+    """Command line that the host `from` runs from `start` to `stop`; only with the app `command`.
+    `{from}` and `{to}` are replaced by the hosts' addresses, `{port}` by the flow's own port,
+    `{number}` by its number in the group, `{seed}` by the run's seed, `{duration}` by the flow's
+    length in seconds. Write `{{` for a single brace.
+    """
+    server: CommandLine | None = None
+    """Command line that the host `to` starts before the run; only with the app `command`. If it
+    contains `{port}`, the run begins once a process listens on this port.
+    """
+    folder: Folder | None = None
+    """Working folder of the programs of `client` and `server`; the scenario's folder by default."""
+    tcp: Tcp | None = None
+    """TCP of the flow: congestion control or profile, then options. With this key, an application
+    that sends packets on a schedule sends them over TCP.
+    """
+    udp: Flag | None = None
+    """Whether the flow uses UDP. By default true for applications that send packets on a schedule,
+    otherwise false.
+    """
+    count: FlowCount = 1
+    """Number of flows; for Web traffic, number of concurrent sessions."""
+    start: Start = "0s"
+    """Start of the flows: a time, a distribution of times, or a regular interval."""
+    stop: Time | None = None
+    """Time at which the flows stop offering data; never by default."""
+    dscp: Dscp = 0
+    """Differentiated services code point of the flows' packets."""
+    source_port: Port | None = None
+    """Port at `from`, which filters can match: source port of packets from `from`, destination port
+    of packets to `from`. Web servers are at `from`.
+    """
+    destination_port: Port | None = None
+    """Port at `to`, which filters can match. If neither port is set, the server's port is 20000
+    plus the flow's number (0, 1, … over all groups); programs use their own ports.
+    """
+    mark: Mark = 0
+    """Firewall mark (fwmark) of the flows' packets in both directions; 0 for none."""
 
 
 class Observe(Part):
     """Results that a run records in addition to its metrics."""
 
-    series: Series = Field(
-        "auto",
-        description="Interval of time series; `0s` for no series, `auto` for an interval with "
-        "at most 1000 samples in a run.",
-    )
-    per_flow: Flag = Field(
-        False, description="Whether to record histograms for each flow as well as for each group."
-    )
-    monitor: Flag = Field(
-        False,
-        description=(
-            "Whether to record, at every sample of the time series, cumulative counts of each "
-            "flow in both directions, and the length of the queue that changed last."
-        ),
-    )
-    capture: LinkNames | None = Field(
-        None,
-        description="Links (`uplink`, `uplink.reverse`) whose packets are written to pcap files.",
-    )
+    series: Series = "auto"
+    """Interval of time series; `0s` for no series, `auto` for an interval with at most 1000 samples
+    in a run.
+    """
+    per_flow: Flag = False
+    """Whether to record histograms for each flow as well as for each group."""
+    monitor: Flag = False
+    """Whether to record, at every sample of the time series, cumulative counts of each flow in both
+    directions, and the length of the queue that changed last.
+    """
+    capture: LinkNames | None = None
+    """Links (`uplink`, `uplink.reverse`) whose packets are written to pcap files."""
     snaplen: Annotated[Size, Acts(lambda table: table.capture, "it acts only with `capture`")] = (
-        Field("128b", description="Bytes recorded of each captured frame.")
+        "128b"
     )
-    trace_hash: Flag = Field(
-        True,
-        description="Whether to compute a hash of all packet events, by which a repeated "
-        "run is proved identical.",
-    )
+    """Bytes recorded of each captured frame."""
+    trace_hash: Flag = True
+    """Whether to compute a hash of all packet events, by which a repeated run is proved identical.
+    """
 
 
 def _amount(value: object) -> str:
@@ -288,34 +249,20 @@ def _amount(value: object) -> str:
 class Question(Part):
     """The question of the scenario; options of commands take precedence over it."""
 
-    text: Text | None = Field(
-        None,
-        description=(
-            "The question in the words of the scenario's users, such as `Why does my call "
-            "stutter?`. `sojourn play` shows it."
-        ),
-    )
-    by: Text | None = Field(
-        None,
-        description=(
-            "Metric that ranks the choices, such as `calls.mos` (`sojourn list metric`). By "
-            "default a metric that suits the kinds of flows, or the store (see the guide to "
-            "comparing)."
-        ),
-    )
-    subject_to: Text | None = Field(
-        None,
-        description=(
-            "Conditions that a choice must meet, such as `goodput >= 95% of best and loss <= "
-            "1%`; an empty text for none. By default goodput >= 95% of best; for a store, "
-            "acknowledged >= 99% of best."
-        ),
-    )
-    queues: list[Queue] = Field(
-        [],
-        description="Queues that `sojourn compare` compares by default.",
-        max_length=limits.GROUPS,
-    )
+    text: Text | None = None
+    """The question in the words of the scenario's users, such as `Why does my call stutter?`.
+    `sojourn play` shows it.
+    """
+    by: Text | None = None
+    """Metric that ranks the choices, such as `calls.mos` (`sojourn list metric`). By default a
+    metric that suits the kinds of flows, or the store (see the guide to comparing).
+    """
+    subject_to: Text | None = None
+    """Conditions that a choice must meet, such as `goodput >= 95% of best and loss <= 1%`; an empty
+    text for none. By default goodput >= 95% of best; for a store, acknowledged >= 99% of best.
+    """
+    queues: list[Queue] = Field([], max_length=limits.GROUPS)
+    """Queues that `sojourn compare` compares by default."""
     smallest: (
         Annotated[
             str,
@@ -323,14 +270,10 @@ class Question(Part):
             WithJsonSchema({"type": ["string", "number"], "examples": ["5%", "2ms", 0.1]}),
         ]
         | None
-    ) = Field(
-        None,
-        description=(
-            "Smallest difference of interest in the metric `by`: a share of its value (`5%`) or "
-            "an amount in its unit (`2ms`). By default as registered for the metric (`sojourn "
-            "explain METRIC`)."
-        ),
-    )
+    ) = None
+    """Smallest difference of interest in the metric `by`: a share of its value (`5%`) or an amount
+    in its unit (`2ms`). By default as registered for the metric (`sojourn explain METRIC`).
+    """
 
 
 DeployFormat = Literal["tc", "sqm", "networkd"]
@@ -340,86 +283,62 @@ DeployFormat = Literal["tc", "sqm", "networkd"]
 class Deploy(Part):
     """Where the bottleneck's queue is deployed: machine, interface and format."""
 
-    machine: Name | None = Field(
-        None,
-        description=(
-            "Node of the scenario that is your machine, at one end of the bottleneck. If this "
-            "node receives, its incoming traffic is shaped. By default the sender."
-        ),
-    )
-    interface: Interface | None = Field(
-        None,
-        description="Interface of your machine to the line, as `ip link` lists it; eth0 "
-        "by default.",
-    )
-    modem: Flag = Field(
-        False,
-        description=(
-            "Whether another device, such as a modem, holds the present queue of the bottleneck. "
-            "Other queues need a shaper then: `sojourn compare` runs them inside the shaper with "
-            "which they are installed, below the line's rate. False by default."
-        ),
-    )
-    format: DeployFormat = Field(
-        "tc",
-        description=(
-            "Format of the steps: commands of `tc`, settings of OpenWrt's SQM, or files of "
-            "systemd-networkd."
-        ),
-    )
+    machine: Name | None = None
+    """Node of the scenario that is your machine, at one end of the bottleneck. If this node
+    receives, its incoming traffic is shaped. By default the sender.
+    """
+    interface: Interface | None = None
+    """Interface of your machine to the line, as `ip link` lists it; eth0 by default."""
+    modem: Flag = False
+    """Whether another device, such as a modem, holds the present queue of the bottleneck. Other
+    queues need a shaper then: `sojourn compare` runs them inside the shaper with which they are
+    installed, below the line's rate. False by default.
+    """
+    format: DeployFormat = "tc"
+    """Format of the steps: commands of `tc`, settings of OpenWrt's SQM, or files of
+    systemd-networkd.
+    """
 
 
 class Model(Part):
     """A scenario: a network, its traffic, and the length of a run."""
 
-    name: Text = Field("", description="Title of the scenario, in a few words.")
-    description: Text = Field("", description="Purpose of the scenario.")
-    duration: Time = Field(description="Length of a run.")
-    warmup: Time = Field("0s", description="Initial part of a run that measurements exclude.")
-    bottleneck: LinkNames | None = Field(
-        None,
-        description=(
-            "Link whose queue is studied, or several links together, as a list or as a "
-            "template's name for several links. `NAME.reverse` is the other direction of a "
-            "link. By default the first link with a `queue`, or else the first link; in a `lan` "
-            "all links; in a star with a queue for `clients` or `servers` the links of these."
-        ),
-    )
-    topology: Topology | None = Field(None, description="A template that creates hosts and links.")
-    links: dict[Name, Link] = Field(
-        default_factory=dict, description="Links by name.", max_length=limits.LINKS // 2
-    )
-    queues: dict[QueueName, Described] = Field(
-        default_factory=dict,
-        description=(
-            "Queues with names of your own: a key `queue` may be such a name, and tables and "
-            "figures show the name."
-        ),
-        max_length=limits.GROUPS,
-    )
-    balancers: dict[Name, Balancer] = Field(
-        default_factory=dict, description="Balancers by name.", max_length=limits.BALANCERS
-    )
-    switch: Literal["openvswitch"] = Field(
-        "openvswitch",
-        description="Switch that balanced flows pass in real runs (`sojourn lab run`).",
-    )
-    flows: list[Flow] = Field(
-        default_factory=list,
-        description="Traffic, a table for each kind of flow; required unless there is a store.",
-        max_length=limits.GROUPS,
-    )
-    store: Store | None = Field(None, description="A replicated store and its clients.")
-    observe: Observe = Field(
-        Observe(), description="Time series, captures and other records of a run."
-    )
-    question: Question = Field(
-        Question(),
-        description="Question of the scenario: deciding metric, conditions, and queues to compare.",
-    )
-    deploy: Deploy = Field(
-        Deploy(), description="Where the queue is deployed: machine, interface and format."
-    )
+    name: Text = ""
+    """Title of the scenario, in a few words."""
+    description: Text = ""
+    """Purpose of the scenario."""
+    duration: Time
+    """Length of a run."""
+    warmup: Time = "0s"
+    """Initial part of a run that measurements exclude."""
+    bottleneck: LinkNames | None = None
+    """Link whose queue is studied, or several links together, as a list or as a template's name for
+    several links. `NAME.reverse` is the other direction of a link. By default the first link with a
+    `queue`, or else the first link; in a `lan` all links; in a star with a queue for `clients` or
+    `servers` the links of these.
+    """
+    topology: Topology | None = None
+    """A template that creates hosts and links."""
+    links: dict[Name, Link] = Field(default_factory=dict, max_length=limits.LINKS // 2)
+    """Links by name."""
+    queues: dict[QueueName, Described] = Field(default_factory=dict, max_length=limits.GROUPS)
+    """Queues with names of your own: a key `queue` may be such a name, and tables and figures show
+    the name.
+    """
+    balancers: dict[Name, Balancer] = Field(default_factory=dict, max_length=limits.BALANCERS)
+    """Balancers by name."""
+    switch: Literal["openvswitch"] = "openvswitch"
+    """Switch that balanced flows pass in real runs (`sojourn lab run`)."""
+    flows: list[Flow] = Field(default_factory=list, max_length=limits.GROUPS)
+    """Traffic, a table for each kind of flow; required unless there is a store."""
+    store: Store | None = None
+    """A replicated store and its clients."""
+    observe: Observe = Observe()
+    """Time series, captures and other records of a run."""
+    question: Question = Question()
+    """Question of the scenario: deciding metric, conditions, and queues to compare."""
+    deploy: Deploy = Deploy()
+    """Where the queue is deployed: machine, interface and format."""
 
     @classmethod
     def of(cls, data: Mapping[str, object]) -> Self:

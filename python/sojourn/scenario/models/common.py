@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, GetJsonSchemaHandler, WithJsonSchema
 
 from sojourn import _core
 from sojourn.scenario import limits
@@ -20,6 +20,11 @@ from sojourn.scenario.words import (
     shown,
     text_of,
 )
+from sojourn.settings import docstrings
+
+if TYPE_CHECKING:
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
 
 
 def number(least: int, most: int, what: str) -> tuple[BeforeValidator, WithJsonSchema]:
@@ -102,6 +107,27 @@ class Part(BaseModel):
     """A table of a scenario: cannot be changed, and rejects unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def documentation(cls) -> dict[str, str]:
+        """Returns the documentation of the fields: docstrings, or descriptions of their own."""
+        texts: dict[str, str] = {}
+        for base in reversed(cls.__mro__[: cls.__mro__.index(Part)]):
+            texts |= docstrings(base)
+        fields = cls.model_fields.items()
+        return {name: field.description or texts.get(name, "") for name, field in fields}
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Adds the documentation of the keys to the JSON schema of the table."""
+        schema = handler(core_schema)
+        keys = handler.resolve_ref_schema(schema)["properties"]
+        for name, text in cls.documentation().items():
+            if text:
+                keys[cls.model_fields[name].alias or name]["description"] = text
+        return schema
 
 
 @dataclass(frozen=True)

@@ -39,88 +39,71 @@ class LinkKeys(Part):
     A class declares `rate` and `netem` again where lists are allowed or a rate is required.
     """
 
-    rate: Any = Field(None, description="Rate of both directions of the link.")
-    netem: Any = Field(None, description="Delay and impairments of both directions of the link.")
-    queue: Queue | None = Field(None, description="Queue of the link's forward direction.")
-    overhead: Overhead | None = Field(
-        None,
-        description=(
-            "Bytes that each packet occupies on the link in addition to its length. The queue "
-            "does not count them. 0 by default."
-        ),
-    )
-    cells: Cells | None = Field(
-        None,
-        description=(
-            "Cells into which the line divides each packet with its overhead: `atm` (53 bytes "
-            "for 48, ADSL), `ptm` (65 bytes for 64, VDSL2) or `none` (default)."
-        ),
-    )
-    ring: Annotated[int, *whole(0, limits.ENGINE["ring"], "packets")] | None = Field(
-        None,
-        description=(
-            "Number of packets that the sending device takes from the queue into its transmit "
-            "ring before they are transmitted. The queue discipline can no longer drop or "
-            "reorder them. 0 by default."
-        ),
-    )
-    host: Lateness | None = Field(
-        None,
-        description=(
-            "Lateness with which the sending host serves its queue: timer granularity, late "
-            "wake-ups, stalls (`sojourn explain host`). By default never late."
-        ),
-    )
-    host_queue: Flag | None = Field(
-        None,
-        description=(
-            "Whether the queue is on the host that sends the data, and not on a router. The "
-            "host's TCP connections then limit their packets in the queue (TCP Small Queues), "
-            "and `fq` paces each socket in place of TCP's own timer. As with `queue`, this "
-            "concerns the forward direction only. False by default."
-        ),
-    )
+    rate: Any = None
+    """Rate of both directions of the link."""
+    netem: Any = None
+    """Delay and impairments of both directions of the link."""
+    queue: Queue | None = None
+    """Queue of the link's forward direction."""
+    overhead: Overhead | None = None
+    """Bytes that each packet occupies on the link in addition to its length. The queue does not
+    count them. 0 by default.
+    """
+    cells: Cells | None = None
+    """Cells into which the line divides each packet with its overhead: `atm` (53 bytes for 48,
+    ADSL), `ptm` (65 bytes for 64, VDSL2) or `none` (default).
+    """
+    ring: Annotated[int, *whole(0, limits.ENGINE["ring"], "packets")] | None = None
+    """Number of packets that the sending device takes from the queue into its transmit ring before
+    they are transmitted. The queue discipline can no longer drop or reorder them. 0 by default.
+    """
+    host: Lateness | None = None
+    """Lateness with which the sending host serves its queue: timer granularity, late wake-ups,
+    stalls (`sojourn explain host`). By default never late.
+    """
+    host_queue: Flag | None = None
+    """Whether the queue is on the host that sends the data, and not on a router. The host's TCP
+    connections then limit their packets in the queue (TCP Small Queues), and `fq` paces each socket
+    in place of TCP's own timer. As with `queue`, this concerns the forward direction only. False by
+    default.
+    """
 
 
 class Direction(LinkKeys):
     """Keys of one direction of a link that override those of both directions."""
 
-    rate: Capacity | None = Field(None, description="Rate of this direction of the link.")
-    netem: Netem | None = Field(
-        None, description="Delay and impairments of this direction of the link."
-    )
-    queue: Queue | None = Field(None, description="Queue of this direction of the link.")
+    rate: Capacity | None = None
+    """Rate of this direction of the link."""
+    netem: Netem | None = None
+    """Delay and impairments of this direction of the link."""
+    queue: Queue | None = None
+    """Queue of this direction of the link."""
 
 
 class ChangedDirection(Part):
     """Changed values of one direction of a link."""
 
-    rate: Rate | None = Field(
-        None, description="Rate of this direction from the time of the change."
-    )
-    netem: Netem | None = Field(
-        None, description="Delay and impairments of this direction from the time of the change."
-    )
+    rate: Rate | None = None
+    """Rate of this direction from the time of the change."""
+    netem: Netem | None = None
+    """Delay and impairments of this direction from the time of the change."""
 
 
 class Change(Part):
     """Change of a link during the run; an absent key leaves its value unchanged."""
 
-    at: Moment = Field(description="Time of the change; `every TIME from TIME` repeats it.")
-    rate: Rate | None = Field(
-        None, description="Rate of both directions from the time of the change."
-    )
-    netem: Netem | None = Field(
-        None,
-        description="Delay and impairments of both directions from the time of the change; they "
-        "replace all previous ones.",
-    )
-    forward: ChangedDirection = Field(
-        ChangedDirection(), description="Changes of the forward direction only: `rate` and `netem`."
-    )
-    reverse: ChangedDirection = Field(
-        ChangedDirection(), description="Changes of the reverse direction only: `rate` and `netem`."
-    )
+    at: Moment
+    """Time of the change; `every TIME from TIME` repeats it."""
+    rate: Rate | None = None
+    """Rate of both directions from the time of the change."""
+    netem: Netem | None = None
+    """Delay and impairments of both directions from the time of the change; they replace all
+    previous ones.
+    """
+    forward: ChangedDirection = ChangedDirection()
+    """Changes of the forward direction only: `rate` and `netem`."""
+    reverse: ChangedDirection = ChangedDirection()
+    """Changes of the reverse direction only: `rate` and `netem`."""
 
     @property
     def is_empty(self) -> bool:
@@ -150,19 +133,19 @@ class BothDirections(LinkKeys):
 
 
 class _Ends(Part):
-    from_: Name = Field(alias="from", description="Node at one end of the link.")
-    to: Name = Field(description="Node at the other end of the link.")
+    from_: Name = Field(alias="from")
+    """Node at one end of the link."""
+    to: Name
+    """Node at the other end of the link."""
 
 
 class Link(BothDirections, _Ends):
     """A link between two nodes, with both directions."""
 
-    rate: Capacity = Field(description="Rate of both directions of the link.")
-    netem: Netem | None = Field(
-        None,
-        description="Delay, jitter, loss, duplication and reordering in both directions "
-        "of the link.",
-    )
+    rate: Capacity
+    """Rate of both directions of the link."""
+    netem: Netem | None = None
+    """Delay, jitter, loss, duplication and reordering in both directions of the link."""
     queue: Queue | None = Field(
         None,
         description=(
@@ -176,17 +159,19 @@ class Link(BothDirections, _Ends):
 
 
 class _Hosts(Part):
-    hosts: HostCount = Field(1, description="Number of hosts of this kind.")
+    hosts: HostCount = 1
+    """Number of hosts of this kind."""
 
 
 class SideDirection(LinkKeys):
     """Keys of one direction of a side's access links; they override the keys of both directions."""
 
-    rate: Rates | None = Field(None, description="Rate of this direction of the access links.")
-    netem: Netems | None = Field(
-        None, description="Delay and impairments of this direction of the access links."
-    )
-    queue: Queue | None = Field(None, description="Queue of this direction of the access links.")
+    rate: Rates | None = None
+    """Rate of this direction of the access links."""
+    netem: Netems | None = None
+    """Delay and impairments of this direction of the access links."""
+    queue: Queue | None = None
+    """Queue of this direction of the access links."""
 
 
 class Side(LinkKeys, _Hosts):
@@ -196,23 +181,17 @@ class Side(LinkKeys, _Hosts):
     second, and after the last element the first again.
     """
 
-    rate: Rates = Field(["1gbit"], description="Rate of both directions of the access links.")
-    netem: Netems | None = Field(
-        None, description="Delay and impairments of both directions of the access links."
-    )
+    rate: Rates = Field(["1gbit"])
+    """Rate of both directions of the access links."""
+    netem: Netems | None = None
+    """Delay and impairments of both directions of the access links."""
     queue: Queue | None = Field(
         None, description=f"Queue of the direction away from the host; default {DEFAULT_QUEUE}."
     )
-    forward: SideDirection = Field(
-        SideDirection(),
-        description="Keys of the direction away "
-        "from the host only; they override those of both directions.",
-    )
-    reverse: SideDirection = Field(
-        SideDirection(),
-        description="Keys of the direction towards the host only; they override those of both "
-        "directions.",
-    )
+    forward: SideDirection = SideDirection()
+    """Keys of the direction away from the host only; they override those of both directions."""
+    reverse: SideDirection = SideDirection()
+    """Keys of the direction towards the host only; they override those of both directions."""
     changes: list[Change] = _changes("all access links of the side")
 
 
@@ -224,13 +203,15 @@ class Dumbbell(BothDirections):
     """
 
     template: Literal["dumbbell"]
-    rate: Capacity = Field(description="Rate of both directions of the bottleneck.")
-    netem: Netem | None = Field(
-        None, description="Delay and impairments of both directions of the bottleneck."
-    )
+    rate: Capacity
+    """Rate of both directions of the bottleneck."""
+    netem: Netem | None = None
+    """Delay and impairments of both directions of the bottleneck."""
     changes: list[Change] = _changes("the bottleneck")
-    left: Side = Field(Side(), description="The hosts on the left side, and their access links.")
-    right: Side = Field(Side(), description="The hosts on the right side, and their access links.")
+    left: Side = Side()
+    """The hosts on the left side, and their access links."""
+    right: Side = Side()
+    """The hosts on the right side, and their access links."""
 
 
 class Pairs(BothDirections):
@@ -241,14 +222,14 @@ class Pairs(BothDirections):
     """
 
     template: Literal["pairs"]
-    pairs: HostCount = Field(1, description="Number of pairs of hosts.")
-    rate: Rates = Field(description="Rate of both directions of each pair's link.")
-    netem: Netems | None = Field(
-        None, description="Delay and impairments of both directions of each pair's link."
-    )
-    queue: Queue | None = Field(
-        None, description="Queue of the direction a → b of each pair's link."
-    )
+    pairs: HostCount = 1
+    """Number of pairs of hosts."""
+    rate: Rates
+    """Rate of both directions of each pair's link."""
+    netem: Netems | None = None
+    """Delay and impairments of both directions of each pair's link."""
+    queue: Queue | None = None
+    """Queue of the direction a → b of each pair's link."""
     forward: Direction = _only("a → b")
     reverse: Direction = _only("b → a")
     changes: list[Change] = _changes("every pair's link")
@@ -260,13 +241,12 @@ class Ports(BothDirections, _Hosts):
     Elements of a list are assigned to the hosts in turn.
     """
 
-    rate: Rates | None = Field(None, description="Rate of both directions of these hosts' links.")
-    netem: Netems | None = Field(
-        None, description="Delay and impairments of both directions of these hosts' links."
-    )
-    queue: Queue | None = Field(
-        None, description="Queue of the switch's output ports towards these hosts."
-    )
+    rate: Rates | None = None
+    """Rate of both directions of these hosts' links."""
+    netem: Netems | None = None
+    """Delay and impairments of both directions of these hosts' links."""
+    queue: Queue | None = None
+    """Queue of the switch's output ports towards these hosts."""
     forward: Direction = _only("from the switch to these hosts")
     reverse: Direction = _only("from these hosts to the switch")
     changes: list[Change] = _changes("these hosts' links, in place of the star's changes,")
@@ -282,18 +262,20 @@ class Star(BothDirections):
     """
 
     template: Literal["star"]
-    hosts: HostCount | None = Field(
-        None,
-        description="Number of hosts that are neither clients nor servers; by default 2, "
-        "or 0 if the star has clients or servers.",
-    )
-    clients: Ports | None = Field(None, description="Clients around the switch, and their links.")
-    servers: Ports | None = Field(None, description="Servers around the switch, and their links.")
-    rate: Rates = Field(description="Rate of both directions of each link.")
-    netem: Netems | None = Field(
-        None, description="Delay and impairments of both directions of each link."
-    )
-    queue: Queue | None = Field(None, description="Queue of every output port of the switch.")
+    hosts: HostCount | None = None
+    """Number of hosts that are neither clients nor servers; by default 2, or 0 if the star has
+    clients or servers.
+    """
+    clients: Ports | None = None
+    """Clients around the switch, and their links."""
+    servers: Ports | None = None
+    """Servers around the switch, and their links."""
+    rate: Rates
+    """Rate of both directions of each link."""
+    netem: Netems | None = None
+    """Delay and impairments of both directions of each link."""
+    queue: Queue | None = None
+    """Queue of every output port of the switch."""
     forward: Direction = _only("from the switch to the hosts")
     reverse: Direction = _only("from the hosts to the switch")
     changes: list[Change] = _changes("all links")
@@ -308,35 +290,34 @@ class Lan(LinkKeys):
     """
 
     template: Literal["lan"]
-    clients: HostCount = Field(2, description="Number of clients.")
-    servers: HostCount = Field(1, description="Number of servers.")
-    rate: Rate = Field(description="Rate of the shared bus.")
-    netem: Netem | None = Field(
-        None,
-        description=(
-            "Impairments, in particular the propagation delay: a frame occupies the bus until "
-            "it has arrived."
-        ),
-    )
+    clients: HostCount = 2
+    """Number of clients."""
+    servers: HostCount = 1
+    """Number of servers."""
+    rate: Rate
+    """Rate of the shared bus."""
+    netem: Netem | None = None
+    """Impairments, in particular the propagation delay: a frame occupies the bus until it has
+    arrived.
+    """
     queue: Queue | None = Field(
         None, description=f"Queue of each host at the bus; default {DEFAULT_QUEUE}."
     )
-    access: Access = Field(
-        "csma", description="Method by which hosts access the bus (`sojourn list medium`)."
-    )
+    access: Access = "csma"
+    """Method by which hosts access the bus (`sojourn list medium`)."""
 
 
 class MeshClients(LinkKeys, _Hosts):
     """Clients of a mesh, each joined to every node; their keys override the keys of the mesh."""
 
-    hosts: HostCount = Field(1, description="Number of clients.")
-    rate: Rate | None = Field(None, description="Rate of both directions of the clients' links.")
-    netem: Netem | None = Field(
-        None, description="Delay and impairments of both directions of the clients' links."
-    )
-    queue: Queue | None = Field(
-        None, description="Queue of the direction from the client to the node."
-    )
+    hosts: HostCount = 1
+    """Number of clients."""
+    rate: Rate | None = None
+    """Rate of both directions of the clients' links."""
+    netem: Netem | None = None
+    """Delay and impairments of both directions of the clients' links."""
+    queue: Queue | None = None
+    """Queue of the direction from the client to the node."""
     forward: Direction = _only("from clients to nodes")
     reverse: Direction = _only("from nodes to clients")
 
@@ -349,10 +330,10 @@ class _MeshLinks(BothDirections):
 class MeshBetween(_MeshLinks):
     """Keys of links between hosts of two sites of a mesh; they override the keys of the mesh."""
 
-    rate: Rate | None = Field(None, description="Rate of both directions of links between sites.")
-    netem: Netem | None = Field(
-        None, description="Delay and impairments of both directions of links between sites."
-    )
+    rate: Rate | None = None
+    """Rate of both directions of links between sites."""
+    netem: Netem | None = None
+    """Delay and impairments of both directions of links between sites."""
 
 
 class Mesh(_MeshLinks):
@@ -364,21 +345,20 @@ class Mesh(_MeshLinks):
     """
 
     template: Literal["mesh"]
-    nodes: Annotated[int, *whole(2, limits.MESH, "nodes")] = Field(
-        3, description="Number of nodes."
-    )
-    clients: MeshClients | None = Field(None, description="Clients, each joined to every node.")
-    sites: list[Names] = Field(
-        [],
-        description="Hosts of each site: a list of lists. Links between hosts of two sites have "
-        "the keys of `between`.",
-        max_length=limits.MESH,
-    )
-    between: MeshBetween | None = Field(None, description="Links between hosts of two sites.")
-    rate: Rate = Field(description="Rate of both directions of each link.")
-    netem: Netem | None = Field(
-        None, description="Delay and impairments of both directions of each link."
-    )
+    nodes: Annotated[int, *whole(2, limits.MESH, "nodes")] = 3
+    """Number of nodes."""
+    clients: MeshClients | None = None
+    """Clients, each joined to every node."""
+    sites: list[Names] = Field([], max_length=limits.MESH)
+    """Hosts of each site: a list of lists. Links between hosts of two sites have the keys of
+    `between`.
+    """
+    between: MeshBetween | None = None
+    """Links between hosts of two sites."""
+    rate: Rate
+    """Rate of both directions of each link."""
+    netem: Netem | None = None
+    """Delay and impairments of both directions of each link."""
     changes: list[Change] = _changes("all links, including those of clients")
 
 

@@ -144,156 +144,116 @@ class StoreService(Part):
     delay and loss.
     """
 
-    coordinate: Service = Field(
-        "exp(1200us)", description="Time that a coordinator works on a request."
-    )
-    write: Service = Field("exp(600us)", description="Time that a replica works on a write.")
-    read: Service = Field(
-        "exp(800us)", description="Time that a replica works on a read, for each record."
-    )
-    threads: Threads = Field(32, description="Number of requests that a node serves concurrently.")
-    queue: Waiting = Field(
-        1024, description="Largest number of requests that wait at a node; further requests fail."
-    )
+    coordinate: Service = "exp(1200us)"
+    """Time that a coordinator works on a request."""
+    write: Service = "exp(600us)"
+    """Time that a replica works on a write."""
+    read: Service = "exp(800us)"
+    """Time that a replica works on a read, for each record."""
+    threads: Threads = 32
+    """Number of requests that a node serves concurrently."""
+    queue: Waiting = 1024
+    """Largest number of requests that wait at a node; further requests fail."""
 
 
 class Fault(Part):
     """A fault of a store: a node crashes, or some hosts cannot reach the others."""
 
-    crash: Name | None = Field(
-        None, description="Node that stops at `at` and starts again at `until`."
-    )
-    partition: Names | None = Field(
-        None, description="Hosts of the store that can reach only each other."
-    )
-    at: Time = Field(description="Time at which the fault begins.")
-    until: Time | None = Field(None, description="Time at which the fault ends; never by default.")
+    crash: Name | None = None
+    """Node that stops at `at` and starts again at `until`."""
+    partition: Names | None = None
+    """Hosts of the store that can reach only each other."""
+    at: Time
+    """Time at which the fault begins."""
+    until: Time | None = None
+    """Time at which the fault ends; never by default."""
 
 
 class Store(Part):
     """A replicated store of the kind of Cassandra, and its clients."""
 
-    name: Name = Field("store", description="Name of the store in results.")
-    nodes: Names = Field(description="Nodes of the store, in the order of the ring.")
-    clients: Names = Field(description="Hosts of the store's clients.")
-    data_centres: dict[Name, Names] = Field(
-        default_factory=dict,
-        description="Nodes and clients of each data centre; by default all are in `dc1`.",
-    )
-    racks: dict[Name, Names] = Field(
-        default_factory=dict,
-        description="Nodes of each rack; by default all nodes of a data centre are in one rack.",
-    )
-    replication: Replication = Field(
-        3,
-        description=(
-            "Replication factor. A number places replicas on the next nodes of the ring "
-            "(`SimpleStrategy`); a table with a number for each data centre also considers "
-            "racks (`NetworkTopologyStrategy`)."
-        ),
-    )
-    tokens: Tokens = Field(
-        1,
-        description="Number of tokens of a node. Single tokens divide the ring evenly, several "
-        "are placed at random.",
-    )
-    consistency: Annotated[Consistency, _BOTH] = Field(
-        "quorum", description="Consistency level of reads and writes."
-    )
-    write_consistency: Annotated[Consistency | None, _WRITING] = Field(
-        None, description="Consistency level of writes, if it differs from `consistency`."
-    )
-    read_consistency: Annotated[Consistency | None, _READING] = Field(
-        None, description="Consistency level of reads, if it differs from `consistency`."
-    )
-    coordinator: Coordinator = Field(
-        "round-robin", description="Policy by which a client selects a coordinator."
-    )
-    tcp: Tcp = Field(
-        "cubic",
-        description="TCP of all hosts of the store: congestion control or profile, then options.",
-    )
-    workload: Workload = Field(
-        "insert",
-        description=(
-            "Kinds of requests: the name of a workload, or a table with the shares of `read`, "
-            "`update`, `insert`, `scan` and `modify` (a read, then a write of the same record), "
-            "which add up to 1."
-        ),
-    )
-    records: Records | None = Field(
-        None,
-        description="Number of records in the store when the run begins; 10000 by default, 0 if "
-        "the workload only inserts.",
-    )
-    keys: Annotated[Keys | None, _OLD] = Field(
-        None,
-        description="Distribution of the requested keys: uniform, zipfian or latest. By default "
-        "as YCSB defines the workload; uniform for a table of shares.",
-    )
-    value: Size = Field("200b", description="Size of a record.")
-    scan: Annotated[Scan, _SCANNING] = Field(
-        100, description="Number of records of the longest scan."
-    )
-    requests: Requests | None = Field(
-        None,
-        description="Number of requests of all clients together. By default the clients "
-        "send until the run's end.",
-    )
-    warmup: Warmup = Field(
-        0, description="Number of requests at the beginning that are not measured."
-    )
-    start: Time = Field("0s", description="Time at which the clients begin to send.")
-    every: Service | None = Field(
-        None,
-        description=(
-            "Interval between the requests of a client, which then does not wait for answers "
-            "(an open loop). Latency is measured from the scheduled time of the request."
-        ),
-    )
-    think: Time = Field(
-        "0s",
-        description="Pause of a client between an answer and its next request; not "
-        "allowed with `every`.",
-    )
-    outstanding: Outstanding | None = Field(
-        None,
-        description=(
-            "Largest number of unanswered requests of a client: by default 1, or without a "
-            "limit (0) with `every`."
-        ),
-    )
-    service: StoreService = Field(
-        StoreService(), description="Service times of the simulated nodes."
-    )
-    write_timeout: Annotated[Time, _WRITING] = Field(
-        "2s", description="Time after which a coordinator gives up waiting for replicas in a write."
-    )
-    read_timeout: Annotated[Time, _READING] = Field(
-        "5s", description="Time after which a coordinator gives up waiting for replicas in a read."
-    )
-    client_timeout: Time = Field(
-        "10s", description="Time after which a client gives up waiting for a request's answer."
-    )
-    speculative: Annotated[Patience, _READING] = Field(
-        "none",
-        description="Time after which a coordinator asks another replica for the data "
-        "of a read; `none` for never.",
-    )
-    read_repair: Annotated[Flag, _READING] = Field(
-        True, description="Whether a read updates replicas that answered with an old record."
-    )
-    hints: Annotated[Flag, _WRITING] = Field(
-        True,
-        description="Whether coordinators store writes for replicas that are down or do not "
-        "answer in time, and deliver them later (hinted handoff).",
-    )
-    detect: Annotated[Time, _CRASHING] = Field(
-        "10s", description="Time after a crash at which all nodes know that the node is down."
-    )
-    recover: Annotated[Time, _CRASHING] = Field(
-        "1s", description="Time after a restart at which all nodes know that the node is up."
-    )
-    faults: list[Fault] = Field(
-        [], description="Faults of the store: crashes and partitions.", max_length=limits.FAULTS
-    )
+    name: Name = "store"
+    """Name of the store in results."""
+    nodes: Names
+    """Nodes of the store, in the order of the ring."""
+    clients: Names
+    """Hosts of the store's clients."""
+    data_centres: dict[Name, Names] = Field(default_factory=dict)
+    """Nodes and clients of each data centre; by default all are in `dc1`."""
+    racks: dict[Name, Names] = Field(default_factory=dict)
+    """Nodes of each rack; by default all nodes of a data centre are in one rack."""
+    replication: Replication = 3
+    """Replication factor. A number places replicas on the next nodes of the ring
+    (`SimpleStrategy`); a table with a number for each data centre also considers racks
+    (`NetworkTopologyStrategy`).
+    """
+    tokens: Tokens = 1
+    """Number of tokens of a node. Single tokens divide the ring evenly, several are placed at
+    random.
+    """
+    consistency: Annotated[Consistency, _BOTH] = "quorum"
+    """Consistency level of reads and writes."""
+    write_consistency: Annotated[Consistency | None, _WRITING] = None
+    """Consistency level of writes, if it differs from `consistency`."""
+    read_consistency: Annotated[Consistency | None, _READING] = None
+    """Consistency level of reads, if it differs from `consistency`."""
+    coordinator: Coordinator = "round-robin"
+    """Policy by which a client selects a coordinator."""
+    tcp: Tcp = "cubic"
+    """TCP of all hosts of the store: congestion control or profile, then options."""
+    workload: Workload = "insert"
+    """Kinds of requests: the name of a workload, or a table with the shares of `read`, `update`,
+    `insert`, `scan` and `modify` (a read, then a write of the same record), which add up to 1.
+    """
+    records: Records | None = None
+    """Number of records in the store when the run begins; 10000 by default, 0 if the workload only
+    inserts.
+    """
+    keys: Annotated[Keys | None, _OLD] = None
+    """Distribution of the requested keys: uniform, zipfian or latest. By default as YCSB defines
+    the workload; uniform for a table of shares.
+    """
+    value: Size = "200b"
+    """Size of a record."""
+    scan: Annotated[Scan, _SCANNING] = 100
+    """Number of records of the longest scan."""
+    requests: Requests | None = None
+    """Number of requests of all clients together. By default the clients send until the run's end.
+    """
+    warmup: Warmup = 0
+    """Number of requests at the beginning that are not measured."""
+    start: Time = "0s"
+    """Time at which the clients begin to send."""
+    every: Service | None = None
+    """Interval between the requests of a client, which then does not wait for answers (an open
+    loop). Latency is measured from the scheduled time of the request.
+    """
+    think: Time = "0s"
+    """Pause of a client between an answer and its next request; not allowed with `every`."""
+    outstanding: Outstanding | None = None
+    """Largest number of unanswered requests of a client: by default 1, or without a limit (0) with
+    `every`.
+    """
+    service: StoreService = StoreService()
+    """Service times of the simulated nodes."""
+    write_timeout: Annotated[Time, _WRITING] = "2s"
+    """Time after which a coordinator gives up waiting for replicas in a write."""
+    read_timeout: Annotated[Time, _READING] = "5s"
+    """Time after which a coordinator gives up waiting for replicas in a read."""
+    client_timeout: Time = "10s"
+    """Time after which a client gives up waiting for a request's answer."""
+    speculative: Annotated[Patience, _READING] = "none"
+    """Time after which a coordinator asks another replica for the data of a read; `none` for never.
+    """
+    read_repair: Annotated[Flag, _READING] = True
+    """Whether a read updates replicas that answered with an old record."""
+    hints: Annotated[Flag, _WRITING] = True
+    """Whether coordinators store writes for replicas that are down or do not answer in time, and
+    deliver them later (hinted handoff).
+    """
+    detect: Annotated[Time, _CRASHING] = "10s"
+    """Time after a crash at which all nodes know that the node is down."""
+    recover: Annotated[Time, _CRASHING] = "1s"
+    """Time after a restart at which all nodes know that the node is up."""
+    faults: list[Fault] = Field([], max_length=limits.FAULTS)
+    """Faults of the store: crashes and partitions."""
