@@ -10,7 +10,7 @@ import typer
 from sojourn import _core
 from sojourn.cli import exits, options, output
 from sojourn.doctor.finding import GROUPS
-from sojourn.settings import Option
+from sojourn.settings import Option, settings
 
 if TYPE_CHECKING:
     from sojourn.doctor.examination import Report
@@ -27,8 +27,10 @@ def register(app: typer.Typer) -> None:
     app.command()(doctor)
 
 
-@exits.command
-def doctor(
+@settings
+class Checked:
+    """Features to check."""
+
     what: Annotated[
         list[str] | None,
         Option(
@@ -37,21 +39,21 @@ def doctor(
             help=f"Features to check: {', '.join(GROUPS)}; all by default. Or `l4s INTERFACE`: "
             "find settings of an interface that obstruct L4S experiments, with remedies.",
         ),
-    ] = None,
-    measure: Annotated[
-        bool,
-        Option(
-            help="Also measure the highest rate at which real runs are valid on this machine, "
-            "which takes a minute (see `sojourn wire selftest`)."
-        ),
-    ] = False,
-    as_json: options.AsJson = False,
-) -> None:
+    ] = None
+    measure: bool = False
+    """Also measure the highest rate at which real runs are valid on this machine, which takes a
+    minute (see `sojourn wire selftest`).
+    """
+
+
+@exits.command
+def doctor(asked: Checked, as_json: options.AsJson = False) -> None:
     """Check which features work on this machine and how to enable the others.
 
     The machine is not changed, and no process remains. The exit status is 1 if a named feature does
     not work; without names, if simulation does not work.
     """
+    what, measure = asked.what, asked.measure
     if what and what[0] == L4S:
         _interface(what[1:], measure=measure, as_json=as_json)
         return

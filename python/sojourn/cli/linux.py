@@ -173,23 +173,25 @@ def _listed(folder: Path) -> Listed:
         return Listed(folder, size, error=str(error))
 
 
+@settings
+class Removed:
+    """The kernel or files to remove."""
+
+    name: Annotated[str | None, Option("[NAME]", positional=True)] = None
+    """Name of the kernel, from `sojourn linux list`."""
+    unfinished: bool = False
+    """Remove downloads, sources and object files of builds, but no kernel."""
+
+
 @exits.command
-def remove(
-    name: Annotated[
-        str | None,
-        Option("[NAME]", positional=True, help="Name of the kernel, from `sojourn linux list`."),
-    ] = None,
-    unfinished: Annotated[
-        bool, Option(help="Remove downloads, sources and object files of builds, but no kernel.")
-    ] = False,
-    as_json: options.AsJson = False,
-) -> None:
+def remove(asked: Removed, as_json: options.AsJson = False) -> None:
     """Remove a kernel for virtual time, or the intermediate files of builds."""
     from sojourn import _core
     from sojourn.linux import build as building
     from sojourn.linux import kernels
 
-    if (name is None) != unfinished:
+    name = asked.name
+    if (name is None) != asked.unfinished:
         exits.fail("give either the name of a kernel or --unfinished", as_json=as_json)
     if name is None:
         size = building.unfinished()
@@ -210,26 +212,26 @@ def remove(
     typer.echo(f"removed {removed}")
 
 
-@exits.command
-def shell(
-    file: Annotated[Path, Option("FILE", positional=True, help="Scenario, a TOML file.")],
-    host: Annotated[
-        str | None,
-        Option(
-            "NAME",
-            help="Host in which the shell runs: a sender or receiver "
-            "of the scenario. By default the first.",
-        ),
-    ] = None,
+@settings
+class Shell:
+    """Options of a shell in a scenario."""
+
+    file: Annotated[Path, Option("FILE", positional=True)]
+    """Scenario, a TOML file."""
+    host: Annotated[str | None, Option("NAME")] = None
+    """Host in which the shell runs: a sender or receiver of the scenario. By default the first."""
     engine: Annotated[
         str,
         Option(
             "NAME", help=f"Engine of the scenario's links: {engines.help_text(engines.VIRTUAL)}."
         ),
-    ] = engines.LINUX,
-    settings: options.Settings = None,
-    seed: options.Seed = 1,
-) -> None:
+    ] = engines.LINUX
+    settings: options.Settings = None
+    seed: options.Seed = 1
+
+
+@exits.command
+def shell(asked: Shell) -> None:
     """Open a shell in a host of a scenario, in virtual time.
 
     The scenario's links are up, and its flows do not run. This machine's programs and its /etc are
@@ -237,9 +239,9 @@ def shell(
     """
     from sojourn.linux.shell import shell as opened
 
-    scenario = options.load(file, settings)
-    kind = engines.find(engine, engines.VIRTUAL)
+    scenario = options.load(asked.file, asked.settings)
+    kind = engines.find(asked.engine, engines.VIRTUAL)
     try:
-        opened(kind.make(), scenario.plan, seed, host)
+        opened(kind.make(), scenario.plan, asked.seed, asked.host)
     except ValueError as error:
         exits.fail(str(error))

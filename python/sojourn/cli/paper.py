@@ -10,7 +10,7 @@ import typer
 from sojourn import _core, engines
 from sojourn.cli import bars, exits, options, output
 from sojourn.papers import NAMES, load
-from sojourn.settings import Option
+from sojourn.settings import Option, settings
 
 if TYPE_CHECKING:
     from sojourn.papers.outcome import Outcome
@@ -25,25 +25,27 @@ def register(app: typer.Typer) -> None:
     app.command()(paper)
 
 
-@exits.command
-def paper(
+@settings
+class Repetition:
+    """A published study, and the size of its repetition."""
+
     name: Annotated[
         str,
         Option(
             "NAME", positional=True, help=f"Name of the study: {', '.join(NAMES)}; or `{LIST}`."
         ),
-    ],
-    quick: Annotated[
-        bool, Option(help="Make fewer or shorter runs, which takes minutes on two cores.")
-    ] = False,
-    full: Annotated[bool, Option(help="Make all runs at full length (default).")] = False,
-    out: Annotated[
-        Path | None,
-        Option(
-            "DIR", help="Folder for results; results/paper-NAME[-real][-quick][-until] by default."
-        ),
-    ] = None,
-    *,
+    ]
+    quick: bool = False
+    """Make fewer or shorter runs, which takes minutes on two cores."""
+    full: bool = False
+    """Make all runs at full length (default)."""
+    out: Annotated[Path | None, Option("DIR")] = None
+    """Folder for results; results/paper-NAME[-real][-quick][-until] by default."""
+
+
+@exits.command
+def paper(
+    of: Repetition,
     precise: options.Precise,
     made: options.Made,
     as_json: options.AsJson = False,
@@ -55,10 +57,11 @@ def paper(
     runs. The exit status is 0 for any verdicts, and 1 if a real run is not valid. The name `list`
     prints the recorded verdicts of all studies.
     """
+    name, quick = of.name, of.quick
     if name == LIST:
         _list(as_json)
         return
-    if quick and full:
+    if quick and of.full:
         exits.fail("`--quick` and `--full` exclude each other", as_json=as_json)
     if name not in NAMES:
         near = _core.nearest(name, list(NAMES))
@@ -93,7 +96,7 @@ def paper(
         exits.fail(f"`paper {name}` takes minutes on one machine: omit --on", as_json=as_json)
     suffixes = (("real", engine is not None), ("quick", quick), ("until", rule is not None))
     parts = [name, *(word for word, asked in suffixes if asked)]
-    folder = out or Path("results") / f"paper-{'-'.join(parts)}"
+    folder = of.out or Path("results") / f"paper-{'-'.join(parts)}"
     from sojourn.papers.bench import Making
 
     with made.cluster.connected() as cluster, bars.stages() as stage:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sojourn.cli import exits, options, output
-from sojourn.settings import Option
+from sojourn.settings import Option, settings
 from sojourn.stopping import stopped
 
 if TYPE_CHECKING:
@@ -22,24 +22,21 @@ def register(app: typer.Typer) -> None:
     app.command()(play)
 
 
+@settings
+class Played:
+    """The scenario of the page, and its server."""
+
+    what: Annotated[str | None, Option("FILE|URL", positional=True)] = None
+    """Scenario file, or address of a playground page. By default the template `home`."""
+    settings: options.Settings = None
+    port: Annotated[int, Option(min=0, max=65535)] = 0
+    """Port on 127.0.0.1; 0 selects any free port."""
+    browser: Annotated[bool, Option(flag="--browser/--no-browser")] = True
+    """Open the page in a browser."""
+
+
 @exits.command
-def play(
-    what: Annotated[
-        str | None,
-        Option(
-            "FILE|URL",
-            positional=True,
-            help="Scenario file, or address of a playground page. By default the template `home`.",
-        ),
-    ] = None,
-    settings: options.Settings = None,
-    port: Annotated[
-        int, Option(help="Port on 127.0.0.1; 0 selects any free port.", min=0, max=65535)
-    ] = 0,
-    browser: Annotated[
-        bool, Option(flag="--browser/--no-browser", help="Open the page in a browser.")
-    ] = True,
-) -> None:
+def play(asked: Played) -> None:
     """Open a page that simulates a scenario after every change of a setting.
 
     The simulation runs in the browser. The page is served to this machine only, until Ctrl-C. The
@@ -52,18 +49,18 @@ def play(
     from sojourn.wasm import ModuleMissing
 
     try:
-        own, fragment = _start(what, settings or [])
-        server = PlayServer(files.page(catalogue(own)), port)
+        own, fragment = _start(asked.what, asked.settings or [])
+        server = PlayServer(files.page(catalogue(own)), asked.port)
     except (AddressError, CatalogueError, ModuleMissing) as error:
         exits.fail(str(error))
     except OSError as error:
-        exits.fail(f"127.0.0.1, port {port}: {error.strerror or error}")
+        exits.fail(f"127.0.0.1, port {asked.port}: {error.strerror or error}")
     url = f"{server.url}#{fragment}" if fragment else server.url
     with stopped() as over, server:
         typer.echo(url)
         sys.stdout.flush()
         output.note("press Ctrl-C to end")
-        if browser:
+        if asked.browser:
             _open(url)
         over.wait()
 

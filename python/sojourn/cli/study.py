@@ -12,7 +12,7 @@ from sojourn import study
 from sojourn.cli import bars, exits, options, output
 from sojourn.data import Object
 from sojourn.plan import Plan
-from sojourn.settings import Option
+from sojourn.settings import Option, settings
 
 if TYPE_CHECKING:
     from sojourn.study import Contrasts, Table
@@ -135,26 +135,21 @@ def run(
     chosen.exit_if_invalid()
 
 
+@settings
+class Suite:
+    """A published set of scenarios."""
+
+    name: Annotated[str, Option("NAME", positional=True)]
+    """Name of the suite: rfc7928 or tcp-evaluation."""
+    scenarios: Annotated[list[str] | None, Option("SHORT", flag="--scenario")] = None
+    """Run only the scenario with this short name. Repeat for more."""
+    queues: Queues = None
+    seeds: Seeds = 3
+    out: Folder = None
+
+
 @exits.command
-def suite(
-    name: Annotated[
-        str, Option("NAME", positional=True, help="Name of the suite: rfc7928 or tcp-evaluation.")
-    ],
-    scenarios: Annotated[
-        list[str] | None,
-        Option(
-            "SHORT",
-            flag="--scenario",
-            help="Run only the scenario with this short name. Repeat for more.",
-        ),
-    ] = None,
-    queues: Queues = None,
-    seeds: Seeds = 3,
-    out: Folder = None,
-    *,
-    made: options.Simulated,
-    as_json: options.AsJson = False,
-) -> None:
+def suite(asked: Suite, made: options.Simulated, as_json: options.AsJson = False) -> None:
     """Compare queues in a published set of scenarios.
 
     In a scenario, all queues have the same buffer and are run with the same seeds. Existing runs in
@@ -163,17 +158,17 @@ def suite(
     from sojourn import suites
 
     try:
-        chosen = suites.load(name)
-        if scenarios:
-            chosen = chosen.only(scenarios)
+        chosen = suites.load(asked.name)
+        if asked.scenarios:
+            chosen = chosen.only(asked.scenarios)
     except suites.SuiteError as error:
         exits.fail(str(error), as_json=as_json)
-    folder = out or Path("results") / f"suite-{name}"
+    folder = asked.out or Path("results") / f"suite-{asked.name}"
     with (
         made.cluster.connected() as cluster,
         bars.study_progress(chosen.title) as report,
     ):
-        found = chosen.run(seeds, folder, queues, made.workers, report, cluster)
+        found = chosen.run(asked.seeds, folder, asked.queues, made.workers, report, cluster)
     if as_json:
         output.print_data({"folder": str(folder), **found.as_dict()})
         return
@@ -186,45 +181,29 @@ def suite(
     )
 
 
+@settings
+class Contrasted:
+    """The levels to compare, and the conditions."""
+
+    folder: Annotated[Path, Option("FOLDER", positional=True)]
+    """Folder of results: the DIR of `--out` in an earlier study or suite."""
+    baseline: Annotated[str | None, Option("LEVEL")] = None
+    """Level with which the others are compared, such as codel. By default the first level: of
+    --factor if given, otherwise of the queue if it varies, otherwise of the first factor.
+    """
+    metrics: Metrics = None
+    factor: Annotated[str | None, Option("FACTOR")] = None
+    """Factor whose levels are compared. By default the factor of the baseline."""
+    smallest: options.Smallest = None
+    subject_to: Annotated[str | None, Option("EXPR")] = None
+    """Conditions that a level must meet in a cell, such as "goodput >= 95% of best"; "" for none.
+    By default those of the study's question. Without a question, the usual one if the levels are
+    queues, policies, TCPs or settings of a store.
+    """
+
+
 @exits.command
-def contrast(
-    folder: Annotated[
-        Path,
-        Option(
-            "FOLDER",
-            positional=True,
-            help="Folder of results: the DIR of `--out` in an earlier study or suite.",
-        ),
-    ],
-    baseline: Annotated[
-        str | None,
-        Option(
-            "LEVEL",
-            help="Level with which the others are compared, such as codel. By default the first "
-            "level: of --factor if given, otherwise of the queue if it varies, otherwise of the "
-            "first factor.",
-        ),
-    ] = None,
-    metrics: Metrics = None,
-    factor: Annotated[
-        str | None,
-        Option(
-            "FACTOR",
-            help="Factor whose levels are compared. By default the factor of the baseline.",
-        ),
-    ] = None,
-    smallest: options.Smallest = None,
-    subject_to: Annotated[
-        str | None,
-        Option(
-            "EXPR",
-            help='Conditions that a level must meet in a cell, such as "goodput >= 95% of best"; '
-            '"" for none. By default those of the study\'s question. Without a question, the '
-            "usual one if the levels are queues, policies, TCPs or settings of a store.",
-        ),
-    ] = None,
-    as_json: options.AsJson = False,
-) -> None:
+def contrast(asked: Contrasted, as_json: options.AsJson = False) -> None:
     """Compare the levels of a factor with a baseline, in each cell of the other factors.
 
     Runs are paired by seed. The confidence intervals of all differences are simultaneous. The
@@ -233,6 +212,7 @@ def contrast(
     """
     from sojourn.study import Results, contrasts
 
+    folder, baseline, factor = asked.folder, asked.baseline, asked.factor
     results = Results.open(folder)
     table = results.table()
     if factor is not None:
@@ -243,8 +223,8 @@ def contrast(
         factor = factor or ("queue" if "queue" in table.factors else table.factors[0])
         baseline = str(table.levels(factor)[0])
     found = [
-        contrasts(table, m, baseline, factor, smallest=smallest, subject_to=subject_to)
-        for m in metrics or table.headline()[:1]
+        contrasts(table, m, baseline, factor, smallest=asked.smallest, subject_to=asked.subject_to)
+        for m in asked.metrics or table.headline()[:1]
     ]
     if as_json:
         output.print_data([rows_of(c) for c in found])
@@ -255,25 +235,22 @@ def contrast(
         print_contrasts(c, output.console())
 
 
+@settings
+class Coexistence:
+    """The runs of the matrix."""
+
+    rivals: Annotated[list[str] | None, Option("NAME", flag="--control")] = None
+    """Run only this congestion control against CUBIC. Repeat for more."""
+    queues: Queues = None
+    full: bool = False
+    """Run all pairs of congestion controls, not only pairs with CUBIC."""
+    seeds: Seeds = 10
+    out: Folder = None
+
+
 @exits.command
 def coexistence(
-    rivals: Annotated[
-        list[str] | None,
-        Option(
-            "NAME",
-            flag="--control",
-            help="Run only this congestion control against CUBIC. Repeat for more.",
-        ),
-    ] = None,
-    queues: Queues = None,
-    full: Annotated[
-        bool, Option(help="Run all pairs of congestion controls, not only pairs with CUBIC.")
-    ] = False,
-    seeds: Seeds = 10,
-    out: Folder = None,
-    *,
-    made: options.Simulated,
-    as_json: options.AsJson = False,
+    asked: Coexistence, made: options.Simulated, as_json: options.AsJson = False
 ) -> None:
     """Show how congestion controls share a link under eight queue disciplines, in one picture.
 
@@ -283,12 +260,22 @@ def coexistence(
     from sojourn import show
     from sojourn.suites import coexistence as suite
 
-    folder = out or Path("results") / (suite.NAME + "-full" * full)
+    full = asked.full
+    folder = asked.out or Path("results") / (suite.NAME + "-full" * full)
     with (
         made.cluster.connected() as cluster,
         bars.study_progress("coexistence") as report,
     ):
-        found = suite.run(seeds, folder, full, rivals or (), queues, made.workers, report, cluster)
+        found = suite.run(
+            asked.seeds,
+            folder,
+            full,
+            asked.rivals or (),
+            asked.queues,
+            made.workers,
+            report,
+            cluster,
+        )
     with bars.counting("drawing", "figures") as tell:
         written = show.report(folder, progress=tell)
     if as_json:

@@ -16,7 +16,7 @@ import typer
 from sojourn import _core
 from sojourn.cli import bars, exits, options, output
 from sojourn.data import Object
-from sojourn.settings import Option
+from sojourn.settings import Option, settings
 
 LARGEST = 512 * 1024 * 1024
 """Largest unpacked size of a vector file in bytes; recorded scenarios are much smaller."""
@@ -31,27 +31,20 @@ def register(app: typer.Typer) -> None:
     app.command()(verify)
 
 
+@settings
+class Replayed:
+    """The vectors to replay."""
+
+    folder: Annotated[Path | None, Option("[DIR]", positional=True, readable=False)] = None
+    """Folder of decision vectors (.jsonl[.gz|.xz]). By default crates/vectors/data, as in a clone
+    of the repository.
+    """
+    queue: Annotated[str | None, Option("FILE:CLASS")] = None
+    """Replay the vectors through your own queue, for example mine.py:Codel."""
+
+
 @exits.command
-def verify(
-    folder: Annotated[
-        Path | None,
-        Option(
-            "[DIR]",
-            positional=True,
-            help="Folder of decision vectors (.jsonl[.gz|.xz]). By default crates/vectors/data, "
-            "as in a clone of the repository.",
-            readable=False,
-        ),
-    ] = None,
-    queue: Annotated[
-        str | None,
-        Option(
-            "FILE:CLASS",
-            help="Replay the vectors through your own queue, for example mine.py:Codel.",
-        ),
-    ] = None,
-    as_json: options.AsJson = False,
-) -> None:
+def verify(asked: Replayed, as_json: options.AsJson = False) -> None:
     """Compare the decisions of our queues with decisions recorded from Linux.
 
     The exit status is 0 only if every scenario of every known discipline agrees. Scenarios of
@@ -60,6 +53,7 @@ def verify(
     With `--queue`, the comparison covers verdicts, drops, marks, random draws, the backlog, and the
     state that the class's method `state` returns.
     """
+    folder, queue = asked.folder, asked.queue
     if folder is None:
         folder = RECORDED
         if not folder.exists():

@@ -22,46 +22,6 @@ if TYPE_CHECKING:
     from sojourn.lab.wire.join import Joined, Outcome, Wanted
     from sojourn.lab.wire.watch import View
 
-Rate = Annotated[
-    str | None,
-    Option(
-        "RATE",
-        flag="--rate",
-        help='Rate of both directions: 20mbit, or "trace FILE" in Mahimahi\'s format.',
-    ),
-]
-Netem = Annotated[
-    str | None,
-    Option(
-        "WORDS",
-        flag="--netem",
-        help='Delay and impairments of both directions, such as "delay 15ms loss 1%".',
-    ),
-]
-Queue = Annotated[
-    str | None,
-    Option(
-        "WORDS",
-        flag="--queue",
-        help='Queue of the forward direction, such as "fq_codel" or "pfifo".',
-    ),
-]
-Name = Annotated[str, Option("NAME", flag="--name", help="Name of the wire and of its links.")]
-Mtu = Annotated[
-    int, Option(flag="--mtu", help="Largest packet in bytes, without the Ethernet header.")
-]
-Seed = Annotated[int, Option(flag="--seed", help="Seed of the link's random draws.", min=0)]
-Duration = Annotated[
-    str | None,
-    Option(
-        "TIME", flag="--duration", help="Stop after this time. By default run until interrupted."
-    ),
-]
-Which = Annotated[
-    str | None,
-    Option("[NAME]", positional=True, help="Name of the wire; required if several wires run."),
-]
-
 
 def register(app: typer.Typer) -> None:
     """Adds the family `sojourn wire` to `app`."""
@@ -79,23 +39,30 @@ def _way(way: str, key: str, metavar: str) -> Any:
     )
 
 
-@dataclass(frozen=True)
+@settings
 class Both:
     """Options for both directions of the link."""
 
-    rate: Rate = None
-    netem: Netem = None
-    queue: Queue = None
+    rate: Annotated[str | None, Option("RATE")] = None
+    """Rate of both directions: 20mbit, or "trace FILE" in Mahimahi's format."""
+    netem: Annotated[str | None, Option("WORDS")] = None
+    """Delay and impairments of both directions, such as "delay 15ms loss 1%"."""
+    queue: Annotated[str | None, Option("WORDS")] = None
+    """Queue of the forward direction, such as "fq_codel" or "pfifo"."""
 
 
-@dataclass(frozen=True)
+@settings
 class Named:
     """Options of the wire as a whole."""
 
-    name: Name = "link"
-    duration: Duration = None
-    seed: Seed = 1
-    mtu: Mtu = 1500
+    name: Annotated[str, Option("NAME")] = "link"
+    """Name of the wire and of its links."""
+    duration: Annotated[str | None, Option("TIME")] = None
+    """Stop after this time. By default run until interrupted."""
+    seed: Annotated[int, Option(min=0)] = 1
+    """Seed of the link's random draws."""
+    mtu: int = 1500
+    """Largest packet in bytes, without the Ethernet header."""
 
 
 @settings
@@ -259,36 +226,27 @@ def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
             )
 
 
+@settings
+class Changed:
+    """A link, and its changes."""
+
+    link: Annotated[str, Option("LINK", positional=True)]
+    """Name of the link; NAME.reverse is its other direction."""
+    changes: Annotated[list[str], Option("KEY VALUE ...", positional=True)]
+    """Keys to change (rate, netem or queue), each followed by its new value."""
+    wire: Annotated[str | None, Option("NAME")] = None
+    """Name of the wire; required if several wires have a link with this name."""
+
+
 @exits.command
-def set_(
-    link: Annotated[
-        str,
-        Option(
-            "LINK", positional=True, help="Name of the link; NAME.reverse is its other direction."
-        ),
-    ],
-    changes: Annotated[
-        list[str],
-        Option(
-            "KEY VALUE ...",
-            positional=True,
-            help="Keys to change (rate, netem or queue), each followed by its new value.",
-        ),
-    ],
-    wire: Annotated[
-        str | None,
-        Option(
-            "NAME", help="Name of the wire; required if several wires have a link with this name."
-        ),
-    ] = None,
-) -> None:
+def set_(asked: Changed) -> None:
     """Change a running link, for example `sojourn wire set uplink rate 5mbit`.
 
     A changed queue keeps its packets and its discipline; only its parameters change.
     """
     from sojourn.lab.wire.control import Client, holding
 
-    keys = ("rate", "netem", "queue")
+    link, changes, keys = asked.link, asked.changes, ("rate", "netem", "queue")
     if len(changes) % 2:
         exits.fail(
             f"`{changes[-1]}` has no value: write KEY VALUE ..., with keys {', '.join(keys)}"
@@ -302,34 +260,39 @@ def set_(
     if len(pairs) * 2 < len(changes):
         twice = next(key for key in pairs if changes[::2].count(key) > 1)
         exits.fail(f"`{twice}` is named twice: remove one")
-    with Client(wire or holding(link)) as client:
+    with Client(asked.wire or holding(link)) as client:
         client.set(link, **pairs)
 
 
+@settings
+class Samples:
+    """Options of the samples of running links."""
+
+    name: Annotated[str | None, Option("[NAME]", positional=True)] = None
+    """Name of the wire; required if several wires run."""
+    every: Annotated[float, Option("SECONDS", min=0.05, max=3600)] = 0.5
+    """Time between samples."""
+    once: bool = False
+    """Print one sample and exit."""
+    as_json: Annotated[bool, Option(flag="--json")] = False
+    """Print JSON on standard output, one line per sample."""
+
+
 @exits.command
-def top(
-    name: Which = None,
-    every: Annotated[
-        float, Option("SECONDS", help="Time between samples.", min=0.05, max=3600)
-    ] = 0.5,
-    once: Annotated[bool, Option(help="Print one sample and exit.")] = False,
-    as_json: Annotated[
-        bool, Option(flag="--json", help="Print JSON on standard output, one line per sample.")
-    ] = False,
-) -> None:
+def top(asked: Samples) -> None:
     """Show running links: rate, backlog, sojourn time, drops."""
     from sojourn.lab.wire import watch
     from sojourn.lab.wire.control import Client
 
-    with Client(_one(name)) as client:
-        if not once and not as_json:
-            watch.follow(client, output.console(), every)
+    with Client(_one(asked.name)) as client:
+        if not asked.once and not asked.as_json:
+            watch.follow(client, output.console(), asked.every)
             output.note("the wire has ended")
             return
         # Rates require two samples.
-        views = islice(watch.looks(client, every), 1, 2 if once else None)
+        views = islice(watch.looks(client, asked.every), 1, 2 if asked.once else None)
         for view in views:
-            if as_json:
+            if asked.as_json:
                 _print_look(view)
             else:
                 console = output.console()
