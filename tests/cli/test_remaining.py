@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import random
+import time
 from bisect import bisect
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 
+from sojourn.cli import output
 from sojourn.cli.remaining import LONGEST, STALLED, Remaining
+from sojourn.scenario import Scenario
+from sojourn.stopping import stopped
 from sojourn.study.progress import duration
+from tests.conftest import ROOT
 
 
 def estimates(shares: list[tuple[float, float]]) -> list[tuple[float, float | None]]:
@@ -44,6 +51,19 @@ def test_estimates_are_within_a_third_after_five_seconds(start: float, seconds: 
     assert judged > 10
 
 
+def test_a_run_that_ends_with_its_last_request_is_as_far_as_its_requests() -> None:
+    """The duration is only a limit, here of 200,000 s for requests of some 5000 s."""
+    scenario = Scenario.load(ROOT / "examples" / "edge-store.toml")
+    scenario = scenario.replace({"store.requests": 50_000, "duration": "200000s"})
+    shares: list[tuple[int, float]] = []
+    record = scenario.run(1, lambda share, events: shares.append((events, share)))
+    judged = [(events / record.events, share) for events, share in shares]
+    judged = [pair for pair in judged if 0.1 < pair[0] < 0.95]
+    assert len(judged) >= 3
+    for true, share in judged:
+        assert (1 - share) == pytest.approx(1 - true, rel=1 / 3)
+
+
 def test_results_that_were_there_before_are_not_speed() -> None:
     """Half is there from the start, and the rest takes 100 s."""
     found = estimates([(t / 4, 0.5 + t / 800) for t in range(200)])
@@ -76,3 +96,23 @@ def test_an_unknown_remaining_time_is_not_shown() -> None:
 def test_durations_are_never_absurd() -> None:
     assert duration(34973 * 3600) == "more than 100 h"
     assert duration(99 * 3600) == "99 h 0 min"
+
+
+def test_a_command_that_shows_nothing_says_that_it_works(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Unless it shows its own progress, waits for an answer, or is a service."""
+    monkeypatch.setattr(output, "SILENCE", 0.5)
+
+    def heard(during: Callable[[], AbstractContextManager[object]]) -> list[str]:
+        output.life.start()
+        with during():
+            time.sleep(1.8)
+        output.life.stop()
+        return capsys.readouterr().err.splitlines()
+
+    lines = heard(nullcontext)
+    assert len(lines) >= 2
+    assert all(line.startswith("working for ") for line in lines)
+    assert heard(output.speaking) == []
+    assert heard(stopped) == []

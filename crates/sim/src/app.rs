@@ -103,6 +103,12 @@ pub trait App: Sized {
     /// If a ledger differs from the state.
     fn audit(&self, world: &World, id: u32) -> Result<(), Imbalance>;
 
+    /// Returns the finished and the total number of requests; `None` if the application acts until
+    /// the end of the run.
+    fn work(&self) -> Option<(u64, u64)> {
+        None
+    }
+
     /// Returns the application's results since the end of the warm-up.
     fn report(&self, world: &World, id: u32) -> Report;
 }

@@ -246,7 +246,11 @@ impl<'a> Engine<'a> {
 
     fn progress(&self) -> Progress {
         let (now, duration) = (self.world.now - EPOCH, self.world.plan.duration);
-        Progress { now, duration, events: self.events(), processed: self.processed }
+        let sum = |(done, total): (u64, u64), app: &AnyApp| {
+            app.work().map(|(finished, all)| (done + finished, total + all))
+        };
+        let work = self.apps.iter().try_fold((0, 0), sum).filter(|&(_, total)| total > 0);
+        Progress { now, duration, events: self.events(), processed: self.processed, work }
     }
 
     /// Does the clock's actions that are due. Returns whether the event loop must return: at the

@@ -17,12 +17,16 @@ pub struct Progress {
     /// Number of events that the event loop processed. It is lower than `events` if some links need
     /// no events of their own.
     pub processed: u64,
+    /// Finished and total number of requests, if all applications end with their last request.
+    pub work: Option<(u64, u64)>,
 }
 
 impl Progress {
-    /// Returns the simulated part of the duration, from 0 to 1.
+    /// Returns the simulated part of the duration or of the requests, whichever is larger, from 0 to
+    /// 1.
     pub fn fraction(&self) -> f64 {
-        self.now as f64 / self.duration as f64
+        let work = self.work.map_or(0.0, |(done, total)| done as f64 / total.max(1) as f64);
+        (self.now as f64 / self.duration as f64).max(work)
     }
 }
 

@@ -49,9 +49,12 @@ class RunContext:
         """The plan of the run."""
         return self.setup.run.plan
 
-    def wanted(self, now: int = 0) -> bool:
-        """Reports the time since the start of the run; returns whether the run continues."""
-        share = min(1.0, max(now, 0) / self.setup.run.duration)
+    def wanted(self, now: int = 0, work: float = 0.0) -> bool:
+        """Reports the time since the start of the run; returns whether the run continues.
+
+        `work` is the finished share of the run's requests, if the run ends with the last one.
+        """
+        share = min(1.0, max(now / self.setup.run.duration, work, 0.0))
         return self.progress is None or self.progress(share, 0) is not False
 
 
@@ -87,6 +90,10 @@ class Part:
 
     def check(self) -> None:
         """Acts during the run; raises an error if a program of the part has ended too early."""
+
+    def work(self) -> float:
+        """Returns the finished share of the requests with which the run ends; 0 without them."""
+        return 0.0
 
     def finished(self) -> bool:
         """Returns whether the part has done its work for this run; waits for a short time."""
@@ -159,7 +166,7 @@ class Run:
         def tick(now: int) -> bool:
             for part in self.parts:
                 part.check()
-            return context.wanted(now)
+            return context.wanted(now, max(part.work() for part in self.parts))
 
         before = ProcessorTime.now()
         complete = execution.play(tick, min(part.interval for part in self.parts))

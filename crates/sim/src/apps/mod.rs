@@ -60,6 +60,12 @@ macro_rules! apps {
                 }
             }
 
+            fn work(&self) -> Option<(u64, u64)> {
+                match self {
+                    $(Self::$name(app) => app.work(),)*
+                }
+            }
+
             fn report(&self, world: &World, id: u32) -> Report {
                 match self {
                     $(Self::$name(app) => app.report(world, id),)*

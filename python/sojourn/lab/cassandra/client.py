@@ -40,6 +40,8 @@ NODE_LOCAL = 11
 """
 BATCH_SECONDS = 0.1
 """Interval between batches of requests with a limited rate, in seconds."""
+LOG_EVERY = 500_000_000
+"""Interval at which the log of ended requests is flushed, in nanoseconds."""
 READ_AT_ONCE = 64
 """Number of keys that are read or written at the same time."""
 T = TypeVar("T")
@@ -483,6 +485,8 @@ class _Run:
         self.allowed = 0
         self.made = 0
         self.active = 0
+        self.flushed = 0
+        """Time at which the log was last flushed, in nanoseconds."""
         self.ready: list[tuple[int, int, Request | None]] = []
         """Heap of due requests: due time, number for the order of equal times, and request. `None`
         instead of a request is the next request of the script.
@@ -565,6 +569,9 @@ class _Run:
         ]  # fmt: skip
         if not self.warm:
             client.log.write(json.dumps(line) + "\n")
+            if now - self.flushed > LOG_EVERY:
+                self.flushed = now
+                client.log.flush()
         self.active -= 1
         if request.kind == "modify" and outcome == "acknowledged":
             heapq.heappush(self.ready, (now, asked.slot, Request("update", request.key)))

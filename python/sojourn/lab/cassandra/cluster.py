@@ -94,6 +94,7 @@ class Asker:
         os.close(read)
         self._number = 0
         self._end = 0
+        self._read = self._ended = 0
 
     def tell(self, do: str, **order: object) -> None:
         """Sends an order and returns at once; `answer` returns the answer."""
@@ -141,6 +142,14 @@ class Asker:
     def order(self, do: str, wait: float = ORDER_SECONDS, **order: object) -> None:
         """Sends an order that has no answer, and waits for its end; see `answer`."""
         self.ask(do, type(None), wait, **order)
+
+    def ended(self) -> int:
+        """Returns the number of requests that have ended, as far as the client has logged them."""
+        # The client writes at the position of the shared file, which must not change.
+        while data := os.pread(self.log.fileno(), 1 << 16, self._read):
+            self._read += len(data)
+            self._ended += data.count(b"\n")
+        return self._ended
 
     def rows(self) -> list[str]:
         """Returns the lines of the client's log, one for each ended request."""

@@ -206,6 +206,11 @@ class Store(Part):
                 self.cluster.nodes[number].kill()
         self.cluster.check()
 
+    def work(self) -> float:
+        """Returns the share of the requests that have ended; 0 if their number is not limited."""
+        total = self.store.load.requests
+        return sum(each.ended() for each in self.clients) / total if total else 0.0
+
     def finished(self) -> bool:
         """Returns whether all requests have ended; waits until the next check is due."""
         wait = self.interval

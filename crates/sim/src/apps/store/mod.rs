@@ -288,6 +288,10 @@ impl App for Store {
         balance(|| format!("requests of {name}"), count(held), count(self.issued))
     }
 
+    fn work(&self) -> Option<(u64, u64)> {
+        self.params.load.requests.map(|requests| (self.issued, requests))
+    }
+
     fn report(&self, world: &World, id: u32) -> Report {
         Report {
             rows: self.rows(world, id),
