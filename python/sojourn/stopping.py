@@ -16,6 +16,10 @@ def requests() -> list[signal.Signals]:
     return asking
 
 
+services: list[threading.Event] = []
+"""Events of the code that runs until it is stopped."""
+
+
 @contextmanager
 def stopped() -> Iterator[threading.Event]:
     """Gives an event that is set when a signal requests a stop, such as Ctrl-C.
@@ -24,6 +28,7 @@ def stopped() -> Iterator[threading.Event]:
     not handled.
     """
     event = threading.Event()
+    services.append(event)
 
     def ask(number: int, _frame: object) -> None:
         if event.is_set() and number == signal.SIGINT:
@@ -33,10 +38,10 @@ def stopped() -> Iterator[threading.Event]:
     try:
         before = {number: signal.signal(number, ask) for number in requests()}
     except ValueError:  # only the main thread can handle signals
-        yield event
-        return
+        before = {}
     try:
         yield event
     finally:
+        services.remove(event)
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -48,7 +48,9 @@ def begin() -> None:
     `PolicyError` if a policy ended the child.
     """
     guard.enter = None
+    output.life.stop()  # a process with several threads cannot divide
     if not hasattr(os, "fork") or threading.active_count() > 1:
+        output.life.start()
         return
     sys.stdout.flush()
     sys.stderr.flush()
@@ -62,6 +64,7 @@ def begin() -> None:
         os.setpgid(0, 0)
         os.close(alive)
         _in_child(dump, parent)
+        output.life.start()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
         return
     os.close(mine)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from sojourn.cli.output import complain, is_quiet, note, shown_bars
+from sojourn.cli.output import complain, is_quiet, note, shown_bars, speaking
 from sojourn.cli.remaining import Remaining
 from sojourn.stopping import requests
 from sojourn.study.progress import duration
@@ -130,7 +130,7 @@ class Lines:
 def working(description: str, *, quiet: bool = False) -> Iterator[Callable[[str, float], None]]:
     """Yields a function that shows progress, given as a text and as a fraction from 0 to 1."""
     quiet = quiet or is_quiet()
-    with progress_bar(quiet=quiet) as bar:
+    with speaking(), progress_bar(quiet=quiet) as bar:
         task = None if bar is None else bar.add_task(description, total=1.0, rate="")
         lines = Lines(description) if bar is None and not quiet else None
         remaining = Remaining()

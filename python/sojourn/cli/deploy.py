@@ -115,7 +115,8 @@ def chosen(scenario: Scenario, as_json: bool) -> Scenario:
             f'--set "{key}=QUEUE"',
             as_json=as_json,
         )
-    queue: str = typer.prompt("Which queue do you want to install?", default=own, err=True)
+    with output.speaking():
+        queue: str = typer.prompt("Which queue do you want to install?", default=own, err=True)
     return scenario.with_queue(queue)
 
 
@@ -157,7 +158,8 @@ def asked(scenario: Scenario) -> str | None:
 
     question = f"Which machine is yours at `{scenario.bottleneck}`, {' or '.join(known)}?"
     try:
-        answer: str = typer.prompt(question, default=known[0], value_proc=read, err=True)
+        with output.speaking():
+            answer: str = typer.prompt(question, default=known[0], value_proc=read, err=True)
     except typer.Abort:  # Ctrl-C or the end of the input
         raise KeyboardInterrupt from None
     return answer

@@ -117,6 +117,7 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
         output.take_shared(kwargs)
         as_json = bool(kwargs.get("as_json"))
         try:
+            output.life.start()
             return groups.called(function, args, kwargs)
         except KeyboardInterrupt as stop:
             output.complain(str(stop) or "interrupted")
@@ -161,6 +162,8 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
                 notes = getattr(error, "__notes__", [])
                 fail("\n".join([str(error), *notes]), as_json=as_json)
             raise
+        finally:
+            output.life.stop()
 
     # The parser reads both the annotations and the signature.
     guarded.__annotations__ = {one.name: one.annotation for one in flat.parameters.values()}

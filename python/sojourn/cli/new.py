@@ -328,7 +328,8 @@ def ask(question: str, usual: str, read: Callable[[str], T]) -> T:
         except ValueError as error:
             raise typer.BadParameter(str(error)) from None
 
-    answer: T = typer.prompt(question, default=usual, value_proc=value, err=True)
+    with output.speaking():
+        answer: T = typer.prompt(question, default=usual, value_proc=value, err=True)
     return answer
 
 

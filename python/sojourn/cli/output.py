@@ -6,7 +6,10 @@ import csv
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from inspect import Signature
 from pathlib import Path
@@ -14,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeGuard
 
 import typer
 
+from sojourn import stopping
 from sojourn.cli import groups, streams
 from sojourn.settings import Option, Setting
 
@@ -159,6 +163,60 @@ def _cell(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+@contextmanager
+def speaking() -> Iterator[None]:
+    """Marks a part of a command that shows its own progress, or waits for an answer."""
+    life.speakers += 1
+    try:
+        yield
+    finally:
+        life.speakers -= 1
+        life.seen = time.monotonic()
+
+
+SILENCE = 5.0
+"""Longest time in seconds without a sign of life of a command."""
+
+
+class Life:
+    """Shows that a command works whenever it has shown nothing for `SILENCE`."""
+
+    def __init__(self) -> None:
+        self.speakers = 0
+        """Number of parts of the command that show their own progress."""
+        self.seen = self._begin = time.monotonic()
+        """Time of the last message."""
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begins to watch the command."""
+        if self._thread is not None:
+            return
+        self.seen = time.monotonic()
+        self._over.clear()
+        self._thread = threading.Thread(target=self._watch, name="life", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the watch, before the end of the command or before the process divides."""
+        if self._thread is not None:
+            self._over.set()
+            self._thread.join()
+            self._thread = None
+
+    def _watch(self) -> None:
+        while not self._over.wait(max(self.seen + SILENCE - 0.2 - time.monotonic(), 0.1)):
+            silent = time.monotonic() - self.seen >= SILENCE - 0.2
+            if silent and not self.speakers and not stopping.services:
+                with suppress(OSError, ValueError):  # standard error may be closed
+                    note(f"working for {time.monotonic() - self._begin:.0f} s")
+
+
+life = Life()
+"""The life of this process's command."""
+
+
 def note(text: str) -> None:
     """Prints a message on standard error, above any progress bar; not with `--quiet`."""
     if not _wanted.quiet:
@@ -167,6 +225,7 @@ def note(text: str) -> None:
 
 def complain(text: str) -> None:
     """Prints a message on standard error, also with `--quiet`."""
+    life.seen = time.monotonic()
     if shown_bars:
         shown = shown_bars[-1].console
         shown.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True)

@@ -156,7 +156,8 @@ def run(
     )
     with joined(wanted) as link:
         _announce(link, as_json)
-        outcome = link.run()
+        with output.speaking():
+            outcome = link.run()
     _report(outcome, wanted, as_json)
 
 
@@ -284,7 +285,7 @@ def top(asked: Samples) -> None:
     from sojourn.lab.wire import watch
     from sojourn.lab.wire.control import Client
 
-    with Client(_one(asked.name)) as client:
+    with Client(_one(asked.name)) as client, output.speaking():
         if not asked.once and not asked.as_json:
             watch.follow(client, output.console(), asked.every)
             output.note("the wire has ended")
