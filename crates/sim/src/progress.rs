@@ -22,8 +22,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Returns the simulated part of the duration or of the requests, whichever is larger, from 0 to
-    /// 1.
+    /// Returns the larger one of two shares from 0 to 1: of the duration and of the requests.
     pub fn fraction(&self) -> f64 {
         let work = self.work.map_or(0.0, |(done, total)| done as f64 / total.max(1) as f64);
         (self.now as f64 / self.duration as f64).max(work)
