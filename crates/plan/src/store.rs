@@ -193,6 +193,10 @@ pub struct Patience {
     /// Time after which a coordinator asks another replica for the data of a read; `None` for
     /// never.
     pub speculate: Option<Nanos>,
+    /// Percentile of a coordinator's recent read latencies that takes the place of `speculate`;
+    /// `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percentile: Option<Percentile>,
     /// Whether a read is answered only after the stale replicas that it found are updated.
     pub read_repair: bool,
     /// Whether coordinators store writes for replicas that are down, and deliver them later.
@@ -201,6 +205,20 @@ pub struct Patience {
     pub detect: Nanos,
     /// Time after which all nodes know that a node is reachable again.
     pub recover: Nanos,
+}
+
+/// A waiting time that follows a percentile of recent latencies. Times are in nanoseconds.
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Percentile {
+    /// Share of the latencies that are at most this time, above 0 and at most 1.
+    pub share: f64,
+    /// Least waiting time.
+    pub least: Nanos,
+    /// Largest waiting time; `None` for no limit.
+    #[serde(default)]
+    pub most: Option<Nanos>,
 }
 
 /// A fault of a store's nodes or network.

@@ -5,7 +5,9 @@
 use crate::common::{MS, line, metric, run};
 use proptest::prelude::*;
 use sojourn_link::Loss;
-use sojourn_plan::store::{Arrivals, Fault, Host, Keys, Load, Patience, Service, What, Workload};
+use sojourn_plan::store::{
+    Arrivals, Fault, Host, Keys, Load, Patience, Percentile, Service, What, Workload,
+};
 use sojourn_plan::{App, Bottleneck, Link, Node, Observe, Plan, Store};
 use sojourn_random::Distribution;
 use sojourn_replication::{Level, Placement, Policy};
@@ -94,6 +96,7 @@ fn mesh(nodes: usize, delay: Nanos, loss: f64, factor: u32, requests: u64) -> Pl
                 read: 60 * SECOND,
                 client: 120 * SECOND,
                 speculate: None,
+                percentile: None,
                 read_repair: true,
                 hints: false,
                 detect: 2 * SECOND,
@@ -275,6 +278,28 @@ fn a_read_that_waits_asks_another_replica() {
     assert_eq!(metric(&plain, "store.speculations"), 0.0);
     assert!(metric(&quick, "store.speculations") > 30.0);
     assert!(metric(&quick, "store.latency_p99") < 0.8 * metric(&plain, "store.latency_p99"));
+}
+
+#[test]
+fn a_read_that_takes_longer_than_nearly_all_asks_another_replica() {
+    let mut plan = mesh(5, 20 * MS, 0.02, 3, 4000);
+    let of = store(&mut plan);
+    of.workload = Workload { read: 1.0, insert: 0.0, records: 1000, ..of.workload };
+    of.patience.read = 5 * SECOND;
+    let plain = run(&plan, 1).unwrap();
+    let percentile = |share| Some(Percentile { share, least: 0, most: None });
+    let mut with = |rule| {
+        store(&mut plan).patience.percentile = rule;
+        run(&plan, 1).unwrap()
+    };
+    let (often, seldom) = (with(percentile(0.9)), with(percentile(0.99)));
+    // After the first read timeout a tenth or a hundredth of the reads wait as long.
+    let asked = |record| metric(record, "store.speculations");
+    assert!((150.0..=420.0).contains(&asked(&often)), "{}", asked(&often));
+    assert!((10.0..=80.0).contains(&asked(&seldom)), "{}", asked(&seldom));
+    assert!(metric(&often, "store.latency_p99") < 0.8 * metric(&plain, "store.latency_p99"));
+    let never = with(Some(Percentile { share: 0.5, least: 4 * SECOND, most: None }));
+    assert!(asked(&never) <= 1.0);
 }
 
 #[test]

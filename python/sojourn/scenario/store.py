@@ -10,7 +10,7 @@ from sojourn.scenario.context import Context
 from sojourn.scenario.flows import DEFAULT_TCP
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import REQUESTS, WORKLOADS, Fault, Store
-from sojourn.scenario.words import time_of
+from sojourn.scenario.words import speculation, time_of
 
 DEFAULT_DATA_CENTRE = "dc1"
 DEFAULT_RECORDS = 10_000
@@ -106,7 +106,7 @@ def store_of(context: Context, store: Store) -> Object:
             "write": time_of(store.write_timeout),
             "read": time_of(store.read_timeout),
             "client": time_of(store.client_timeout),
-            "speculate": None if store.speculative == "none" else time_of(store.speculative),
+            **_speculation(store.speculative),
             "read_repair": store.read_repair,
             "hints": store.hints,
             "detect": time_of(store.detect),
@@ -150,6 +150,14 @@ def _placement(context: Context, store: Store, centres: list[str]) -> Object:
             context.complain(at, f"unknown data centre `{name}`", **near)
     factors = [store.replication.get(name, 0) for name in centres]
     return {"strategy": "network-topology", "factors": factors}
+
+
+def _speculation(text: str) -> Object:
+    found = speculation(text)
+    if found.share is None:
+        return {"speculate": found.after}
+    rule: Object = {"share": found.share, "least": found.least, "most": found.most}
+    return {"speculate": None, "percentile": rule}
 
 
 def _load(context: Context, store: Store) -> Object:

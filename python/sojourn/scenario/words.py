@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import (
@@ -355,10 +356,76 @@ Service = Annotated[
     _checked("a time or a distribution of times", "exp(5ms)", _core.parse_span),
     _schema("A time, or a distribution of times.", "5ms", "exp(5ms)", "pareto2(5ms,1.5)"),
 ]
+
+
+@dataclass(frozen=True)
+class Speculation:
+    """When a coordinator asks another replica for the data of a read. Times are in nanoseconds."""
+
+    after: int | None = None
+    """Fixed time; `None` for never, or with a percentile."""
+    share: float | None = None
+    """Percentile of the coordinator's recent read latencies, as a share; `None` without one."""
+    least: int = 0
+    """Least time with a percentile."""
+    most: int | None = None
+    """Largest time with a percentile; `None` for no limit."""
+
+
+_PERCENTILE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*p(?:ercentile)?|p([0-9]+(?:\.[0-9]+)?)")
+_HYBRID = re.compile(r"(min|max)\s*\(([^,()]*),([^,()]*)\)")
+
+
+def speculation(text: str) -> Speculation:
+    """Returns the meaning of a text such as `50ms`, `99p`, `min(99p,50ms)`, `always` or `none`.
+
+    These are the forms of Cassandra's `speculative_retry`, in any case. Raises an error for other
+    texts.
+    """
+    low = text.strip().lower()
+    if low in ("none", "never", "always"):
+        return Speculation(0 if low == "always" else None)
+    if found := _PERCENTILE.fullmatch(low):
+        percent = float(found[1] or found[2])
+        if not 0 < percent <= 100:
+            raise complaint(
+                f"a percentile must be above 0 and at most 100; found {shown(text)}",
+                found=text,
+            )
+        return Speculation(share=percent / 100)
+    if found := _HYBRID.fullmatch(low):
+        one, other = speculation(found[2]), speculation(found[3])
+        if one.share is None:
+            one, other = other, one
+        if one.share is None or other.after is None:
+            raise complaint(
+                f"`{found[1]}` takes a percentile and a time, such as {found[1]}(99p,50ms); found "
+                f"{shown(text)}",
+                found=text,
+            )
+        if found[1] == "min":
+            return Speculation(share=one.share, most=other.after)
+        return Speculation(share=one.share, least=other.after)
+    if not re.fullmatch(r"[0-9.]+\s*[a-z]*", low) or "perc" in low:
+        raise complaint(
+            "needs a time such as 50ms, a percentile of recent read latencies such as 99p, both as "
+            f"in min(99p,50ms), `always` or `none`; found {shown(text)}",
+            found=text,
+        )
+    return Speculation(time_of(text))
+
+
 Patience = Annotated[
     str,
-    _checked("a time", "50ms", lambda t: t == "none" or _core.parse_quantity("time", t)),
-    _schema("A time with its unit, or `none`.", "none", "50ms"),
+    _checked("a time or a percentile", "50ms", speculation),
+    _schema(
+        "A time, a percentile of recent read latencies, the lesser or greater of both, `always` or "
+        "`none`.",
+        "none",
+        "50ms",
+        "99p",
+        "min(99p,50ms)",
+    ),
 ]
 
 

@@ -30,6 +30,7 @@ impl Store {
         self.check_load(app, problems);
         self.check_workload(app, problems);
         self.check_service(app, problems);
+        self.check_speculation(app, problems);
         self.check_faults(app, problems);
     }
 
@@ -168,6 +169,21 @@ impl Store {
                     "must be above zero and at most one day",
                 );
             }
+        }
+    }
+
+    fn check_speculation(&self, app: usize, problems: &mut Problems) {
+        let Some(rule) = self.patience.percentile else { return };
+        let at = || at!["apps", app, "patience", "speculate"];
+        if !(rule.share > 0.0 && rule.share <= 1.0) {
+            problems.add(at(), "a percentile must be above 0 and at most 100");
+        }
+        if self.patience.speculate.is_some() {
+            problems.add(at(), "a fixed time and a percentile exclude each other");
+        }
+        let most = rule.most.unwrap_or(limits::TIMEOUT);
+        if rule.least > most || most > limits::TIMEOUT {
+            problems.add(at(), "the waiting time must be at most one day");
         }
     }
 

@@ -14,7 +14,7 @@ from sojourn.lab.programs.summaries import summarize
 from sojourn.lab.tables import Tables
 from sojourn.plan import Plan
 from sojourn.plan.replication import SimplePlacement
-from sojourn.plan.store import ClosedArrivals, Store
+from sojourn.plan.store import ClosedArrivals, Patience, Store
 from sojourn.scenario.engine import Column
 
 KINDS = ("reads", "writes", "scans")
@@ -182,14 +182,28 @@ def replication(store: Store) -> dict[str, str]:
     return {"class": "NetworkTopologyStrategy", **named}
 
 
+def speculative_retry(patience: Patience) -> str:
+    """Returns the table option `speculative_retry` in CQL."""
+
+    def time(wait: int) -> str:
+        return f"{wait / 1e6:.10g}ms"
+
+    rule = patience.percentile
+    if rule is None:
+        return "NONE" if patience.speculate is None else time(patience.speculate)
+    percentile = f"{100 * rule.share:.10g}PERCENTILE"
+    if rule.most is not None:
+        return f"MIN({percentile},{time(rule.most)})"
+    return f"MAX({percentile},{time(rule.least)})" if rule.least else percentile
+
+
 def table_options(store: Store) -> dict[str, str]:
     """Returns a table's options in CQL, as the plan requires.
 
     Some versions of Cassandra do not have `read_repair`, so the option is omitted if the plan has
     Cassandra's default.
     """
-    wait = store.patience.speculate
-    options = {"speculative_retry": "NONE" if wait is None else f"{wait / 1e6:.10g}ms"}
+    options = {"speculative_retry": speculative_retry(store.patience)}
     return options if store.patience.read_repair else {**options, "read_repair": "NONE"}
 
 

@@ -243,7 +243,9 @@ class Store(Part):
     client_timeout: Time = "10s"
     """Time after which a client gives up waiting for a request's answer."""
     speculative: Annotated[Patience, _READING] = "none"
-    """Time after which a coordinator asks another replica for the data of a read; `none` for never.
+    """Time after which a coordinator asks another replica for the data of a read: a time, a
+    percentile of its recent read latencies such as `99p`, or both as in `min(99p,50ms)`; `always`,
+    or `none` for never. These are the forms of Cassandra's `speculative_retry`.
     """
     read_repair: Annotated[Flag, _READING] = True
     """Whether a read updates replicas that answered with an old record."""

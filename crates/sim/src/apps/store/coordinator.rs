@@ -14,6 +14,7 @@ impl Store {
         let Some(request) = self.slots.get(id).filter(|r| r.open && r.tally.is_none()) else {
             return;
         };
+        request.begun = self.now;
         let (operation, key) = (request.operation, request.key);
         self.probe.coordinated[node as usize] += 1;
         self.find_replicas(key);
@@ -54,7 +55,11 @@ impl Store {
                     }
                 }
                 let patience = &self.params.patience;
-                let (write, read, speculate) = (patience.write, patience.read, patience.speculate);
+                let (write, read) = (patience.write, patience.read);
+                let speculate = match &mut self.waits {
+                    Some(waits) => Some(waits.wait(node, now)),
+                    None => patience.speculate,
+                };
                 let wait = if operation == Operation::Write { write } else { read };
                 self.at(now.saturating_add(wait), Event::Expires { id });
                 if let (Operation::Read, Some(wait)) = (operation, speculate) {
@@ -231,6 +236,9 @@ impl Store {
             _ => 0,
         };
         let (client, node, waiting) = (request.client, request.coordinator, request.waiting);
+        if let (Operation::Read, Some(waits)) = (request.operation, &mut self.waits) {
+            waits.record(node, self.now, self.now - request.begun);
+        }
         if request.operation == Operation::Write && request.measured {
             let (key, version, now) = (request.key, request.version, self.now);
             if outcome == Outcome::Acknowledged {

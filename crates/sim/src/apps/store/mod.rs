@@ -31,6 +31,7 @@ mod replica;
 mod request;
 mod script;
 mod service;
+mod speculation;
 mod staleness;
 mod summary;
 
@@ -50,6 +51,7 @@ use sojourn_plan::{PlanError, Store as Params, at};
 use sojourn_random::{Key, Stream};
 use sojourn_replication::{Chooser, Hints, NodeId, Placement, Ring, murmur3};
 use sojourn_units::{EPOCH, Nanos};
+use speculation::Waits;
 use staleness::Staleness;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -112,6 +114,8 @@ pub struct Store {
     issued: u64,
     probe: Probe,
     staleness: Staleness,
+    /// Waiting times of speculative reads that follow a percentile.
+    waits: Option<Waits>,
     /// The replicas of a record, as the last call of [`Self::find_replicas`] found them.
     found: Vec<NodeId>,
 }
@@ -126,7 +130,7 @@ impl Store {
         let wrong = |message| PlanError::new(at!["apps", number, "tokens"], message);
         let ring = params.ring(seed).map_err(wrong)?;
         let key = Key::new(seed, &params.name);
-        let nodes = params.nodes.len();
+        let (nodes, patience) = (params.nodes.len(), &params.patience);
         let reading: BTreeSet<u32> = params.clients.iter().map(|c| c.data_centre).collect();
         let need = |&local: &u32| params.read_level.need(&params.placement, local);
         let mut store = Self {
@@ -148,6 +152,7 @@ impl Store {
             issued: 0,
             probe: Probe::new(EPOCH + world.plan.warmup, params.load.warmup, nodes),
             staleness: Staleness::new(reading.iter().map(need).collect()),
+            waits: patience.percentile.map(|rule| Waits::new(rule, patience.read, nodes)),
             found: Vec::new(),
             params: params.clone(),
         };

@@ -18,6 +18,9 @@ impl Store {
                 if let (BEGINS, What::Crash { node }) = (stage, &fault.what) {
                     self.replicas[*node as usize].stop();
                     self.abandon(*node);
+                    if let Some(waits) = &mut self.waits {
+                        waits.forget(*node);
+                    }
                     self.channels.stop_host(world, *node);
                 }
             }

@@ -40,6 +40,8 @@ pub(super) struct Request {
     /// The coordinator; `NodeId::MAX` before the choice.
     pub(super) coordinator: NodeId,
     pub(super) intended: Nanos,
+    /// When the coordinator began with the request.
+    pub(super) begun: Nanos,
     pub(super) measured: bool,
     /// Whether the client waits for the outcome.
     pub(super) waiting: bool,
@@ -89,6 +91,7 @@ impl Slots {
             client,
             coordinator: NodeId::MAX,
             intended,
+            begun: 0,
             measured,
             waiting: true,
             open: false,
