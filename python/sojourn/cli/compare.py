@@ -424,14 +424,16 @@ def advised(
     scenario: Scenario,
     factors: Factors,
 ) -> str:
-    """Returns which guarantees the best consistency level lacks; empty for other comparisons."""
+    """Returns which guarantees of a store the best choice lacks; empty for other comparisons."""
     from sojourn.study import AcrossEngines
     from sojourn.study.durability import caution
 
-    if isinstance(found, AcrossEngines):
-        return ""
-    key = "store.consistency"
-    return caution(found, lambda levels: scenario.replace(factors[key][levels[key]]))
+    def made(levels: Mapping[str, Level]) -> Scenario:
+        changes = [factors[key][level] for key, level in levels.items() if key in factors]
+        changed = scenario.replace({k: v for one in changes for k, v in one.items()})
+        return changed.with_queue(str(levels["queue"])) if "queue" in levels else changed
+
+    return caution(found.first if isinstance(found, AcrossEngines) else found, made)
 
 
 def serving(found: Comparison, scenario: Scenario, balancer: str) -> None:

@@ -1,15 +1,16 @@
-"""Checks whether the fastest consistency level of a comparison is safe."""
+"""Checks whether the fastest choice of a comparison of stores is safe."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from sojourn.plan.queries import store_in, the_store
+from sojourn.plan.queries import store_in
 from sojourn.plan.replication import SimplePlacement
 from sojourn.plan.store import Store
-from sojourn.stats.promises import Lack, Promise
-from sojourn.stats.quorum import needed
+from sojourn.stats.promises import Lack
+from sojourn.stats.sites import Sites
+from sojourn.study.metrics import store_of
 
 if TYPE_CHECKING:
     from sojourn.scenario import Scenario
@@ -22,38 +23,33 @@ DOWN = 1
 """Number of replicas that may be down while requests succeed, as in `sojourn advise store`."""
 
 
-def promise_of(store: Store) -> Promise:
-    """Returns the weakest guarantee of a plan's store.
-
-    With levels that concern one data centre, it is the guarantee in the data centre with the fewest
-    replicas.
-    """
+def sites_of(store: Store) -> Sites:
+    """Returns the guarantees of a plan's store."""
     placement = store.placement
-    factors = (placement.factor,) if isinstance(placement, SimplePlacement) else placement.factors
-    factors = tuple(filter(None, factors))
     levels = (store.write_level, store.read_level)
-    local = any(level.startswith(("local_", "each_")) for level in levels)
-    replicas = min(factors) if local else sum(factors)
-
-    def count(level: str) -> int:
-        return needed(level.removeprefix("local_").removeprefix("each_"), replicas)
-
-    return Promise(replicas, *map(count, levels))
+    if isinstance(placement, SimplePlacement):
+        return Sites((placement.factor,), *levels, (0,))
+    near = store.coordinator in ("dc-aware", "token-dc-aware")
+    places = store.clients if near else store.nodes
+    return Sites(placement.factors, *levels, tuple(sorted({h.data_centre for h in places})), near)
 
 
 def lacks(scenario: Scenario) -> dict[Lack, str]:
     """Returns the guarantees that a scenario's store lacks, in words; empty without a store."""
     store = store_in(scenario.plan)
-    return {} if store is None else promise_of(store).lacks(SURVIVE, DOWN)
+    return {} if store is None else sites_of(store).lacks(SURVIVE, DOWN)
 
 
 def caution(found: Comparison, made: Callable[[Mapping[str, Level]], Scenario]) -> str:
-    """Returns a warning if the fastest consistency level is unsafe, with a safe level if any.
+    """Returns a warning if the fastest choice of a store is unsafe, with a safe choice if any.
 
-    The warning is empty if this level is safe, if no level meets the conditions, or if not only the
-    consistency level varies. `made` returns the scenario with a choice's levels.
+    For a safe choice with several data centres, the text states what is lost with one of them. It
+    is empty if there is nothing to state, if no choice meets the conditions, or if the comparison
+    does not concern a store. `made` returns the scenario with a choice's levels.
     """
-    if list(found.table.factors) != ["store.consistency"]:
+    factors = list(found.table.factors)
+    of_store = store_of(found.by, found.table.metrics) is not None
+    if not of_store and not any(factor.startswith("store.") for factor in factors):
         return ""
     fit = [entry for entry in found.entries if entry.feasible]
     if not fit:
@@ -61,7 +57,10 @@ def caution(found: Comparison, made: Callable[[Mapping[str, Level]], Scenario]) 
     best = fit[0]
     wrong = lacks(made(best.levels))
     if not wrong:
-        return ""
+        store = store_in(made(best.levels).plan)
+        notes = [] if store is None else sites_of(store).notes()
+        return f"With {best.choice}, {'; '.join(notes)}." if notes else ""
+    what = "level" if factors == ["store.consistency"] else "choice"
     text = f"{best.choice} is fast, but speed alone should not decide: {'; '.join(wrong.values())}."
     sound = next((entry for entry in found.entries if not lacks(made(entry.levels))), None)
     if sound is not None and not sound.feasible:
@@ -69,15 +68,14 @@ def caution(found: Comparison, made: Callable[[Mapping[str, Level]], Scenario]) 
             f"{text} {sound.choice} survives the loss of a node, works with one node down, and "
             f"its reads see earlier writes, but it is excluded from the ranking: {sound.reason}."
         )
-    one_place = len(the_store(made(best.levels).plan).data_centres) < 2
     if sound is None:
-        others = " `sojourn advise store` also compares other levels." if one_place else ""
         return (
-            f"{text} None of the compared levels does all three: survive the loss of a node, work "
-            f"with one node down, and have reads that see earlier writes.{others}"
+            f"{text} None of the compared {what}s does all three: survive the loss of a node, work "
+            f"with one node down, and have reads that see earlier writes. `sojourn advise store` "
+            f"also compares other levels."
         )
-    others = " `sojourn advise store` also compares replication factors." if one_place else ""
     return (
-        f"{text} Take {sound.choice}, the fastest level that survives the loss of a node, works "
-        f"with one node down, and has reads that see earlier writes.{others}"
+        f"{text} Take {sound.choice}, the fastest {what} that survives the loss of a node, works "
+        f"with one node down, and has reads that see earlier writes. `sojourn advise store` also "
+        f"compares replication factors."
     )

@@ -1,36 +1,48 @@
-"""Recommends a replication factor and consistency levels for a store, by simulation.
+"""Recommends replication factors and consistency levels for a store, by simulation.
 
 Candidates are all replication factors and pairs of levels that meet the requirements. Of the read
-levels with which a read certainly sees a write, only the lowest is a candidate. All candidates are
-simulated with the same seeds. A candidate counts as fast if its latency is not significantly higher
-than the least one, or if the interval of the difference is below the smallest difference of
-interest. Of the fast candidates, the one with the fewest replicas is recommended. The probability
-that too few replicas are up is computed: nodes are up independently with the same probability.
+levels with which a read certainly sees a write, only the lowest is a candidate. With several data
+centres, replicas are equally many in each, and a read must see the writes of its own data centre;
+levels with which it sees all writes are candidates too. All candidates are simulated with the same
+seeds. A candidate counts as fast if the interval of its latency's ratio to the least one is wholly
+below 1.1, so noise makes no candidate fast. Of the fast candidates, the one with the fewest
+replicas is recommended. The probability that too few replicas are up is computed: nodes are up
+independently with the same probability.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from math import isnan
+from dataclasses import dataclass, field, replace
+from math import exp, isnan, log
 from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
+from sojourn import encode
 from sojourn.data import Object
-from sojourn.metrics import registry
 from sojourn.plan.queries import store_in, the_store
+from sojourn.plan.store import Store
 from sojourn.scenario import Scenario
-from sojourn.stats import Interval, holm, mean_of_runs, paired_difference
+from sojourn.stats import Gap, Interval, gaps, holm, mean_of_runs, paired_difference
 from sojourn.stats.promises import Promise, levels_of, plural, promises, unavailable
 from sojourn.stats.quorum import phi
+from sojourn.stats.sites import Sites
 from sojourn.study.machine import cores
 from sojourn.tune.settings import Asked, By
 
 MEASURES: tuple[By, ...] = ("mean", "p95", "p99")
+Floats = npt.NDArray[np.float64]
 Figures: TypeAlias = Mapping[str, float | str]
 """Metrics of a run of a store, by name without the store's name."""
 ALPHA = 0.05
-"""Significance level of the comparisons with the fastest candidate, with Holm's correction."""
+"""Probability that any interval of a ratio to the fastest candidate misses it."""
+EQUIVALENT = 1.1
+"""Ratio to the latency of the fastest candidate below which a candidate counts as fast."""
+MOST_EACH = 5
+"""Largest replication factor of a data centre, if there are several."""
 READS = 0.5
 """Share of reads (as in YCSB's workload A) if a scenario's workload has no reads."""
 ACKNOWLEDGED = 0.99
@@ -56,12 +68,28 @@ class Candidate:
     """Consistency level of writes."""
     read_level: str
     """Consistency level of reads."""
+    sites: Sites | None = None
+    """Guarantees with several data centres; `None` with one."""
+    names: tuple[str, ...] = ()
+    """Names of the data centres, if there are several."""
+
+    @property
+    def factors(self) -> dict[str, int]:
+        """Returns the number of replicas by data centre; empty with one data centre."""
+        return {} if self.sites is None else dict(zip(self.names, self.sites.replicas, strict=True))
+
+    def unavailable(self, nodes: int, up: float) -> float:
+        """Returns the probability that too few replicas are up for a request."""
+        if self.sites is not None:
+            return max(self.sites.unavailable(x, up) for x in (self.write_level, self.read_level))
+        p = self.promise
+        return max(unavailable(nodes, p.replicas, count, up) for count in (p.writes, p.reads))
 
     @property
     def changes(self) -> Object:
         """Returns the changes of a scenario that give its store these settings."""
         return {
-            "store.replication": self.promise.replicas,
+            "store.replication": {**self.factors} or self.promise.replicas,
             "store.write_consistency": self.write_level,
             "store.read_consistency": self.read_level,
         }
@@ -93,18 +121,41 @@ class Choice:
     """Whether the candidate counts as fast."""
     p: float = 1.0
     """P value of the comparison with the fastest candidate, with Holm's correction."""
+    ratio: Interval | None = None
+    """Latency divided by that of the fastest candidate; the intervals of all are simultaneous.
+
+    `None` for the fastest candidate.
+    """
+    seeds: int | None = None
+    """Approximate number of seeds that would decide whether the candidate is fast.
+
+    `None` if this is decided or the number is unknown.
+    """
+    decided: bool = True
+    """Whether it is decided if the candidate is fast."""
+    factors: Mapping[str, int] = field(default_factory=dict)
+    """Number of replicas by data centre, if there are several."""
+    sites: Sites | None = None
+    """Guarantees with several data centres; `None` with one."""
 
     def to_dict(self) -> Object:
         """Returns the fields as data for JSON."""
-        found = {
-            name: {"estimate": i.estimate, "low": i.low, "high": i.high}
-            for name, i in self.latency.items()
-        }
-        return {**self.__dict__, "latency": found}
+        notes = [] if self.sites is None else self.sites.notes()
+        return encode.fields({**self.__dict__, "sites": notes})
+
+    @property
+    def factor(self) -> str:
+        """Returns the replication factor in words, with several data centres of each."""
+        counts = set(self.factors.values())
+        if not counts:
+            return str(self.replication)
+        if len(counts) == 1:
+            return f"{counts.pop()} in each data centre"
+        return ", ".join(f"{n} in {name}" for name, n in self.factors.items())
 
     def __str__(self) -> str:
         levels = f"writes at {self.write_level.upper()}, reads at {self.read_level.upper()}"
-        return f"RF {self.replication}, {levels}"
+        return f"RF {self.factor}, {levels}"
 
 
 @dataclass(frozen=True)
@@ -119,6 +170,12 @@ class Advice:
     """Whether `reads` is the default `READS`, because the scenario has no reads."""
     left_out: tuple[str, ...]
     """Descriptions of write levels for which no read level meets the requirements."""
+    scenario: Scenario | None = None
+    """The scenario as simulated, with the recommended candidate."""
+    coordinator: str = ""
+    """Simulated policy for coordinators, if it is not the scenario's own."""
+    clients: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Names of the clients in each data centre, if there are several."""
 
     @property
     def take(self) -> Choice:
@@ -126,6 +183,22 @@ class Advice:
         fast = [choice for choice in self.choices if choice.best]
         least = min(choice.replication for choice in fast)
         return next(choice for choice in fast if choice.replication == least)
+
+    def stronger(self) -> list[tuple[str, Choice]]:
+        """Returns the guarantees that `take` lacks, with the fastest candidate that has them."""
+        found: dict[int, list[str]] = {}
+        for purpose, has in _STRONGER.items():
+            having = [i for i, c in enumerate(self.choices) if c.sites is not None and has(c.sites)]
+            if having and self.choices.index(self.take) not in having:
+                found.setdefault(having[0], []).append(purpose)
+        return [(" and ".join(purposes), self.choices[i]) for i, purposes in found.items()]
+
+
+_STRONGER: dict[str, Callable[[Sites], bool]] = {
+    "to lose no acknowledged write with a data centre": lambda sites: sites.keeps(1),
+    "for reads that see the writes of all data centres": lambda sites: sites.everywhere,
+}
+"""Guarantees with several data centres beyond the requirements."""
 
 
 def candidates(nodes: int, asked: Asked) -> list[Candidate]:
@@ -138,13 +211,9 @@ def candidates(nodes: int, asked: Asked) -> list[Candidate]:
     for promise, write_level, read_level in promises(nodes):
         if promise.lacks(asked.survive, asked.down, overlap=asked.stale == 0):
             continue
-        worst = max(
-            unavailable(nodes, promise.replicas, count, asked.node_up)
-            for count in (promise.writes, promise.reads)
-        )
-        if worst > asked.unavailable:
-            continue
         one = Candidate(promise, write_level, read_level)
+        if one.unavailable(nodes, asked.node_up) > asked.unavailable:
+            continue
         if promise.overlap:
             # Higher read levels are slower without seeing more writes; the first level is the
             # lowest.
@@ -153,6 +222,50 @@ def candidates(nodes: int, asked: Asked) -> list[Candidate]:
             found[promise.replicas, promise.writes] = one
         kept.append(one)
     return kept
+
+
+_WRITES = ("local_quorum", "local_one", "quorum", "each_quorum", "all")
+"""Write levels with several data centres; of equal ones the first is used."""
+_READS = ("local_one", "local_quorum", "quorum", "all")
+"""Read levels with several data centres, the lowest first."""
+
+
+def candidates_of_sites(store: Store, asked: Asked) -> list[Candidate]:
+    """Returns the candidates of a store with several data centres, as `candidates`."""
+    names = store.data_centres
+    sizes = [sum(n.data_centre == site for n in store.nodes) for site in range(len(names))]
+    clients = tuple(sorted({c.data_centre for c in store.clients}))
+    for client in clients:
+        if not sizes[client]:
+            raise AdviceError(
+                f"the data centre {names[client]} has clients but no node: put its clients into "
+                "the data centre whose nodes they use"
+            )
+    found: dict[tuple[object, ...], Candidate] = {}
+    for each in range(1, min(max(sizes), MOST_EACH) + 1):
+        replicas = tuple(min(each, size) for size in sizes)
+        for write_level in _WRITES:
+            seen: set[str] = set()
+            for read_level in _READS:
+                sites = Sites(replicas, write_level, read_level, clients)
+                if sites.lacks(asked.survive, asked.down, overlap=asked.stale == 0):
+                    continue
+                if not sites.keeps(asked.sites):
+                    continue
+                sees = "everywhere" if sites.everywhere else "own" if sites.own else read_level
+                # Higher read levels are slower without seeing more writes.
+                if sees in seen or (sees == "own" and "everywhere" in seen):
+                    continue
+                seen.add(sees)
+                writes, reads = (
+                    [sites.need(level, client) for client in clients]
+                    for level in (write_level, read_level)
+                )
+                promise = Promise(sum(replicas), sites.copies, min(n.total for n in reads))
+                one = Candidate(promise, write_level, read_level, sites, names)
+                if one.unavailable(len(store.nodes), asked.node_up) <= asked.unavailable:
+                    found.setdefault((replicas, *writes, *reads), one)
+    return list(found.values())
 
 
 def unreadable(nodes: int, asked: Asked) -> list[str]:
@@ -206,23 +319,61 @@ def advise(
     """
     scenario, reads, assumed = mixed(scenario, asked.reads)
     store = the_store(scenario.plan)
-    if len(store.data_centres) > 1:
-        raise AdviceError(
-            "the store has several data centres: `sojourn compare FILE` ranks its consistency "
-            "levels; add `--vary 'store.replication={a=3,b=3},{a=2,b=2}'` to compare numbers of "
-            "replicas"
-        )
-    nodes, name = len(store.nodes), store.name
-    listed = candidates(nodes, asked)
+    nodes, near = len(store.nodes), ""
+    several = len({node.data_centre for node in store.nodes}) > 1
+    if asked.sites and not several:
+        raise AdviceError("--survive-sites requires a store with nodes in several data centres")
+    listed = candidates_of_sites(store, asked) if several else candidates(nodes, asked)
     if not listed:
+        lost = f", of {plural(asked.sites, 'data centre')}" if asked.sites else ""
         raise AdviceError(
             f"no choice on {plural(nodes, 'node')} meets all requirements: survive the loss of "
-            f"{plural(asked.survive, 'node')}, work with {asked.down} down, be unavailable with a "
-            f"probability of at most {asked.unavailable:g}, --stale {asked.stale:g}"
+            f"{plural(asked.survive, 'node')}{lost}, work with {asked.down} down, be unavailable "
+            f"with a probability of at most {asked.unavailable:g}, --stale {asked.stale:g}"
         )
+    if several and not store.coordinator.endswith("dc-aware"):
+        near = {"token-aware": "token-dc-aware"}.get(store.coordinator, "dc-aware")
+        scenario = scenario.replace({"store.coordinator": near})
     made = [scenario.replace(one.changes) for one in listed]
-    tasks = [(i, seed) for seed in range(1, asked.seeds + 1) for i in range(len(made))]
+    metrics = runs_of(made, asked.seeds, workers, report)
+    kept = _kept(asked, metrics, several=several)
+    if not kept:
+        raise AdviceError(
+            "at every level that meets the other requirements, the probability that a read misses "
+            f"a write just acknowledged is above {asked.stale:g}"
+        )
+    order = ranked(nodes, asked, [listed[i] for i in kept], [metrics[i] for i in kept])
+    advice = Advice(
+        tuple(choice for _, choice in order),
+        reads,
+        assumed,
+        () if several else tuple(unreadable(nodes, asked)),
+        coordinator=near,
+        clients=_clients(scenario, store) if several else {},
+    )
+    taken = next(kept[i] for i, choice in order if choice is advice.take)
+    return replace(advice, scenario=made[taken])
+
+
+def _clients(scenario: Scenario, store: Store) -> dict[str, list[str]]:
+    """Returns the names of the clients in each data centre."""
+    found: dict[str, list[str]] = {name: [] for name in store.data_centres}
+    for client in store.clients:
+        name = scenario.plan.nodes[client.node].name
+        found[store.data_centres[client.data_centre]].append(name)
+    return found
+
+
+def runs_of(
+    made: Sequence[Scenario],
+    seeds: int,
+    workers: int | None,
+    report: Callable[[int, int], None],
+) -> list[list[Figures]]:
+    """Returns the store's metrics in the runs of each scenario, in the order of seeds."""
+    tasks = [(i, seed) for seed in range(1, seeds + 1) for i in range(len(made))]
     metrics: list[list[Figures]] = [[] for _ in made]
+    name = the_store(made[0].plan).name
 
     def one(task: tuple[int, int]) -> Figures:
         found = made[task[0]].run(seed=task[1]).metrics
@@ -232,25 +383,28 @@ def advise(
         for done, (task, found) in enumerate(zip(tasks, pool.map(one, tasks), strict=True), 1):
             metrics[task[0]].append(found)
             report(done, len(tasks))
-    kept = _kept(asked, metrics)
-    if not kept:
-        raise AdviceError(
-            "at every level that meets the other requirements, the probability that a read misses "
-            f"a write just acknowledged is above {asked.stale:g}"
-        )
-    choices = _ranked(nodes, asked, [listed[i] for i in kept], [metrics[i] for i in kept])
-    return Advice(tuple(choices), reads, assumed, tuple(unreadable(nodes, asked)))
+    return metrics
 
 
-def _kept(asked: Asked, metrics: Sequence[Sequence[Figures]]) -> list[int]:
-    """Returns the indices of candidates that are not too stale and acknowledge enough requests."""
+def _kept(asked: Asked, metrics: Sequence[Sequence[Figures]], *, several: bool) -> list[int]:
+    """Returns the indices of candidates that are not too stale and acknowledge enough requests.
+
+    With several data centres and without allowed staleness, the levels ensure that reads see the
+    writes of their own data centre.
+    """
+    counted = several and asked.stale == 0
     fresh = [
         i
         for i, runs in enumerate(metrics)
-        if not _mean(runs, STALE_AT_ONCE) > max(asked.stale, 1e-12)
+        if counted or not _mean(runs, STALE_AT_ONCE) > max(asked.stale, 1e-12)
     ]
     done = {i: sum(int(run["acknowledged"]) for run in metrics[i]) for i in fresh}
-    return [i for i in fresh if done[i] >= ACKNOWLEDGED * max(done.values())]
+    return [
+        i
+        for i in fresh
+        if done[i] >= ACKNOWLEDGED * max(done.values())
+        and not any(isnan(float(run["latency_mean"])) for run in metrics[i])
+    ]
 
 
 def _mean(runs: Sequence[Figures], metric: str) -> float:
@@ -259,46 +413,58 @@ def _mean(runs: Sequence[Figures], metric: str) -> float:
     return sum(values) / len(values) if values else float("nan")
 
 
-def _ranked(
+def values(runs: Sequence[Figures], measure: By) -> list[float]:
+    """Returns a measure of latency in seconds, by run."""
+    return [float(run[f"latency_{measure}"]) for run in runs]
+
+
+def logs(runs: Sequence[Figures], measure: By) -> Floats:
+    """Returns the logarithms of a measure of latency, by run."""
+    return np.asarray(np.log(values(runs, measure)), dtype=np.float64)
+
+
+def ratio(gap: Gap) -> Interval:
+    """Returns the ratio of two latencies, from the difference of their logarithms."""
+    i = gap.interval
+    return Interval(exp(i.estimate), exp(i.low), exp(i.high), i.level, i.n)
+
+
+def ranked(
     nodes: int,
     asked: Asked,
     listed: Sequence[Candidate],
     metrics: Sequence[Sequence[Figures]],
-) -> list[Choice]:
-    def values(i: int, measure: By) -> list[float]:
-        return [float(run[f"latency_{measure}"]) for run in metrics[i]]
-
-    order = sorted(range(len(listed)), key=lambda i: sum(values(i, asked.by)) / len(metrics[i]))
+) -> list[tuple[int, Choice]]:
+    """Returns the candidates' numbers and results, the fastest first."""
+    found_logs = [logs(runs, asked.by) for runs in metrics]
+    order = sorted(range(len(listed)), key=lambda i: float(found_logs[i].mean()))
     best, *rest = order
-    least = sum(values(best, asked.by)) / len(metrics[best])
-    smallest = registry()[f"latency_{asked.by}"].interest.at(least)
-    tests = {i: paired_difference(values(i, asked.by), values(best, asked.by)) for i in rest}
-    corrected = [float(x) for x in holm([tests[i].p for i in rest])] if rest else []
-    p = dict(zip(rest, corrected, strict=True))
+    pairs = [(found_logs[i], found_logs[best]) for i in rest]
+    found = dict(zip(rest, gaps(pairs, lambda _: log(EQUIVALENT), ALPHA), strict=True))
+    tests = [paired_difference(x, y).p for x, y in pairs]
+    p = dict(zip(rest, map(float, holm(tests)), strict=True)) if rest else {}
     choices = []
     for i in order:
-        one = listed[i]
+        one, gap = listed[i], found.get(i)
         promise = one.promise
         ended = sum(int(run["requests"]) - int(run["acknowledged"]) for run in metrics[i])
-        fast = i == best or p[i] > ALPHA or tests[i].interval.high <= smallest
-        choices.append(
-            Choice(
-                replication=promise.replicas,
-                write_level=one.write_level,
-                read_level=one.read_level,
-                copies=promise.writes,
-                unavailable=max(
-                    unavailable(nodes, promise.replicas, count, asked.node_up)
-                    for count in (promise.writes, promise.reads)
-                ),
-                latency={m: mean_of_runs(values(i, m)) for m in MEASURES},
-                stale={
-                    metric: _mean(metrics[i], metric) for metric in (STALE_AT_ONCE, STALE_LATER)
-                },
-                failed=ended,
-                phi=float(phi(nodes, promise.replicas, promise.writes)),
-                best=fast,
-                p=p.get(i, 1.0),
-            )
+        choice = Choice(
+            replication=promise.replicas,
+            write_level=one.write_level,
+            read_level=one.read_level,
+            copies=promise.writes,
+            unavailable=one.unavailable(nodes, asked.node_up),
+            latency={m: mean_of_runs(values(metrics[i], m)) for m in MEASURES},
+            stale={metric: _mean(metrics[i], metric) for metric in (STALE_AT_ONCE, STALE_LATER)},
+            failed=ended,
+            phi=float(phi(nodes, promise.replicas, promise.writes)),
+            best=gap is None or gap.where in ("within", "below"),
+            p=p.get(i, 1.0),
+            ratio=None if gap is None else ratio(gap),
+            seeds=None if gap is None else gap.seeds,
+            decided=gap is None or gap.where != "open",
+            factors=one.factors,
+            sites=one.sites,
         )
+        choices.append((i, choice))
     return choices

@@ -91,13 +91,16 @@ class Asked:
 
     survive: Annotated[int, Option(min=0)] = 1
     """Number of nodes that may fail permanently without loss of an acknowledged write."""
+    sites: Annotated[int, Option(flag="--survive-sites", min=0)] = 0
+    """Number of data centres that may be lost without loss of an acknowledged write."""
     node_up: Annotated[float, Option(min=0.0, max=1.0)] = 0.99
     """Probability that a node is up."""
     down: Annotated[int, Option(min=0)] = 1
     """Number of replicas of a record that may be down while its reads and writes still succeed."""
     stale: Annotated[float, Option(min=0.0, max=1.0)] = 0.0
     """Largest allowed probability that a read right after an acknowledged write does not return it.
-    With 0, every read returns the latest acknowledged write.
+    With 0, every read returns the latest acknowledged write, with several data centres that of its
+    own data centre.
     """
     reads: Annotated[float | None, Option(min=0.0, max=1.0)] = None
     """Share of reads among the requests, 0 to 1. By default the share in the scenario's workload,
