@@ -6,11 +6,15 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from sojourn.lab.store.findings import speculative_retry
 from sojourn.plan.queries import the_store
 from sojourn.plan.replication import NetworkTopologyPlacement
 from sojourn.plan.store import ClosedArrivals, Crash, Fault, OpenArrivals, Partition
 from sojourn.scenario import Scenario, ScenarioError
+from sojourn.scenario.words import Speculation, speculation
 
 EDGE = """
 duration = "600s"
@@ -162,3 +166,69 @@ def test_an_error_is_reported_with_its_place(
 def test_a_scenario_without_flows_and_store_is_refused() -> None:
     with pytest.raises(ScenarioError, match=r"flows as \[\[flows\]\]"):
         Scenario.from_toml(EDGE.partition("[store]")[0])
+
+
+MS = 10**6
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "cql"),
+    [
+        ("none", Speculation(), "NONE"),
+        ("NEVER", Speculation(), "NONE"),
+        ("always", Speculation(0), "0ms"),
+        ("50ms", Speculation(50 * MS), "50ms"),
+        ("99percentile", Speculation(share=0.99), "99PERCENTILE"),
+        ("99.9PERCENTILE", Speculation(share=0.999), "99.9PERCENTILE"),
+        ("95p", Speculation(share=0.95), "95PERCENTILE"),
+        ("p99", Speculation(share=0.99), "99PERCENTILE"),
+        ("MIN(99p, 50ms)", Speculation(share=0.99, most=50 * MS), "MIN(99PERCENTILE,50ms)"),
+        ("max(10ms,90p)", Speculation(share=0.9, least=10 * MS), "MAX(90PERCENTILE,10ms)"),
+    ],
+)
+def test_speculative_retries_are_written_as_in_cassandra(
+    text: str, found: Speculation, cql: str
+) -> None:
+    assert speculation(text) == found
+    patience = the_store(edge(speculative=text).plan).patience
+    assert speculative_retry(patience) == cql
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("99percent", "a percentile of recent read latencies such as 99p"),
+        ("101p", "above 0 and at most 100"),
+        ("0percentile", "above 0 and at most 100"),
+        ("min(99p,98p)", "a percentile and a time"),
+        ("max(5ms,50ms)", "a percentile and a time"),
+        ("mean(5ms,99p)", "both as in min(99p,50ms)"),
+        ("50 parsecs", "unknown unit"),
+        ("", "a time such as 50ms"),
+    ],
+)
+def test_other_speculative_retries_are_refused_with_the_forms(text: str, says: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        edge(speculative=text)
+    assert says in str(error.value)
+    assert "store.speculative" in str(error.value)
+
+
+@given(st.integers(1, 1000), st.integers(0, 10**6), st.sampled_from(["min", "max", ""]))
+def test_the_option_for_cassandra_has_the_same_meaning(tenths: int, micros: int, kind: str) -> None:
+    text = f"{tenths / 10}p"
+    text = f"{kind}({text},{micros}us)" if kind else text
+    patience = the_store(edge(speculative=text).plan).patience
+    assert speculation(speculative_retry(patience)) == speculation(text)
+
+
+def test_a_percentile_sends_few_reads_again() -> None:
+    """R28: of reads that take longer than 99 % of the recent ones, not of all."""
+    changes = {"workload": "ycsb-c", "read_timeout": "5s", "requests": 2000, "warmup": 0}
+    never = edge(**changes).run(seed=1).metrics
+    rare = edge(**changes, speculative="99percentile").run(seed=1).metrics
+    often = edge(**changes, speculative="always").run(seed=1).metrics
+    assert never["store.speculations"] == 0
+    assert 5 <= rare["store.speculations"] <= 80
+    assert often["store.speculations"] > 1500
+    assert rare["store.latency_p99"] < never["store.latency_p99"]

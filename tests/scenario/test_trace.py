@@ -58,6 +58,12 @@ def test_a_trace_is_found_beside_the_scenario(folder: Path) -> None:
     assert again.digest() == scenario.digest()
 
 
+def test_a_byte_order_mark_is_no_part_of_a_file(folder: Path) -> None:
+    plain = Scenario.load(folder / "phone.toml").plan_json
+    (folder / "traces" / "lte.up").write_text(TIMES, encoding="utf-8-sig")
+    assert Scenario.load(folder / "phone.toml").plan_json == plain
+
+
 def test_a_trace_limits_the_throughput(folder: Path) -> None:
     run = Scenario.load(folder / "phone.toml").run(seed=1)
     assert 0.97 < run.metrics["utilisation"] <= 1

@@ -147,7 +147,7 @@ def of_sites(advice: Advice) -> list[str]:
     if advice.coordinator:
         lines.append(
             f'Simulated with coordinator = "{advice.coordinator}", so that clients ask nodes of '
-            "their own data centre: configure the drivers likewise."
+            "their own data centre: configure the drivers in the same way."
         )
     return lines
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,10 @@ FILE = r'("[^"]*"|\S+)'
 
 
 def read(folder: Path, name: str, most: int) -> bytes:
-    """Returns the content of a file of at most `most` bytes; raises `OSError` or `ValueError`."""
+    """Returns the content of a file of at most `most` bytes, without a byte order mark of UTF-8.
+
+    Raises `OSError` or `ValueError`.
+    """
     path = folder / name
     if path.exists() and not path.is_file():
         raise ValueError("not a regular file")
@@ -25,7 +29,7 @@ def read(folder: Path, name: str, most: int) -> bytes:
         data = file.read(most + 1)
     if len(data) > most:
         raise ValueError(f"larger than {most // 1024**2} MiB")
-    return data
+    return data.removeprefix(codecs.BOM_UTF8)
 
 
 def place(pattern: re.Pattern[str], text: str) -> tuple[int, int]:
