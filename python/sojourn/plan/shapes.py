@@ -192,7 +192,8 @@ CLASSES: dict[str, dict[str, str]] = {
     "store.Load": {"arrivals": "store.Arrivals"},
     "store.OpenArrivals": {"every": "random.Distribution"},
     "store.Partition": {"nodes": "[]", "clients": "[]"},
-    "store.Patience": {},
+    "store.Patience": {"percentile": "store.Percentile"},
+    "store.Percentile": {},
     "store.Service": {
         "coordinate": "random.Distribution",
         "write": "random.Distribution",

@@ -131,6 +131,9 @@ class Patience(Frozen):
     speculate: int | None = None
     """Time after which a coordinator asks another replica for the data of a read; `None` for
     never."""
+    percentile: Percentile | None = None
+    """Percentile of a coordinator's recent read latencies that takes the place of `speculate`;
+    `None` without one."""
     read_repair: bool
     """Whether a read is answered only after the stale replicas that it found are updated."""
     hints: bool
@@ -139,6 +142,17 @@ class Patience(Frozen):
     """Time after which all nodes know that a node is unreachable."""
     recover: int
     """Time after which all nodes know that a node is reachable again."""
+
+
+class Percentile(Frozen):
+    """A waiting time that follows a percentile of recent latencies. Times are in nanoseconds."""
+
+    share: float
+    """Share of the latencies that are at most this time, above 0 and at most 1."""
+    least: int
+    """Least waiting time."""
+    most: int | None = None
+    """Largest waiting time; `None` for no limit."""
 
 
 class Service(Frozen):
