@@ -231,4 +231,5 @@ def test_a_percentile_sends_few_reads_again() -> None:
     assert never["store.speculations"] == 0
     assert 5 <= rare["store.speculations"] <= 80
     assert often["store.speculations"] > 1500
-    assert rare["store.latency_p99"] < never["store.latency_p99"]
+    soon = edge(**changes, speculative="90p").run(seed=1).metrics
+    assert soon["store.latency_p99"] < 0.9 * never["store.latency_p99"]

@@ -40,9 +40,7 @@ def across(ratio: float, noise: float, mos: float = 0.0) -> AcrossEngines:
 def test_a_goodput_five_per_cent_apart_differs() -> None:
     """W04: 8.96 against 9.47 Mbit/s; the engines have the same best queue."""
     found = across(9.475 / 8.958, 0.001)
-    assert "codel is among the best with each engine. sim and linux differ in 1 of 6" in (
-        found.agreement
-    )
+    assert "differ in 1 of 6" in found.agreement
     assert "goodput of codel (ratio 0.945 [0.94" in found.agreement
     verdicts = {(a.choice, a.metric): a.verdict for a in found.agreements["linux"]}
     assert verdicts.pop(("codel", "goodput")) == "differ"
@@ -55,9 +53,7 @@ def test_a_goodput_five_per_cent_apart_differs() -> None:
 def test_noise_is_no_agreement() -> None:
     """Equal means with a wide interval agree as little as they differ."""
     found = across(1.0, 0.05)
-    assert "Whether sim and linux agree is undecided in 2 of 6 values shown: goodput of" in (
-        found.agreement
-    )
+    assert "undecided in 2 of 6" in found.agreement
     assert "More seeds may decide" in found.agreement
     assert "agree in all 6 values shown." in across(1.0, 0.001).agreement
 
@@ -72,7 +68,7 @@ def test_a_fixed_scale_has_its_own_margin() -> None:
 
 
 def test_values_of_one_engine_alone_are_not_compared() -> None:
-    assert sentence("sim", "linux", []) == "sim and linux measured no value in common."
+    assert "no value in common" in sentence("sim", "linux", [])
     nothing = np.array([math.nan, math.nan])
     assert judged([("codel", "goodput", nothing, np.array([1.0, 2.0]))]) == []
     [one] = judged([("codel", "goodput", np.array([1e6]), np.array([1e6]))])

@@ -80,7 +80,7 @@ def test_each_choice_has_a_row_for_each_engine() -> None:
     assert [(r.choice, r.engine) for r in found.rows[:2]] == [("codel", "sim"), ("codel", "other")]
     assert len(found.rows) == 6
     assert {c.entry("codel").verdict for c in found.engines.values()} == {"best"}
-    assert found.agreement.startswith("codel is among the best with each engine. ")
+    assert found.agreement.startswith("codel is among the best ")
     assert found.answer().startswith("sim: codel has the")
     assert "\nother: codel has" in found.answer()
 

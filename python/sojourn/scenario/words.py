@@ -392,7 +392,7 @@ def speculation(text: str) -> Speculation:
                 f"a percentile must be above 0 and at most 100; found {shown(text)}",
                 found=text,
             )
-        return Speculation(share=percent / 100)
+        return Speculation(share=round(percent / 100, 12))
     if found := _HYBRID.fullmatch(low):
         one, other = speculation(found[2]), speculation(found[3])
         if one.share is None:

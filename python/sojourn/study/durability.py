@@ -30,8 +30,9 @@ def sites_of(store: Store) -> Sites:
     if isinstance(placement, SimplePlacement):
         return Sites((placement.factor,), *levels, (0,))
     near = store.coordinator in ("dc-aware", "token-dc-aware")
-    places = store.clients if near else store.nodes
-    return Sites(placement.factors, *levels, tuple(sorted({h.data_centre for h in places})), near)
+    held = {site for site, count in enumerate(placement.factors) if count}
+    sites = {client.data_centre for client in store.clients} if near else held
+    return Sites(placement.factors, *levels, tuple(sorted(sites)), near)
 
 
 def lacks(scenario: Scenario) -> dict[Lack, str]:

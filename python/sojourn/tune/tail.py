@@ -12,6 +12,8 @@ from sojourn.stats import Interval, gaps, mean_of_runs
 from sojourn.tune.advise_store import ALPHA, EQUIVALENT, Advice, logs, ratio, runs_of, values
 from sojourn.tune.settings import Asked
 
+SPECULATIVE = "95p"
+"""Proposed time of speculative reads: one in twenty reads is sent again."""
 LOCAL_RTO = "50ms"
 """Proposed least retransmission timeout of TCP: above the 40 ms of delayed acknowledgements."""
 
@@ -63,7 +65,7 @@ def remedies(
     if "min_rto" not in store.tcp:
         changes.append(("store.tcp", f"{store.tcp} min_rto {LOCAL_RTO}"))
     if store.speculative == "none" and advice.reads > 0:
-        changes.append(("store.speculative", "99p"))
+        changes.append(("store.speculative", SPECULATIVE))
     made = [scenario, *(scenario.replace({key: value}) for key, value in changes)]
     plain, *runs = runs_of(made, asked.seeds, workers, report)
     found = []
