@@ -36,19 +36,10 @@ if TYPE_CHECKING:
 ScenarioFile = Annotated[
     Path, Option("FILE", positional=True, help="Scenario, a TOML file.", readable=False)
 ]
-Real = Annotated[
-    bool,
-    Option(
-        flag="--real",
-        help="Short for `--engine wire`: use real programs and real packets. Runs are made one "
-        "after another, and each takes the scenario's duration.",
-    ),
-]
 Engines = Annotated[
     str,
     Option(
         "NAME,...",
-        flag="--engine",
         help=f"Engine of the runs: {engines.help_text()}. Several, such as sim,linux, make the "
         "same runs, shown side by side.",
         complete="engines",
@@ -57,12 +48,11 @@ Engines = Annotated[
 Privilege = Annotated[
     Literal["auto", "user", "root"],
     Option(
-        flag="--privilege",
         help="Privileges of real runs: in a user namespace, as root, or (auto) as root only if "
-        "a user namespace does not suffice.",
+        "a user namespace does not suffice."
     ),
 ]
-Seed = Annotated[int, Option(flag="--seed", help="Seed of the run's random draws.", min=0)]
+Seed = Annotated[int, Option(help="Seed of the run's random draws.", min=0)]
 Settings = Annotated[
     list[str] | None,
     Option(
@@ -75,7 +65,6 @@ Smallest = Annotated[
     str | None,
     Option(
         "AMOUNT",
-        flag="--smallest",
         help="The smallest difference of interest: a share of the value (5%) or an amount "
         "(2ms). By default question.smallest for the scenario's metric question.by, otherwise "
         "the metric's own difference (`sojourn explain METRIC`).",
@@ -94,9 +83,7 @@ Warmup = Annotated[
 AsJson = Annotated[bool, Option(flag="--json", help="Print JSON on standard output.")]
 Workers = Annotated[
     int | None,
-    Option(
-        flag="--workers", help="Number of parallel runs; by default the number of cores.", min=1
-    ),
+    Option(help="Number of parallel runs; by default the number of cores.", min=1),
 ]
 
 
@@ -377,7 +364,10 @@ class Made:
 
     workers: Workers = None
     engine: Engines = engines.SIM
-    real: Real = False
+    real: bool = False
+    """Short for `--engine wire`: use real programs and real packets. Runs are made one after
+    another, and each takes the scenario's duration.
+    """
     cluster: Cluster = Cluster()
 
     def engines(self, as_json: bool) -> Chosen:

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 Folder = Annotated[
     Path | None,
-    Option(
-        "DIR", flag="--out", help="Folder for results; by default results/ and the study's name."
-    ),
+    Option("DIR", help="Folder for results; by default results/ and the study's name."),
 ]
 Metrics = Annotated[
     list[str] | None,
@@ -41,9 +39,7 @@ Queues = Annotated[
         help="Run only this queue: its name in the study, or words of tc. Repeat for more.",
     ),
 ]
-Seeds = Annotated[
-    int, Option(flag="--seeds", help="Number of runs (seeds) of each combination of levels.", min=1)
-]
+Seeds = Annotated[int, Option(help="Number of runs (seeds) of each combination of levels.", min=1)]
 
 
 def register(app: typer.Typer) -> None:

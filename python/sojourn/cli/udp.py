@@ -19,7 +19,7 @@ from sojourn import udp
 from sojourn._core import parse_quantity
 from sojourn.cli import bars, exits, options, output
 from sojourn.own.text import alone
-from sojourn.settings import Option
+from sojourn.settings import Option, settings
 from sojourn.stopping import stopped
 from sojourn.udp import Sending, UdpServer, udp_kept
 
@@ -37,45 +37,45 @@ def register(app: typer.Typer) -> None:
     app.add_typer(family, name="udp")
 
 
+@settings
+class Serving:
+    """Options of the server."""
+
+    folder: Annotated[Path, Option("DIR", flag="--dir")]
+    """Existing folder for received files."""
+    bind: Annotated[str, Option("ADDRESS")] = f"127.0.0.1:{PORT}"
+    """Address and port to listen on; port 0 selects any free port."""
+    buffer: Annotated[str, Option("POLICY")] = "elastic"
+    """Buffer policy (`sojourn list buffer`)."""
+    quota: Annotated[str, Option("SIZE")] = "1gb"
+    """Largest total size of the received files."""
+    connections: Annotated[int, Option(min=1, max=65536)] = 1024
+    """Largest number of simultaneous connections."""
+    files: Annotated[int | None, Option(min=1)] = None
+    """Stop after this number of files. By default run until interrupted."""
+
+
 @exits.command
-def serve(
-    folder: Annotated[
-        Path, Option("DIR", flag="--dir", help="Existing folder for received files.")
-    ],
-    bind: Annotated[
-        str, Option("ADDRESS", help="Address and port to listen on; port 0 selects any free port.")
-    ] = f"127.0.0.1:{PORT}",
-    buffer: Annotated[
-        str, Option("POLICY", help="Buffer policy (`sojourn list buffer`).")
-    ] = "elastic",
-    quota: Annotated[str, Option("SIZE", help="Largest total size of the received files.")] = "1gb",
-    connections: Annotated[
-        int, Option(help="Largest number of simultaneous connections.", min=1, max=65536)
-    ] = 1024,
-    files: Annotated[
-        int | None,
-        Option(help="Stop after this number of files. By default run until interrupted.", min=1),
-    ] = None,
-    as_json: options.AsJson = False,
-) -> None:
+def serve(asked: Serving, as_json: options.AsJson = False) -> None:
     """Receive files into a folder.
 
     A file is stored under its name without folders, only when it is complete, and never replaces an
     existing file. Its checksum is computed from the stored file. Ctrl-C ends the server and removes
     incomplete files. `--json` prints one line for each file, and one with all counters at the end.
     """
+    folder = asked.folder
     if not folder.is_dir():
         exits.fail(f"{folder}: no such folder; create it first", as_json=as_json)
     with _input(as_json):
-        limit = parse_quantity("size", quota)
-        policy = alone("buffer", buffer)
-        server = UdpServer(bind, folder, policy, quota=limit, connections=connections)
+        limit = parse_quantity("size", asked.quota)
+        policy = alone("buffer", asked.buffer)
+        server = UdpServer(asked.bind, folder, policy, quota=limit, connections=asked.connections)
     with contextlib.ExitStack() as stack:
         stack.callback(_end, server, as_json)
         over = stack.enter_context(stopped())
         _warn(server.address)
         _say({"listening": server.address}, f"listening on {server.address}", as_json)
-        left = files
+        left = asked.files
         while (left is None or left > 0) and not over.is_set():
             for name, length, digest in server.received():
                 left = None if left is None else left - 1
@@ -116,28 +116,27 @@ def _summary(stats: udp.Stats) -> str:
     )
 
 
+@settings
+class Sent:
+    """A file to send."""
+
+    file: Annotated[str, Option("FILE", positional=True)]
+    """File to send; - is standard input."""
+    to: Annotated[str, Option("ADDRESS", positional=True)] = f"127.0.0.1:{PORT}"
+    """Address and port of the server."""
+    name: Annotated[str | None, Option("NAME")] = None
+    """Name of the stored file. By default the name of the sent file."""
+
+
 @exits.command
-def send(
-    file: Annotated[
-        str, Option("FILE", positional=True, help="File to send; - is standard input.")
-    ],
-    to: Annotated[
-        str, Option("ADDRESS", positional=True, help="Address and port of the server.")
-    ] = f"127.0.0.1:{PORT}",
-    name: Annotated[
-        str | None,
-        Option("NAME", help="Name of the stored file. By default the name of the sent file."),
-    ] = None,
-    *,
-    sending: Sending,
-    as_json: options.AsJson = False,
-) -> None:
+def send(asked: Sent, sending: Sending, as_json: options.AsJson = False) -> None:
     """Send a file, or standard input, to a server.
 
     The server's checksum is compared with the checksum of the sent data. If the server has a part
     of the file from an interrupted transfer, only the rest is sent.
     """
-    called = name or ("" if file == "-" else Path(file).name)
+    file, to = asked.file, asked.to
+    called = asked.name or ("" if file == "-" else Path(file).name)
     if not called:
         exits.fail("standard input has no file name: give --name", as_json=as_json)
     sum_ = hashlib.sha256()
