@@ -11,7 +11,7 @@ use crate::needs::{Freshness, Needs, Signal, period};
 use crate::pick::{Pick, Reason};
 use sojourn_units::declare::{Choices, Param, probability};
 use sojourn_units::words::{Kind, Meaning, Value};
-use sojourn_units::{Nanos, choices, params};
+use sojourn_units::{Nanos, choices, meanings, params};
 
 choices! {
     /// Choice if all queues are above the threshold.
@@ -27,11 +27,11 @@ choices! {
     }
 }
 
-const FULL: &[Meaning] = &[
-    Meaning { name: "shortest", doc: "The server with the shortest queue." },
-    Meaning { name: "random", doc: "A random server." },
-    Meaning { name: "refuse", doc: "No server: the flow is refused." },
-];
+const FULL: &[Meaning] = meanings! {
+    "shortest", "The server with the shortest queue.";
+    "random", "A random server.";
+    "refuse", "No server: the flow is refused.";
+};
 
 params! {
     "iqlb": "the shortest of the queues whose lengths are below a threshold",

@@ -21,7 +21,6 @@ pub mod select;
 
 pub use select::{Endpoint, Select};
 use sojourn_units::Nanos;
-use std::fmt;
 
 /// One packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +42,8 @@ pub struct Capture {
 }
 
 /// Reason why a file cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message} (byte {at} of the file)")]
 pub struct CaptureError {
     /// Offset of the error in the file, in bytes.
     pub at: usize,
@@ -56,14 +56,6 @@ impl CaptureError {
         Self { at, message: message.into() }
     }
 }
-
-impl fmt::Display for CaptureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (byte {} of the file)", self.message, self.at)
-    }
-}
-
-impl std::error::Error for CaptureError {}
 
 /// A packet in a file.
 #[derive(Clone, Copy, Debug)]

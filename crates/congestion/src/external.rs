@@ -195,11 +195,6 @@ impl External {
         }
     }
 
-    /// Returns whether the policy has failed and is no longer called.
-    pub fn has_failed(&self) -> bool {
-        self.failed
-    }
-
     /// Calls the policy through `ask`, and applies its changes to `window` if the contract permits
     /// them. Returns the result of `ask`; `None` after a fault.
     fn ask<T>(

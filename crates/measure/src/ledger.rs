@@ -5,7 +5,6 @@
 //! time. An audit compares the two. Counts are never reset: the count after the warm-up is the
 //! difference of two copies.
 
-use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
 /// Number of packets, and number of their bytes.
@@ -76,7 +75,11 @@ impl FlowAccount {
 
 /// An account that does not balance. This is a bug in the program, never a property of the
 /// scenario.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "packets are not conserved: {account}: booked {} packets ({} B), found {} ({} B)",
+    booked.packets, booked.bytes, found.packets, found.bytes
+)]
 pub struct Imbalance {
     /// Name of the account.
     pub account: String,
@@ -85,19 +88,6 @@ pub struct Imbalance {
     /// Count that was found.
     pub found: Count,
 }
-
-impl fmt::Display for Imbalance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { account, booked, found } = self;
-        write!(
-            f,
-            "packets are not conserved: {account}: booked {} packets ({} B), found {} ({} B)",
-            booked.packets, booked.bytes, found.packets, found.bytes
-        )
-    }
-}
-
-impl std::error::Error for Imbalance {}
 
 /// Compares the count that an account implies with the count that was found.
 ///

@@ -59,7 +59,8 @@ macro_rules! at {
 }
 
 /// One error of a plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{at}: {message}")]
 pub struct PlanError {
     /// Path of the wrong value.
     pub at: Path,
@@ -74,16 +75,9 @@ impl PlanError {
     }
 }
 
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.at, self.message)
-    }
-}
-
-impl std::error::Error for PlanError {}
-
 /// The errors of a plan, at least one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct PlanErrors(pub Vec<PlanError>);
 
 impl From<PlanError> for PlanErrors {
@@ -91,18 +85,6 @@ impl From<PlanError> for PlanErrors {
         Self(vec![error])
     }
 }
-
-impl fmt::Display for PlanErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, error) in self.0.iter().enumerate() {
-            let gap = if i == 0 { "" } else { "\n" };
-            write!(f, "{gap}{error}")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for PlanErrors {}
 
 /// Maximum number of collected errors.
 const MOST: usize = 200;

@@ -2,7 +2,7 @@
 
 use sojourn_random::{Distribution, Key};
 use sojourn_replication::{Level, Member, Placement, Policy, Ring, ring};
-use sojourn_units::{Bytes, Nanos, data};
+use sojourn_units::{Bytes, Nanos, choices, data};
 
 /// A replicated store and its clients.
 #[data]
@@ -92,31 +92,18 @@ pub enum Arrivals {
     },
 }
 
-/// Distribution of the requested records.
-#[data]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum Keys {
-    /// All records are requested with equal probability.
-    Uniform,
-    /// YCSB's scrambled Zipfian distribution with the constant 0.99.
-    Zipfian,
-    /// Zipfian distribution with the constant 0.99, in which the newest record is the most
-    /// frequent.
-    Latest,
-}
-
-impl Keys {
-    /// All distributions.
-    pub const ALL: [Self; 3] = [Self::Uniform, Self::Zipfian, Self::Latest];
-
-    /// Returns the name of the distribution in scenarios.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Uniform => "uniform",
-            Self::Zipfian => "zipfian",
-            Self::Latest => "latest",
-        }
+choices! {
+    /// Distribution of the requested records.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Keys {
+        /// All records are requested with equal probability.
+        Uniform = "uniform",
+        /// YCSB's scrambled Zipfian distribution with the constant 0.99.
+        Zipfian = "zipfian",
+        /// Zipfian distribution with the constant 0.99, in which the newest record is the most
+        /// frequent.
+        Latest = "latest",
     }
 }
 

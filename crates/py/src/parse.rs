@@ -8,6 +8,7 @@ use serde::Serialize;
 use sojourn_plan::{Moments, Starts, dscp, store};
 use sojourn_queue::classes::filter;
 use sojourn_traffic::Carrier;
+use sojourn_units::declare::Choices;
 use sojourn_units::dimension::{Dimension, Quantity};
 use sojourn_units::quantity::{self, Rate};
 
@@ -228,12 +229,12 @@ pub(crate) fn parse_host(py: Python<'_>, text: &str) -> PyResult<String> {
 pub(crate) fn names(kind: &str) -> PyResult<Vec<&'static str>> {
     use sojourn_replication::{Level, Policy};
     match kind {
-        "consistency" => Ok(Level::NAMES.iter().map(|(name, _)| *name).collect()),
-        "coordinator" => Ok(Policy::NAMES.iter().map(|(name, _)| *name).collect()),
+        "consistency" => Ok(Level::NAMES.to_vec()),
+        "coordinator" => Ok(Policy::NAMES.to_vec()),
         "dscp" => Ok(dscp::NAMES.iter().map(|(name, _)| *name).collect()),
         "filter" => Ok(filter::CONDITIONS.to_vec()),
         "request" => Ok(store::REQUESTS.to_vec()),
-        "keys" => Ok(store::Keys::ALL.iter().map(|keys| keys.name()).collect()),
+        "keys" => Ok(store::Keys::NAMES.to_vec()),
         _ => Err(PyValueError::new_err(format!("unknown kind of names: {kind}"))),
     }
 }

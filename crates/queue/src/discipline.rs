@@ -191,6 +191,26 @@ pub trait View {
     fn left_at(&self) -> Option<Nanos>;
 }
 
+/// Implements [`View`], except `enqueued_at`, by the fields `packets`, `bytes` and `left_at`.
+macro_rules! counted {
+    () => {
+        #[inline]
+        fn packets(&self) -> usize {
+            self.packets
+        }
+
+        #[inline]
+        fn bytes(&self) -> u64 {
+            self.bytes
+        }
+
+        fn left_at(&self) -> Option<sojourn_units::Nanos> {
+            self.left_at
+        }
+    };
+}
+pub(crate) use counted;
+
 /// A queue discipline.
 ///
 /// # Contract

@@ -10,7 +10,7 @@
 //! the ratio of their quanta, with an error of at most one quantum and one packet for each class.
 
 use crate::classes::rounds::quantum;
-use crate::classes::{ClassParams, Classful, Fault, Ranked, Scheduler, TREE, Tree, Turns};
+use crate::classes::{ClassParams, Classful, Fault, Ranked, Scheduler, TREE, Tree, Turns, tree_of};
 use crate::device::Device;
 use crate::discipline::Sink;
 use crate::packet::Packet;
@@ -58,17 +58,9 @@ impl Params {
 }
 
 impl Classful for Params {
-    type Class = Share;
+    tree_of!(Share);
 
     const UNCLASSIFIED: &'static str = "are dropped";
-
-    fn tree(&self) -> &Tree<Share> {
-        &self.tree
-    }
-
-    fn tree_mut(&mut self) -> &mut Tree<Share> {
-        &mut self.tree
-    }
 
     fn finish(&mut self, _given: &Given, _device: &Device) -> Vec<Fault> {
         self.tree.faults(|id| self.tree.class(id).is_some())
@@ -77,14 +69,6 @@ impl Classful for Params {
 
 impl Ranked for Params {
     const TURNS: Turns = Turns::Bytes;
-
-    fn ids(&self) -> Vec<u16> {
-        self.tree.ids()
-    }
-
-    fn strict(&self) -> u16 {
-        0
-    }
 
     fn turn(&self, id: u16) -> u32 {
         self.tree.class(id).map_or(0, |class| self.quantum(&class.words))

@@ -11,7 +11,7 @@
 
 use crate::classes::rounds::quantum;
 use crate::classes::{
-    About, BANDS, ClassParams, Classful, Fault, Ranked, Scheduler, TREE, Tree, Turns,
+    About, BANDS, ClassParams, Classful, Fault, Ranked, Scheduler, TREE, Tree, Turns, tree_of,
 };
 use crate::device::Device;
 use crate::discipline::Sink;
@@ -105,15 +105,7 @@ impl Params {
 }
 
 impl Classful for Params {
-    type Class = Share;
-
-    fn tree(&self) -> &Tree<Share> {
-        &self.tree
-    }
-
-    fn tree_mut(&mut self) -> &mut Tree<Share> {
-        &mut self.tree
-    }
+    tree_of!(Share);
 
     fn leaves(&self) -> Vec<u16> {
         self.ids()

@@ -12,7 +12,7 @@
 //! have packets send equal numbers of bytes, with an error of at most one quantum and one packet. A
 //! bucket that sends less than a quantum per round waits for at most one turn of each other bucket.
 
-use crate::discipline::{DropReason, Sink, View};
+use crate::discipline::{DropReason, Sink, View, counted};
 use crate::kinds::bytes;
 use crate::packet::Packet;
 use crate::packet_fifo::{PacketFifo, Queued, Source};
@@ -378,19 +378,7 @@ impl<P: Packet, A: Default> FlowQueues<P, A> {
 }
 
 impl<P: Packet, A> View for FlowQueues<P, A> {
-    #[inline]
-    fn packets(&self) -> usize {
-        self.packets
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    fn left_at(&self) -> Option<Nanos> {
-        self.left_at
-    }
+    counted!();
 
     /// Returns the time of the `n`-th packet in the order of arrival. For `n > 0` this collects the
     /// times of all packets.

@@ -11,7 +11,9 @@
 //! Invariants: all packets of a flow are in one queue; between two departures from a queue that
 //! always has packets, each other queue sends at most one packet.
 
-use crate::classes::{About, ClassParams, Classful, Fault, Ranked, Scheduler, TREE, Tree, Turns};
+use crate::classes::{
+    About, ClassParams, Classful, Fault, Ranked, Scheduler, TREE, Tree, Turns, tree_of,
+};
 use crate::device::Device;
 use crate::discipline::Sink;
 use crate::fifo;
@@ -76,15 +78,7 @@ impl Params {
 }
 
 impl Classful for Params {
-    type Class = TransmitQueue;
-
-    fn tree(&self) -> &Tree<TransmitQueue> {
-        &self.tree
-    }
-
-    fn tree_mut(&mut self) -> &mut Tree<TransmitQueue> {
-        &mut self.tree
-    }
+    tree_of!(TransmitQueue);
 
     /// `tc` accepts no options for `mq`: the device sets the number of queues.
     fn own_words(&self) -> String {
@@ -126,18 +120,6 @@ impl Classful for Params {
 
 impl Ranked for Params {
     const TURNS: Turns = Turns::Packets;
-
-    fn ids(&self) -> Vec<u16> {
-        self.tree.ids()
-    }
-
-    fn strict(&self) -> u16 {
-        0
-    }
-
-    fn turn(&self, _id: u16) -> u32 {
-        0
-    }
 
     /// Returns the class by the flow's hash. A flow-queueing discipline in the class uses the same
     /// hash, so that its flows may fall into only a part of its buckets.

@@ -13,7 +13,6 @@ use sojourn_units::declare::Parameters;
 use sojourn_units::words::{self, Given, Table, Text, Token, Value, WordError};
 use sojourn_units::written::Written;
 use sojourn_units::{Nanos, Rate, each};
-use std::fmt;
 use std::sync::LazyLock;
 
 macro_rules! family {
@@ -306,18 +305,11 @@ impl Params {
 }
 
 /// Error: a change names a discipline other than the queue's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{queue}` cannot be changed into `{requested}`")]
 pub struct OtherDiscipline {
     /// Name of the queue's discipline.
     pub queue: &'static str,
     /// Name of the discipline in the change.
     pub requested: &'static str,
 }
-
-impl fmt::Display for OtherDiscipline {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` cannot be changed into `{}`", self.queue, self.requested)
-    }
-}
-
-impl std::error::Error for OtherDiscipline {}

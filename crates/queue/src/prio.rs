@@ -10,7 +10,7 @@
 //! Invariants: a band sends only while each band before it is empty or is a shaper that holds its
 //! packets; packets of one band leave in the order of the band's discipline.
 
-use crate::classes::{ClassParams, Classful, Fault, Ranked, Scheduler, TREE, Tree, Turns};
+use crate::classes::{ClassParams, Classful, Fault, Ranked, Scheduler, TREE, Tree, Turns, tree_of};
 use crate::device::Device;
 use crate::discipline::Sink;
 use crate::kinds::bytes_of;
@@ -85,15 +85,7 @@ pub(crate) fn check_map(map: &[u8], bands: u8, given: &Given) -> Result<(), Word
 }
 
 impl Classful for Params {
-    type Class = Band;
-
-    fn tree(&self) -> &Tree<Band> {
-        &self.tree
-    }
-
-    fn tree_mut(&mut self) -> &mut Tree<Band> {
-        &mut self.tree
-    }
+    tree_of!(Band);
 
     fn leaves(&self) -> Vec<u16> {
         self.ids()
@@ -128,10 +120,6 @@ impl Ranked for Params {
 
     fn strict(&self) -> u16 {
         self.bands.into()
-    }
-
-    fn turn(&self, _id: u16) -> u32 {
-        0
     }
 
     fn class_of<P: Packet>(

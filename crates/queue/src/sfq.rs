@@ -18,7 +18,7 @@
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{
-    Call, Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
+    Call, Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View, counted,
     visit_fields,
 };
 use crate::flow_queues::quantum;
@@ -584,19 +584,7 @@ impl<P: Packet> Sfq<P> {
 }
 
 impl<P: Packet> View for Sfq<P> {
-    #[inline]
-    fn packets(&self) -> usize {
-        self.packets
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    fn left_at(&self) -> Option<Nanos> {
-        self.left_at
-    }
+    counted!();
 
     /// Returns the time of the `n`-th packet in the order of arrival. This collects the times of
     /// all packets.

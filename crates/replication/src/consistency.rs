@@ -6,44 +6,33 @@
 //! does not distinguish data centres, quorums are of all replicas.
 
 use super::Placement;
-use sojourn_units::data;
+use sojourn_units::choices;
 
-/// A consistency level.
-#[data]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// One replica.
-    One,
-    /// Two replicas.
-    Two,
-    /// Three replicas.
-    Three,
-    /// More than half of all replicas.
-    Quorum,
-    /// One replica in the coordinator's data centre.
-    LocalOne,
-    /// More than half of the replicas in the coordinator's data centre.
-    LocalQuorum,
-    /// More than half of the replicas in each data centre.
-    EachQuorum,
-    /// All replicas.
-    All,
+choices! {
+    /// A consistency level.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Level {
+        /// One replica.
+        One = "one",
+        /// Two replicas.
+        Two = "two",
+        /// Three replicas.
+        Three = "three",
+        /// More than half of all replicas.
+        Quorum = "quorum",
+        /// One replica in the coordinator's data centre.
+        LocalOne = "local_one",
+        /// More than half of the replicas in the coordinator's data centre.
+        LocalQuorum = "local_quorum",
+        /// More than half of the replicas in each data centre.
+        EachQuorum = "each_quorum",
+        /// All replicas.
+        All = "all",
+    }
 }
 
 impl Level {
-    /// All levels, with their names in scenarios.
-    pub const NAMES: [(&str, Self); 8] = [
-        ("one", Self::One),
-        ("two", Self::Two),
-        ("three", Self::Three),
-        ("quorum", Self::Quorum),
-        ("local_one", Self::LocalOne),
-        ("local_quorum", Self::LocalQuorum),
-        ("each_quorum", Self::EachQuorum),
-        ("all", Self::All),
-    ];
-
     /// Returns the answers that a request needs if its coordinator is in the data centre `local`.
     pub fn need(self, placement: &Placement, local: u32) -> Need {
         let all = placement.factor();
@@ -144,12 +133,14 @@ fn drawn_without(lacking: usize, all: usize, count: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sojourn_units::declare::Choices;
 
     #[test]
     fn levels_need_what_cassandra_says() {
         let simple = Placement::Simple { factor: 5 };
         let count = |level: Level, placement: &Placement| level.need(placement, 0).count();
-        let of = |p: &Placement| Level::NAMES.map(|(_, level)| count(level, p));
+        let of =
+            |p: &Placement| Level::ALL.iter().map(|level| count(*level, p)).collect::<Vec<_>>();
         assert_eq!(of(&simple), [1, 2, 3, 3, 1, 3, 3, 5]);
         let topology = Placement::NetworkTopology { factors: vec![3, 2] };
         assert_eq!(of(&topology), [1, 2, 3, 3, 1, 2, 4, 5]);

@@ -6,31 +6,22 @@
 //! nodes only if all of these are down. `token-aware` prefers the key's replicas.
 
 use super::NodeId;
-use sojourn_units::data;
+use sojourn_units::choices;
 
-/// Rule for the choice of a coordinator.
-#[data]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub enum Policy {
-    /// All nodes in turn.
-    RoundRobin,
-    /// All nodes of the client's data centre in turn.
-    DcAware,
-    /// Replicas of the key in turn; any node if none is up.
-    TokenAware,
-    /// Replicas of the key in the client's data centre in turn; as `DcAware` if none is up.
-    TokenDcAware,
-}
-
-impl Policy {
-    /// All policies, with their names in scenarios.
-    pub const NAMES: [(&str, Self); 4] = [
-        ("round-robin", Self::RoundRobin),
-        ("dc-aware", Self::DcAware),
-        ("token-aware", Self::TokenAware),
-        ("token-dc-aware", Self::TokenDcAware),
-    ];
+choices! {
+    /// Rule for the choice of a coordinator.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Policy {
+        /// All nodes in turn.
+        RoundRobin = "round-robin",
+        /// All nodes of the client's data centre in turn.
+        DcAware = "dc-aware",
+        /// Replicas of the key in turn; any node if none is up.
+        TokenAware = "token-aware",
+        /// Replicas of the key in the client's data centre in turn; as `DcAware` if none is up.
+        TokenDcAware = "token-dc-aware",
+    }
 }
 
 /// Selection of coordinators for one client.

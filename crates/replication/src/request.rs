@@ -177,6 +177,7 @@ mod tests {
     use super::*;
     use crate::{Level, Placement};
     use proptest::prelude::*;
+    use sojourn_units::declare::Choices;
 
     const THREE: [(NodeId, u32); 3] = [(0, 0), (1, 0), (2, 0)];
 
@@ -225,7 +226,7 @@ mod tests {
             let placement = Placement::NetworkTopology { factors: vec![3, 2] };
             let asked = [(0, 0), (1, 0), (2, 0), (3, 1), (4, 1)];
             let mut ledger = Ledger { offered: 1, ..Ledger::default() };
-            let need = Level::NAMES[level].1.need(&placement, 0);
+            let need = Level::ALL[level].need(&placement, 0);
             let mut tally = Tally::new(need, &asked).unwrap();
             for (node, step) in steps {
                 let outcome = match step {

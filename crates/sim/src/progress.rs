@@ -3,7 +3,7 @@
 use sojourn_measure::Imbalance;
 use sojourn_plan::{PlanError, PlanErrors};
 use sojourn_units::Nanos;
-use std::fmt;
+use sojourn_units::time::seconds;
 
 /// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,49 +39,24 @@ pub enum Control {
 }
 
 /// The reason for which a run has no record.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RunError {
     /// The plan cannot be run.
-    Plan(PlanErrors),
+    #[error(transparent)]
+    Plan(#[from] PlanErrors),
     /// An audit found that a ledger does not balance: a bug of the simulator.
-    Conservation(Imbalance),
+    #[error(transparent)]
+    Conservation(#[from] Imbalance),
     /// Too many events at one instant, such as packets that circulate without rate and delay.
+    #[error("time stands still at {} s: do packets go round without rate and delay?", seconds(*at))]
     NoProgress {
         /// The instant, counted from the run's start.
         at: Nanos,
     },
 }
 
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Plan(error) => error.fmt(f),
-            Self::Conservation(error) => error.fmt(f),
-            Self::NoProgress { at } => write!(
-                f,
-                "time stands still at {} s: do packets go round without rate and delay?",
-                sojourn_units::time::seconds(*at)
-            ),
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
-
-impl From<PlanErrors> for RunError {
-    fn from(errors: PlanErrors) -> Self {
-        Self::Plan(errors)
-    }
-}
-
 impl From<PlanError> for RunError {
     fn from(error: PlanError) -> Self {
         Self::Plan(error.into())
-    }
-}
-
-impl From<Imbalance> for RunError {
-    fn from(error: Imbalance) -> Self {
-        Self::Conservation(error)
     }
 }

@@ -11,6 +11,7 @@ use sojourn_plan::store::{
 use sojourn_plan::{App, Bottleneck, Link, Node, Observe, Plan, Store};
 use sojourn_random::Distribution;
 use sojourn_replication::{Level, Placement, Policy};
+use sojourn_units::declare::Choices;
 use sojourn_units::{Nanos, SECOND};
 
 const CLIENT_DELAY: Nanos = 10 * MS;
@@ -365,8 +366,8 @@ proptest! {
             plan.observe.bottleneck.name = "1-0".into();
         }
         let of = store(&mut plan);
-        of.write_level = Level::NAMES[level].1;
-        of.read_level = Level::NAMES[(level + 3) % 8].1;
+        of.write_level = Level::ALL[level];
+        of.read_level = Level::ALL[(level + 3) % 8];
         let (read, update, insert, scan, modify) =
             [(0.0, 0.0, 1.0, 0.0, 0.0), (0.5, 0.5, 0.0, 0.0, 0.0), (0.2, 0.2, 0.2, 0.2, 0.2),
              (0.5, 0.0, 0.0, 0.0, 0.5)][mix];

@@ -30,42 +30,23 @@ pub struct Progress {
 }
 
 /// Reason why a transfer failed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// The socket or the source of messages failed.
-    Io(io::Error),
+    #[error(transparent)]
+    Io(#[from] io::Error),
     /// The server does not answer.
+    #[error("the server does not answer; check that `sojourn udp serve` runs at this address")]
     Silence,
     /// The server ended the connection.
+    #[error("{}", .0.text())]
     Server(Code),
     /// A message is longer than the server accepts; the value is the maximum length in bytes.
+    #[error("the server accepts only messages of up to {0} bytes")]
     TooLong(u32),
     /// The caller stopped the transfer.
+    #[error("the transfer was stopped")]
     Stopped,
-}
-
-impl std::fmt::Display for SendError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Io(error) => error.fmt(f),
-            Self::Silence => f.write_str(
-                "the server does not answer; check that `sojourn udp serve` runs at this address",
-            ),
-            Self::Server(code) => f.write_str(code.text()),
-            Self::TooLong(most) => {
-                write!(f, "the server accepts only messages of up to {most} bytes")
-            }
-            Self::Stopped => f.write_str("the transfer was stopped"),
-        }
-    }
-}
-
-impl std::error::Error for SendError {}
-
-impl From<io::Error> for SendError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
 }
 
 /// Sends messages to a server until `next` returns no more, and returns the checksum of the

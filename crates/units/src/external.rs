@@ -48,16 +48,9 @@ impl Spec {
 }
 
 /// Reason why a policy cannot continue: it violated its contract, or its code failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct Fault(pub String);
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Fault {}
 
 /// The code to which a spec is bound; `F` is the family's factory. The code is not part of a plan's
 /// data, so it is neither written nor compared.

@@ -34,7 +34,6 @@ use sojourn_measure::Imbalance;
 use sojourn_network::{Body, Class, Copies, Network, Options, Packet, node};
 use sojourn_plan::{Plan, PlanError, PlanErrors};
 use sojourn_units::{EPOCH, MICROSECOND, NEVER, Nanos, SECOND};
-use std::fmt;
 use std::io;
 use std::num::NonZeroU64;
 
@@ -60,43 +59,22 @@ impl Default for Settings {
 }
 
 /// Reason why a wire ended with an error.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum WireError {
     /// The plan cannot be run on a wire.
-    Plan(PlanErrors),
+    #[error(transparent)]
+    Plan(#[from] PlanErrors),
     /// A device or a system call failed: the step and the system's error.
+    #[error("{0}: {1}")]
     Io(&'static str, io::Error),
     /// The counts of packets do not balance, which is a bug.
-    Conservation(Imbalance),
-}
-
-impl fmt::Display for WireError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Plan(error) => error.fmt(f),
-            Self::Io(what, error) => write!(f, "{what}: {error}"),
-            Self::Conservation(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for WireError {}
-
-impl From<PlanErrors> for WireError {
-    fn from(errors: PlanErrors) -> Self {
-        Self::Plan(errors)
-    }
+    #[error(transparent)]
+    Conservation(#[from] Imbalance),
 }
 
 impl From<PlanError> for WireError {
     fn from(error: PlanError) -> Self {
         Self::Plan(error.into())
-    }
-}
-
-impl From<Imbalance> for WireError {
-    fn from(error: Imbalance) -> Self {
-        Self::Conservation(error)
     }
 }
 

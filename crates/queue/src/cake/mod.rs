@@ -31,7 +31,7 @@ pub use words::Params;
 use crate::aqm::Aqm;
 use crate::declaration::{Configured, DisciplineParams};
 use crate::discipline::{
-    Call, Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View, visit_fields,
+    Call, Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View, counted, visit_fields,
 };
 use crate::limit::Unit;
 use crate::packet::Packet;
@@ -245,17 +245,7 @@ impl<P: Packet> Cake<P> {
 }
 
 impl<P: Packet> View for Cake<P> {
-    fn packets(&self) -> usize {
-        self.packets
-    }
-
-    fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    fn left_at(&self) -> Option<Nanos> {
-        self.left_at
-    }
+    counted!();
 
     /// Returns the time of the `n`-th packet in the order of arrival. For `n > 0` this collects the
     /// times of all packets.

@@ -1,6 +1,6 @@
 //! CHOKe's ring: packets in the order of arrival, with holes left by removed packets.
 
-use crate::discipline::{Dequeue, Draws, View};
+use crate::discipline::{Dequeue, Draws, View, counted};
 use crate::packet::Packet;
 use crate::packet_fifo::Queued;
 use sojourn_units::Nanos;
@@ -125,24 +125,12 @@ impl<P: Packet> Ring<P> {
 }
 
 impl<P: Packet> View for Ring<P> {
-    #[inline]
-    fn packets(&self) -> usize {
-        self.packets
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.bytes
-    }
+    counted!();
 
     /// Returns the time of the `n`-th packet; this takes time proportional to `n`.
     #[inline]
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         self.slots.iter().flatten().nth(n).map(|queued| queued.at)
-    }
-
-    fn left_at(&self) -> Option<Nanos> {
-        self.left_at
     }
 }
 

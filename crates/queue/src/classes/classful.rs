@@ -170,3 +170,20 @@ fn class(text: &str) -> Option<u16> {
         None => u16::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok(),
     }
 }
+
+/// Implements [`Classful::tree`] for parameters with the field `tree`, whose classes have the given
+/// parameters.
+macro_rules! tree_of {
+    ($Class:ident) => {
+        type Class = $Class;
+
+        fn tree(&self) -> &$crate::classes::Tree<$Class> {
+            &self.tree
+        }
+
+        fn tree_mut(&mut self) -> &mut $crate::classes::Tree<$Class> {
+            &mut self.tree
+        }
+    };
+}
+pub(crate) use tree_of;

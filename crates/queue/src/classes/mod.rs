@@ -22,7 +22,7 @@ mod tree;
 pub use builder::{ClassBuilder, classes_mut, hold};
 pub(crate) use children::{Children, Constant, earlier};
 pub use classful::Classful;
-pub(crate) use classful::default_class;
+pub(crate) use classful::{default_class, tree_of};
 pub use filter::Filter;
 pub(crate) use scheduler::BANDS;
 pub use scheduler::{Ranked, Scheduler, Turns};

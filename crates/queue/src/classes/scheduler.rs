@@ -33,14 +33,20 @@ pub trait Ranked: Classful {
     const TURNS: Turns;
 
     /// Returns the minor numbers of the classes; strict classes are in the order of service.
-    fn ids(&self) -> Vec<u16>;
+    fn ids(&self) -> Vec<u16> {
+        self.tree().ids()
+    }
 
     /// Returns the largest minor number of a strict class; strict classes are served before all
     /// others.
-    fn strict(&self) -> u16;
+    fn strict(&self) -> u16 {
+        0
+    }
 
     /// Returns the bytes that a class may send per turn.
-    fn turn(&self, id: u16) -> u32;
+    fn turn(&self, _id: u16) -> u32 {
+        0
+    }
 
     /// Returns the class of a packet; `None` to drop it. `has` returns whether a class exists.
     fn class_of<P: Packet>(

@@ -3,7 +3,7 @@
 use super::feature::{Feature, PerFeature};
 use crate::tc::probability_q32;
 use sojourn_units::words::Meaning;
-use sojourn_units::{MILLISECOND, Nanos, data};
+use sojourn_units::{MILLISECOND, Nanos, data, meanings};
 
 /// Settings of a feature.
 #[data]
@@ -115,28 +115,20 @@ pub(crate) const PRESETS: &[Preset] = &[
 ];
 
 /// Names and descriptions of the presets, in the order of `PRESETS`.
-pub(crate) const PRESET_NAMES: &[Meaning] = &[
-    Meaning {
-        name: "c1",
-        doc: "All features: S 1s, Q 120p, Q1 1, other derivatives 10; drop probability 0.05 for 400ms.",
-    },
-    Meaning {
-        name: "c2",
-        doc: "All features: S 600ms, Q 80p, derivatives 0.1; drop probability 0.5 for 400ms.",
-    },
-    Meaning {
-        name: "c3",
-        doc: "All features: S 100ms, Q 20p, derivatives 0.01; drop probability 0.98 for 400ms.",
-    },
-    Meaning { name: "f1", doc: "Only S: 200ms; drop probability 0.9 for 200ms." },
-    Meaning { name: "f2", doc: "Only S1: 0.01; drop probability 0.9 for 200ms." },
-    Meaning { name: "f3", doc: "Only S2: 0.01; drop probability 0.9 for 200ms." },
-    Meaning { name: "f4", doc: "Only S3: 0.01; drop probability 0.9 for 200ms." },
-    Meaning { name: "f5", doc: "Only Q: 20p; drop probability 0.9 for 200ms." },
-    Meaning { name: "f6", doc: "Only Q1: 0.01; drop probability 0.9 for 200ms." },
-    Meaning { name: "f7", doc: "Only Q2: 0.01; drop probability 0.9 for 200ms." },
-    Meaning { name: "f8", doc: "Only Q3: 0.01; drop probability 0.9 for 200ms." },
-];
+pub(crate) const PRESET_NAMES: &[Meaning] = meanings! {
+    "c1",
+        "All features: S 1s, Q 120p, Q1 1, other derivatives 10; drop probability 0.05 for 400ms.";
+    "c2", "All features: S 600ms, Q 80p, derivatives 0.1; drop probability 0.5 for 400ms.";
+    "c3", "All features: S 100ms, Q 20p, derivatives 0.01; drop probability 0.98 for 400ms.";
+    "f1", "Only S: 200ms; drop probability 0.9 for 200ms.";
+    "f2", "Only S1: 0.01; drop probability 0.9 for 200ms.";
+    "f3", "Only S2: 0.01; drop probability 0.9 for 200ms.";
+    "f4", "Only S3: 0.01; drop probability 0.9 for 200ms.";
+    "f5", "Only Q: 20p; drop probability 0.9 for 200ms.";
+    "f6", "Only Q1: 0.01; drop probability 0.9 for 200ms.";
+    "f7", "Only Q2: 0.01; drop probability 0.9 for 200ms.";
+    "f8", "Only Q3: 0.01; drop probability 0.9 for 200ms.";
+};
 
 #[cfg(test)]
 mod tests {

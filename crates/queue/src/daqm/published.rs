@@ -2,7 +2,7 @@
 
 use super::feature::Feature;
 use sojourn_units::words::Meaning;
-use sojourn_units::{MILLISECOND, Nanos, data};
+use sojourn_units::{MILLISECOND, Nanos, data, meanings};
 
 /// A quirk of the published code.
 #[data]
@@ -54,47 +54,26 @@ impl Quirk {
 }
 
 /// Names and descriptions of the quirks, in the order of their numbers.
-pub(crate) const QUIRKS: &[Meaning] = &[
-    Meaning {
-        name: "discards",
-        doc: "Each evaluation drops the five packets after the one to send.",
-    },
-    Meaning { name: "literal", doc: "The number 40 replaces the queue length Q." },
-    Meaning { name: "interval", doc: "The interval between arrivals is always 2 ms." },
-    Meaning {
-        name: "whole-ms",
-        doc: "Sojourn times are truncated to milliseconds before S1 to S3 are computed.",
-    },
-    Meaning {
-        name: "behind",
-        doc: "S and its derivatives are measured on the packets after the one to send, and Q counts only these.",
-    },
-    Meaning {
-        name: "tumbling",
-        doc: "Q1 to Q3 are computed once per five new samples, not at each sample from the last five.",
-    },
-    Meaning {
-        name: "doubled",
-        doc: "Samples of the queue length are not periodic: a packet sent at time t causes one at 2 t + sampling.",
-    },
-    Meaning {
-        name: "wall-clock",
-        doc: "A sample less than wall-period after the last one is omitted; the published code used 10 ms of the host's clock.",
-    },
-    Meaning { name: "shared", doc: "All features have the drop probability and duration of S1." },
-    Meaning {
-        name: "defaults",
-        doc: "A feature that is off has the code's default threshold: S 2500ms, Q 200p, derivatives 50.",
-    },
-    Meaning {
-        name: "flag",
-        doc: "The packet after a hit is not evaluated, even if the dropping phase has ended.",
-    },
-    Meaning {
-        name: "absolute",
-        doc: "target is compared with the time since the start of the run, not since the creation of the queue.",
-    },
-];
+pub(crate) const QUIRKS: &[Meaning] = meanings! {
+    "discards", "Each evaluation drops the five packets after the one to send.";
+    "literal", "The number 40 replaces the queue length Q.";
+    "interval", "The interval between arrivals is always 2 ms.";
+    "whole-ms", "Sojourn times are truncated to milliseconds before S1 to S3 are computed.";
+    "behind",
+        "S and its derivatives are measured on the packets after the one to send, and Q counts only these.";
+    "tumbling",
+        "Q1 to Q3 are computed once per five new samples, not at each sample from the last five.";
+    "doubled",
+        "Samples of the queue length are not periodic: a packet sent at time t causes one at 2 t + sampling.";
+    "wall-clock",
+        "A sample less than wall-period after the last one is omitted; the published code used 10 ms of the host's clock.";
+    "shared", "All features have the drop probability and duration of S1.";
+    "defaults",
+        "A feature that is off has the code's default threshold: S 2500ms, Q 200p, derivatives 50.";
+    "flag", "The packet after a hit is not evaluated, even if the dropping phase has ended.";
+    "absolute",
+        "target is compared with the time since the start of the run, not since the creation of the queue.";
+};
 
 /// A set of quirks.
 #[data]

@@ -10,22 +10,19 @@ use crate::tc::{probability_q32, q32_text};
 use sojourn_units::declare::{Param, group, time};
 use sojourn_units::quantity::parse_time;
 use sojourn_units::words::{Given, Kind, Meaning, Text, Value, Word, WordError};
-use sojourn_units::{MILLISECOND, Nanos, params, words};
+use sojourn_units::{MILLISECOND, Nanos, meanings, params, words};
 
 /// Names and descriptions of the features, in the order of their numbers.
-const FEATURES: &[Meaning] = &[
-    Meaning { name: "s", doc: "Sojourn time of the oldest packet." },
-    Meaning {
-        name: "s1",
-        doc: "First derivative of the sojourn time over the oldest packets, in ms per ms.",
-    },
-    Meaning { name: "s2", doc: "Second derivative of the sojourn time, in ms per ms²." },
-    Meaning { name: "s3", doc: "Third derivative of the sojourn time, in ms per ms³." },
-    Meaning { name: "q", doc: "Queue length, in packets." },
-    Meaning { name: "q1", doc: "First derivative of the queue length, in packets per sample." },
-    Meaning { name: "q2", doc: "Second derivative of the queue length, in packets per sample²." },
-    Meaning { name: "q3", doc: "Third derivative of the queue length, in packets per sample³." },
-];
+const FEATURES: &[Meaning] = meanings! {
+    "s", "Sojourn time of the oldest packet.";
+    "s1", "First derivative of the sojourn time over the oldest packets, in ms per ms.";
+    "s2", "Second derivative of the sojourn time, in ms per ms².";
+    "s3", "Third derivative of the sojourn time, in ms per ms³.";
+    "q", "Queue length, in packets.";
+    "q1", "First derivative of the queue length, in packets per sample.";
+    "q2", "Second derivative of the queue length, in packets per sample².";
+    "q3", "Third derivative of the queue length, in packets per sample³.";
+};
 
 /// Kind of the thresholds of derivatives.
 const DERIVATIVE: Kind = Kind::Real { min: 0.0, max: 1e9 };

@@ -23,7 +23,7 @@ pub use params::{BANDS, Beyond, Constants, Params};
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::discipline::{
-    Call, Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
+    Call, Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View, counted,
     visit_fields,
 };
 use crate::limit::Unit;
@@ -458,19 +458,7 @@ impl<P: Packet> Fq<P> {
 }
 
 impl<P: Packet> View for Fq<P> {
-    #[inline]
-    fn packets(&self) -> usize {
-        self.packets
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    fn left_at(&self) -> Option<Nanos> {
-        self.left_at
-    }
+    counted!();
 
     /// Returns the time of the `n`-th packet in the order of arrival. This collects the times of
     /// all packets.

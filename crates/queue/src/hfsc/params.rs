@@ -1,6 +1,6 @@
 //! Parameters of HFSC, with the words of `tc`.
 
-use crate::classes::{ClassParams, Classful, Fault, TREE, Tree, default_class};
+use crate::classes::{ClassParams, Classful, Fault, TREE, Tree, default_class, tree_of};
 use crate::device::Device;
 use crate::typed::with_unit;
 use sojourn_units::declare::{Param, group};
@@ -170,20 +170,12 @@ params! {
 }
 
 impl Classful for Params {
-    type Class = Curves;
+    tree_of!(Curves);
 
     const UNCLASSIFIED: &'static str = "are dropped";
 
     fn default_class(&self) -> u16 {
         self.default
-    }
-
-    fn tree(&self) -> &Tree<Curves> {
-        &self.tree
-    }
-
-    fn tree_mut(&mut self) -> &mut Tree<Curves> {
-        &mut self.tree
     }
 
     /// Returns the sum of the upper limits of the outermost classes; `None` if one has no upper

@@ -1,6 +1,6 @@
 //! Parameters of HTB, with the words of `tc`, and HTB's constants in the kernel's units.
 
-use crate::classes::{About, ClassParams, Classful, Fault, TREE, Tree, default_class};
+use crate::classes::{About, ClassParams, Classful, Fault, TREE, Tree, default_class, tree_of};
 use crate::device::Device;
 use crate::kinds::{bytes, link_layer, one_size, optional_rate, required_rate};
 use crate::speed::{LinkLayer, Speed};
@@ -171,7 +171,7 @@ impl Params {
 }
 
 impl Classful for Params {
-    type Class = Bucket;
+    tree_of!(Bucket);
 
     const UNCLASSIFIED: &'static str = "bypass all classes, at the full rate of the link";
 
@@ -192,14 +192,6 @@ impl Classful for Params {
             move |length| speed.time(length)
         };
         rates.iter().filter_map(|(bits, word)| rounded(word, *bits, time(*bits))).collect()
-    }
-
-    fn tree(&self) -> &Tree<Bucket> {
-        &self.tree
-    }
-
-    fn tree_mut(&mut self) -> &mut Tree<Bucket> {
-        &mut self.tree
     }
 
     /// Returns the sum of the ceilings of the outermost classes; `None` without a default class.

@@ -109,6 +109,14 @@ macro_rules! words {
     };
 }
 
+/// Declares names that can be the value of a word, each with its meaning.
+#[macro_export]
+macro_rules! meanings {
+    ($($name:literal, $doc:literal;)*) => {
+        &[$($crate::words::Meaning { name: $name, doc: $doc }),*]
+    };
+}
+
 impl Word {
     /// Returns all spellings of the word in descriptions.
     pub fn spellings(&self) -> impl Iterator<Item = &'static str> {
