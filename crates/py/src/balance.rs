@@ -13,16 +13,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Parses a balancing policy in one line, and returns its parameters as JSON.
-#[pyfunction]
-#[pyo3(signature = (text, /))]
+#[pyfunction(signature = (text, /))]
 pub(crate) fn parse_balancer(py: Python<'_>, text: &str) -> PyResult<String> {
     let params = Params::parse(text).map_err(|e| word_error(py, text, &e))?;
     json(&params)
 }
 
 /// Returns the line for parameters that `parse_balancer` returned.
-#[pyfunction]
-#[pyo3(signature = (params_json, /))]
+#[pyfunction(signature = (params_json, /))]
 pub(crate) fn format_balancer(params_json: &str) -> PyResult<String> {
     let params: Params = serde_json::from_str(params_json)
         .map_err(|e| PyValueError::new_err(format!("the JSON is not a balancing policy: {e}")))?;
@@ -57,7 +55,7 @@ pub(crate) struct Balancer {
 impl Balancer {
     /// Raises the error of a user's policy, if the policy has failed.
     fn sound(&self) -> PyResult<()> {
-        self.faults.take().map_or(Ok(()), Err)
+        self.faults.check(())
     }
 
     fn check(&self, server: usize) -> PyResult<()> {

@@ -10,8 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Parses a receive buffer policy in one line, and returns its parameters as JSON.
-#[pyfunction]
-#[pyo3(signature = (text, /))]
+#[pyfunction(signature = (text, /))]
 pub(crate) fn parse_buffer(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&Params::parse(text).map_err(|e| word_error(py, text, &e))?)
 }
@@ -40,7 +39,7 @@ impl BufferPolicy {
         let faults = Arc::new(Faults::default());
         let params = own::buffer::read(py, text, &faults)?;
         let (policy, size) = (Policy::new(&params), params.initial());
-        faults.take().map_or(Ok(()), Err)?;
+        faults.check(())?;
         Ok(Self { params, policy, size, reason: Reason::Hold, faults })
     }
 
@@ -115,7 +114,7 @@ impl BufferPolicy {
             memory,
         });
         (self.size, self.reason) = (decision.size, decision.reason);
-        self.faults.take().map_or(Ok(self.size), Err)
+        self.faults.check(self.size)
     }
 
     /// Returns an independent copy of the policy in its current state.

@@ -8,8 +8,7 @@ use std::collections::HashMap;
 /// name of the link, group of flows or balancer, and sentences. `metrics` are those of a run's
 /// summary, or their means over several runs. The input of another engine, which is no plan, has no
 /// causes.
-#[pyfunction]
-#[pyo3(signature = (plan_json, metrics, /))]
+#[pyfunction(signature = (plan_json, metrics, /))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 pub(crate) fn causes(
     plan_json: &str,

@@ -22,7 +22,7 @@ fn bound(py: Python<'_>, plan_json: &str) -> PyResult<(Plan, Option<Arc<Faults>>
 
 /// Raises the error of a user's policy, if there is one.
 fn raise(faults: Option<&Arc<Faults>>) -> PyResult<()> {
-    faults.and_then(|faults| faults.take()).map_or(Ok(()), Err)
+    faults.map_or(Ok(()), |faults| faults.check(()))
 }
 
 /// A host in a run with real packets: ends of its packet sources and transfers, on real sockets.
@@ -96,8 +96,7 @@ impl Endpoint {
 ///
 /// `end` is the end of the run in nanoseconds since its start. Raises `ValueError` if a log does
 /// not belong to this plan.
-#[pyfunction]
-#[pyo3(signature = (plan_json, seed, logs, end, /))]
+#[pyfunction(signature = (plan_json, seed, logs, end, /))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 pub(crate) fn endpoint_report(
     py: Python<'_>,

@@ -9,8 +9,7 @@ use sojourn_queue::classes::filter;
 
 /// Returns the flows of a plan's run with this seed as JSON, ordered by group: a list of
 /// `PlannedFlow`.
-#[pyfunction]
-#[pyo3(signature = (plan_json, seed, /))]
+#[pyfunction(signature = (plan_json, seed, /))]
 pub(crate) fn plan_flows(plan_json: &str, seed: u64) -> PyResult<String> {
     let plan = read(plan_json)?;
     plan.validate().map_err(|e| PlanError::new_err(e.to_string()))?;
@@ -21,8 +20,7 @@ pub(crate) fn plan_flows(plan_json: &str, seed: u64) -> PyResult<String> {
 /// statements of one discipline, in their order. The result has for each filter a list of pairs:
 /// the name of a group, and whether the selected packets go from the receiver of the group's data
 /// to the sender.
-#[pyfunction]
-#[pyo3(signature = (plan_json, link, filters, /))]
+#[pyfunction(signature = (plan_json, link, filters, /))]
 pub(crate) fn selected_flows(
     py: Python<'_>,
     plan_json: &str,

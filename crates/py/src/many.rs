@@ -20,8 +20,7 @@ const LISTEN: Duration = Duration::from_millis(100);
 /// run is discarded, and the remaining runs are skipped. After a run that fails, the remaining runs
 /// are skipped too, and its error is the attribute `fault`. The result has the records of all runs
 /// before.
-#[pyfunction]
-#[pyo3(signature = (runs, progress=None, /))]
+#[pyfunction(signature = (runs, progress=None, /))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 pub(crate) fn simulate_many(
     py: Python<'_>,

@@ -31,8 +31,7 @@ pub(crate) fn unobserved() -> Vec<&'static str> {
 /// be in any order. `links` are the indices of the links of its queues, and `queued` the numbers of
 /// packets in each queue at `end`, which is in nanoseconds since the run's start. Raises
 /// `ValueError` if the journal is damaged.
-#[pyfunction]
-#[pyo3(signature = (plan_json, journal, links, queued, end, /))]
+#[pyfunction(signature = (plan_json, journal, links, queued, end, /))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 pub(crate) fn observe_queues<'py>(
     py: Python<'py>,
@@ -107,8 +106,7 @@ const DATAGRAM: u8 = 17;
 /// `journal` is written by a guest's init process (`crates/guest/src/packets.rs`); its entries may
 /// be in any order. `end` is in nanoseconds since the run's start. If the packets of a flow's hosts
 /// were not observed, its counts are 0. Raises `ValueError` if the journal is damaged.
-#[pyfunction]
-#[pyo3(signature = (plan_json, journal, end, /))]
+#[pyfunction(signature = (plan_json, journal, end, /))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 pub(crate) fn observe_flows<'py>(
     py: Python<'py>,

@@ -117,7 +117,7 @@ impl RcvbufTuner {
     /// Returns the tuner's state as JSON. Sizes are in bytes as the kernel counts them, times in
     /// seconds. Raises the error of a user's policy, if there is one.
     fn snapshot(&self, py: Python<'_>) -> PyResult<String> {
-        self.faults.take().map_or(Ok(()), Err)?;
+        self.faults.check(())?;
         json(&py.detach(|| self.tuner().snapshot()))
     }
 
@@ -141,8 +141,7 @@ impl RcvbufTuner {
 
 /// Restores the sizes of buffers that tuners changed before they were killed. Returns the outcome
 /// for each socket as JSON.
-#[pyfunction]
-#[pyo3(signature = (state=None))]
+#[pyfunction(signature = (state=None))]
 pub(crate) fn rcvbuf_restore(py: Python<'_>, state: Option<PathBuf>) -> PyResult<String> {
     let folder = folder(state)?;
     json(&py.detach(|| restore(&folder)).map_err(|error| raise(&error))?)
@@ -204,7 +203,7 @@ impl AdaptiveBuffer {
     /// Returns the state of the socket as JSON: sizes in bytes as the kernel counts them, and the
     /// number of dropped packets. Raises the error of a user's policy, if there is one.
     fn stats(&self) -> PyResult<String> {
-        self.faults.take().map_or(Ok(()), Err)?;
+        self.faults.check(())?;
         let stats = self.adaptive().stats();
         json(&object!({
             "occupied": stats.occupied,

@@ -20,16 +20,14 @@ pub(crate) fn read(plan_json: &str) -> PyResult<Plan> {
 
 /// Raises `PlanError` if the plan is invalid. The attribute `problems` of the exception has all
 /// errors with their paths.
-#[pyfunction]
-#[pyo3(signature = (plan_json, /))]
+#[pyfunction(signature = (plan_json, /))]
 pub(crate) fn validate_plan(py: Python<'_>, plan_json: &str) -> PyResult<()> {
     read(plan_json)?.validate().map_err(|errors| plan_error(py, &errors))
 }
 
 /// Raises `PlanError` if the simulator cannot run the plan; the seed has no effect. The attribute
 /// `problems` of the exception has all errors with their paths.
-#[pyfunction]
-#[pyo3(signature = (plan_json, seed, /))]
+#[pyfunction(signature = (plan_json, seed, /))]
 pub(crate) fn check(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<()> {
     let _ = seed;
     let plan = read(plan_json)?;
@@ -48,8 +46,7 @@ type Feature = (&'static str, &'static str);
 
 /// Returns the features of each link that an engine may lack: those of device, line and medium, and
 /// the effects of the wire other than its delay.
-#[pyfunction]
-#[pyo3(signature = (plan_json, /))]
+#[pyfunction(signature = (plan_json, /))]
 pub(crate) fn link_features(plan_json: &str) -> PyResult<Vec<(Vec<Feature>, Vec<Feature>)>> {
     let pairs = |all: Vec<&features::Feature>| all.iter().map(|f| (f.name, f.phrase)).collect();
     let of = |link: &sojourn_plan::Link| link.features().map(pairs).into();
@@ -61,8 +58,7 @@ pub(crate) fn link_features(plan_json: &str) -> PyResult<Vec<(Vec<Feature>, Vec<
 /// `progress(fraction, events)` is called regularly. If it returns `False`, the run stops, and its
 /// record has the measurements until then. An exception in `progress`, or of a signal handler, ends
 /// the run.
-#[pyfunction]
-#[pyo3(signature = (plan_json, seed, progress=None, /))]
+#[pyfunction(signature = (plan_json, seed, progress=None, /))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 pub(crate) fn simulate(
     py: Python<'_>,
@@ -119,8 +115,7 @@ pub(crate) fn make(
 /// Repeats a run with a user's policy, and returns its trace hash; unless `whole`, that of its first
 /// five simulated seconds. The policy has served a shorter run before, so state outside its
 /// instances changes the hash. Raises the error of a policy that fails.
-#[pyfunction]
-#[pyo3(signature = (plan_json, seed, whole, /))]
+#[pyfunction(signature = (plan_json, seed, whole, /))]
 pub(crate) fn repeat(py: Python<'_>, plan_json: &str, seed: u64, whole: bool) -> PyResult<String> {
     let mut plan = read(plan_json)?;
     let faults = own::bind(py, &mut plan)?;
@@ -131,7 +126,7 @@ pub(crate) fn repeat(py: Python<'_>, plan_json: &str, seed: u64, whole: bool) ->
             let failed = faults.as_ref().is_some_and(|faults| faults.any());
             if failed || now.now > most { Control::Stop } else { Control::Continue }
         });
-        faults.as_ref().and_then(|faults| faults.take()).map_or(Ok(()), Err)?;
+        faults.as_ref().map_or(Ok(()), |faults| faults.check(()))?;
         let record = record.map_err(|error| run_error(py, error))?;
         hash = if whole { record.trace_hash } else { record.early_hash };
     }
@@ -146,8 +141,7 @@ fn run_error(py: Python<'_>, error: RunError) -> PyErr {
 }
 
 /// Returns the record of a run before its start: its tables have all columns, without measurements.
-#[pyfunction]
-#[pyo3(signature = (plan_json, seed, /))]
+#[pyfunction(signature = (plan_json, seed, /))]
 pub(crate) fn blank_record(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<Record> {
     let mut plan = read(plan_json)?;
     let _faults = own::bind(py, &mut plan)?;
@@ -156,8 +150,7 @@ pub(crate) fn blank_record(py: Python<'_>, plan_json: &str, seed: u64) -> PyResu
 }
 
 /// Simulates a UDP server with receive buffers. Parameters and results are JSON.
-#[pyfunction]
-#[pyo3(signature = (params_json, seed, /))]
+#[pyfunction(signature = (params_json, seed, /))]
 pub(crate) fn simulate_server(py: Python<'_>, params_json: &str, seed: u64) -> PyResult<String> {
     let fail = |why: String| PlanError::new_err(why);
     let params: sojourn_sim::server::Params = serde_json::from_str(params_json)
@@ -167,7 +160,7 @@ pub(crate) fn simulate_server(py: Python<'_>, params_json: &str, seed: u64) -> P
         .map_err(|error| fail(error.value(py).to_string()))?;
     let outcome = py.detach(|| sojourn_sim::server::run_with(&params, &policy, seed));
     let outcome = outcome.map_err(fail)?;
-    faults.take().map_or(Ok(()), Err)?;
+    faults.check(())?;
     crate::parse::json(&outcome)
 }
 

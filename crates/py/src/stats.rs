@@ -8,8 +8,7 @@ use statrs::distribution::{Continuous, ContinuousCDF, StudentsT};
 /// Returns moments, percentiles and histogram of integers in nanoseconds as JSON, computed as in
 /// the simulator. `stats` is in seconds; each of `bins` has least and greatest value in
 /// nanoseconds, and a count.
-#[pyfunction]
-#[pyo3(signature = (values, /))]
+#[pyfunction(signature = (values, /))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 pub(crate) fn summarize(values: Vec<u64>) -> String {
     let mut histogram = Histogram::new();
@@ -22,16 +21,14 @@ pub(crate) fn summarize(values: Vec<u64>) -> String {
 
 /// Returns the probability that a variable with Student's t distribution with `df` degrees of
 /// freedom exceeds `t`.
-#[pyfunction]
-#[pyo3(signature = (t, df, /))]
+#[pyfunction(signature = (t, df, /))]
 pub(crate) fn t_sf(t: f64, df: f64) -> PyResult<f64> {
     Ok(students_t(df)?.sf(t))
 }
 
 /// Returns the value that a variable with Student's t distribution with `df` degrees of freedom
 /// exceeds with probability `p`.
-#[pyfunction]
-#[pyo3(signature = (p, df, /))]
+#[pyfunction(signature = (p, df, /))]
 pub(crate) fn t_isf(p: f64, df: f64) -> PyResult<f64> {
     if !(0.0..=1.0).contains(&p) {
         return Err(PyValueError::new_err(format!("the probability must be 0 to 1, found {p}")));

@@ -258,8 +258,7 @@ fn with_rate(rate: Option<u64>) -> Device {
 
 /// Reads texts: files of `tc`, scripts, printed output, rules of a firewall. `given` has values of
 /// script variables, `chosen` names of devices to which printed classes belong.
-#[pyfunction]
-#[pyo3(signature = (texts, given, chosen, /))]
+#[pyfunction(signature = (texts, given, chosen, /))]
 pub(crate) fn read_tc(
     py: Python<'_>,
     texts: Vec<(String, Vec<u8>)>,

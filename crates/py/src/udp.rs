@@ -2,7 +2,7 @@
 //! that sends files, and clients that send messages.
 
 use crate::own::{self, Faults};
-use crate::parse::json;
+use crate::parse::{from_json, json};
 use pyo3::exceptions::{PyConnectionError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -26,10 +26,6 @@ fn address(text: &str) -> PyResult<SocketAddr> {
         let what = "an address must have the form 127.0.0.1:9440 or [::1]:9440";
         PyValueError::new_err(format!("{what}; found `{text}`"))
     })
-}
-
-fn described<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
-    serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -98,7 +94,7 @@ impl UdpServer {
         handler: &str,
         seed: u64,
     ) -> PyResult<Self> {
-        let params: work::Params = described(handler)?;
+        let params: work::Params = from_json(handler)?;
         params.check().map_err(PyValueError::new_err)?;
         let bind = address(bind)?;
         let faults = Arc::new(Faults::default());
@@ -165,7 +161,7 @@ impl UdpServer {
     /// error of a user's policy, if there is one.
     #[getter]
     fn failure(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        self.faults.take().map_or(Ok(()), Err)?;
+        self.faults.check(())?;
         Ok(py.detach(|| self.running().failure()))
     }
 
@@ -177,10 +173,9 @@ impl UdpServer {
 
 /// Runs clients that send messages to a server for a given time. `params` is the JSON of
 /// `sojourn_udp::fleet::Params`. Returns the clients' counters as JSON.
-#[pyfunction]
-#[pyo3(signature = (params, /))]
+#[pyfunction(signature = (params, /))]
 pub(crate) fn udp_clients(py: Python<'_>, params: &str) -> PyResult<String> {
-    let params: fleet::Params = described(params)?;
+    let params: fleet::Params = from_json(params)?;
     params.check().map_err(PyValueError::new_err)?;
     let outcome = py.detach(|| fleet::run(&params));
     json(&outcome.map_err(|e| PyOSError::new_err((e.raw_os_error(), e.to_string())))?)
@@ -191,8 +186,7 @@ pub(crate) fn udp_clients(py: Python<'_>, params: &str) -> PyResult<String> {
 /// hexadecimal digits.
 ///
 /// Raises `ConnectionError` if the server does not answer or refuses the request.
-#[pyfunction]
-#[pyo3(signature = (to, name, length, /))]
+#[pyfunction(signature = (to, name, length, /))]
 pub(crate) fn udp_kept(
     py: Python<'_>,
     to: &str,
@@ -290,7 +284,7 @@ impl Content {
 fn goes_on(now: &Progress, call: Option<&Py<PyAny>>, faults: &Faults) -> PyResult<bool> {
     Python::attach(|py| {
         py.check_signals()?;
-        faults.take().map_or(Ok(()), Err)?;
+        faults.check(())?;
         let Some(call) = call else { return Ok(true) };
         let rtt = now.rtt as f64 / SECOND as f64;
         let answer = call.bind(py).call1((now.counters.acknowledged, rtt, now.cwnd))?;
@@ -304,8 +298,7 @@ fn goes_on(now: &Progress, call: Option<&Py<PyAny>>, faults: &Faults) -> PyResul
 /// Returns the outcome as JSON.
 ///
 /// Raises `ConnectionError` if the server does not answer or refuses the file.
-#[pyfunction]
-#[pyo3(signature = (to, name, read, settings, *, length=None, offset=0, progress=None))]
+#[pyfunction(signature = (to, name, read, settings, *, length=None, offset=0, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "arguments of the Python function")]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 pub(crate) fn udp_send(

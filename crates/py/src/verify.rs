@@ -11,8 +11,7 @@ use std::sync::Arc;
 
 /// Replays one vector file, and returns the report as JSON. `name` is the scenario's name in the
 /// report if the text has none.
-#[pyfunction]
-#[pyo3(signature = (name, text, /))]
+#[pyfunction(signature = (name, text, /))]
 pub(crate) fn verify(py: Python<'_>, name: &str, text: &str) -> PyResult<String> {
     json(&py.detach(|| sojourn_vectors::replay(name, text)))
 }
@@ -20,8 +19,7 @@ pub(crate) fn verify(py: Python<'_>, name: &str, text: &str) -> PyResult<String>
 /// Replays one vector file with a user's queue, and returns the report as JSON. `make(words, mtu)`
 /// returns the queue's parameters and source code, each as JSON. `words` is a text of `tc` without
 /// the discipline's name. The replay calls `make` again for each change of parameters.
-#[pyfunction]
-#[pyo3(signature = (name, text, make, /))]
+#[pyfunction(signature = (name, text, make, /))]
 pub(crate) fn verify_own(
     py: Python<'_>,
     name: &str,

@@ -74,8 +74,7 @@ impl WebSession {
 }
 
 /// Returns the Web sessions of the client at the node `node`, except sessions that never start.
-#[pyfunction]
-#[pyo3(signature = (plan_json, seed, node, /))]
+#[pyfunction(signature = (plan_json, seed, node, /))]
 pub(crate) fn web_sessions(plan_json: &str, seed: u64, node: usize) -> PyResult<Vec<WebSession>> {
     let plan = read(plan_json)?;
     plan.validate().map_err(|e| PlanError::new_err(e.to_string()))?;

@@ -10,7 +10,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use sojourn_balance::external::{self, Policy, ServerInfo};
 use sojourn_balance::{Flow, Limit, Params};
-use sojourn_queue::external::Draws as Stream;
 use sojourn_units::external::{Code, Fault};
 use sojourn_units::{EPOCH, Nanos, Rate};
 use std::sync::Arc;
@@ -39,16 +38,12 @@ impl external::Factory for Factory {
         _servers: usize,
         key: u64,
     ) -> Result<Box<dyn Policy>, Fault> {
-        Python::attach(|py| {
-            let made = || {
-                let draws = Bound::new(py, Draws { stream: Stream::keyed(key) })?.into_any();
-                self.0.instance(py, &params.spec.params, &PyDict::new(py), Some(draws))
-            };
-            match made() {
-                Ok(object) => Ok(Box::new(PyPolicy::new(&object, self.0.clone())) as _),
-                Err(error) => Err(Fault(self.0.faults.explain(py, error))),
-            }
-        })
+        let policy = self.0.make(|py| {
+            let draws = Bound::new(py, Draws::keyed(key))?.into_any();
+            let object = self.0.instance(py, &params.spec.params, &PyDict::new(py), Some(draws))?;
+            Ok(PyPolicy::new(&object, self.0.clone()))
+        })?;
+        Ok(Box::new(policy))
     }
 
     fn on_fault(&self, fault: &Fault) {

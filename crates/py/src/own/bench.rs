@@ -101,10 +101,7 @@ pub(crate) struct QueueBench {
 
 impl QueueBench {
     fn step(&self, left: Option<u64>, wait: Option<Nanos>, lost: Lost) -> PyResult<Step> {
-        match self.faults.take() {
-            Some(error) => Err(error),
-            None => Ok((left, wait, lost.dropped, lost.marked)),
-        }
+        self.faults.check((left, wait, lost.dropped, lost.marked))
     }
 }
 
@@ -179,9 +176,6 @@ impl QueueBench {
     /// Returns an independent copy of the queue in its current state.
     fn copy(&self) -> PyResult<Self> {
         let (queue, draws) = (self.queue.clone(), self.draws.clone());
-        match self.faults.take() {
-            Some(error) => Err(error),
-            None => Ok(Self { queue, draws, faults: self.faults.clone() }),
-        }
+        self.faults.check(Self { queue, draws, faults: self.faults.clone() })
     }
 }

@@ -28,16 +28,11 @@ struct Factory(Arc<Loaded>);
 
 impl external::Factory for Factory {
     fn create(&self, params: &external::Params) -> Result<Box<dyn Policy>, Fault> {
-        Python::attach(|py| {
-            let made = || {
-                let object = self.0.instance(py, &params.spec.params, &PyDict::new(py), None)?;
-                PyPolicy::new(&object, self.0.clone())
-            };
-            match made() {
-                Ok(policy) => Ok(Box::new(policy) as _),
-                Err(error) => Err(Fault(self.0.faults.explain(py, error))),
-            }
-        })
+        let policy = self.0.make(|py| {
+            let object = self.0.instance(py, &params.spec.params, &PyDict::new(py), None)?;
+            PyPolicy::new(&object, self.0.clone())
+        })?;
+        Ok(Box::new(policy))
     }
 
     fn on_fault(&self, fault: &Fault) {

@@ -207,17 +207,13 @@ pub(crate) fn code(
 
 impl external::Factory for Factory {
     fn create(&self, window: &mut Bytes, now: Nanos, draw: u32) -> Result<Box<dyn Policy>, Fault> {
-        let made = Python::attach(|py| {
-            let make = || {
-                let draws = Bound::new(py, Draws::keyed(draw.into()))?.into_any();
-                let others = PyDict::new(py);
-                others.set_item("mss", window.mss)?;
-                let object = self.loaded.instance(py, &self.values, &others, Some(draws))?;
-                PyPolicy::new(py, &object, self.loaded.clone())
-            };
-            make().map_err(|error| Fault(self.loaded.faults.explain(py, error)))
-        });
-        let mut policy = made?;
+        let mut policy = self.loaded.make(|py| {
+            let draws = Bound::new(py, Draws::keyed(draw.into()))?.into_any();
+            let others = PyDict::new(py);
+            others.set_item("mss", window.mss)?;
+            let object = self.loaded.instance(py, &self.values, &others, Some(draws))?;
+            PyPolicy::new(py, &object, self.loaded.clone())
+        })?;
         policy.ask("on_start", now, window, |_, object, window| {
             let known = object.hasattr("on_start")?;
             if known { object.call_method1("on_start", (window,)).map(|_| ()) } else { Ok(()) }

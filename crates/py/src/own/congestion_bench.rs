@@ -28,10 +28,7 @@ pub(crate) struct ControlBench {
 
 impl ControlBench {
     fn step(&self) -> PyResult<Step> {
-        match self.faults.take() {
-            Some(error) => Err(error),
-            None => Ok((self.window.cwnd, self.window.ssthresh, self.control.pacing_rate())),
-        }
+        self.faults.check((self.window.cwnd, self.window.ssthresh, self.control.pacing_rate()))
     }
 }
 

@@ -48,6 +48,11 @@ impl Faults {
         self.first.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// Returns `value`, or the error as an exception, which is removed.
+    pub(crate) fn check<T>(&self, value: T) -> PyResult<T> {
+        self.take().map_or(Ok(value), Err)
+    }
+
     /// Returns a message for an exception of the user's code. An interrupt of the user ends the run
     /// and is raised unchanged.
     pub(crate) fn explain(&self, py: Python<'_>, error: PyErr) -> String {

@@ -52,6 +52,11 @@ impl Loaded {
         Self::new(py, spec, &sources, faults)
     }
 
+    /// Creates an instance of the class for a run; an exception becomes a fault.
+    pub(crate) fn make<T>(&self, make: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, Fault> {
+        Python::attach(|py| make(py).map_err(|error| Fault(self.faults.explain(py, error))))
+    }
+
     /// Executes a call of the user's code, which is visible to the watching thread, and turns its
     /// exception into a fault.
     pub(crate) fn call<T>(

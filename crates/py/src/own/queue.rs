@@ -37,18 +37,13 @@ impl external::Factory for Factory {
         _now: Nanos,
         draws: Stream,
     ) -> Result<Box<dyn Policy>, Fault> {
-        Python::attach(|py| {
-            let made = || -> PyResult<PyPolicy> {
-                let draws = Bound::new(py, Draws { stream: draws })?.into_any();
-                let others = others(py, params)?;
-                let object = self.loaded.instance(py, &params.spec.params, &others, Some(draws))?;
-                PyPolicy::new(py, &object, self.loaded.clone(), params.period)
-            };
-            match made() {
-                Ok(policy) => Ok(Box::new(policy) as Box<dyn Policy>),
-                Err(error) => Err(Fault(self.loaded.faults.explain(py, error))),
-            }
-        })
+        let policy = self.loaded.make(|py| {
+            let draws = Bound::new(py, Draws { stream: draws })?.into_any();
+            let others = others(py, params)?;
+            let object = self.loaded.instance(py, &params.spec.params, &others, Some(draws))?;
+            PyPolicy::new(py, &object, self.loaded.clone(), params.period)
+        })?;
+        Ok(Box::new(policy))
     }
 
     fn on_fault(&self, now: Nanos, fault: &Fault) {

@@ -4,10 +4,10 @@ use super::faults::Faults;
 use super::loaded::{Loaded, visit_state};
 use super::views::{Draws, shown};
 use super::watch::Asked;
+use crate::parse::from_json;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sojourn_queue::external::Draws as Stream;
 use sojourn_random::Key;
 use sojourn_traffic::external::{self, External, Fault, Params, Policy};
 use sojourn_traffic::{App, Emission, Source};
@@ -32,20 +32,14 @@ impl external::Factory for Factory {
         _start: Nanos,
         mut draws: sojourn_random::Stream,
     ) -> Result<Box<dyn Policy>, Fault> {
-        Python::attach(|py| {
-            let mut made = || -> PyResult<PyPolicy> {
-                let stream = Stream::keyed(draws.next_u64());
-                let draws = Bound::new(py, Draws { stream })?.into_any();
-                let others = PyDict::new(py);
-                others.set_item("longest", params.longest)?;
-                let object = self.loaded.instance(py, &params.spec.params, &others, Some(draws))?;
-                PyPolicy::new(&object, self.loaded.clone())
-            };
-            match made() {
-                Ok(policy) => Ok(Box::new(policy) as Box<dyn Policy>),
-                Err(error) => Err(Fault(self.loaded.faults.explain(py, error))),
-            }
-        })
+        let policy = self.loaded.make(|py| {
+            let draws = Bound::new(py, Draws::keyed(draws.next_u64()))?.into_any();
+            let others = PyDict::new(py);
+            others.set_item("longest", params.longest)?;
+            let object = self.loaded.instance(py, &params.spec.params, &others, Some(draws))?;
+            PyPolicy::new(&object, self.loaded.clone())
+        })?;
+        Ok(Box::new(policy))
     }
 
     fn on_fault(&self, now: Nanos, fault: &Fault) {
@@ -118,12 +112,6 @@ pub(crate) struct SourceBench {
     faults: Arc<Faults>,
 }
 
-impl SourceBench {
-    fn checked<T>(&self, result: T) -> PyResult<T> {
-        self.faults.take().map_or(Ok(result), Err)
-    }
-}
-
 #[pymethods]
 impl SourceBench {
     #[new]
@@ -135,8 +123,7 @@ impl SourceBench {
         start: Nanos,
         seed: u64,
     ) -> PyResult<Self> {
-        let app =
-            serde_json::from_str(app_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        let app = from_json(app_json)?;
         let App::External(mut params) = app else {
             return Err(PyValueError::new_err(format!(
                 "`{}` is a built-in application, not a user's source",
@@ -146,16 +133,14 @@ impl SourceBench {
         let faults = Arc::new(Faults::default());
         params.code = code(Loaded::alone(py, &params.spec, sources_json, &faults)?);
         let source = External::new(&params, Key::new(seed, "check"), start);
-        let bench = Self { source, faults };
-        bench.checked(())?;
-        Ok(bench)
+        faults.check(Self { source, faults: faults.clone() })
     }
 
     /// Returns the time in nanoseconds and the length in bytes of the next packet; `None` if no
     /// more packets follow.
     fn next(&mut self) -> PyResult<Option<(Nanos, u32)>> {
         let next = Some(self.source.next_packet()).filter(|next| *next != Emission::NONE);
-        self.checked(next.map(|next| (next.at, next.payload)))
+        self.faults.check(next.map(|next| (next.at, next.payload)))
     }
 
     /// Returns an independent copy of the source in its current state.

@@ -46,8 +46,7 @@ thread_local! {
 
 /// Writes the calls of policies from now on to `memory`, a writable buffer of 64-bit numbers. The
 /// first call has an effect.
-#[pyfunction]
-#[pyo3(signature = (memory, /))]
+#[pyfunction(signature = (memory, /))]
 #[expect(unsafe_code, reason = "the buffer is writable, and is never released")]
 pub(crate) fn watch_policies(memory: &Bound<'_, PyAny>) -> PyResult<()> {
     let buffer = PyBuffer::<u64>::get(memory)?;

@@ -2,7 +2,7 @@
 
 use super::congestion::control_params;
 use crate::errors::word_error;
-use crate::parse::json;
+use crate::parse::{from_json, json};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -56,8 +56,7 @@ fn tables(name: &str, declared: &str) -> PyResult<&'static Tables> {
     if let Some(known) = tables.get(&key) {
         return Ok(known);
     }
-    let words: Vec<Declared> =
-        serde_json::from_str(declared).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let words: Vec<Declared> = from_json(declared)?;
     let words: Vec<Word> = words.iter().map(word).collect::<PyResult<_>>()?;
     let table = Table { name: leak(name), summary: "", source: "", words: words.leak() };
     let own: &'static Table = Box::leak(Box::new(table));
@@ -81,8 +80,7 @@ fn values(table: &Table, given: &Given) -> BTreeMap<&'static str, Setting> {
 
 /// Parses `text`, whose first word is `name`, according to words that are declared as JSON. Returns
 /// the given values as JSON. With `tcp`, TCP's words are allowed too.
-#[pyfunction]
-#[pyo3(signature = (name, declared, text, /, *, tcp=false))]
+#[pyfunction(signature = (name, declared, text, /, *, tcp=false))]
 pub(crate) fn parse_own(
     py: Python<'_>,
     name: &str,
@@ -99,8 +97,7 @@ pub(crate) fn parse_own(
 
 /// Parses `text` as TCP with a user's congestion control, whose words are declared as JSON. Returns
 /// TCP's parameters as JSON. `control_json` contains the parameters of the congestion control.
-#[pyfunction]
-#[pyo3(signature = (name, declared, text, control_json, /))]
+#[pyfunction(signature = (name, declared, text, control_json, /))]
 pub(crate) fn own_tcp(
     py: Python<'_>,
     name: &str,
@@ -116,8 +113,7 @@ pub(crate) fn own_tcp(
 }
 
 /// Returns the default values of the words in the JSON `declared`: as JSON, in base units.
-#[pyfunction]
-#[pyo3(signature = (name, declared, /))]
+#[pyfunction(signature = (name, declared, /))]
 pub(crate) fn policy_values(py: Python<'_>, name: &str, declared: &str) -> PyResult<String> {
     let table = tables(name, declared)?.own;
     let mut text = name.to_owned();
