@@ -203,10 +203,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const UDP: &str = "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
- 1234: 0100007F:0202 00000000:0000 07 00000000:00034A80 00:00000000 00000000   105        0 424242 2 0000000000000000 77
- junk
-";
+    const UDP: &str = concat!(
+        "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  ",
+        "timeout inode ref pointer drops\n",
+        " 1234: 0100007F:0202 00000000:0000 07 00000000:00034A80 00:00000000 00000000   105  ",
+        "      0 424242 2 0000000000000000 77\n",
+        " junk\n",
+    );
 
     #[test]
     fn sockets_of_a_table() {
