@@ -72,7 +72,6 @@ pub trait PolicyParams: Parameters<On = ()> + Default {
 
 /// Returns `size` limited to the range from `floor` to `ceiling`, but not below the bytes that are
 /// `occupied`.
-#[inline]
 pub(crate) fn within(size: Bytes, floor: Bytes, ceiling: Bytes, occupied: Bytes) -> Bytes {
     size.min(ceiling).max(floor).max(occupied)
 }

@@ -60,7 +60,6 @@ impl Policy {
     }
 
     /// See [`Sizing::observe`].
-    #[inline]
     pub fn observe(&mut self, seen: &Observation) -> Decision {
         policies!(each! (Policy, self, policy => policy.observe(seen)))
     }

@@ -40,7 +40,6 @@ pub struct Static {
 
 impl Sizing for Static {
     /// Returns the constant size, or the occupied bytes if they are more.
-    #[inline]
     fn observe(&mut self, seen: &Observation) -> Decision {
         Decision { size: self.params.size.max(seen.occupied), reason: Reason::Hold }
     }

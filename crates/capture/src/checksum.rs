@@ -30,7 +30,6 @@ pub fn fold(mut sum: u64) -> u16 {
 
 /// Returns the checksum after one of the 16-bit words that it covers has changed from `old` to
 /// `new` (RFC 1624, equation 3).
-#[inline]
 pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
     !fold(u64::from(!checksum) + u64::from(!old) + u64::from(new))
 }

@@ -74,7 +74,6 @@ impl Detector {
 
     /// Returns the minimum of alpha for the reaction to a mark, in 2^-20: from 0 for L4S to 5/8 for
     /// a classic queue.
-    #[inline]
     pub(crate) fn least_alpha(&self) -> u64 {
         ((self.score - STICKY).clamp(0, ONE) * 5 / 8) as u64
     }

@@ -8,7 +8,6 @@ use sojourn_units::declare::Parameters;
 /// A congestion control.
 pub trait Control {
     /// Returns the control as a trait object. For a boxed control, returns the control in the box.
-    #[inline]
     fn seen(&self) -> &(dyn Control + 'static)
     where
         Self: Sized + 'static,
@@ -18,7 +17,6 @@ pub trait Control {
 
     /// Returns the control as a mutable trait object. For a boxed control, returns the control in
     /// the box.
-    #[inline]
     fn seen_mut(&mut self) -> &mut (dyn Control + 'static)
     where
         Self: Sized + 'static,

@@ -69,13 +69,11 @@ impl Congestion {
     }
 
     /// See [`Control::on_ack`].
-    #[inline]
     pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         controls!(each! (Congestion, self, control => control.on_ack(window, ack)));
     }
 
     /// See [`Control::pacing_rate`].
-    #[inline]
     pub fn pacing_rate(&self) -> Option<u64> {
         controls!(each! (Congestion, self, control => control.pacing_rate()))
     }
@@ -84,14 +82,12 @@ impl Congestion {
 impl Deref for Congestion {
     type Target = dyn Control;
 
-    #[inline]
     fn deref(&self) -> &Self::Target {
         controls!(each! (Congestion, self, control => control.seen()))
     }
 }
 
 impl DerefMut for Congestion {
-    #[inline]
     fn deref_mut(&mut self) -> &mut Self::Target {
         controls!(each! (Congestion, self, control => control.seen_mut()))
     }

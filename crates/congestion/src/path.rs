@@ -10,7 +10,6 @@ pub(crate) const MIN_SEGMENTS: u64 = 4;
 const FULL_ROUNDS: u32 = 3;
 
 /// Returns the delivery rate of a sample in bytes per second; 0 if its interval is 0.
-#[inline]
 pub(crate) fn rate(sample: &RateSample) -> u64 {
     per_second(sample.delivered, sample.interval)
 }
@@ -40,7 +39,6 @@ pub(crate) fn gained(rate: u64, gain: u64, unit: u64) -> u64 {
 }
 
 /// Returns the fraction `part` of `bytes`.
-#[inline]
 pub(crate) fn share(bytes: u64, part: f64) -> u64 {
     (bytes as f64 * part) as u64
 }

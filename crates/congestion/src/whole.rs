@@ -7,19 +7,16 @@
 use crate::window::{Ack, Window};
 
 /// Returns the number of segments that `bytes` occupy.
-#[inline]
 pub(crate) fn segments(bytes: u64, mss: u64) -> u64 {
     bytes.div_ceil(mss)
 }
 
 /// Returns the number of segments that an acknowledgement delivered.
-#[inline]
 pub(crate) fn delivered(ack: &Ack, mss: u64) -> u64 {
     segments(ack.delivered, mss)
 }
 
 /// Returns half of cwnd in bytes, at least two segments (`tcp_reno_ssthresh`).
-#[inline]
 pub(crate) fn half(window: &Window) -> u64 {
     (window.segments() / 2).max(2) * window.mss
 }
@@ -30,7 +27,6 @@ pub(crate) struct Count(u64);
 
 impl Count {
     /// Resets the counter after a reduction of the window.
-    #[inline]
     pub(crate) fn reset(&mut self) {
         self.0 = 0;
     }

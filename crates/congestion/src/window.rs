@@ -25,31 +25,26 @@ impl Window {
     }
 
     /// Returns whether cwnd is below ssthresh.
-    #[inline]
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
 
     /// Sets cwnd, limited to at least one segment and at most [`MAX_WINDOW`].
-    #[inline]
     pub fn set_cwnd(&mut self, cwnd: u64) {
         self.cwnd = cwnd.clamp(self.mss, MAX_WINDOW.max(self.mss));
     }
 
     /// Increases cwnd.
-    #[inline]
     pub fn grow(&mut self, bytes: u64) {
         self.set_cwnd(self.cwnd.saturating_add(bytes));
     }
 
     /// Returns cwnd in whole segments.
-    #[inline]
     pub fn segments(&self) -> u64 {
         self.cwnd / self.mss
     }
 
     /// Returns the minimum of ssthresh that RFC 5681 permits, in bytes: two segments.
-    #[inline]
     pub fn floor(&self) -> u64 {
         2 * self.mss
     }

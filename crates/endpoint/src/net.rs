@@ -69,7 +69,6 @@ impl World {
     }
 
     /// Returns the present time on the run's clock.
-    #[inline]
     pub fn now(&self) -> Nanos {
         monotonic().wrapping_sub(self.shift)
     }
@@ -119,7 +118,6 @@ impl World {
 }
 
 /// Returns the time of the machine's monotonic clock in nanoseconds.
-#[inline]
 pub fn monotonic() -> u64 {
     nanos(ClockId::Monotonic)
 }

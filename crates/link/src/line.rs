@@ -130,7 +130,6 @@ impl<P> DelayLine<P> {
 
     /// Returns when the next packet arrives, or [`NEVER`]; with slots, when to call
     /// [`DelayLine::pop`] next.
-    #[inline]
     pub fn head(&self) -> Nanos {
         self.head
     }
@@ -204,7 +203,6 @@ impl<P> DelayLine<P> {
     }
 
     /// Returns the first of the last `count` packets; packets must keep their order.
-    #[inline]
     pub fn behind(&self, count: usize) -> &P {
         &self.ring[self.ring.len() - count].1
     }

@@ -44,7 +44,6 @@ pub struct Framing {
 
 impl Framing {
     /// Returns the bytes that a frame of `bytes` bytes occupies on the link.
-    #[inline]
     pub fn occupied(self, bytes: u32) -> u32 {
         self.cells.occupied(bytes.saturating_add_signed(self.overhead))
     }

@@ -43,7 +43,6 @@ impl Transmitter {
     }
 
     /// Returns the rate; `None` if the transmitter is infinitely fast or follows a trace.
-    #[inline]
     pub fn rate(&self) -> Option<Rate> {
         self.rate
     }
@@ -83,7 +82,6 @@ impl Transmitter {
     }
 
     /// Leaves the spare time unused.
-    #[inline]
     fn rest(&mut self) {
         self.unused = self.unused.wrapping_add(self.clocking.restart().into());
     }

@@ -22,7 +22,6 @@ pub const LONGEST: usize = 4096;
 
 impl LossRuns {
     /// Records a dropped packet.
-    #[inline]
     pub fn dropped(&mut self) {
         self.current += 1;
     }

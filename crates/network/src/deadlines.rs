@@ -96,19 +96,16 @@ impl Deadlines {
     }
 
     /// Returns the earliest deadline and its entity; `None` without deadlines.
-    #[inline]
     pub fn first(&self) -> Option<(Nanos, u32)> {
         (self.first_at != NEVER).then_some((self.first_at, self.first))
     }
 
     /// Returns the deadline of `entity`; `None` without one.
-    #[inline]
     pub fn get(&self, entity: u32) -> Option<Nanos> {
         Some(self.entries[entity as usize].at).filter(|at| *at != NEVER)
     }
 
     /// Removes the deadline of `entity`, if it has one.
-    #[inline]
     pub fn clear(&mut self, entity: u32) {
         self.set(entity, NEVER);
     }
@@ -145,12 +142,10 @@ impl Deadlines {
     }
 
     /// Returns the key of an entity's deadline, by which lists are ordered.
-    #[inline]
     fn key(&self, entity: u32) -> Key {
         key(self.entries[entity as usize].at, entity)
     }
 
-    #[inline]
     fn slot(&self, number: u64) -> usize {
         (number.max(self.base) & self.mask) as usize
     }
@@ -351,13 +346,11 @@ impl Occupied {
     }
 }
 
-#[inline]
 fn lowest(bits: u64) -> Option<usize> {
     (bits != 0).then(|| bits.trailing_zeros() as usize)
 }
 
 /// Returns the lowest bit that is set above bit `n`.
-#[inline]
 fn above(bits: u64, n: usize) -> Option<usize> {
     lowest(bits & (u64::MAX << 1) << n)
 }

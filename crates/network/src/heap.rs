@@ -31,13 +31,11 @@ pub struct Heap {
 }
 
 /// Returns the key of an entity's deadline.
-#[inline]
 pub fn key(at: Nanos, entity: u32) -> Key {
     u128::from(at) << 64 | u128::from(entity)
 }
 
 /// Returns the deadline and the entity of a key.
-#[inline]
 pub fn split(key: Key) -> (Nanos, u32) {
     ((key >> 64) as Nanos, key as u32)
 }
@@ -58,7 +56,6 @@ impl Heap {
         }
     }
 
-    #[inline]
     fn node(&self, n: usize) -> Key {
         self.groups[n / ARITY].0[n % ARITY]
     }
@@ -70,7 +67,6 @@ impl Heap {
     }
 
     /// Returns the earliest key, or [`VACANT`].
-    #[inline]
     pub fn first(&self) -> Key {
         self.node(ROOT)
     }

@@ -116,7 +116,6 @@ impl Port {
     }
 
     /// Returns the queue's backlog.
-    #[inline]
     pub fn backlog(&self) -> Backlog {
         self.link().backlog()
     }

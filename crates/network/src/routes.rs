@@ -165,7 +165,6 @@ impl Routes {
     }
 
     /// Returns the link at a position, or [`END`] after the last link of a path.
-    #[inline]
     pub fn link(&self, place: Place) -> u32 {
         self.links[place as usize]
     }

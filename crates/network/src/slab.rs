@@ -34,7 +34,6 @@ pub fn node(number: u32) -> Node {
     [a, b, c]
 }
 
-#[inline]
 fn number([a, b, c]: Node) -> u32 {
     u32::from_le_bytes([a, b, c, 0])
 }
@@ -84,26 +83,22 @@ impl Packet {
     }
 
     /// Returns the packet's transport protocol.
-    #[inline]
     pub fn class(&self) -> Class {
         if self.kind & UDP == 0 { Class::Tcp } else { Class::Udp }
     }
 
     /// Returns whether a link has flipped a bit of the packet.
-    #[inline]
     pub fn is_damaged(&self) -> bool {
         self.kind & DAMAGED != 0
     }
 
     /// Returns whether the packet is marked Congestion Experienced (CE).
-    #[inline]
     pub fn is_ce(&self) -> bool {
         self.tos & 3 == Ecn::Ce as u8
     }
 }
 
 impl sojourn_queue::Packet for Packet {
-    #[inline]
     fn len(&self) -> u32 {
         self.len
     }
@@ -115,17 +110,14 @@ impl sojourn_queue::Packet for Packet {
         (self.len + 64 + 320).next_power_of_two() + 256
     }
 
-    #[inline]
     fn flow_hash(&self) -> u32 {
         self.hash
     }
 
-    #[inline]
     fn hosts(&self) -> (u32, u32) {
         (number(self.from), number(self.to))
     }
 
-    #[inline]
     fn dscp(&self) -> u8 {
         self.tos >> 2
     }
@@ -140,7 +132,6 @@ impl sojourn_queue::Packet for Packet {
         }
     }
 
-    #[inline]
     fn set_dscp(&mut self, dscp: u8) {
         self.tos = dscp << 2 | self.tos & 3;
     }
@@ -164,7 +155,6 @@ impl Corrupt for Packet {
 }
 
 impl Stamped for Packet {
-    #[inline]
     fn comes_at(&self) -> Nanos {
         self.queued_at
     }
@@ -183,12 +173,10 @@ impl Copies {
     pub const ONE: Self = Self(1);
 
     /// Returns whether the host has received one copy, so that each further copy is a duplicate.
-    #[inline]
     pub fn taken(self) -> bool {
         self.0 & TAKEN != 0
     }
 
-    #[inline]
     fn left(self) -> u32 {
         self.0 & !TAKEN
     }
@@ -244,25 +232,21 @@ impl<T: Copy> Slab<T> {
     }
 
     /// Returns the slot in which the next body will be stored.
-    #[inline]
     pub fn next_slot(&self) -> u32 {
         self.free.last().copied().unwrap_or(self.bodies.len() as u32)
     }
 
     /// Returns the body at `slot`.
-    #[inline]
     pub fn get(&self, slot: u32) -> &Body<T> {
         &self.bodies[slot as usize]
     }
 
     /// Counts one more copy of the packet in the network.
-    #[inline]
     pub fn copy(&mut self, slot: u32) {
         self.bodies[slot as usize].copies.0 += 1;
     }
 
     /// Records that a host has received a copy of the packet.
-    #[inline]
     pub fn taken(&mut self, slot: u32) {
         self.bodies[slot as usize].copies.0 |= TAKEN;
     }

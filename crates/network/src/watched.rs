@@ -18,7 +18,6 @@ pub struct Watched {
 
 impl Watched {
     /// Records that a host sent a packet at `now`.
-    #[inline]
     pub fn sent(&mut self, now: Nanos) {
         self.first_sent.get_or_insert(now);
     }
@@ -31,7 +30,6 @@ impl Watched {
     }
 
     /// Records that a queue dropped a packet.
-    #[inline]
     pub fn dropped(&mut self, reason: DropReason) {
         self.measured += u64::from(reason == DropReason::Measurement);
     }

@@ -18,7 +18,6 @@ pub trait Aqm: Clone + Debug + Default {
     const EARLY: Return = Return::Drop;
 
     /// Returns whether to add an arriving packet to `queue`, and marks it if required.
-    #[inline]
     fn admit<P: Packet>(
         &mut self,
         _common: &mut Common<Self>,
@@ -30,7 +29,6 @@ pub trait Aqm: Clone + Debug + Default {
     }
 
     /// Updates the state after an arriving packet was dropped.
-    #[inline]
     fn refused(&mut self, _common: &mut Common<Self>, _now: Nanos, _reason: DropReason) {}
 
     /// Updates the state after this queue has lost packets because a limit was exceeded.
@@ -46,7 +44,6 @@ pub trait Aqm: Clone + Debug + Default {
     ) -> Option<P>;
 
     /// Runs the periodic task for `queue`.
-    #[inline]
     fn update<P: Packet>(
         &mut self,
         _constants: &Self::Constants,

@@ -35,7 +35,6 @@ impl<P: Packet, const N: usize> Bands<P, N> {
     }
 
     /// Returns the number of packets in a band.
-    #[inline]
     pub fn len(&self, band: usize) -> usize {
         self.fifos[band].len()
     }
@@ -49,7 +48,6 @@ impl<P: Packet, const N: usize> Bands<P, N> {
     }
 
     /// Returns the last band that has packets; `None` if all are empty.
-    #[inline]
     pub fn last(&self) -> Option<usize> {
         self.busy.checked_ilog2().map(|bit| bit as usize)
     }
@@ -88,7 +86,6 @@ impl<P: Packet, const N: usize> Bands<P, N> {
     }
 
     /// Returns the packet that leaves next, as the result of `dequeue`.
-    #[inline]
     pub fn head(&self) -> Dequeue<&P> {
         self.busy().next().map_or(Dequeue::Empty, PacketFifo::head)
     }
@@ -102,12 +99,10 @@ impl<P: Packet, const N: usize> Bands<P, N> {
 }
 
 impl<P: Packet, const N: usize> View for Bands<P, N> {
-    #[inline]
     fn packets(&self) -> usize {
         self.busy().map(PacketFifo::len).sum()
     }
 
-    #[inline]
     fn bytes(&self) -> u64 {
         self.busy().map(PacketFifo::bytes).sum()
     }

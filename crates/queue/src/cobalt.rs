@@ -450,17 +450,14 @@ impl<P: Packet> Source<P> for Charged<P> {
         Some(queued)
     }
 
-    #[inline]
     fn is_empty(&self) -> bool {
         self.fifo.is_empty()
     }
 
-    #[inline]
     fn bytes(&self) -> u64 {
         self.fifo.bytes()
     }
 
-    #[inline]
     fn backlog(&self) -> u64 {
         self.fifo.bytes()
     }

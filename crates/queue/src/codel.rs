@@ -101,7 +101,6 @@ const MAX_DROPS: u32 = 256;
 pub const DISABLED: u32 = i32::MAX as u32;
 
 /// Returns the time on CoDel's clock, which has 32 bits and ticks of 1024 ns.
-#[inline]
 pub fn clock(now: Nanos) -> u32 {
     (now >> 10) as u32
 }
@@ -135,13 +134,11 @@ pub struct Constants {
 
 impl Constants {
     /// Returns the minimum time between drops, in ticks.
-    #[inline]
     fn least_spacing(&self) -> u32 {
         u32::from(self.linux >= Linux::V7_3)
     }
 
     /// Returns the maximum number of packets dropped in one departure.
-    #[inline]
     fn most_drops(&self) -> u32 {
         if self.linux >= Linux::V7_3 { MAX_DROPS } else { u32::MAX }
     }
@@ -188,13 +185,11 @@ pub struct Counters {
 
 /// Returns whether `a` is after `b` on the 32-bit clock. For two times exactly half the clock's
 /// range apart, `after` and `reached` are false in both directions, as in the kernel.
-#[inline]
 fn after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
 /// Returns whether `now` is at or after `time` on the 32-bit clock.
-#[inline]
 fn reached(now: u32, time: u32) -> bool {
     (now.wrapping_sub(time) as i32) >= 0
 }

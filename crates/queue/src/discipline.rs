@@ -139,7 +139,6 @@ pub trait Sink<P> {
 
     /// Returns the sending host's information about `packet`, which is arriving or leaving. Only
     /// `fq` calls this method. The default has no information, as for a packet from another host.
-    #[inline]
     fn sender(&self, _packet: &P) -> Sender {
         Sender::default()
     }
@@ -194,12 +193,10 @@ pub trait View {
 /// Implements [`View`], except `enqueued_at`, by the fields `packets`, `bytes` and `left_at`.
 macro_rules! counted {
     () => {
-        #[inline]
         fn packets(&self) -> usize {
             self.packets
         }
 
-        #[inline]
         fn bytes(&self) -> u64 {
             self.bytes
         }

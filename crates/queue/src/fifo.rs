@@ -134,7 +134,6 @@ impl<P: Packet, D: FifoParams> Discipline<P> for Fifo<P, D> {
         Return::Congestion
     }
 
-    #[inline]
     fn dequeue(&mut self, _call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         self.totals.leave(self.packets.pop().map(|queued| queued.packet))
     }
@@ -150,7 +149,6 @@ impl<P: Packet, D: FifoParams> Discipline<P> for Fifo<P, D> {
         passes
     }
 
-    #[inline]
     fn rests(&self) -> bool {
         true
     }

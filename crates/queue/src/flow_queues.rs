@@ -147,17 +147,14 @@ impl<P: Packet> Source<P> for Bucket<'_, P> {
         Some(queued)
     }
 
-    #[inline]
     fn is_empty(&self) -> bool {
         self.fifo.is_empty()
     }
 
-    #[inline]
     fn bytes(&self) -> u64 {
         u64::from(*self.backlog)
     }
 
-    #[inline]
     fn backlog(&self) -> u64 {
         *self.bytes
     }
@@ -192,13 +189,11 @@ impl<P: Packet, A: Default> FlowQueues<P, A> {
     }
 
     /// Returns the memory of the queued packets, in bytes.
-    #[inline]
     pub(crate) fn memory(&self) -> u64 {
         self.memory
     }
 
     /// Returns the bucket of `packet`.
-    #[inline]
     pub(crate) fn index(&self, packet: &P) -> usize {
         ((u64::from(packet.flow_hash()) * self.flows.len() as u64) >> 32) as usize
     }
@@ -289,7 +284,6 @@ impl<P: Packet, A: Default> FlowQueues<P, A> {
     }
 
     /// Returns whether the queued packets are within the limits.
-    #[inline]
     pub(crate) fn fits(&self, limit: u32, memory: u64) -> bool {
         self.packets <= limit as usize && self.memory <= memory
     }

@@ -156,7 +156,6 @@ impl<P: Packet, D: FqParams> Discipline<P> for FqAqm<P, D> {
         totals.leave(queues.serve(|aqm, bucket| aqm.dequeue(common, bucket, call)))
     }
 
-    #[inline]
     fn next_timer(&self) -> Option<Nanos> {
         self.timer
     }

@@ -34,7 +34,6 @@ impl<P, N> Default for PacketFifo<P, N> {
 
 impl<P: Packet> PacketFifo<P> {
     /// Appends a packet that arrives at time `at`.
-    #[inline]
     pub fn push(&mut self, at: Nanos, packet: P) {
         self.push_noted(at, packet, ());
     }
@@ -74,52 +73,44 @@ impl<P: Packet, N> PacketFifo<P, N> {
     }
 
     /// Returns the number of packets.
-    #[inline]
     pub fn len(&self) -> usize {
         self.ring.len()
     }
 
     /// Returns whether there are no packets.
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
 
     /// Returns the sum of the packets' lengths, in bytes.
-    #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Returns the oldest packet as the result of the next `dequeue`, for a discipline that drops
     /// and marks only on arrival.
-    #[inline]
     pub(crate) fn head(&self) -> Dequeue<&P> {
         self.ring.front().map_or(Dequeue::Empty, |queued| Dequeue::Packet(&queued.packet))
     }
 
     /// Returns the oldest packet, mutable for marking.
-    #[inline]
     pub(crate) fn head_mut(&mut self) -> Option<&mut P> {
         self.ring.front_mut().map(|queued| &mut queued.packet)
     }
 
     /// Returns the time at which the `n`-th packet was enqueued; `None` if there are fewer packets.
-    #[inline]
     pub fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         self.ring.get(n).map(|queued| queued.at)
     }
 
     /// Records `at` as the enqueue time of the packet that left last. Necessary if this packet
     /// bypassed the ring, or other packets were removed after it.
-    #[inline]
     pub(crate) fn leaves(&mut self, at: Nanos) {
         self.last = at;
     }
 
     /// Returns the time at which the last packet taken out was enqueued; `None` if none was taken
     /// out.
-    #[inline]
     pub fn left_at(&self) -> Option<Nanos> {
         (self.last != 0).then_some(self.last)
     }
@@ -136,22 +127,18 @@ impl<P: Packet, N> PacketFifo<P, N> {
 }
 
 impl<P: Packet> View for PacketFifo<P> {
-    #[inline]
     fn packets(&self) -> usize {
         self.len()
     }
 
-    #[inline]
     fn bytes(&self) -> u64 {
         self.bytes()
     }
 
-    #[inline]
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         self.enqueued_at(n)
     }
 
-    #[inline]
     fn left_at(&self) -> Option<Nanos> {
         self.left_at()
     }
@@ -170,22 +157,18 @@ pub trait Source<P> {
 }
 
 impl<P: Packet> Source<P> for PacketFifo<P> {
-    #[inline]
     fn take(&mut self) -> Option<Queued<P>> {
         self.pop()
     }
 
-    #[inline]
     fn is_empty(&self) -> bool {
         self.is_empty()
     }
 
-    #[inline]
     fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    #[inline]
     fn backlog(&self) -> u64 {
         self.bytes
     }
@@ -196,22 +179,18 @@ impl<P: Packet> Source<P> for PacketFifo<P> {
 macro_rules! viewed {
     ($Queue:ident $(<$D:ident: $Bound:ident>)? in $($field:ident).+) => {
         impl<P: $crate::packet::Packet $(, $D: $Bound)?> $crate::discipline::View for $Queue<P $(, $D)?> {
-            #[inline]
             fn packets(&self) -> usize {
                 $crate::discipline::View::packets(&self.$($field).+)
             }
 
-            #[inline]
             fn bytes(&self) -> u64 {
                 $crate::discipline::View::bytes(&self.$($field).+)
             }
 
-            #[inline]
             fn enqueued_at(&self, n: usize) -> Option<sojourn_units::Nanos> {
                 $crate::discipline::View::enqueued_at(&self.$($field).+, n)
             }
 
-            #[inline]
             fn left_at(&self) -> Option<sojourn_units::Nanos> {
                 $crate::discipline::View::left_at(&self.$($field).+)
             }

@@ -92,7 +92,6 @@ impl<P: Packet> Discipline<P> for PfifoFast<P> {
         Return::Drop
     }
 
-    #[inline]
     fn dequeue(&mut self, _call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         self.totals.leave(self.bands.pop())
     }

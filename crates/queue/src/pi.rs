@@ -198,7 +198,6 @@ impl State {
     }
 
     /// Returns whether two draws are both below p'; the probability of this is p' squared.
-    #[inline]
     fn twice(&self, draws: &mut impl Draws) -> bool {
         draws.draw_u32() <= self.prob && draws.draw_u32() <= self.prob
     }

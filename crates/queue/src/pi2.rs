@@ -124,7 +124,6 @@ impl Aqm for State {
         verdict != Verdict::Drop
     }
 
-    #[inline]
     fn dequeue<P: Packet>(
         &mut self,
         _common: &mut Common<Self>,

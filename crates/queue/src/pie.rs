@@ -129,7 +129,6 @@ pub struct Constants {
 }
 
 /// Returns the time on PIE's clock, in ticks of 64 ns.
-#[inline]
 pub fn clock(now: Nanos) -> u64 {
     now >> 6
 }
@@ -411,7 +410,6 @@ impl Aqm for State {
         Some(packet)
     }
 
-    #[inline]
     fn update<P: Packet>(&mut self, constants: &Constants, _now: Nanos, queue: &PacketFifo<P>) {
         self.update(constants, queue.bytes());
     }

@@ -28,49 +28,40 @@ impl<P: Packet> Queue<P> {
 }
 
 impl<P: Packet> View for Queue<P> {
-    #[inline]
     fn packets(&self) -> usize {
         disciplines!(each! (Queue, self, queue => queue.packets()))
     }
 
-    #[inline]
     fn bytes(&self) -> u64 {
         disciplines!(each! (Queue, self, queue => queue.bytes()))
     }
 
-    #[inline]
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         disciplines!(each! (Queue, self, queue => queue.enqueued_at(n)))
     }
 
-    #[inline]
     fn left_at(&self) -> Option<Nanos> {
         disciplines!(each! (Queue, self, queue => queue.left_at()))
     }
 }
 
 impl<P: Packet> Discipline<P> for Queue<P> {
-    #[inline]
     fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
         disciplines!(each! (Queue, self, queue => queue.enqueue(packet, call)))
     }
 
-    #[inline]
     fn dequeue(&mut self, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         disciplines!(each! (Queue, self, queue => queue.dequeue(call)))
     }
 
-    #[inline]
     fn pass(&mut self, now: Nanos, packet: &P) -> bool {
         disciplines!(each! (Queue, self, queue => queue.pass(now, packet)))
     }
 
-    #[inline]
     fn rests(&self) -> bool {
         disciplines!(each! (Queue, self, queue => queue.rests()))
     }
 
-    #[inline]
     fn head(&self) -> Option<Dequeue<&P>> {
         disciplines!(each! (Queue, self, queue => queue.head()))
     }
@@ -79,7 +70,6 @@ impl<P: Packet> Discipline<P> for Queue<P> {
         disciplines!(each! (Queue, self, queue => queue.wake_up()))
     }
 
-    #[inline]
     fn next_timer(&self) -> Option<Nanos> {
         disciplines!(each! (Queue, self, queue => queue.next_timer()))
     }

@@ -69,12 +69,10 @@ impl<P: Packet, D: AqmParams> Discipline<P> for Single<P, D> {
         verdict
     }
 
-    #[inline]
     fn dequeue(&mut self, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         self.totals.leave(self.state.dequeue(&mut self.common, &mut self.fifo, call))
     }
 
-    #[inline]
     fn next_timer(&self) -> Option<Nanos> {
         self.timer
     }

@@ -51,7 +51,6 @@ pub struct Skbprio<P> {
 }
 
 /// Returns the band of a priority; priorities above 63 count as 63.
-#[inline]
 fn band(priority: u32) -> usize {
     (PRIORITIES - 1).saturating_sub(priority as usize)
 }
@@ -92,7 +91,6 @@ impl<P: Packet> Discipline<P> for Skbprio<P> {
         Return::Congestion
     }
 
-    #[inline]
     fn dequeue(&mut self, _call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {
         self.totals.leave(self.bands.pop())
     }

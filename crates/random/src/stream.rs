@@ -102,7 +102,6 @@ impl Stream {
     }
 
     /// Returns 16 uniformly distributed bits.
-    #[inline]
     pub fn next_u16(&mut self) -> u16 {
         self.next_u32() as u16
     }

@@ -107,7 +107,6 @@ impl Observers {
     }
 
     /// Returns whether [`Self::next_left`] would return a segment.
-    #[inline]
     pub fn has_left(&self) -> bool {
         !self.left.is_empty()
     }

@@ -163,12 +163,10 @@ impl Connection {
     }
 
     /// Returns when the segment that [`Connection::poll_transmit`] returned at `now` is to depart.
-    #[inline]
     pub fn departure(&self, now: Nanos) -> Nanos {
         self.host_queue().map_or(now, |queue| queue.departure(now))
     }
 
-    #[inline]
     fn host_queue(&self) -> Option<&HostQueue> {
         self.sender.sender()?.host_queue.as_deref()
     }
@@ -629,7 +627,6 @@ impl Connection {
     // State for observers.
 
     /// Returns the connection's state.
-    #[inline]
     pub fn state(&self) -> State {
         self.state
     }
@@ -660,19 +657,16 @@ impl Connection {
     }
 
     /// Payload bytes that the peer has acknowledged.
-    #[inline]
     pub fn bytes_acked(&self) -> u64 {
         self.sender.space().una.saturating_sub(1 + u64::from(self.sender.fin_acked()))
     }
 
     /// Payload bytes delivered to the application, once and in order (read or ready to be read).
-    #[inline]
     pub fn bytes_delivered(&self) -> u64 {
         self.receiver.delivered()
     }
 
     /// Returns the payload bytes written and not yet acknowledged.
-    #[inline]
     pub fn bytes_buffered(&self) -> u64 {
         self.sender.sender().map_or(0, |sender| sender.stream.buffered(&sender.space))
     }
@@ -688,13 +682,11 @@ impl Connection {
     }
 
     /// The congestion window in bytes.
-    #[inline]
     pub fn cwnd(&self) -> u64 {
         self.sender.window().cwnd
     }
 
     /// The slow-start threshold in bytes.
-    #[inline]
     pub fn ssthresh(&self) -> u64 {
         self.sender.window().ssthresh
     }
@@ -725,7 +717,6 @@ impl Connection {
     }
 
     /// Returns the counters so far.
-    #[inline]
     pub fn counters(&self) -> Counters {
         self.sender.counters()
     }
@@ -737,7 +728,6 @@ impl Connection {
     }
 
     /// Returns [`Counters::events`], the number of changes that a trace would show.
-    #[inline]
     pub fn events(&self) -> u64 {
         self.sender.events()
     }

@@ -96,7 +96,6 @@ choices! {
 
 impl Ecn {
     /// Returns whether the receiver echoes each mark.
-    #[inline]
     pub fn is_exact(self) -> bool {
         matches!(self, Self::Accurate | Self::L4s | Self::Accecn)
     }
@@ -114,7 +113,6 @@ impl Ecn {
 
     /// Returns whether bare acknowledgements carry the ECN codepoint of data: with RFC 3168 and L4S
     /// they are not ECN-capable; with DCTCP and AccECN all packets carry the same codepoint.
-    #[inline]
     pub(crate) fn marks_acks(self) -> bool {
         matches!(self, Self::Accurate | Self::Accecn)
     }

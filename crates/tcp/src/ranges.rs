@@ -17,7 +17,6 @@ pub struct Ranges {
 
 impl Ranges {
     /// Returns whether the set is empty.
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -28,13 +27,11 @@ impl Ranges {
     }
 
     /// Returns the lowest range.
-    #[inline]
     pub fn first(&self) -> Option<Range> {
         self.list.front().copied()
     }
 
     /// Returns the highest range.
-    #[inline]
     pub fn last(&self) -> Option<Range> {
         self.list.back().copied()
     }
@@ -66,7 +63,6 @@ impl Ranges {
     }
 
     /// Returns whether all of `start..end` is in the set.
-    #[inline]
     pub fn covers(&self, start: u64, end: u64) -> bool {
         start >= end || self.holding(start).is_some_and(|r| end <= r.1)
     }

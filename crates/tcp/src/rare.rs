@@ -18,7 +18,6 @@ impl<T> Rare<T> {
     }
 
     /// Returns the state for a further change; `None` if it was never changed.
-    #[inline]
     pub(crate) fn changed(&mut self) -> Option<&mut T> {
         self.0.as_deref_mut()
     }
@@ -27,14 +26,12 @@ impl<T> Rare<T> {
 impl<T: Initial> Deref for Rare<T> {
     type Target = T;
 
-    #[inline]
     fn deref(&self) -> &T {
         self.0.as_deref().unwrap_or(T::INITIAL)
     }
 }
 
 impl<T: Initial> DerefMut for Rare<T> {
-    #[inline]
     fn deref_mut(&mut self) -> &mut T {
         self.0.get_or_insert_with(|| Box::new(T::INITIAL.clone()))
     }

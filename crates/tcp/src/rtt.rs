@@ -59,19 +59,16 @@ impl Rtt {
     }
 
     /// Returns whether timers run by ticks.
-    #[inline]
     pub fn ticks(&self) -> bool {
         self.hz > 0
     }
 
     /// Returns the expiry time of a timer of the duration `delay` that is set at `now`.
-    #[inline]
     pub fn later(&self, now: Nanos, delay: Nanos) -> Nanos {
         jiffies::later(now, delay, self.hz)
     }
 
     /// Returns whether the timeout follows Linux's rule.
-    #[inline]
     pub fn is_linux(&self) -> bool {
         self.rule == RtoRule::Linux
     }
@@ -96,13 +93,11 @@ impl Rtt {
     }
 
     /// Returns the smoothed round-trip time, 0 without a sample.
-    #[inline]
     pub fn srtt(&self) -> Nanos {
         self.srtt8 >> 3
     }
 
     /// Returns the least round-trip time of the last five minutes, 0 without a sample.
-    #[inline]
     pub fn min(&self) -> Nanos {
         self.min
     }
@@ -192,7 +187,6 @@ impl Rtt {
     }
 
     /// Returns the retransmission timeout after `backoff` expiries.
-    #[inline]
     pub fn backed_off(&self, backoff: u32) -> Nanos {
         self.rto().saturating_mul(1 << backoff.min(32)).min(self.greatest)
     }

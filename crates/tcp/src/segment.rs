@@ -51,13 +51,11 @@ impl Flags {
     pub const CONTINUES: Self = Self(1024);
 
     /// Returns whether all bits of `other` are set.
-    #[inline]
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
     /// Returns whether any bit of `other` is set.
-    #[inline]
     pub fn any(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -139,7 +137,6 @@ impl Segment {
     }
 
     /// Returns the sequence number after the segment's last, SYN and FIN counted.
-    #[inline]
     pub fn end(&self) -> u64 {
         self.seq + self.span()
     }
@@ -161,7 +158,6 @@ impl Segment {
     }
 
     /// Returns the timestamps option.
-    #[inline]
     pub fn timestamps(&self) -> Option<Timestamps> {
         self.has_timestamps.then_some(self.timestamps)
     }
@@ -174,7 +170,6 @@ impl Segment {
     }
 
     /// Returns the AccECN option's counter of marked bytes (RFC 9768).
-    #[inline]
     pub fn marked_bytes(&self) -> Option<u32> {
         self.has_marked_bytes.then_some(self.marked_bytes)
     }
@@ -206,13 +201,11 @@ impl Segment {
     }
 
     /// Returns whether the segment has a SACK block.
-    #[inline]
     pub fn has_sack(&self) -> bool {
         self.block_count > 0
     }
 
     /// Returns how many SACK blocks the segment can have next to its timestamps (set these first).
-    #[inline]
     pub fn sack_room(&self) -> usize {
         if self.has_timestamps { MAX_BLOCKS - 1 } else { MAX_BLOCKS }
     }
@@ -253,7 +246,6 @@ impl Segment {
     }
 
     /// Returns the length in bytes as an Ethernet frame with IPv4 and without FCS.
-    #[inline]
     pub fn wire_len(&self) -> u32 {
         HEADERS + self.options_len() + self.len
     }

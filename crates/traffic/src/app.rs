@@ -130,7 +130,6 @@ impl App {
 impl PacketSource {
     /// Returns the next packet. Times never decrease; after the last packet the result is
     /// [`Emission::NONE`].
-    #[inline]
     pub fn next_packet(&mut self) -> Emission {
         applications!(each! (PacketSource, self, source => source.next_packet()))
     }

@@ -58,13 +58,11 @@ impl Clocking {
 
     /// Returns the time from the exact end of the last duration to its end rounded up, in units of
     /// 1/rate nanoseconds.
-    #[inline]
     pub fn spare(&self) -> u64 {
         self.spare
     }
 
     /// Begins a new sum, rounded up. Returns the spare time before.
-    #[inline]
     pub fn restart(&mut self) -> u64 {
         std::mem::take(&mut self.spare)
     }

@@ -38,7 +38,6 @@ fn ticks(delay: Nanos, hz: u32) -> u64 {
 }
 
 /// Returns the expiry time of a timer that is set at `now` to expire after `span` ticks.
-#[inline]
 pub fn after(now: Nanos, span: u64, hz: u32) -> Nanos {
     start(fires(at(now, hz) + span, span), hz)
 }

@@ -31,7 +31,6 @@ impl Rate {
 
     /// Returns the transmission time of a frame of `bytes` in nanoseconds, rounded up so that no
     /// interval carries more than the rate allows.
-    #[inline]
     pub fn transmission_time(self, bytes: u32) -> Nanos {
         (u64::from(bytes) * 8 * SECOND).div_ceil(self.0)
     }

@@ -38,19 +38,16 @@ impl Clock {
         }
     }
 
-    #[inline]
     fn machine(self) -> Nanos {
         self.shown.unwrap_or_else(monotonic)
     }
 
     /// Returns the time since the run's start, plus [`EPOCH`]. Before the start it is [`EPOCH`].
-    #[inline]
     pub fn now(self) -> Nanos {
         EPOCH + self.machine().saturating_sub(self.start)
     }
 
     /// Returns the time until `at`, in nanoseconds; 0 if `at` has passed.
-    #[inline]
     pub fn until(self, at: Nanos) -> Nanos {
         (at - EPOCH + self.start).saturating_sub(self.machine())
     }

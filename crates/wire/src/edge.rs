@@ -64,7 +64,6 @@ impl Edge {
 
     /// Returns the path of a packet that comes from a device and goes to the address `to`; `None`
     /// if no path leads there.
-    #[inline]
     pub fn way(&self, from: u32, to: Option<IpAddr>) -> Option<Way> {
         self.steering.way(from, to)
     }

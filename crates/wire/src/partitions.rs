@@ -34,7 +34,6 @@ impl Partitions {
     }
 
     /// Returns whether a partition separates the packet's hosts at `now`.
-    #[inline]
     pub fn cut(&self, now: Nanos, packet: &Packet) -> bool {
         !self.list.is_empty() && self.parts(now - EPOCH, packet.hosts())
     }

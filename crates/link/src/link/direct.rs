@@ -78,7 +78,6 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
         }
     }
 
-    #[inline]
     fn direct(&mut self) -> &mut Direct {
         self.direct.as_mut().expect("the link is in closed form")
     }
@@ -143,7 +142,6 @@ impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
     }
 
     /// Returns whether an event up to and at `until` has not been recorded.
-    #[inline]
     pub fn is_behind(&mut self, until: Nanos) -> bool {
         self.direct().next <= until
     }

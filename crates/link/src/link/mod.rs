@@ -26,15 +26,12 @@ use sojourn_units::{NEVER, Nanos};
 pub struct StreamDraws(pub Stream);
 
 impl Draws for StreamDraws {
-    #[inline]
     fn draw_u16(&mut self) -> u16 {
         self.0.next_u16()
     }
-    #[inline]
     fn draw_u32(&mut self) -> u32 {
         self.0.next_u32()
     }
-    #[inline]
     fn draw_u64(&mut self) -> u64 {
         self.0.next_u64()
     }
@@ -100,7 +97,6 @@ impl<P: Packet, O: Observer<P> + ?Sized> Sink<P> for Tap<'_, O> {
         self.ledger.record(self.at, &packet, Event::Dropped { reason, queued }, self.observer);
     }
 
-    #[inline]
     fn marked(&mut self, packet: &P, reason: MarkReason) {
         self.ledger.record(self.at, packet, Event::Marked(reason), self.observer);
     }
@@ -268,7 +264,6 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     }
 
     /// Returns whether the queue is empty, and the transmitter is free and has a rate.
-    #[inline]
     fn is_open(&self) -> bool {
         !self.transmitting && self.backlog.packets == 0 && self.transmitter.rate().is_some()
     }
@@ -338,20 +333,17 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     }
 
     /// Returns when the next packet on the wire arrives at the far end, or [`NEVER`].
-    #[inline]
     pub fn next_arrival(&self) -> Nanos {
         self.line.head()
     }
 
     /// Returns when the transmitter next asks for a queued packet, or [`NEVER`].
-    #[inline]
     pub fn next_departure(&self) -> Nanos {
         if self.backlog.packets > 0 { self.due } else { NEVER }
     }
 
     /// Returns the packet before the last `later` packets on a wire without impairments, with its
     /// time of arrival at the far end.
-    #[inline]
     pub fn on_wire(&self, later: usize) -> Option<(Nanos, &P)> {
         self.line.last_but(later)
     }

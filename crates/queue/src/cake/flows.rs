@@ -212,7 +212,6 @@ impl<P: Packet> Tin<P> {
     }
 
     /// Returns whether any queue is sparse or bulk. If not, the tin has no packets.
-    #[inline]
     pub fn is_active(&self) -> bool {
         self.sparse > 0 || self.bulk > 0
     }

@@ -150,7 +150,6 @@ impl<P: Packet> Configured<P, Params> for Cake<P> {
 
 impl<P: Packet> Cake<P> {
     /// Returns the backlog of a queue in bytes; 0 if the tin does not exist.
-    #[inline]
     fn backlog(tins: &[Tin<P>], tin: usize, queue: usize) -> u64 {
         tins.get(tin).map_or(0, |tin| tin.flows[queue].fifo.bytes())
     }

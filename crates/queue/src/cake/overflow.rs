@@ -16,7 +16,6 @@ const ENTRIES: usize = QUEUES * TINS;
 const LIVE: u16 = u16::MAX;
 
 /// Returns the number of a queue in the heap.
-#[inline]
 fn number(tin: usize, queue: usize) -> usize {
     queue * TINS + tin
 }
@@ -40,7 +39,6 @@ impl Heap {
     }
 
     /// Returns whether the heap is kept in order.
-    #[inline]
     pub fn is_live(&self) -> bool {
         self.left > 0
     }
@@ -61,7 +59,6 @@ impl Heap {
     }
 
     /// Counts a sent packet.
-    #[inline]
     pub fn sent(&mut self) {
         self.left = self.left.saturating_sub(1);
     }

@@ -33,13 +33,11 @@ impl Pace {
     }
 
     /// Returns whether there is no limit on the rate.
-    #[inline]
     pub fn is_unlimited(&self) -> bool {
         self.nanos == 0
     }
 
     /// Returns the transmission time of `bytes`, in nanoseconds.
-    #[inline]
     pub fn time(&self, bytes: u32) -> Nanos {
         (u64::from(bytes) * self.nanos) >> self.shift
     }

@@ -128,7 +128,6 @@ impl<P: Packet> View for Ring<P> {
     counted!();
 
     /// Returns the time of the `n`-th packet; this takes time proportional to `n`.
-    #[inline]
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         self.slots.iter().flatten().nth(n).map(|queued| queued.at)
     }

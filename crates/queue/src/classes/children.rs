@@ -100,13 +100,11 @@ impl<P: Packet> Children<P> {
     }
 
     /// Returns the number of packets in the queue at `place`.
-    #[inline]
     pub fn len(&self, place: usize) -> usize {
         self.queues[place].queue.packets()
     }
 
     /// Returns whether the queue at `place` has no packets.
-    #[inline]
     pub fn is_empty(&self, place: usize) -> bool {
         self.len(place) == 0
     }

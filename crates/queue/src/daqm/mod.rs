@@ -238,7 +238,6 @@ impl<P: Packet> Discipline<P> for Daqm<P> {
         Dequeue::Packet(head.packet)
     }
 
-    #[inline]
     fn next_timer(&self) -> Option<Nanos> {
         Some(self.clock.due())
     }

@@ -83,7 +83,6 @@ pub struct Quirks(u16);
 
 impl Quirks {
     /// Returns whether the set contains `quirk`.
-    #[inline]
     pub fn has(self, quirk: Quirk) -> bool {
         self.0 >> quirk as u16 & 1 == 1
     }

@@ -299,12 +299,10 @@ impl<P: Packet> DualPi2<P> {
 }
 
 impl<P: Packet> View for DualPi2<P> {
-    #[inline]
     fn packets(&self) -> usize {
         self.c.len() + self.l.len()
     }
 
-    #[inline]
     fn bytes(&self) -> u64 {
         self.c.bytes() + self.l.bytes()
     }
@@ -410,7 +408,6 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
         Dequeue::Empty
     }
 
-    #[inline]
     fn next_timer(&self) -> Option<Nanos> {
         Some(self.timer)
     }

@@ -155,13 +155,11 @@ impl Default for Backlog {
 impl Backlog {
     /// Returns the number of queued packets, without the arriving packet and the packet that the
     /// policy has taken.
-    #[inline]
     pub fn packets(&self) -> usize {
         self.all.packets as usize
     }
 
     /// Returns the number of queued bytes.
-    #[inline]
     pub fn bytes(&self) -> u64 {
         self.all.bytes
     }
@@ -177,13 +175,11 @@ impl Backlog {
     }
 
     /// Returns the oldest queued packet.
-    #[inline]
     pub fn head(&self) -> Option<Id> {
         self.id(self.all.first)
     }
 
     /// Returns the newest queued packet.
-    #[inline]
     pub fn tail(&self) -> Option<Id> {
         self.id(self.all.last)
     }
@@ -204,7 +200,6 @@ impl Backlog {
     }
 
     /// Returns the data of an arriving, queued or taken packet.
-    #[inline]
     pub fn get(&self, id: Id) -> Option<&PacketInfo> {
         self.entry(id).map(|entry| &entry.info)
     }

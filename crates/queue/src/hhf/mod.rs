@@ -196,12 +196,10 @@ impl<P: Packet> Configured<P, Params> for Hhf<P> {
 }
 
 impl<P: Packet> View for Hhf<P> {
-    #[inline]
     fn packets(&self) -> usize {
         self.classes.iter().map(|class| class.fifo.len()).sum()
     }
 
-    #[inline]
     fn bytes(&self) -> u64 {
         self.classes.iter().map(|class| class.fifo.bytes()).sum()
     }

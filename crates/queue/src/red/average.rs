@@ -36,7 +36,6 @@ impl Filter {
     }
 
     /// Returns whether the computation is more exact than Linux's.
-    #[inline]
     pub(super) fn is_fine(&self) -> bool {
         matches!(self, Self::Weight { .. })
     }

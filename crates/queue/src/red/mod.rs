@@ -164,7 +164,6 @@ impl<P: Packet> Discipline<P> for Red<P> {
         self.totals.leave(head.map(|queued| queued.packet))
     }
 
-    #[inline]
     fn next_timer(&self) -> Option<Nanos> {
         self.timer
     }

@@ -115,7 +115,6 @@ impl Policy {
         *self = Self { state, counters: self.counters, ..fresh };
     }
 
-    #[inline]
     fn width(&self) -> u32 {
         self.params.max.saturating_sub(self.params.min).max(1)
     }
@@ -131,7 +130,6 @@ impl Policy {
     }
 
     /// Returns whether probabilities are computed more exactly than in Linux.
-    #[inline]
     fn fine(&self) -> bool {
         self.params.ramp != Ramp::Steep || self.filter.is_fine()
     }
@@ -153,7 +151,6 @@ impl Policy {
         }
     }
 
-    #[inline]
     fn threshold(&self, draws: &mut impl Draws) -> u32 {
         if self.fine() { draws.draw_u32() } else { draws.draw_u32() / self.state.divisor }
     }
@@ -183,13 +180,11 @@ impl Policy {
     }
 
     /// Compares the average with `min`.
-    #[inline]
     pub(crate) fn against_min(&self) -> Ordering {
         self.state.qavg.cmp(&(u64::from(self.params.min) << self.filter.bits()))
     }
 
     /// Compares the average with the end of the ramp.
-    #[inline]
     pub(crate) fn against_end(&self) -> Ordering {
         self.state.qavg.cmp(&(self.end() << self.filter.bits()))
     }

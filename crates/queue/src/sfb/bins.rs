@@ -74,13 +74,11 @@ impl Slot {
     }
 
     /// Counts a queued packet in the flow's bins.
-    #[inline]
     pub(super) fn enter(&mut self, hash: Hash) {
         self.of(hash).for_each(|bin| bin.qlen = bin.qlen.saturating_add(1));
     }
 
     /// Counts a departure in the flow's bins.
-    #[inline]
     pub(super) fn leave(&mut self, hash: Hash) {
         self.of(hash).for_each(|bin| bin.qlen = bin.qlen.saturating_sub(1));
     }

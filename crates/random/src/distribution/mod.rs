@@ -141,7 +141,6 @@ impl Distribution {
     }
 
     /// Draws a count or a size: a sample rounded up, and at least 1.
-    #[inline]
     pub fn sample_count(&self, stream: &mut Stream) -> u64 {
         (libm::ceil(self.sample(stream)) as u64).max(1)
     }

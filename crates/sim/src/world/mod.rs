@@ -156,13 +156,11 @@ impl<'a> World<'a> {
     }
 
     /// Sets an application's timer, or moves it.
-    #[inline]
     pub fn set_timer(&mut self, app: u32, at: Nanos) {
         self.timers.set(Timer::App(app), at);
     }
 
     /// Clears an application's timer.
-    #[inline]
     pub fn clear_timer(&mut self, app: u32) {
         self.timers.clear(Timer::App(app));
     }

@@ -45,13 +45,11 @@ impl Timers {
     }
 
     /// Sets a timer, or moves it.
-    #[inline]
     pub fn set(&mut self, timer: Timer, at: Nanos) {
         self.due.set(self.number(timer), at);
     }
 
     /// Removes a timer if it is set.
-    #[inline]
     pub fn clear(&mut self, timer: Timer) {
         self.due.clear(self.number(timer));
     }

@@ -33,7 +33,6 @@ impl Echo {
         Self { ecn: Ecn::Off, marks: None, seen_ect: false, is_on: false, owed: None }
     }
 
-    #[inline]
     pub(super) fn marks(&mut self) -> &mut MarkCounter {
         self.marks.get_or_insert_default()
     }

@@ -141,31 +141,26 @@ impl Receiver {
     }
 
     /// Returns AccECN's counters.
-    #[inline]
     pub(crate) fn marks(&mut self) -> &mut MarkCounter {
         self.echo.marks()
     }
 
     /// Returns whether the ACK that is due leaves alone, before any data: with SACK blocks, or as
     /// the last ACK of a handshake, which Linux sends before the application can write.
-    #[inline]
     pub(crate) fn acks_alone(&self) -> bool {
         self.has_sack() || (self.acks.ends_handshake && self.params.ack_rule == AckRule::Linux)
     }
 
     /// Returns the bytes of payload delivered in order.
-    #[inline]
     pub(crate) fn delivered(&self) -> u64 {
         self.nxt.saturating_sub(1 + u64::from(self.fin_received()))
     }
 
     /// Returns whether all data and the peer's FIN have arrived.
-    #[inline]
     pub(crate) fn fin_received(&self) -> bool {
         self.nxt >= self.fin_end
     }
 
-    #[inline]
     pub(crate) fn ts_recent(&self) -> u32 {
         self.timestamps.recent
     }
@@ -182,7 +177,6 @@ impl Receiver {
     }
 
     /// Returns whether the segment begins at or before the window's right edge.
-    #[inline]
     pub(crate) fn accepts(&self, segment: &Segment) -> bool {
         segment.seq <= self.edge.max(self.nxt)
     }
@@ -256,13 +250,11 @@ impl Receiver {
         }
     }
 
-    #[inline]
     fn beyond(&mut self) -> &mut Beyond {
         self.beyond.get_or_insert_default()
     }
 
     /// Returns whether data beyond a hole is stored.
-    #[inline]
     fn is_holding(&self) -> bool {
         self.beyond.as_ref().is_some_and(|beyond| !beyond.held.is_empty())
     }
@@ -483,7 +475,6 @@ impl Receiver {
 
     /// Returns the ACK that is due for the segments before a change of marks: its number, and
     /// whether it carries ECE.
-    #[inline]
     pub(crate) fn take_owed(&mut self) -> Option<(u64, bool)> {
         self.echo.owed.take()
     }

@@ -47,43 +47,36 @@ pub struct Entry {
 
 impl Entry {
     /// Returns the sequence number after the segment's last.
-    #[inline]
     pub fn end(&self) -> u64 {
         self.seq + u64::from(self.len)
     }
 
     /// Returns whether the segment was ever retransmitted.
-    #[inline]
     pub fn is_repeated(&self) -> bool {
         self.flags & REPEATED != 0
     }
 
     /// Returns whether the segment was acknowledged selectively.
-    #[inline]
     pub fn is_sacked(&self) -> bool {
         self.flags & SACKED != 0
     }
 
     /// Returns whether the segment is taken for lost.
-    #[inline]
     pub fn is_lost(&self) -> bool {
         self.flags & LOST != 0
     }
 
-    #[inline]
     fn in_repair(&self) -> bool {
         self.flags & REPAIR != 0
     }
 
     /// Returns whether the segment is neither acknowledged, nor lost, nor in flight as a
     /// retransmission.
-    #[inline]
     fn is_original(&self) -> bool {
         self.flags & (SACKED | LOST | REPAIR) == 0
     }
 
     /// Returns whether the segment is lost and no retransmission of it is in flight.
-    #[inline]
     fn needs_repair(&self) -> bool {
         self.flags & (SACKED | LOST | REPAIR) == LOST
     }
@@ -233,13 +226,11 @@ impl Scoreboard {
         }
     }
 
-    #[inline]
     fn slot(&self, index: u64) -> usize {
         index as usize & (self.ring.len().wrapping_sub(1))
     }
 
     /// Returns the entry at `index`.
-    #[inline]
     pub fn entry(&self, index: u64) -> &Entry {
         &self.ring[self.slot(index)]
     }
@@ -251,13 +242,11 @@ impl Scoreboard {
     }
 
     /// Returns whether no segment is outstanding.
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.head == self.tail
     }
 
     /// Returns the number of outstanding segments.
-    #[inline]
     pub fn len(&self) -> u64 {
         self.tail - self.head
     }
@@ -273,25 +262,21 @@ impl Scoreboard {
     }
 
     /// Returns the outstanding bytes acknowledged selectively.
-    #[inline]
     pub fn sacked_bytes(&self) -> u64 {
         self.sacked_bytes.into()
     }
 
     /// Returns the number of outstanding segments acknowledged selectively.
-    #[inline]
     pub fn sacked_count(&self) -> u64 {
         self.sacked_count.into()
     }
 
     /// Returns the bytes taken for lost (also those whose retransmission is in flight).
-    #[inline]
     pub fn lost_bytes(&self) -> u64 {
         self.lost_bytes.into()
     }
 
     /// Returns the bytes of retransmissions in flight.
-    #[inline]
     pub fn repair_bytes(&self) -> u64 {
         self.repair_bytes.into()
     }
@@ -564,7 +549,6 @@ impl Scoreboard {
     }
 
     /// Returns the losses that were not reported yet.
-    #[inline]
     pub fn take_losses(&mut self) -> Vec<Loss> {
         self.samples.as_mut().map_or_else(Vec::new, |samples| std::mem::take(&mut samples.losses))
     }

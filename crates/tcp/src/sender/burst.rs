@@ -40,13 +40,11 @@ impl Burst {
     }
 
     /// Returns whether the next segment begins a super-packet.
-    #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.left == 0
     }
 
     /// Returns how many segments of the newest super-packet have left; 1 if super-packets are off.
-    #[inline]
     pub(crate) fn last(&self) -> u64 {
         if self.enabled { u64::from(self.sent) } else { 1 }
     }
@@ -61,7 +59,6 @@ impl Burst {
     }
 
     /// Returns the smoothed size of super-packets in sixteenths of a segment.
-    #[inline]
     pub(crate) fn mean(&self) -> u64 {
         u64::from(self.mean)
     }
@@ -74,13 +71,11 @@ impl Burst {
     }
 
     /// Returns whether the segment that left last ends a super-packet of several segments.
-    #[inline]
     pub(crate) fn is_complete(&self) -> bool {
         self.enabled && self.left == 0 && self.sent > 1
     }
 
     /// Ends the super-packet, since no further segment can leave now.
-    #[inline]
     pub(crate) fn end(&mut self) {
         self.left = 0;
     }

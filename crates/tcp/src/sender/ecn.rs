@@ -35,13 +35,11 @@ impl EcnSender {
     }
 
     /// Returns whether the peer counts marks (AccECN).
-    #[inline]
     pub(crate) fn counts(&self) -> bool {
         self.counters.is_some()
     }
 
     /// Returns whether both ends agreed on ECN.
-    #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
         self.enabled
     }

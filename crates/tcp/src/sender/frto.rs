@@ -51,13 +51,11 @@ impl Frto {
     }
 
     /// Stops the algorithm: RTO recovery is over, or continues conventionally.
-    #[inline]
     pub(crate) fn stop(&mut self) {
         self.step = Step::Off;
     }
 
     /// Returns whether new data is to be sent although segments are taken for lost.
-    #[inline]
     pub(crate) fn sends_new_data(&self) -> bool {
         self.step == Step::NewData
     }

@@ -30,7 +30,6 @@ pub(crate) struct RoundTrip {
 }
 
 impl From<&Rtt> for RoundTrip {
-    #[inline]
     fn from(rtt: &Rtt) -> Self {
         Self { smoothed: rtt.srtt(), least: rtt.min(), latest: rtt.latest(), timeout: rtt.rto() }
     }
@@ -137,12 +136,10 @@ impl Half {
         either!(self, form => form.draw = draw);
     }
 
-    #[inline]
     pub(crate) fn space(&self) -> &SendSpace {
         either!(self, form => &form.space)
     }
 
-    #[inline]
     pub(crate) fn space_mut(&mut self) -> &mut SendSpace {
         either!(self, form => &mut form.space)
     }
@@ -155,7 +152,6 @@ impl Half {
         }
     }
 
-    #[inline]
     pub(crate) fn window(&self) -> &Window {
         either!(self, form => &form.window)
     }
@@ -200,19 +196,16 @@ impl Half {
         self.sender().map_or(Phase::Open, |sender| sender.recovery.phase)
     }
 
-    #[inline]
     pub(crate) fn unsent(&self) -> u64 {
         self.sender().map_or(0, Sender::unsent)
     }
 
     /// Returns whether the FIN is acknowledged.
-    #[inline]
     pub(crate) fn fin_acked(&self) -> bool {
         self.sender().is_some_and(Sender::fin_acked)
     }
 
     /// Returns whether the application writes no more.
-    #[inline]
     pub(crate) fn is_closing(&self) -> bool {
         self.sender().is_some_and(|sender| sender.stream.is_finished())
     }
@@ -251,13 +244,11 @@ impl Half {
     }
 
     /// Returns the next segment to send, if any.
-    #[inline]
     pub(crate) fn poll(&mut self, now: Nanos) -> Option<Output> {
         self.sender_mut()?.poll(now)
     }
 
     /// Returns when the sender's next timer expires; [`NEVER`] without one.
-    #[inline]
     pub(crate) fn deadline(&self) -> Nanos {
         self.sender().map_or(NEVER, Sender::deadline)
     }

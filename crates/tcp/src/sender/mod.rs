@@ -268,13 +268,11 @@ impl Sender {
     }
 
     /// Returns the bytes written and not yet sent.
-    #[inline]
     pub(crate) fn unsent(&self) -> u64 {
         self.stream.unsent(&self.space)
     }
 
     /// Returns whether the FIN is acknowledged.
-    #[inline]
     pub(crate) fn fin_acked(&self) -> bool {
         self.stream.fin_acked(&self.space)
     }
@@ -307,7 +305,6 @@ impl Sender {
         self.limits.until(now)
     }
 
-    #[inline]
     fn event(&mut self) {
         self.frequent.events += 1;
     }
@@ -319,7 +316,6 @@ fn initial_window(params: &Params, lost_syns: u32) -> u64 {
 }
 
 /// Returns the timestamp clock at `now`, in milliseconds.
-#[inline]
 pub(crate) fn timestamp(now: Nanos) -> u32 {
     (now / MILLISECOND) as u32
 }

@@ -25,7 +25,6 @@ impl Initial for DuplicateAcks {
 
 impl DuplicateAcks {
     /// Returns the bytes taken for delivered beyond the hole.
-    #[inline]
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -218,7 +218,6 @@ impl Sender {
     }
 
     /// Returns the bytes in flight after `len` more, for rate samples; 0 without such samples.
-    #[inline]
     fn pipe_with(&self, len: u64) -> u64 {
         if self.rate.is_enabled() { self.pipe() + len } else { 0 }
     }

@@ -65,25 +65,21 @@ impl Pacer {
     }
 
     /// Returns the earliest departure of the next segment, if segments are paced.
-    #[inline]
     pub(crate) fn next(&self) -> Option<Nanos> {
         self.enabled.then_some(self.next)
     }
 
     /// Returns whether segments are paced.
-    #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
         self.enabled
     }
 
     /// Returns when a segment that was held back may leave; [`NEVER`] if none was.
-    #[inline]
     pub(crate) fn deadline(&self) -> Nanos {
         if self.waiting { self.next } else { NEVER }
     }
 
     /// Forgets that a segment was held back.
-    #[inline]
     pub(crate) fn reset(&mut self) {
         self.waiting = false;
     }

@@ -25,7 +25,6 @@ impl Persist {
     }
 
     /// Returns when the timer expires.
-    #[inline]
     pub(crate) fn deadline(&self) -> Nanos {
         self.at
     }
@@ -38,7 +37,6 @@ impl Persist {
     }
 
     /// Stops the timer, since data was sent whose acknowledgement reports the window.
-    #[inline]
     pub(crate) fn stop(&mut self) {
         self.at = NEVER;
     }
@@ -59,7 +57,6 @@ impl Persist {
     }
 
     /// Returns whether a probe is due, once for each expiry.
-    #[inline]
     pub(crate) fn take_due(&mut self) -> bool {
         self.due && std::mem::take(&mut self.due)
     }

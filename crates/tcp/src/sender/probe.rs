@@ -33,18 +33,15 @@ impl TailProbe {
     }
 
     /// Returns when the timer expires.
-    #[inline]
     pub(crate) fn deadline(&self) -> Nanos {
         self.at
     }
 
-    #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
         self.enabled
     }
 
     /// Returns whether a probe is outstanding.
-    #[inline]
     pub(crate) fn is_outstanding(&self) -> bool {
         self.end != 0
     }
@@ -67,7 +64,6 @@ impl TailProbe {
     }
 
     /// Stops the timer.
-    #[inline]
     pub(crate) fn stop(&mut self) {
         self.at = NEVER;
     }
@@ -96,7 +92,6 @@ impl TailProbe {
     }
 
     /// Returns whether a probe is due, once for each expiry.
-    #[inline]
     pub(crate) fn take_due(&mut self) -> bool {
         self.due && std::mem::take(&mut self.due)
     }

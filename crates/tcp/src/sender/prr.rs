@@ -40,7 +40,6 @@ impl Prr {
     }
 
     /// Counts `bytes` bytes that left.
-    #[inline]
     pub(crate) fn on_sent(&mut self, bytes: u64) {
         self.sent += bytes.div_ceil(self.unit.max(1));
     }

@@ -53,19 +53,16 @@ impl Rack {
         }
     }
 
-    #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
         self.enabled
     }
 
     /// Returns when the reordering timer expires.
-    #[inline]
     pub(crate) fn deadline(&self) -> Nanos {
         self.at
     }
 
     /// Stops the reordering timer.
-    #[inline]
     pub(crate) fn stop(&mut self) {
         self.at = NEVER;
     }

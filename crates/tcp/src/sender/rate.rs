@@ -36,14 +36,12 @@ impl DeliveryRate {
         Self(enabled.then(Box::default))
     }
 
-    #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
         self.0.is_some()
     }
 
     /// Returns whether the sender ran out of data, and the bytes then in flight are not all
     /// delivered.
-    #[inline]
     pub(crate) fn is_app_limited(&self) -> bool {
         self.0.as_ref().is_some_and(|state| state.app_limited > 0)
     }
@@ -85,7 +83,6 @@ impl DeliveryRate {
     }
 
     /// Returns the bytes taken for lost since `snapshot`.
-    #[inline]
     pub(crate) fn lost_since(&self, snapshot: &Snapshot) -> u64 {
         self.0.as_ref().map_or(0, |state| state.lost - snapshot.lost)
     }

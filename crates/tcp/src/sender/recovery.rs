@@ -28,7 +28,6 @@ pub enum Phase {
 
 impl Phase {
     /// Returns whether the window is being reduced to ssthresh.
-    #[inline]
     pub(crate) fn is_reducing(self) -> bool {
         matches!(self, Self::Recovery | Self::Reduced)
     }
@@ -74,42 +73,35 @@ impl Recovery {
     }
 
     /// Returns whether windows are counted in whole segments.
-    #[inline]
     pub(crate) fn is_whole(&self) -> bool {
         self.whole
     }
 
-    #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.phase == Phase::Open
     }
 
     /// Returns whether losses are being repaired, by acknowledgements or after a timeout.
-    #[inline]
     pub(crate) fn is_repairing(&self) -> bool {
         matches!(self.phase, Phase::Recovery | Phase::Loss)
     }
 
     /// Returns whether the window is being reduced to ssthresh.
-    #[inline]
     pub(crate) fn is_reducing(&self) -> bool {
         self.phase.is_reducing()
     }
 
     /// Returns whether a loss that is found now begins a recovery.
-    #[inline]
     pub(crate) fn may_enter(&self) -> bool {
         matches!(self.phase, Phase::Open | Phase::Reduced)
     }
 
     /// Returns whether losses are found by SACK blocks.
-    #[inline]
     pub(crate) fn uses_sack(&self) -> bool {
         self.method != Method::NewReno
     }
 
     /// Returns whether the control sets cwnd also in a recovery.
-    #[inline]
     pub(crate) fn owns_window(&self) -> bool {
         self.owns_window
     }
@@ -171,13 +163,11 @@ impl Recovery {
     }
 
     /// Returns whether the next retransmission leaves regardless of cwnd.
-    #[inline]
     pub(crate) fn is_forced(&self) -> bool {
         self.forced
     }
 
     /// Notes that a retransmission left.
-    #[inline]
     pub(crate) fn on_retransmit(&mut self) {
         self.forced = false;
     }
@@ -192,7 +182,6 @@ impl Recovery {
 
     /// Returns whether segments not known to be lost may be sent again (RFC 6675, `NextSeg`, rules
     /// 3 and 4).
-    #[inline]
     pub(crate) fn sends_unsure(&self) -> bool {
         self.phase == Phase::Recovery && self.method == Method::Rfc6675
     }

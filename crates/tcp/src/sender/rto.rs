@@ -24,7 +24,6 @@ impl RetransmissionTimer {
     }
 
     /// Returns when the timer expires; [`NEVER`] if it does not run.
-    #[inline]
     pub(crate) fn deadline(&self) -> Nanos {
         self.at
     }
@@ -38,13 +37,11 @@ impl RetransmissionTimer {
     }
 
     /// (5.2): all data is acknowledged; stops the timer.
-    #[inline]
     pub(crate) fn stop(&mut self) {
         self.at = NEVER;
     }
 
     /// (5.3): new data is acknowledged; the timer starts again.
-    #[inline]
     pub(crate) fn restart(&mut self, now: Nanos, rtt: &Rtt) {
         self.at = rtt.later(now, rtt.backed_off(self.backoff));
     }
@@ -56,7 +53,6 @@ impl RetransmissionTimer {
     }
 
     /// Ends the backoff, after a valid answer (section 5, last paragraph).
-    #[inline]
     pub(crate) fn end_backoff(&mut self) {
         self.backoff = 0;
     }
@@ -67,7 +63,6 @@ impl RetransmissionTimer {
     }
 
     /// Returns whether data was sent again as often as is allowed.
-    #[inline]
     pub(crate) fn is_exhausted(&self) -> bool {
         self.backoff >= self.retries
     }

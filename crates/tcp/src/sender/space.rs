@@ -34,13 +34,11 @@ impl SendSpace {
     }
 
     /// Returns how many numbers were sent and not acknowledged.
-    #[inline]
     pub(crate) fn outstanding(&self) -> u64 {
         self.nxt - self.una
     }
 
     /// Returns how many further numbers the peer's window admits.
-    #[inline]
     pub(crate) fn usable(&self) -> u64 {
         self.edge.saturating_sub(self.nxt)
     }

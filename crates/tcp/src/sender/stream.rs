@@ -80,7 +80,6 @@ impl Stream {
     }
 
     /// Returns whether the writer waits for free memory and all data in the buffer has left.
-    #[inline]
     pub(crate) fn is_starved(&self, space: &SendSpace) -> bool {
         self.memory.is_some_and(|memory| memory.waits && memory.filled <= space.nxt)
     }
@@ -116,7 +115,6 @@ impl Stream {
     }
 
     /// Returns whether [`Stream::finish`] was called.
-    #[inline]
     pub(crate) fn is_finished(&self) -> bool {
         self.fin
     }
@@ -127,31 +125,26 @@ impl Stream {
     }
 
     /// Returns whether all written data has left, and the FIN if the application closed.
-    #[inline]
     pub(crate) fn is_sent(&self, space: &SendSpace) -> bool {
         space.nxt >= self.end && (!self.fin || self.fin_sent)
     }
 
     /// Returns whether the FIN is acknowledged.
-    #[inline]
     pub(crate) fn fin_acked(&self, space: &SendSpace) -> bool {
         self.fin_sent && space.una > self.end
     }
 
     /// Returns the bytes written and not yet sent.
-    #[inline]
     pub(crate) fn unsent(&self, space: &SendSpace) -> u64 {
         self.end.saturating_sub(space.nxt.max(1))
     }
 
     /// Returns the bytes written and not yet acknowledged.
-    #[inline]
     pub(crate) fn buffered(&self, space: &SendSpace) -> u64 {
         self.end.saturating_sub(space.una.max(1))
     }
 
     /// Notes that a new segment left, with the FIN or without.
-    #[inline]
     pub(crate) fn on_sent(&mut self, fin: bool) {
         self.fin_sent |= fin;
     }

@@ -71,7 +71,6 @@ impl Undo {
     }
 
     /// Notes that no retransmission is in flight.
-    #[inline]
     pub(crate) fn on_all_delivered(&mut self) {
         self.stamp = None;
     }
