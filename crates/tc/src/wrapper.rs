@@ -123,54 +123,23 @@ pub(crate) fn unwrapped(words: &[Word], location: &str) -> (Inner, String) {
             at += usize::from(matches!(name, "timeout" | "flock" | "chrt" | "taskset"));
             continue;
         }
-        match name {
-            "ip" => {
-                let begin = at + 1 + options(words, at + 1, &[]);
-                match (text(begin), text(begin + 1)) {
-                    ("netns" | "net" | "netn", "exec" | "e") | ("vrf", "exec") => {
-                        location = located(&location, text(begin + 2));
-                        at = begin + 3;
-                        continue;
-                    }
-                    _ => return (Inner::Words(at), location),
+        if name == "ip" {
+            let begin = at + 1 + options(words, at + 1, &[]);
+            match (text(begin), text(begin + 1)) {
+                ("netns" | "net" | "netn", "exec" | "e") | ("vrf", "exec") => {
+                    location = located(&location, text(begin + 2));
+                    at = begin + 3;
+                    continue;
                 }
+                _ => return (Inner::Words(at), location),
             }
-            "nsenter" => {
-                let count = options(words, at + 1, &["-t", "--target", "-S", "-G"]);
-                let given: Vec<&str> =
-                    words[at + 1..at + 1 + count].iter().map(|w| w.text.as_str()).collect();
-                location = located(&location, &format!("nsenter {}", given.join(" ")));
-                at += 1 + count;
-                continue;
+        }
+        if let Some((place, count)) = entered(name, words, at) {
+            if let Some(place) = place {
+                location = located(&location, &place);
             }
-            "chroot" => {
-                at += 2;
-                continue;
-            }
-            "lxc-attach" => {
-                let count = options(words, at + 1, &["-n", "--name"]);
-                let named = words[at + 1..at + 1 + count].windows(2).find(|pair| pair[0].is("-n"));
-                location = located(&location, named.map_or("container", |pair| &pair[1].text));
-                at += 1 + count;
-                continue;
-            }
-            "adb" if text(at + 1) == "shell" && words.len() > at + 3 => {
-                location = located(&location, name);
-                at += 2;
-                continue;
-            }
-            "machinectl" if text(at + 1) == "shell" => {
-                location = located(&location, text(at + 2));
-                at += 3;
-                continue;
-            }
-            // The prompt of Mininet, and a host.
-            "mininet>" | "containernet>" => {
-                location = located(&location, text(at + 1));
-                at += 2;
-                continue;
-            }
-            _ => {}
+            at += count;
+            continue;
         }
         if matches!(name, "docker" | "podman" | "nerdctl")
             && let Some((image, entry)) = container_run(words, at + 1)
@@ -212,6 +181,33 @@ pub(crate) fn unwrapped(words: &[Word], location: &str) -> (Inner, String) {
         }
         return (Inner::Words(at.min(words.len().saturating_sub(1))), location);
     }
+}
+
+/// Returns the place that a program enters for a command, without one if it does not name any, and
+/// the number of words before the command; `None` for another program. `at` is the index of the
+/// program.
+fn entered(name: &str, words: &[Word], at: usize) -> Option<(Option<String>, usize)> {
+    let text = |at: usize| words.get(at).map_or("", |word| word.text.as_str());
+    let (place, count) = match name {
+        "nsenter" => {
+            let count = options(words, at + 1, &["-t", "--target", "-S", "-G"]);
+            let given: Vec<&str> =
+                words[at + 1..at + 1 + count].iter().map(|w| w.text.as_str()).collect();
+            (format!("nsenter {}", given.join(" ")), 1 + count)
+        }
+        "chroot" => return Some((None, 2)),
+        "lxc-attach" => {
+            let count = options(words, at + 1, &["-n", "--name"]);
+            let named = words[at + 1..at + 1 + count].windows(2).find(|pair| pair[0].is("-n"));
+            (named.map_or("container", |pair| &pair[1].text).to_owned(), 1 + count)
+        }
+        "adb" if text(at + 1) == "shell" && words.len() > at + 3 => (name.to_owned(), 2),
+        "machinectl" if text(at + 1) == "shell" => (text(at + 2).to_owned(), 3),
+        // The prompt of Mininet, and a host.
+        "mininet>" | "containernet>" => (text(at + 1).to_owned(), 2),
+        _ => return None,
+    };
+    Some((Some(place), count))
 }
 
 /// Returns the text that a program gives to a shell, and where; `None` for another program. `at` is
