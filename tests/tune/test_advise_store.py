@@ -26,6 +26,7 @@ from sojourn.tune.advise_store import (
     Choice,
     advise,
     candidates,
+    candidates_of_sites,
     mixed,
     ranked,
     unreadable,
@@ -227,6 +228,7 @@ def test_several_data_centres_get_advice() -> None:
     assert "`sojourn advise store` also" in said
     advice = advise(scenario, Asked(seeds=2))
     assert (advice.take.write_level, advice.take.read_level) == ("quorum", "quorum")
+    assert [c.replication for c in advice.choices] == [3]  # two replicas fail with one down
     assert advice.take.factors == {"d1": 1, "d2": 1, "d3": 1}
     assert str(advice.take) == "RF 1 in each data centre, writes at QUORUM, reads at QUORUM"
     assert advice.coordinator == "dc-aware"
@@ -291,6 +293,25 @@ def test_the_loss_of_a_data_centre_is_stated() -> None:
     }
     with pytest.raises(AdviceError, match="c has clients but"):
         advise(scenario.replace(nowhere), Asked())
+
+
+def test_of_five_single_nodes_three_may_hold_a_record() -> None:
+    text = EDGE.replace("nodes = 3", "nodes = 5").replace("loss 7.5%", "loss 1%")
+    scenario = Scenario.from_toml(text)
+    sites = {f"d{n}": [f"node{n}"] for n in range(1, 6)}
+    sites["d1"].append("client1")
+    scenario = scenario.replace(
+        {"store.data_centres": sites, "store.replication": dict.fromkeys(sites, 1)}
+    )
+    listed = candidates_of_sites(the_store(scenario.plan), Asked())
+    found = {(c.promise.replicas, c.write_level, c.read_level) for c in listed}
+    assert {(3, "quorum", "quorum"), (5, "quorum", "quorum")} <= found
+    strict = candidates_of_sites(the_store(scenario.plan), Asked(sites=2))
+    assert min(c.promise.writes for c in strict) == 3
+    advice = advise(scenario, Asked(seeds=2))
+    json.dumps([c.to_dict() for c in advice.choices], allow_nan=False)
+    assert advice.take.copies >= 2
+    assert advice.stronger() == []
 
 
 def answers(sites: Sites, level: str, client: int) -> list[frozenset[tuple[int, int]]]:

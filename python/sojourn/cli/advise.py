@@ -105,7 +105,8 @@ def show(advice: Advice, asked: Asked, name: str) -> None:
             f"the {asked.by} than the fastest, by a factor of at least {least:.2f}."
         )
     for open_ in (c for c in choices if not c.decided):
-        more = f"; about {open_.seeds} seeds would decide" if open_.seeds else ""
+        more = f"; about {open_.seeds} seeds would decide (--seeds)" if open_.seeds else ""
+        more += "; it stores fewer copies" if open_.replication < take.replication else ""
         typer.echo(f"Not decided with {asked.seeds} seeds whether within 10 %: {open_}{more}.")
     for line in of_sites(advice):
         typer.echo(line)
@@ -127,10 +128,10 @@ def show(advice: Advice, asked: Asked, name: str) -> None:
 def of_sites(advice: Advice) -> list[str]:
     """Returns what is lost with a data centre, the alternatives, and where clients are."""
     take = advice.take
-    if take.sites is None:
+    if not advice.clients:
         return []
-    lines = [f"With this choice, {note}." for note in take.sites.notes()]
-    if not take.sites.everywhere:
+    lines = [f"With this choice, {note}." for note in (take.sites.notes() if take.sites else [])]
+    if take.sites and not take.sites.everywhere:
         lines[-1] = (
             f"{lines[-1][:-1]}: at once with a probability of {percent(take.stale['stale_0ms'])}, "
             f"after 100 ms of {percent(take.stale['stale_100ms'])} (mean over the data centres of "

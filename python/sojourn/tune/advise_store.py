@@ -3,7 +3,8 @@
 Candidates are all replication factors and pairs of levels that meet the requirements. Of the read
 levels with which a read certainly sees a write, only the lowest is a candidate. With several data
 centres, replicas are equally many in each, and a read must see the writes of its own data centre;
-levels with which it sees all writes are candidates too. All candidates are simulated with the same
+levels with which it sees all writes are candidates too. If each has a single node, so are fewer
+replicas, of which a record's place on the ring decides. All candidates are simulated with the same
 seeds. A candidate counts as fast if the interval of its latency's ratio to the least one is wholly
 below 1.1, so noise makes no candidate fast. Of the fast candidates, the one with the fewest
 replicas is recommended. The probability that too few replicas are up is computed: nodes are up
@@ -71,12 +72,14 @@ class Candidate:
     sites: Sites | None = None
     """Guarantees with several data centres; `None` with one."""
     names: tuple[str, ...] = ()
-    """Names of the data centres, if there are several."""
+    """Names of the data centres, if each has its own number of replicas."""
 
     @property
     def factors(self) -> dict[str, int]:
         """Returns the number of replicas by data centre; empty with one data centre."""
-        return {} if self.sites is None else dict(zip(self.names, self.sites.replicas, strict=True))
+        if self.sites is None or not self.names:
+            return {}
+        return dict(zip(self.names, self.sites.replicas, strict=True))
 
     def unavailable(self, nodes: int, up: float) -> float:
         """Returns the probability that too few replicas are up for a request."""
@@ -265,6 +268,14 @@ def candidates_of_sites(store: Store, asked: Asked) -> list[Candidate]:
                 one = Candidate(promise, write_level, read_level, sites, names)
                 if one.unavailable(len(store.nodes), asked.node_up) <= asked.unavailable:
                     found.setdefault((replicas, *writes, *reads), one)
+    if max(sizes) > 1:
+        return list(found.values())
+    # Of single nodes, some may hold a record, as in one data centre.
+    alone = candidates(len(store.nodes), replace(asked, survive=max(asked.survive, asked.sites)))
+    for one in alone:
+        if (held := one.promise.replicas) < len(store.nodes):
+            sites = Sites((1,) * held, one.write_level, one.read_level, (0,))
+            found[one.write_level, one.read_level, held] = replace(one, sites=sites)
     return list(found.values())
 
 
