@@ -6,7 +6,7 @@ import json
 from itertools import pairwise
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,14 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sojourn.cli.leaves import Leaves
-    from sojourn.cli.options import Chosen
+    from sojourn.cli.options import Chosen, Factors
     from sojourn.cli.words import Word
     from sojourn.scenario import Scenario
     from sojourn.study import AcrossEngines, Comparison
     from sojourn.study.cells import Level
-
-    Factors: TypeAlias = dict[str, dict[Level, Mapping[str, object]]]
-    """Keys that a comparison varies, with the changes of the scenario for each level."""
 
 
 SEEDS = 10

@@ -26,12 +26,15 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from sojourn._core import TcReading
-    from sojourn.cli.compare import Factors
     from sojourn.scenario import Scenario
     from sojourn.scenario.engine import Engine
     from sojourn.study import Study
+    from sojourn.study.cells import Level
     from sojourn.study.until import Until
     from sojourn.tc import Applied
+
+    Factors: TypeAlias = dict[str, dict[Level, Mapping[str, object]]]
+    """Keys that a comparison varies, with the changes of the scenario for each level."""
 
 ScenarioFile = Annotated[
     Path, Option("FILE", positional=True, help="Scenario, a TOML file.", readable=False)
