@@ -151,6 +151,7 @@ SHAPES = [(many, addresses) for many in (1, 8, 64) for addresses in (1, 16) if m
 
 @pytest.mark.alone
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("policy", ["elastic", "static size 12mb"])
 @pytest.mark.parametrize("length", [65_536, 4 << 20])
 def test_slow_clients_take_no_rate_from_a_genuine_one(
@@ -183,6 +184,7 @@ def test_slow_clients_take_no_rate_from_a_genuine_one(
 
 @pytest.mark.alone
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 def test_slow_clients_that_come_later_take_no_rate(tmp_path: Path) -> None:
     """The genuine client is in the midst of its file when they come."""
     folder = tmp_path / "in"

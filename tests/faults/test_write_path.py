@@ -14,6 +14,7 @@ pytestmark = pytest.mark.needs("cc")
 EVERY = bool(os.environ.get("SOJOURN_RELEASE"))
 
 
+@pytest.mark.timeout(7200)
 def test_no_failed_or_lost_write_loses_an_acknowledged_run(tmp_path: Path) -> None:
     """At the first and last call of each site, in `make release-check` at every call.
 
