@@ -29,41 +29,7 @@ COLUMN = 3.5
 PAGE = 7.16
 """Width in inches of a paper's page with two columns."""
 
-_SETTINGS: dict[str, object] = {
-    "font.family": "sans-serif",
-    "font.sans-serif": [
-        "DejaVu Sans"
-    ],  # a font that matplotlib includes, so figures are equal on all machines
-    "font.size": 8,
-    "axes.labelsize": 8,
-    "axes.titlesize": 8,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7,
-    "legend.frameon": False,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "grid.color": "#e3e3e3",
-    "grid.linewidth": 0.5,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "lines.linewidth": 1.2,
-    "lines.markersize": 4,
-    "errorbar.capsize": 2,
-    "figure.dpi": 100,
-    "savefig.dpi": 300,
-    "figure.constrained_layout.use": True,
-    # Fonts are stored in the file: as TrueType in PDF, as outlines in SVG.
-    "pdf.fonttype": 42,
-    "ps.fonttype": 42,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "sojourn",
-}
+_STYLE = Path(__file__).with_name("figures.mplstyle")
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -71,7 +37,7 @@ FORMATS = ("png", "svg", "pdf")
 @contextlib.contextmanager
 def styled() -> Iterator[None]:
     """Sets this style for the duration of a `with` block; the user's own settings are restored."""
-    with mpl.rc_context(_SETTINGS):  # type: ignore[arg-type]
+    with mpl.rc_context(fname=_STYLE):
         yield
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -17,78 +19,14 @@ class Family:
     """Name for display."""
     install: str
     """Install command, before the package names."""
-    members: frozenset[str]
+    members: Sequence[str]
     """Values of `ID` or `ID_LIKE` in /etc/os-release."""
 
 
-DEBIAN = Family(
-    "debian", "Debian and Ubuntu", "sudo apt-get install", frozenset({"debian", "ubuntu"})
-)
-FAMILIES = (
-    DEBIAN,
-    Family(
-        "fedora",
-        "Fedora and Red Hat",
-        "sudo dnf install",
-        frozenset({"fedora", "rhel", "centos", "rocky", "almalinux"}),
-    ),
-    Family("arch", "Arch Linux", "sudo pacman -S", frozenset({"arch", "archlinux"})),
-    Family(
-        "suse",
-        "openSUSE",
-        "sudo zypper install",
-        frozenset({"suse", "opensuse", "opensuse-leap", "opensuse-tumbleweed", "sles"}),
-    ),
-    Family("alpine", "Alpine Linux", "sudo apk add", frozenset({"alpine"})),
-)
-
-_OPENVSWITCH = {"debian": "openvswitch-switch", "": "openvswitch"}
-_OPENVSWITCH_COMMON = {"debian": "openvswitch-common", "": "openvswitch"}
-
-PACKAGES: Mapping[str, Mapping[str, str]] = {
-    "bc": {"": "bc"},
-    "bison": {"": "bison"},
-    "curl": {"": "curl"},
-    "ethtool": {"": "ethtool"},
-    "flent": {"": "flent"},
-    "flex": {"": "flex"},
-    "gcc": {"": "gcc"},
-    "ip": {"fedora": "iproute", "": "iproute2"},
-    "iperf3": {"suse": "iperf", "": "iperf3"},
-    "java": {
-        "debian": "openjdk-17-jre-headless",
-        "arch": "jre17-openjdk-headless",
-        "alpine": "openjdk17-jre-headless",
-        "": "java-17-openjdk-headless",
-    },
-    "libc.a": {
-        "debian": "libc6-dev",
-        "fedora": "glibc-static",
-        "arch": "glibc",
-        "suse": "glibc-devel-static",
-        "": "musl-dev",
-    },
-    "make": {"": "make"},
-    "nginx": {"debian": "nginx-light", "": "nginx"},
-    "ovs-ofctl": _OPENVSWITCH_COMMON,
-    "ovs-vsctl": _OPENVSWITCH,
-    "ovs-vswitchd": _OPENVSWITCH,
-    "ovsdb-server": _OPENVSWITCH_COMMON,
-    "ovsdb-tool": _OPENVSWITCH_COMMON,
-    "ping": {"debian": "iputils-ping", "": "iputils"},
-    "sockperf": {"": "sockperf"},
-    "strip": {"": "binutils"},
-    "ss": {"fedora": "iproute", "": "iproute2"},
-    "tc": {"fedora": "iproute-tc", "": "iproute2"},
-    "tcpdump": {"": "tcpdump"},
-    "tshark": {
-        "fedora": "wireshark-cli",
-        "arch": "wireshark-cli",
-        "suse": "wireshark",
-        "": "tshark",
-    },
-    "zstd": {"": "zstd"},
-}
+_KNOWN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+FAMILIES = [Family(**family) for family in _KNOWN["families"]]
+DEBIAN = FAMILIES[0]
+PACKAGES: Mapping[str, Mapping[str, str]] = _KNOWN["packages"]
 """Names of packages by program and family. The empty key applies to all families without a key."""
 
 
