@@ -37,8 +37,14 @@ def interest_text(metric: str, interest: Interest) -> str:
 
 
 def answer(c: Compared) -> str:
-    """Returns the answer in sentences: what limited the runs, the best choice, and the others."""
-    return " ".join([*(_cause(c, cause) for cause in c.causes), _ranked(c)])
+    """Returns the answer in sentences: what limited the runs, the best choice, and the others.
+
+    Classes that no packet reached limited nothing, and come last.
+    """
+    said = {cause: _cause(c, cause) for cause in c.causes}
+    last = [text for cause, text in said.items() if cause.kind == "unreached"]
+    first = [text for cause, text in said.items() if cause.kind != "unreached"]
+    return " ".join([*first, _ranked(c), *last])
 
 
 def _cause(c: Compared, cause: Cause) -> str:

@@ -24,7 +24,7 @@ class Cause:
     """Something other than the compared queues that limited runs."""
 
     kind: str
-    """`elsewhere`, `held`, `capped` or `blind`."""
+    """`elsewhere`, `held`, `capped`, `blind`, `bypassed` or `unreached`."""
     subject: str
     """Name of the link, group of flows or balancer."""
     text: str
