@@ -303,3 +303,24 @@ def test_a_text_is_the_same_queue_as_a_file_and_as_a_key(text: str) -> None:
         found = error.message
     told = problems(text)
     assert found == (told[0][1] if told else queue(text))
+
+
+def test_filters_at_the_egress_of_clsact_are_refused() -> None:
+    text = (
+        HTB + "tc qdisc add dev eth0 clsact\n"
+        "tc filter add dev eth0 egress protocol ip matchall action skbedit priority 1:10\n"
+    )
+    ((line, message),) = problems(text)
+    assert line == 4
+    assert message.startswith("filters at the egress of `clsact` are not modelled")
+
+
+@pytest.mark.parametrize(("tests", "count"), [("src 192.0.2.0/24", 1), ("src 0.0.0.0/0", 0)])
+def test_packets_that_are_not_redirected_are_named(tests: str, count: int) -> None:
+    text = (
+        "tc qdisc add dev ifb0 root cake bandwidth 9mbit\ntc qdisc add dev eth0 ingress\n"
+        f"tc filter add dev eth0 parent ffff: protocol ip u32 match ip {tests} "
+        "action mirred egress redirect dev ifb0\n"
+    )
+    told = [one for one in applied(text).notices if "only packets of this filter" in one]
+    assert len(told) == count

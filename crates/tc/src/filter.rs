@@ -109,6 +109,19 @@ impl Filter {
         }
     }
 
+    /// Whether some IPv4 packets do not meet the tests.
+    pub fn is_selective(&self) -> bool {
+        let always = |test: &Match| {
+            matches!(
+                test,
+                Match::Ip { mask: 0, .. }
+                    | Match::Next { mask: 0, .. }
+                    | Match::Mark { mask: 0, .. }
+            )
+        };
+        !self.tests.iter().all(always)
+    }
+
     fn is_ingress(&self) -> bool {
         self.parent.major == Name::INGRESS
     }

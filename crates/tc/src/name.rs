@@ -17,6 +17,8 @@ impl Name {
     pub const ROOT: Self = Self { major: 0xffff, minor: 0xffff };
     /// Major number of the ingress discipline of a device.
     pub(crate) const INGRESS: u16 = 0xffff;
+    /// Minor number of the parent of filters for outgoing packets, at the same discipline.
+    pub(crate) const EGRESS: u16 = 0xfff3;
 
     pub(crate) fn new(major: u16, minor: u16) -> Self {
         Self { major, minor }

@@ -39,36 +39,29 @@ pub fn read(
                 .windows(2)
                 .any(|pair| matches!(pair[0], "qdisc" | "class" | "filter") && changes(pair[1]))
         });
+        let numbered = || {
+            let place = |n| Place { line: n as u32 + 1, ..start };
+            text.lines().enumerate().map(move |(n, line)| (line.to_owned(), place(n)))
+        };
         if json::is_json(text) {
             json::read(&mut reading, &mut printed, name, text, start);
         } else if is_dump && !has_commands {
-            let lines: Vec<(Place, Vec<Word>)> = text
-                .lines()
-                .enumerate()
-                .map(|(n, line)| {
-                    let place = Place { line: n as u32 + 1, ..start };
-                    (place, words_of(line, place))
-                })
-                .filter(|(_, words)| !words.is_empty())
-                .collect();
+            let words = numbered().map(|(line, place)| (place, words_of(&line, place)));
+            let lines: Vec<_> = words.filter(|(_, words)| !words.is_empty()).collect();
             shown::read(&mut reading, &mut printed, name, &lines);
         } else if text.lines().any(|line| line.starts_with('*'))
             && text.contains("\nCOMMIT")
             && !has_commands
         {
             // A file of `iptables-save`.
-            let lines = text.lines().enumerate();
-            let lines = lines.map(|(n, l)| (l.to_owned(), Place { line: n as u32 + 1, ..start }));
-            let unread = script::restore(&mut reading.firewall, lines.collect());
+            let unread = script::restore(&mut reading.firewall, numbered().collect());
             script::tell_unread(&mut reading, unread);
         } else if text.lines().any(|line| {
             let words: Vec<&str> = line.split_whitespace().collect();
             matches!(words.as_slice(), ["table", .., "{"])
         }) && !has_commands
         {
-            let lines = text.lines().enumerate();
-            let lines = lines.map(|(n, l)| (l.to_owned(), Place { line: n as u32 + 1, ..start }));
-            let unread = crate::nft::file(&mut reading.firewall, lines);
+            let unread = crate::nft::file(&mut reading.firewall, numbered());
             script::tell_unread(&mut reading, unread);
         } else {
             if is_dump {

@@ -107,6 +107,18 @@ impl Reading {
     ) -> Option<Built> {
         let rules = passed.then_some(&self.firewall);
         let mut built = tree::build(&self.found(name)?, hosts, rules, on);
+        let filters = self.devices.iter().flat_map(|device| &device.filters);
+        let into: Vec<_> =
+            filters.filter(|filter| filter.redirect.as_deref() == Some(name)).collect();
+        if into.iter().all(|filter| filter.is_selective()) {
+            built.notices.extend(into.into_iter().map(|filter| Notice {
+                place: Some(filter.line),
+                message: format!(
+                    "only packets of this filter are redirected to `{name}` in Linux; here all \
+                     incoming packets are"
+                ),
+            }));
+        }
         self.name_missing(&mut built.problems);
         Some(built)
     }

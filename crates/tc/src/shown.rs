@@ -130,20 +130,23 @@ fn qdisc(
     let device = named.unwrap_or_else(|| device.get_or_insert_with(of_file).clone());
     // `linklayer atm overhead -4 mtu 2047 tsize 512` below the discipline is its size table.
     let stab = entry.more.iter().find(|words| words[0].is("linklayer"));
-    // Counters may follow on the same line if line ends were lost.
-    let counters = rest
-        .windows(2)
-        .position(|pair| pair[0].is("Sent") && pair[1].text.bytes().all(|b| b.is_ascii_digit()));
     let one = Discipline {
         kind: kind.clone(),
         parent,
         handle: Some(own).filter(|own| *own != 0),
-        words: rest[at..counters.unwrap_or(rest.len()).max(at)].to_vec(),
+        words: without_counters(&rest[at..]).to_vec(),
         stab: stab.cloned().unwrap_or_default(),
         line: entry.line,
         shown: true,
     };
     add_qdisc(reading, &device, one)
+}
+
+/// Returns the words before counters, which follow on the same line if line ends were lost.
+fn without_counters(words: &[Word]) -> &[Word] {
+    let begins =
+        |pair: &[Word]| pair[0].is("Sent") && pair[1].text.bytes().all(|b| b.is_ascii_digit());
+    &words[..words.windows(2).position(begins).unwrap_or(words.len())]
 }
 
 /// Adds a printed discipline to its device.
@@ -175,10 +178,7 @@ fn class(printed: &mut Printed, device: Option<&String>, entry: &Entry) -> Resul
             _ => break,
         }
     }
-    let counters = rest
-        .windows(2)
-        .position(|pair| pair[0].is("Sent") && pair[1].text.bytes().all(|b| b.is_ascii_digit()));
-    let words = rest[at..counters.unwrap_or(rest.len()).max(at)].to_vec();
+    let words = without_counters(&rest[at..]).to_vec();
     printed.add_class(
         Class { kind: kind.clone(), name, parent, words, line: entry.line },
         device.cloned(),
@@ -198,7 +198,7 @@ fn filter(printed: &mut Printed, device: Option<&String>, entry: &Entry) -> Resu
         match name {
             "parent" => new.parent = Name::of(rest.next().unwrap_or(key))?,
             "ingress" => new.parent = Name::new(Name::INGRESS, 0),
-            "egress" => new.parent = Name::new(Name::INGRESS, 0xfff3),
+            "egress" => new.parent = Name::new(Name::INGRESS, Name::EGRESS),
             "protocol" => new.protocol.clone_from(&rest.next().unwrap_or(key).text),
             "pref" => pref = Some(number(rest.next().unwrap_or(key))?),
             "chain" => {

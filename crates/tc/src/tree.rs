@@ -177,6 +177,11 @@ impl Builder<'_> {
         let mut root = root.clone();
         for (_, filter) in self.filters.get(&Some(Name::INGRESS)).cloned().into_iter().flatten() {
             self.idle(filter);
+            if filter.parent.minor == Name::EGRESS {
+                let why = "filters at the egress of `clsact` are not modelled: give the filter to \
+                           the root discipline, by `parent`";
+                self.fault(filter.line, filter.kind.fault(why));
+            }
         }
         let has_queues = !mq::transmit_queues(self.device).is_empty();
         if root.kind.is("mqprio") || root.kind.is("mq") && root.shown && !has_queues {

@@ -51,19 +51,9 @@ const PLAIN: [(&str, &[&str]); 25] = [
     ("systemd-run", &["-p", "-u", "--unit", "--uid"]),
     ("firejail", &[]),
 ];
-/// Programs that run a command in a container: the first word after the program, and options with
-/// a value.
-const CONTAINERS: [(&str, &str); 9] = [
-    ("docker", "exec"),
-    ("podman", "exec"),
-    ("nerdctl", "exec"),
-    ("kubectl", "exec"),
-    ("oc", "exec"),
-    ("crictl", "exec"),
-    ("lxc", "exec"),
-    ("incus", "exec"),
-    ("docker-compose", "exec"),
-];
+/// Programs that run a command in a container by `exec`, and their options with a value.
+const CONTAINERS: [&str; 9] =
+    ["docker", "podman", "nerdctl", "kubectl", "oc", "crictl", "lxc", "incus", "docker-compose"];
 const OF_CONTAINERS: [&str; 16] = [
     "-u",
     "--user",
@@ -156,12 +146,12 @@ pub(crate) fn unwrapped(words: &[Word], location: &str) -> (Inner, String) {
             }
             continue;
         }
-        if let Some((_, verb)) = CONTAINERS.iter().find(|(known, _)| *known == name) {
+        if CONTAINERS.contains(&name) {
             let before = 1 + options(words, at + 1, &OF_CONTAINERS);
             let exec = match (text(at + 1), text(at + 2)) {
-                (first, _) if first == *verb => Some(2),
+                ("exec", _) => Some(2),
                 ("compose", "exec") => Some(3),
-                _ => (text(at + before) == *verb).then_some(before + 1),
+                _ => (text(at + before) == "exec").then_some(before + 1),
             };
             if let Some(count) = exec {
                 at += count;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import AddressValueError, IPv4Address
@@ -10,6 +9,7 @@ from ipaddress import AddressValueError, IPv4Address
 from sojourn import _core
 from sojourn.data import Json
 from sojourn.encode import plain
+from sojourn.plan.queue.htb import Htb
 from sojourn.scenario import Problem, Scenario, ScenarioError
 from sojourn.scenario.installed import Installed
 from sojourn.scenario.topology import links_of
@@ -285,7 +285,7 @@ def _relation(scenario: Scenario, link: str, built: _core.TcBuilt) -> str:
         limited, others = _by_filters(scenario, link, built)
         if not limited:
             return f"Its filters select no flow: all packets pass at {line_rate}."
-        shaped = _ceilings(built.queue)
+        shaped = _ceilings(scenario, link)
         passing = f" {', '.join(others)} passes all classes at {line_rate}." if others else ""
     if shaped is None:
         return f"It does not limit the total rate: it sends at {line_rate}."
@@ -317,10 +317,12 @@ def _by_filters(scenario: Scenario, link: str, built: _core.TcBuilt) -> tuple[li
     return list(names), [name for name, is_answer in others if not is_answer]
 
 
-def _ceilings(queue: str) -> int:
+def _ceilings(scenario: Scenario, link: str) -> int | None:
     """Returns the sum of the ceilings of the outermost classes of HTB, in bit/s."""
-    classes = json.loads(_core.parse_queue(queue))["tree"]["classes"]
-    return sum(one["ceil"] or one["rate"] for one in classes if one["parent"] == 0)
+    queue = next(one.params.queue for one in scenario.plan.links if one.name == link)
+    if not isinstance(queue, Htb):
+        return None
+    return sum(one.ceil or one.rate for one in queue.tree.classes if one.parent == 0)
 
 
 def _text(rate: int) -> str:

@@ -101,23 +101,8 @@ impl<H: Host> Shell<'_, H> {
 
     fn write_lines(&mut self, words: &[String], origins: &Origins) -> Result<()> {
         let plain = words.iter().filter(|word| !word.starts_with('-'));
-        let lines: Vec<&str> = plain.map(String::as_str).collect();
-        let end = if lines.is_empty() {
-            ""
-        } else {
-            "
-"
-        };
-        self.write(
-            &format!(
-                "{}{end}",
-                lines.join(
-                    "
-"
-                )
-            ),
-            origins,
-        )
+        let lines: Vec<String> = plain.map(|word| format!("{word}\n")).collect();
+        self.write(&lines.concat(), origins)
     }
 
     fn echo(&mut self, words: &[String], origins: &Origins) -> Result<()> {
