@@ -10,7 +10,7 @@ import pytest
 from sojourn.scenario import Scenario
 from sojourn.show import figures, publish
 from sojourn.show.data import classes
-from sojourn.show.html.blocks import Plot
+from sojourn.show.html.blocks import Plot, Table
 from sojourn.study import Results, Study, compare
 from sojourn.study.errors import StudyError
 
@@ -94,3 +94,15 @@ def test_of_several_queues_those_with_classes_are_shown(scenario: Scenario, tmp_
     assert len(plots_of_classes(results)) == 1
     with pytest.raises(StudyError, match="classes at uplink"):
         figures.classes(results, "fq_codel")
+
+
+def test_a_report_names_hosts_in_place_of_simulated_addresses(
+    scenario: Scenario, tmp_path: Path
+) -> None:
+    queue = "htb default 1; class 1:1 rate 5mbit; filter src home to 1:1"
+    Study(scenario.with_queue(queue), "hosts").seeds([1]).run(tmp_path / "hosts")
+    page = publish.page_of(Results.open(tmp_path / "hosts"))
+    tables = [b for part in page.sections for b in part.blocks if isinstance(b, Table)]
+    text = " ".join(cell.text for table in tables for row in table.rows for cell in row)
+    assert "match ip src ADDRESS-OF-home" in text
+    assert "10.0.0." not in text

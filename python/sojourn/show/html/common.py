@@ -14,6 +14,7 @@ from sojourn.plan.decoding import data_of
 from sojourn.plan.queries import bottlenecks
 from sojourn.scenario import NoKernelEquivalent
 from sojourn.scenario.engine import limit_sentences
+from sojourn.scenario.placement import ADDRESS_OF
 from sojourn.show import labels
 from sojourn.show.html import toml
 from sojourn.show.html.blocks import Block, Cell, Code, Facts, Page, Section, Table, Text
@@ -88,11 +89,12 @@ def resolved_queues(results: StoredRuns) -> list[Block]:
             continue
         seen.add(key)
         try:
-            link = bottlenecks(Plan.of(results.storage.plan_json(key)))[0]
+            plan = Plan.of(results.storage.plan_json(key))
+            link = bottlenecks(plan)[0]
         except (KeyError, IndexError, TypeError):
             return []
         label = ", ".join(map(str, factors.values())) or results.name
-        entry = (label, _described(decoding.data(link.params.queue, decoding.QUEUE)))
+        entry = (label, _described(plan, decoding.data(link.params.queue, decoding.QUEUE)))
         if entry not in rows:
             rows.append(entry)
     if not rows or len(rows) > 60:
@@ -102,11 +104,15 @@ def resolved_queues(results: StoredRuns) -> list[Block]:
     return [Table(heads, cells, "The bottleneck's queue in each cell, with defaults")]
 
 
-def _described(params: Mapping[str, Json]) -> str:
-    """Returns a queue of a plan in `tc`'s words, or as a list of parameters if Linux lacks it."""
+def _described(plan: Plan, params: Mapping[str, Json]) -> str:
+    """Returns a queue of a plan in `tc`'s words, or as a list of parameters if Linux lacks it.
+
+    Hosts have words that name them in place of the addresses of the simulation.
+    """
     text = json.dumps(params)
+    hosts = [f"{ADDRESS_OF}{node.name}" for node in plan.nodes]
     try:
-        commands = _core.queue_commands(text, "DEV")
+        commands = _core.queue_commands(text, "DEV", addresses=hosts)
         return _core.queue_to_tc(text) if len(commands) == 1 else "; ".join(commands)
     except NoKernelEquivalent:
         rest = (f"{k} {_said(v)}" for k, v in sorted(params.items()) if k != "name")
