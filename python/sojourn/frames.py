@@ -1,8 +1,9 @@
-"""Conversion of columns into a data frame of a library, which is imported on demand."""
+"""Conversion of columns into HTML, or into a data frame of a library, imported on demand."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import html
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 Library: TypeAlias = Literal["pandas", "polars", "arrow"]
@@ -31,6 +32,15 @@ def frame(columns: Mapping[str, Sequence[Any]], library: Library) -> Any:
             )
         case _:
             raise ValueError(f"no library {library!r}; allowed: pandas, polars and arrow")
+
+
+def html_table(rows: Iterable[Sequence[str]], heads: int) -> str:
+    """Returns rows of texts, of which the first `heads` are headings, as a table in HTML."""
+    parts = []
+    for at, row in enumerate(rows):
+        cell = "th" if at < heads else "td"
+        parts.append("".join(f"<{cell}>{html.escape(text)}</{cell}>" for text in row))
+    return f"<table><tr>{'</tr><tr>'.join(parts)}</tr></table>"
 
 
 def _large(values: Sequence[Any]) -> bool:

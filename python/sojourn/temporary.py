@@ -25,6 +25,15 @@ TRIES = 100
 """Number of attempts to create a folder, since other processes may remove its parent meanwhile."""
 
 
+def cache() -> Path:
+    """Returns the folder of files that this user keeps; it may not exist yet.
+
+    Raises `RuntimeError` if the user has no home folder.
+    """
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (named if named.is_absolute() else Path.home() / ".cache") / "sojourn"
+
+
 def nameless() -> IO[bytes]:
     """Returns a new open file without a name, which the kernel removes when it is closed."""
     return cast("IO[bytes]", tempfile.TemporaryFile())

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Annotated, Literal, TypedDict
 
 from sojourn._core import UdpServer, udp_kept, udp_send
+from sojourn.arguments import checked
 from sojourn.own.text import alone
 from sojourn.settings import Bytes, Option, Seconds, settings
 
@@ -83,6 +84,7 @@ class Stats(TypedDict):
     kernel_buffer: int
 
 
+@checked
 def send(
     to: str,
     name: str,

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sojourn.arguments import ArgumentError
 from sojourn.scenario import Scenario, ScenarioError
 from tests.scenario.texts import DUMBBELL, HOME, LAN, SWITCH
 
@@ -426,7 +427,7 @@ def test_the_plan_does_not_contain_the_scenario_s_name() -> None:
 def test_a_seed_is_a_whole_number() -> None:
     scenario = Scenario.from_toml(HOME)
     for seed in (-1, 2**64, True, "1", 1.5):
-        with pytest.raises(ScenarioError, match="seed"):
+        with pytest.raises((ScenarioError, ArgumentError), match="seed"):
             scenario.run(seed)  # type: ignore[arg-type]
 
 

@@ -18,7 +18,8 @@ from sojourn.plan import Plan
 from sojourn.scenario.condition import parse
 from sojourn.scenario.errors import QuestionError
 from sojourn.stats import seeds_for_width
-from sojourn.study import Comparison, ResultsError, StudyError, compare
+from sojourn.study import Comparison, ResultsError, Study, StudyError, compare
+from sojourn.study.question import Asked
 from sojourn.study.ranking import rank
 from tests.study.fakes import QUEUES, FakeEngine, FakeRecord, real, scenario
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 def run(
     by: str = "sojourn_p95", subject_to: str = "goodput >= 95% of best", seeds: int = 10
 ) -> Comparison:
+    if seeds == 1:  # a folder may have one run of each queue; `compare` makes at least two
+        study = Study(scenario()).vary(queue=list(QUEUES)).seeds(1)
+        return Comparison(study.run(engine=FakeEngine()), Asked(by, subject_to))
     return compare(scenario(), list(QUEUES), seeds, by, subject_to, engine=FakeEngine())
 
 
@@ -177,6 +181,8 @@ def test_one_seed() -> None:
     assert [e.verdict for e in found.entries if e.feasible] == ["best", *["not decided"] * 2]
     assert "nothing is decided" in found.answer()
     assert "±" not in found.summary()
+    with pytest.raises(StudyError, match="at least 2; found 1"):
+        compare(scenario(), list(QUEUES), seeds=1, engine=FakeEngine())
 
 
 def test_results_are_read_back(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sojourn import temporary
 from sojourn.lab.errors import LabError, Unavailable
 
 SECONDS = 60.0
@@ -32,12 +33,10 @@ Progress = Callable[[int, int], None]
 
 def cache() -> Path:
     """Returns the folder of this user's downloads, which may not exist yet."""
-    cache_home = Path(os.environ.get("XDG_CACHE_HOME", ""))
     try:
-        root = cache_home if cache_home.is_absolute() else Path.home() / ".cache"
+        return temporary.cache()
     except RuntimeError:
         raise Unavailable("this user has no home folder", "set XDG_CACHE_HOME") from None
-    return root / "sojourn"
 
 
 def matches(path: Path, sha256: str) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Self
 
 from sojourn._core import AdaptiveBuffer, RcvbufTuner, rcvbuf_restore, rcvbuf_state_folder
+from sojourn.arguments import checked
 from sojourn.own.text import alone
 from sojourn.rcvbuf.state import Outcome, Snapshot
 from sojourn.settings import Bytes, Option, Seconds, settings
@@ -68,6 +69,7 @@ class Settings:
     state: State = None
 
 
+@checked
 class Tuner:
     """Monitors the UDP sockets of running programs and adapts their receive buffers.
 
@@ -105,6 +107,7 @@ class Tuner:
         self.stop()
 
 
+@checked
 def restore(state: Path | None = None) -> list[Outcome]:
     """Undoes the changes of killed tuners; returns the result for each socket."""
     found: list[Outcome] = json.loads(rcvbuf_restore(state))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from sojourn import _core
-from sojourn.engines import SIM
+from sojourn.engines import SIM, EngineError, chosen
 from sojourn.plan.plan import Plan
 from sojourn.scenario.errors import Problem, ScenarioError
 
@@ -137,6 +137,10 @@ class Engine(Protocol):
         """Returns the record of one run of a plan with a seed."""
 
 
+Choice: TypeAlias = Engine | str | Mapping[str, Engine] | None
+"""Engines of a study: one, several by name, or names as text; None is the simulator."""
+
+
 class Simulator:
     """The simulator, the default engine."""
 
@@ -178,15 +182,31 @@ def core() -> Engine:
     return Simulator()
 
 
+def single(engine: Engine | str | None) -> Engine:
+    """Returns one engine; None is the simulator. Raises `EngineError` for several names."""
+    if not isinstance(engine, str):
+        return engine or core()
+    kinds = chosen(engine)
+    if len(kinds) > 1:
+        raise EngineError(f"one engine makes a run; found `{engine}`")
+    made: Engine = kinds[0].make()
+    return made
+
+
 def name_of(engine: Engine) -> str:
     """Returns an engine's name; an engine without a name is the simulator."""
     return str(getattr(engine, "name", SIM))
 
 
-def named(engine: Engine | Mapping[str, Engine] | None) -> dict[str, Engine]:
-    """Returns engines by name; None is the simulator alone."""
+def named(engine: Choice) -> dict[str, Engine]:
+    """Returns engines by name; None is the simulator alone.
+
+    A text such as `sim,linux` lists names of engines. Raises `EngineError` for an unknown name.
+    """
     if isinstance(engine, Mapping):
         return dict(engine)
+    if isinstance(engine, str):
+        return {kind.name: kind.make() for kind in chosen(engine)}
     engine = engine or core()
     return {name_of(engine): engine}
 

@@ -6,16 +6,27 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sojourn import _core
+from sojourn.arguments import checked, unknown
 from sojourn.frames import Library, frame
 from sojourn.scenario.engine import ASKED, TABLES, values_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+T = TypeVar("T")
 
+
+class Values(dict[str, T]):
+    """Values by metric; an unknown metric raises an error with the nearest one."""
+
+    def __missing__(self, name: str) -> T:
+        raise unknown("metric", name, self)
+
+
+@checked
 @dataclass(frozen=True)
 class Measured:
     """The measurements of one run with one seed.
@@ -46,12 +57,12 @@ class Measured:
     @cached_property
     def metrics(self) -> Mapping[str, float]:
         """Metrics of the run by name, such as `sojourn_p95`, `<group>.goodput`, `<link>.drops`."""
-        return {column[0]: values_of(column)[0] for column in self.record.table("summary")}
+        return Values({c[0]: values_of(c)[0] for c in self.record.table("summary")})
 
     @cached_property
     def units(self) -> Mapping[str, str]:
         """Unit of each metric in `metrics`."""
-        return {name: unit for name, unit, *_ in self.record.table("summary")}
+        return Values({name: unit for name, unit, *_ in self.record.table("summary")})
 
     @property
     def flows(self) -> pd.DataFrame:
@@ -121,6 +132,4 @@ def plain(value: Any) -> Any:
 def _known(name: str) -> None:
     known = [*TABLES, *ASKED]
     if name not in known:
-        near = _core.nearest(name, known)
-        hint = f": did you mean `{near}`?" if near else f"; tables: {', '.join(known)}"
-        raise KeyError(f"no table `{name}`{hint}")
+        raise unknown("table", name, known)

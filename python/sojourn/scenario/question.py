@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sojourn.metrics import (
     STATISTICS,
     Interest,
+    Metric,
     base,
     direction,
     find,
@@ -200,11 +201,23 @@ def _owner(metric: str, links: Sequence[str]) -> tuple[str, str]:
     return (of_class["link"] or links[0] if of_class else owner), name
 
 
+def _expect_number(metric: str, entry: Metric) -> None:
+    parts = [p for s in STATISTICS if (p := f"{entry.name}_{s}") in registry()]
+    if parts:
+        raise QuestionError(f"{metric} is not a single number: choose {', '.join(parts)}")
+    if entry.of in ("series", "text", "monitor", "server") or entry.form != "number":
+        raise QuestionError(
+            f"{metric} is not a number for a whole run: choose one of `sojourn list metric`"
+        )
+
+
 def _expect_store(metric: str, stores: Sequence[str]) -> None:
     owner, _, name = metric.rpartition(".")
     if owner not in stores:
         which = f"write {stores[0]}.{name}" if stores else "but the scenario has none"
-        raise QuestionError(f"{metric}: {name} is a metric of stores, {which}")
+        others = "" if stores else "; the delays of packets are delay_p95, sojourn_p95 and others"
+        others = others if "latency" in name else ""
+        raise QuestionError(f"{metric}: {name} is a metric of stores, {which}{others}")
 
 
 def _expect_balancer(metric: str, balancers: Sequence[str]) -> None:
@@ -235,13 +248,9 @@ def expect(
         meant = f"{owner}.{close}" if owner else close
         hint = f": did you mean `{meant}`?" if close else "; `sojourn list metric` shows all"
         raise QuestionError(f"no metric `{metric}`{hint}")
-    parts = [p for s in STATISTICS if (p := f"{name}_{s}") in registry()]
-    if parts:
-        raise QuestionError(f"{metric} is not a single number: choose {', '.join(parts)}")
-    if entry.of in ("series", "text", "monitor", "server") or entry.form != "number":
-        raise QuestionError(
-            f"{metric} is not a number for a whole run: choose one of `sojourn list metric`"
-        )
+    if entry.of == "store" and not stores:
+        _expect_store(metric, stores)
+    _expect_number(metric, entry)
     having = [g for g, app in groups.items() if not entry.apps or app in entry.apps]
     if entry.of == "store" or (owner in stores[:1] and "store" in entry.also_of):
         _expect_store(metric, stores)

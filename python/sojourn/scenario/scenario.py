@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from sojourn import _core
+from sojourn.arguments import checked
 from sojourn.data import Json, Object
 from sojourn.plan.queries import bottlenecks, mean_rate
 from sojourn.scenario import (
@@ -31,7 +32,7 @@ from sojourn.scenario import (
     trace,
 )
 from sojourn.scenario.deploy import Deployment, as_installed, deploy
-from sojourn.scenario.engine import Engine, RunProgress, check_seed, core
+from sojourn.scenario.engine import Engine, RunProgress, check_seed, single
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.findings import Finding, of_record
 from sojourn.scenario.flows import over_tcp
@@ -43,7 +44,7 @@ from sojourn.scenario.models import DeployFormat, Model, Question
 from sojourn.scenario.placement import ADDRESS_OF
 from sojourn.scenario.resolve import resolve
 from sojourn.scenario.source import Source
-from sojourn.scenario.summary import summarise
+from sojourn.scenario.summary import headline, page, summarise
 from sojourn.scenario.topology import OneWay, links_of
 from sojourn.scenario.translate import problems_of, repaired
 
@@ -55,9 +56,16 @@ if TYPE_CHECKING:
 
 REVERSED = ".reverse"
 """End of the name of a link's other direction."""
+EMPTY = {
+    "htb": "limits no rate, as in Linux: all packets pass one FIFO",
+    "hfsc": "drops all packets, as in Linux",
+    "drr": "drops all packets, as in Linux",
+}
+"""Disciplines that need classes, with the fate of packets without them."""
 _BYTES_A_SECOND = re.compile(r"(?<!\S)([0-9.]*[0-9](?:[kmgt]i?)?)bps(?!\S)", re.IGNORECASE)
 
 
+@checked
 class Scenario:
     """A network, its traffic and the length of a run; cannot be changed.
 
@@ -77,14 +85,25 @@ class Scenario:
 
     @classmethod
     def load(cls, path: str | FilePath) -> Scenario:
-        """Returns the scenario in the TOML file `path`."""
+        """Returns the scenario in the TOML file `path`.
+
+        The table `[study]` of a study's file is ignored. If the file only names a scenario's file,
+        this file is loaded.
+        """
         name, text = source.read_file(path)
+        data, _ = source.parse(text, name)
+        named = data.get("scenario")
+        if isinstance(named, str) and data.keys() <= {"scenario", "study"}:
+            name, text = source.read_file(FilePath(path).parent / named)
         return cls.from_toml(text, file=name)
 
     @classmethod
     def from_toml(cls, text: str, *, file: str | None = None) -> Scenario:
         """Returns the scenario in a TOML text; `file` is the name in error messages."""
-        return cls._made(*source.parse(text, file))
+        data, origin = source.parse(text, file)
+        if isinstance(data.pop("study", None), dict):
+            origin = dataclasses.replace(origin, has_study=True)
+        return cls._made(data, origin)
 
     @classmethod
     def from_dict(
@@ -211,6 +230,8 @@ class Scenario:
     def warnings(self) -> list[str]:
         """Returns warnings, for example about values that the engine chose."""
         found: list[str] = []
+        if self._source.has_study:
+            found.append(f"[study] is ignored here; `sojourn study run {self.file}` runs the study")
         rates = {link.name: mean_rate(link.params) for link in self.plan.links}
         for link in links_of(self.model):
             if link.explicit_queue:
@@ -220,6 +241,12 @@ class Scenario:
             if link.netem is not None:
                 key = source.dotted(link.netem_at)
                 found.extend(f"{key}: {text}" for text in _core.netem_warnings(link.netem))
+        for link, planned in zip(links_of(self.model), self.plan.links, strict=True):
+            queue = planned.params.queue
+            tree = getattr(queue, "tree", None)
+            if queue.TAG in EMPTY and tree is not None and not tree.classes:
+                key, fate = source.dotted(link.queue_at), EMPTY[queue.TAG]
+                found.append(f"{key}: {queue.TAG} without classes {fate}: add `; class ...`")
         for i, group in enumerate(self.plan.groups):
             late = _never_started(group, self.plan.duration)
             if late:
@@ -272,10 +299,10 @@ class Scenario:
                 kept[at] = classes.changed(text, key, found["name"], found["word"], value)
         return kept
 
-    def with_queue(self, queue: str) -> Scenario:
+    def with_queue(self, queue: str | type) -> Scenario:
         """Returns the scenario with another queue at the bottleneck.
 
-        `queue` is a description or a name in `[queues]`.
+        `queue` is a description, a name in `[queues]`, or the class of your own queue.
         """
         changed = self.replace(dict.fromkeys(self.queue_keys, queue))
         own = self.installed
@@ -387,9 +414,12 @@ class Scenario:
         return self.plan.digest
 
     def run(
-        self, seed: int = 1, progress: RunProgress | None = None, engine: Engine | None = None
+        self,
+        seed: int = 1,
+        progress: RunProgress | None = None,
+        engine: Engine | str | None = None,
     ) -> Run:
-        """Returns the result of one run; `engine` None is the simulator.
+        """Returns the result of one run by an engine or the name of one, by default the simulator.
 
         `progress(fraction, events)` is called several times. If it returns `False`, the run stops
         and the result has the measurements so far; engines in virtual time raise `Stopped`.
@@ -398,7 +428,7 @@ class Scenario:
         begin = time.perf_counter()
         try:
             # A laboratory's record has all attributes that the simulator's has.
-            record: Any = (engine or core()).simulate(self.plan, seed, progress)
+            record: Any = single(engine).simulate(self.plan, seed, progress)
         except _core.PlanError as error:
             raise ScenarioError(self._problems(error)) from None
         return Run(seed, time.perf_counter() - begin, record, self)
@@ -444,8 +474,8 @@ class Scenario:
         except ScenarioError:
             return None
 
-    def behind_modem(self, queues: Iterable[str]) -> dict[str, str]:
-        """Returns each queue's description with the shaper that is installed with it.
+    def behind_modem(self, queues: Iterable[str | type]) -> dict[str, str]:
+        """Returns each queue's description, by its name, with the shaper that is installed with it.
 
         The present queue is in a modem and has none. The result is empty without `modem` in
         `[deploy]`. `queues` are descriptions or names in `[queues]`.
@@ -453,7 +483,11 @@ class Scenario:
         if not self.model.deploy.modem:
             return {}
         own = self.queue_name
-        return {q: q if q == own else as_installed(self.with_queue(q)) for q in queues}
+        names = {q if isinstance(q, str) else q.__name__: q for q in queues}
+        return {
+            name: own if name == own else as_installed(self.with_queue(queue))
+            for name, queue in names.items()
+        }
 
     @staticmethod
     def json_schema() -> JsonSchemaValue:
@@ -461,7 +495,8 @@ class Scenario:
         return schema.json_schema()
 
 
-@dataclass(frozen=True)
+@checked
+@dataclass(frozen=True, repr=False)
 class Run(Measured):
     """The result of one run of a scenario with one seed.
 
@@ -469,6 +504,19 @@ class Run(Measured):
     """
 
     scenario: Scenario
+
+    def __repr__(self) -> str:
+        named = ", ".join(f"{name} {value}" for name, value in headline(self, self.scenario))
+        lines = [f"<Run of {self.scenario.name!r} with seed {self.seed}>", f"  {named}"]
+        return "\n".join([*lines, *(f"  NOT VALID: {text}" for text in self.violations)])
+
+    def _repr_html_(self) -> str:
+        return page(self, self.scenario)
+
+    @property
+    def violations(self) -> list[str]:
+        """Returns why a run with real parts is not valid; empty for a valid or simulated run."""
+        return list(getattr(self.record, "violations", ()))
 
     @property
     def captures(self) -> Mapping[str, bytes]:

@@ -13,6 +13,8 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Unpack
 
 from sojourn.data import Object
+from sojourn.own import defined
+from sojourn.own.errors import OwnError
 from sojourn.scenario import files, limits
 from sojourn.scenario.errors import Details, Problem, ScenarioError
 from sojourn.scenario.locate import Path, Place, locate
@@ -42,6 +44,8 @@ class Source:
     """The only files that the scenario may use, by name; None allows files of this machine."""
     installed: Mapping[str, Installed] = field(default_factory=dict)
     """Devices in files of `tc` whose queues the links have, by the link's name."""
+    has_study: bool = False
+    """Whether the text has a table `[study]`, which is not part of the scenario."""
     addresses: Mapping[str, str] = field(default_factory=dict)
     """Real IPv4 addresses of nodes, by name."""
 
@@ -170,7 +174,13 @@ def _toml_error(message: str, text: str) -> tuple[str, int | None, int | None]:
         return message, None, None
     if tail.startswith("line "):
         line, column = (int(part.split()[-1]) for part in tail.rstrip(")").split(","))
+        before = text.split("\n")[line - 1][: column - 1]
+        quote = before.rfind('"' if '"' in before else "'") + 1
+        if head == r"Illegal character '\n'" and quote:
+            return f"the text that begins at column {quote} has no closing quote", line, quote
         return head, line, column
+    if head.startswith(("Unterminated string", "Expected '")):
+        head = f"{head[0].lower()}{head[1:]}, perhaps of a text without a closing quote"
     return f"{head} at the end of the text", text.count("\n") + 1, None
 
 
@@ -223,6 +233,12 @@ class _Copier:
                 }
             case list() | tuple():
                 return [self.copy(v, (*path, i)) for i, v in enumerate(value)]
+            case type():
+                try:
+                    return defined.text_of(value)
+                except OwnError as error:
+                    self.complain(path, str(error))
+                    return None
             case date() | time():
                 message = (
                     'dates and times of day are not allowed: write a length of time, such as "5s"'

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import html
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sojourn import _core
-from sojourn.metrics import is_percent, labelled, registry
+from sojourn.frames import html_table
+from sojourn.metrics import base, is_percent, labelled, registry, view
 from sojourn.plan.queries import bottlenecks, mean_rate, rates_of, store_in
 from sojourn.scenario import classes
 from sojourn.scenario.described import Described
 from sojourn.scenario.engine import values_of
 from sojourn.scenario.explanations import explanations
 from sojourn.scenario.measured import Measured
+from sojourn.scenario.question import candidates
 
 if TYPE_CHECKING:
     from sojourn.plan.plan import Plan
@@ -86,6 +89,34 @@ def summarise(run: Measured, scenario: Described, findings: Sequence[str] = ()) 
     return "\n".join(lines)
 
 
+def headline(run: Measured, scenario: Described) -> list[tuple[str, str]]:
+    """Returns the usual metrics of a run, and the deciding ones, with their values as texts."""
+    wanted = dict.fromkeys([*view("headline"), *candidates(scenario.plan)])
+    found = ((name, run.metrics.get(name)) for name in wanted)
+    return [
+        (name, format_value(value, run.units[name], base(name)))
+        for name, value in found
+        if value is not None and not math.isnan(value)
+    ]
+
+
+def page(run: Measured, scenario: Described) -> str:
+    """Returns the summary of a run as HTML, with a table of the groups of flows."""
+    groups = [group.name for group in scenario.plan.groups]
+    rows = {
+        name: dict(_parts(run, f"{name}." if name else "", "flow" if name else "link"))
+        for name in ("", *groups)
+    }
+    places = {"": f"{scenario.bottleneck}: {scenario.queue_name}", **{g: g for g in groups}}
+    tables = []
+    for names in ([""], groups):
+        heads = list(dict.fromkeys(head for name in names for head in rows[name]))
+        cells = [[places[name], *(rows[name].get(head, "") for head in heads)] for name in names]
+        tables.append(html_table([["", *heads], *cells], 1))
+    head = f"{scenario.name}: seed {run.seed}, {run.record.reached / 1e9:g} s"
+    return f"<p>{html.escape(head)}</p>" + "".join(tables)
+
+
 def _classes(run: Measured, scenario: Described) -> tuple[str, list[str]]:
     """Returns the queue without its classes, and lines on the classes with their measurements."""
     root = classes.tree(scenario.queue, [node.name for node in scenario.plan.nodes])
@@ -143,18 +174,20 @@ def _rates(plan: Plan) -> str:
 
 
 def _row(run: Measured, prefix: str, view: str, first: str = "") -> list[str]:
-    parts: list[str] = []
+    parts = [f"{label} {text}" for label, text in _parts(run, prefix, view)]
+    if parts:
+        parts[0] = first + parts[0]
+    return ["  " + line for line in _wrap(parts, 92)]
+
+
+def _parts(run: Measured, prefix: str, view: str) -> Iterator[tuple[str, str]]:
+    """Yields label and value of the metrics of a view that the run has."""
     for metric, label in labelled(f"summary.{view}"):
         value = run.metrics.get(prefix + metric)
         if value is None or (isinstance(value, float) and math.isnan(value)):
             continue
-        if value == 0 and registry()[metric].rare:
-            continue
-        text = format_value(value, run.units.get(prefix + metric, ""), metric)
-        parts.append(f"{label} {text}")
-    if parts:
-        parts[0] = first + parts[0]
-    return ["  " + line for line in _wrap(parts, 92)]
+        if value != 0 or not registry()[metric].rare:
+            yield label, format_value(value, run.units.get(prefix + metric, ""), metric)
 
 
 def _wrap(parts: list[str], width: int) -> list[str]:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from sojourn.arguments import checked
 from sojourn.show import figures, multipanel
 from sojourn.study.stored import StoredRuns
 from sojourn.study.table import Table
 
 
+@checked
 class TablePlots:
     """Figures of one table as methods; each returns a matplotlib figure.
 

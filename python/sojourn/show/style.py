@@ -84,9 +84,18 @@ def logarithmic(axes: Axes, which: Literal["x", "y"]) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
+class Shown(Figure):
+    """A figure that notebooks show, also without `%matplotlib inline`."""
+
+    def _repr_png_(self) -> bytes:
+        written = io.BytesIO()
+        self.savefig(written, format="png", dpi=2 * self.dpi)
+        return written.getvalue()
+
+
 def figure(width: float = COLUMN, height: float = 2.5) -> Figure:
     """Returns an empty figure without a window."""
-    return Figure(figsize=(width, height), layout="constrained")
+    return Shown(figsize=(width, height), layout="constrained")
 
 
 def legend_above(figure: Figure, axes: Axes, columns: int = 4) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
+
+from sojourn.arguments import shown
 
 Floats = npt.NDArray[np.float64]
 """One-dimensional array of floating-point numbers."""
@@ -21,7 +23,15 @@ def sample(values: npt.ArrayLike, least: int = 1, what: str = "sample") -> Float
     Raises `StatisticsError` if there are fewer than `least` values, or if one is not finite. `what`
     is the noun for the values in the error.
     """
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind == "c":
+            raise TypeError
+        array = given.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise StatisticsError(
+            f"the {what} must be a list of numbers; found {shown(values)}"
+        ) from None
     if array.ndim != 1:
         raise StatisticsError(f"the {what} must be one-dimensional, not {array.ndim}-dimensional")
     if not np.isfinite(array).all():
@@ -47,6 +57,8 @@ def grouped(
 
     Raises `StatisticsError` if there are fewer than two samples.
     """
+    if not isinstance(groups, Iterable):
+        raise StatisticsError(f"groups must be a list or dict of samples; found {shown(groups)}")
     items = (
         groups.items()
         if isinstance(groups, Mapping)

@@ -70,6 +70,8 @@ def mser(values: npt.ArrayLike, group: int = 5) -> WarmUp:
     The warm-up ends at the cut after which the mean has the smallest standard error. `group`
     consecutive values are averaged first.
     """
+    if group < 1:
+        raise StatisticsError(f"`group` must be at least 1; found {group}")
     x = sample(values, 4 * group, "series")
     n = x.size // group
     y = x[: n * group].reshape(n, group).mean(axis=1)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sojourn.stats._arrays import Floats, StatisticsError
+from sojourn.stats._arrays import Floats, StatisticsError, sample
 
 
 def _p_values(p: npt.ArrayLike) -> Floats:
-    array = np.asarray(p, dtype=np.float64)
-    if array.ndim != 1 or not ((array >= 0) & (array <= 1)).all():
+    array = sample(p, 0, "list of p values")
+    if not ((array >= 0) & (array <= 1)).all():
         raise StatisticsError("a p value is not a number from 0 to 1")
     return array
 

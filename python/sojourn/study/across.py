@@ -18,7 +18,7 @@ from sojourn.stats import Interval
 from sojourn.study import comparison_data, quantities
 from sojourn.study.agreement import Agreement, sentence
 from sojourn.study.agreement import judged as agreed
-from sojourn.study.answer import listed, table_metrics, text_column, text_table, words
+from sojourn.study.answer import listed, table_metrics, words
 from sojourn.study.compared import Entry
 from sojourn.study.comparison import Comparison, judged
 from sojourn.study.errors import PolicyFault, ResultsError, StudyError
@@ -197,8 +197,8 @@ class AcrossEngines:
         ]
         for metric in self.table_metrics():
             found = [r.value(metric, self.by) for r in rows]
-            columns.append(text_column(metric, self.unit(metric), found))
-        return f"{self.answer()}\n\n{text_table(columns, 3)}"
+            columns.append(quantities.text_column(metric, self.unit(metric), found))
+        return f"{self.answer()}\n\n{quantities.text_table(columns, 3)}"
 
     def unit(self, metric: str) -> str:
         """Returns the unit of a metric; empty if it has none."""

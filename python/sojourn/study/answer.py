@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from sojourn.metrics import Interest, base, find, label, views
 from sojourn.scenario.serve import COUNTED, looks_at, looks_at_queues
-from sojourn.stats import Interval
 from sojourn.study import quantities
 from sojourn.study.causes import Cause
 from sojourn.study.compared import Compared, Entry
@@ -272,35 +270,16 @@ def table_metrics(c: Compared, most: int = 7) -> list[str]:
 
 def plain_table(c: Compared) -> str:
     """Returns the ranking as plain text in aligned columns: letters, choice, and metrics."""
+    return quantities.text_table(table_columns(c), 2)
+
+
+def table_columns(c: Compared) -> list[list[str]]:
+    """Returns the ranking as columns of texts: letters, choice, and metrics."""
     columns = [
         ["", "group", *(e.letters or quantities.NOTHING for e in c.entries)],
         ["", c.noun, *(e.choice for e in c.entries)],
     ]
     for metric in table_metrics(c):
         found = [e.value if metric == c.by else e.metrics[metric] for e in c.entries]
-        columns.append(text_column(metric, c.unit(metric), found))
-    return text_table(columns, 2)
-
-
-def text_table(columns: Sequence[Sequence[str]], left: int) -> str:
-    """Returns columns as plain text; the first `left` columns are aligned left."""
-    widths = [max(map(len, column)) for column in columns]
-    return "\n".join(
-        "  ".join(
-            text.ljust(width) if at < left else text.rjust(width)
-            for at, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in zip(*columns, strict=True)
-    )
-
-
-def text_column(metric: str, unit: str, intervals: Sequence[Interval]) -> list[str]:
-    """Returns the texts of a metric's column: its name, unit, and means with half widths."""
-    scale = quantities.scale(unit, [i.estimate for i in intervals], metric)
-    means = [scale.apply(i.estimate) for i in intervals]
-    places = quantities.decimals(means, [scale.apply(i.shown.half_width) for i in intervals])
-    cells = [
-        " ± ".join(filter(None, [quantities.number(m, places), quantities.half(i, scale, places)]))
-        for m, i in zip(means, intervals, strict=True)
-    ]
-    return [metric, scale.unit, *cells]
+        columns.append(quantities.text_column(metric, c.unit(metric), found))
+    return columns

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Protocol
+from typing import Annotated, Protocol, TypeAlias
 
 from sojourn.data import Json
 from sojourn.metrics import nearest
@@ -36,6 +36,10 @@ class Runnable(Protocol):
 
     def as_dict(self) -> Mapping[str, Json]:
         """Returns the user's description of the scenario as plain data."""
+
+
+Given: TypeAlias = Annotated[Scenario, Runnable]
+"""A scenario, or an equivalent object for another engine, as an argument."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,14 @@ class Factor:
             for given in values:
                 is_queue = name == "queue" and isinstance(given, str)
                 value = queue_description(given) if is_queue else given
-                level = value if isinstance(value, (str, int, float, bool)) else short(value)[:8]
+                if isinstance(value, type):
+                    level: Level = value.__name__
+                else:
+                    plain = isinstance(value, (str, int, float, bool))
+                    try:
+                        level = value if plain else short(value)[:8]
+                    except TypeError as error:
+                        raise StudyError(f"{name}: a level cannot be stored: {error}") from None
                 if level in levels:
                     raise StudyError(f"{name}: the level {value!r} is listed twice")
                 levels[level] = dict.fromkeys(keys, value)

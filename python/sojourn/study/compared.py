@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sojourn import stats
+from sojourn.arguments import checked
 from sojourn.metrics import Direction, Interest, direction, nearest, spelled, unit, view, views
 from sojourn.scenario.findings import Finding
 from sojourn.study.causes import Cause, Plans, causes_of
@@ -77,6 +78,7 @@ class Otherwise:
     """Mean of the metric with the comparison's best choice."""
 
 
+@checked
 class Compared:
     """Queues, or levels of any factors, ranked by one metric under conditions.
 

@@ -9,18 +9,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
+from sojourn.arguments import checked
+from sojourn.data import Json
 from sojourn.scenario import Scenario
-from sojourn.scenario.engine import Engine
+from sojourn.scenario.engine import Choice, Engine
 from sojourn.scenario.engine import named as named_engines
 from sojourn.study.across import AcrossEngines
 from sojourn.study.causes import Plans
+from sojourn.study.cells import Given
 from sojourn.study.comparison import Comparison, judged
 from sojourn.study.errors import PolicyFault, StudyError
 from sojourn.study.names import in_words
 from sojourn.study.progress import Report
 from sojourn.study.question import Asked, asked_of, sensible
 from sojourn.study.session import Session
-from sojourn.study.study import Study
+from sojourn.study.study import Study, seed_list
 from sojourn.study.table import Table
 from sojourn.study.until import Until, known, parse, take_looks
 
@@ -37,8 +40,10 @@ P = ParamSpec("P")
 class Comparing:
     """The settings of a comparison."""
 
-    queues: Sequence[str] | None = None
-    """Queues at the bottleneck; `None` for the scenario's own choice and the usual queues."""
+    queues: Sequence[str | type] | None = None
+    """Queues at the bottleneck: descriptions, or classes of your own queues. `None` means the
+    scenario's own choice and the usual queues.
+    """
     seeds: int | Iterable[int] = 10
     by: str | None = None
     """Deciding metric, possibly of a link or a group of flows (`call.mos`)."""
@@ -47,7 +52,7 @@ class Comparing:
     workers: int | None = None
     out: str | Path | None = None
     progress: Report | None = None
-    engine: Engine | Mapping[str, Engine] | None = None
+    engine: Choice = None
     on: Place | None = None
     vary: Mapping[str, object] | None = None
     """Further factors, as in `Study.vary`; all combinations of their levels are compared."""
@@ -66,7 +71,7 @@ class Comparing:
         return parse(self.until, self.max_seeds)
 
 
-def comparison_of(scenario: Scenario, settings: Comparing) -> Comparison:
+def comparison_of(scenario: Given, settings: Comparing) -> Comparison:
     """Compares as `compare` does, with the settings as one object."""
     table, question, fault, plans = _made(scenario, settings)
     return judged(Comparison(table, question, fault, settings.rule, plans=plans))
@@ -77,9 +82,10 @@ def _with_keywords(
 ) -> Callable[Concatenate[Scenario, P], Comparison]:
     """Returns `comparison_of` as a function that takes the settings one by one."""
 
-    def compare(scenario: Scenario, /, *values: P.args, **named: P.kwargs) -> Comparison:
+    def compare(scenario: Given, /, *values: P.args, **named: P.kwargs) -> Comparison:
         """Runs the scenario with each of several queues at its bottleneck, and ranks the queues.
 
+        A queue is a description or the class of your own queue.
         `vary` has further factors, as in `Study.vary`; all combinations of their levels are
         compared, with each of `queues` if given. `by` is the deciding metric, possibly of a link or
         a group of flows (`call.mos`). `subject_to` is a condition such as `goodput >= 95% of best
@@ -102,11 +108,11 @@ def _with_keywords(
     return compare
 
 
-compare = _with_keywords(Comparing)
+compare = checked(_with_keywords(Comparing))
 
 
 def compare_engines(
-    scenario: Scenario, engines: Mapping[str, Engine], settings: Comparing
+    scenario: Given, engines: Mapping[str, Engine], settings: Comparing
 ) -> AcrossEngines:
     """Compares as `compare` does, with each of several engines, given by name."""
     if len(engines) < 2:
@@ -123,13 +129,16 @@ def _made(
     Returns their table, the question, the error of excluded policies (`None` if no policy was
     excluded), and the plans.
     """
-    named: tuple[str, ...] = tuple(settings.queues or ())
+    named: tuple[str | type, ...] = tuple(settings.queues or ())
     if settings.queues is None and not settings.vary:
         named = tuple(dict.fromkeys(scenario.asked_queues or (scenario.queue_name, *QUEUES)))
     if not named and not settings.vary:
         raise StudyError("nothing to compare: name two or more queues")
     if len(set(named)) < len(named):
         raise StudyError("the list names a queue twice: remove one")
+    rule = settings.rule
+    if rule is None and len(seed_list(settings.seeds)) < 2:
+        raise StudyError("`seeds` must be at least 2; found 1, and one run has no interval")
     engines = {} if settings.engine is None else named_engines(settings.engine)
     question = asked_of(scenario, engines, settings.by, settings.subject_to, settings.smallest)
     study = Study(scenario).seeds(settings.seeds)
@@ -140,13 +149,13 @@ def _made(
         study = study.vary(queue=list(named))
     study = study.vary(settings.vary or {})
     sensible(scenario, question, [in_words(cell.factors) for cell in study.cells])
-    noted = question.as_dict() | ({"queues": list(named)} if named else {})
-    rule = settings.rule
+    listed: list[Json] = [q if isinstance(q, str) else q.__name__ for q in named]
+    noted = question.as_dict() | ({"queues": listed} if named else {})
     if rule is not None:
         known(rule, scenario)
         noted |= rule.as_dict()
     study, fault = study.asking("comparison", noted), None
-    with Session(settings.out, settings.workers, settings.engine, settings.on) as session:
+    with Session(settings.out, settings.workers, engines or None, settings.on) as session:
 
         def runs(study: Study) -> Table:
             nonlocal fault

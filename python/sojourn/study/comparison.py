@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 from typing import Any
 
+from sojourn.arguments import checked
 from sojourn.data import Json
-from sojourn.frames import Library, frame
-from sojourn.study import answer, comparison_data
+from sojourn.frames import Library, frame, html_table
+from sojourn.study import answer, comparison_data, quantities
 from sojourn.study.compared import Compared
 from sojourn.study.errors import ResultsError
 from sojourn.study.question import Asked
 from sojourn.study.results import Results
+from sojourn.study.table import ROWS
 from sojourn.study.until import of_question
 
 
+@checked
 class Comparison(Compared):
     """A comparison of queues, or of levels of any factors, by one metric under conditions.
 
@@ -63,10 +67,18 @@ class Comparison(Compared):
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
 
     def __repr__(self) -> str:
-        return (
-            f"<Comparison of {len(self.choices)} {self.noun}s by {self.by}, "
-            f"{len(self.seeds)} seeds>"
+        choices, seeds = len(self.choices), len(self.seeds)
+        head = (
+            f"<Comparison of {choices} {self.noun}{'s'[: choices != 1]} by {self.by}, "
+            f"{seeds} seed{'s'[: seeds != 1]}>"
         )
+        first = [column[: ROWS + 2] for column in answer.table_columns(self)[:3]]
+        rest = [f"... and {choices - ROWS} more"] if choices > ROWS else []
+        return "\n".join([head, self.answer(), quantities.text_table(first, 2), *rest])
+
+    def _repr_html_(self) -> str:
+        rows = zip(*answer.table_columns(self), strict=True)
+        return f"<p>{html.escape(self.answer())}</p>{html_table(rows, 2)}"
 
 
 def judged(found: Comparison) -> Comparison:

@@ -19,24 +19,27 @@ A study without factors varies the queues of the scenario's `[question]`.
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from sojourn.data import Object
 from sojourn.metrics import nearest
-from sojourn.scenario import Scenario, source
+from sojourn.scenario import Scenario, change, source
 from sojourn.study.errors import StudyError
 from sojourn.study.question import asked_of
 from sojourn.study.study import Study
 
 _KEYS = ("name", "seeds", "vary", "keep")
 _KEEP = ("metrics", "tables")
+_OWN = "study."
+"""Beginning of the names of the table's own keys, where a scenario's keys are changed too."""
 
 
-def load(path: str | Path) -> Study:
-    """Returns the study that a TOML file describes; raises `StudyError` if it describes none."""
+def load(path: str | Path, changes: Mapping[str, object] | None = None) -> Study:
+    """Returns the study that a TOML file describes; raises `StudyError` if it describes none.
+
+    `changes` are changes of keys by their dotted names, as in `Scenario.replace`; those that begin
+    with `study.` concern the table `[study]`.
+    """
     file = Path(path)
     name, text = source.read_file(file)
     data, _ = source.parse(text, name)
@@ -48,10 +51,7 @@ def load(path: str | Path) -> Study:
         )
     named = data.pop("scenario", None)
     if named is None:
-        rest = _without_study(text)
-        # Errors can name the line only if the scenario is read from the original text.
-        whole = _data(rest) == data
-        scenario = Scenario.from_toml(rest, file=str(file)) if whole else Scenario.from_dict(data)
+        scenario = Scenario.from_toml(text, file=name)
     elif not isinstance(named, str):
         raise StudyError(f"{file}: scenario must be the name of a file, not {named!r}")
     else:
@@ -60,26 +60,14 @@ def load(path: str | Path) -> Study:
                 f"{file}: the file names a scenario file: move {', '.join(data)} there"
             )
         scenario = Scenario.load(file.parent / named)
-    return from_data(scenario, study, str(file))
-
-
-def _data(text: str) -> Object | None:
-    """Returns the data of a TOML text; `None` if it is not valid TOML."""
-    try:
-        return tomllib.loads(text)
-    except ValueError:  # `_without_study` broke a string or array of several lines
-        return None
-
-
-def _without_study(text: str) -> str:
-    """Returns the text with empty lines in place of the `[study]` tables."""
-    lines, inside = [], False
-    for line in text.splitlines():
-        head = line.strip()
-        if head.startswith("["):
-            inside = re.match(r"\[\s*study\s*[].]", head) is not None
-        lines.append("" if inside else line)
-    return "\n".join(lines)
+    of_study = {k[len(_OWN) :]: v for k, v in (changes or {}).items() if k.startswith(_OWN)}
+    others = {k: v for k, v in (changes or {}).items() if not k.startswith(_OWN)}
+    study, _ = change.apply(study, of_study)
+    made = from_data(scenario.replace(others) if others else scenario, study, str(file))
+    for key in others:
+        if made.varies(key):
+            raise StudyError(f"{file}: the study varies {key}, so it cannot be set")
+    return made
 
 
 def from_data(scenario: Scenario, data: Mapping[str, object], where: str = "study") -> Study:

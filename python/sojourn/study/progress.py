@@ -5,12 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-Report = Callable[["Progress"], bool | None]
-"""Function that is called regularly with the progress.
-
-If the function returns `False`, the study stops; finished runs are kept.
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -54,6 +48,13 @@ class Progress:
         eta = f", {duration(left)} left" if left is not None and self.done < self.total else ""
         note = f" ({self.note})" if self.note else ""
         return f"{self.done}/{self.total} runs, {self.rate:.2g} a second{eta}{note}"
+
+
+Report = Callable[[Progress], bool | None]
+"""Function that is called regularly with the progress.
+
+If the function returns `False`, the study stops; finished runs are kept.
+"""
 
 
 def together(parts: Sequence[Progress]) -> Progress:

@@ -150,3 +150,27 @@ def interval(i: stats.Interval, unit: str, metric: str = "") -> str:
     if math.isfinite(low) or math.isfinite(high):
         text += f" [{number(low, places)}, {number(high, places)}]"
     return f"{text} {s.unit}".rstrip()
+
+
+def text_table(columns: Sequence[Sequence[str]], left: int) -> str:
+    """Returns columns as plain text; the first `left` columns are aligned left."""
+    widths = [max(map(len, column)) for column in columns]
+    return "\n".join(
+        "  ".join(
+            text.ljust(width) if at < left else text.rjust(width)
+            for at, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in zip(*columns, strict=True)
+    )
+
+
+def text_column(metric: str, unit: str, intervals: Sequence[stats.Interval]) -> list[str]:
+    """Returns the texts of a metric's column: its name, unit, and means with half widths."""
+    shown = scale(unit, [i.estimate for i in intervals], metric)
+    means = [shown.apply(i.estimate) for i in intervals]
+    places = decimals(means, [shown.apply(i.shown.half_width) for i in intervals])
+    cells = [
+        " ± ".join(filter(None, [number(m, places), half(i, shown, places)]))
+        for m, i in zip(means, intervals, strict=True)
+    ]
+    return [metric, shown.unit, *cells]

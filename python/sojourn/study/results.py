@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from sojourn.arguments import checked
 from sojourn.scenario.engine import Engine, Record
 from sojourn.study.errors import ResultsError
 from sojourn.study.manifest import Manifest
@@ -13,6 +14,7 @@ from sojourn.study.stored import StoredRuns
 from sojourn.study.table import Table
 
 
+@checked
 class Results(StoredRuns):
     """The folder of a study's results."""
 
@@ -45,7 +47,7 @@ def results_of(table: Table) -> Results | None:
 def replay(
     folder: str | Path,
     key: str | None = None,
-    engine: Engine | None = None,
+    engine: Engine | str | None = None,
     *,
     any_engine: bool = False,
 ) -> Record:

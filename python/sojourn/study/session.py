@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from sojourn import extras, temporary
+from sojourn.engines import SIM
 from sojourn.plan import Plan
-from sojourn.scenario.engine import Engine, check, named
+from sojourn.scenario.engine import Choice, Engine, check, named
 from sojourn.study.errors import PolicyFault, ResultsError, StudyError, StudyInterrupted
 from sojourn.study.machine import cores
 from sojourn.study.manifest import Manifest
@@ -36,7 +37,7 @@ class Session:
         self,
         out: str | Path | None = None,
         workers: int | None = None,
-        engine: Engine | Mapping[str, Engine] | None = None,
+        engine: Choice = None,
         on: Place | None = None,
         *,
         summarise: bool = True,
@@ -44,7 +45,7 @@ class Session:
         if workers is not None and workers < 1:
             raise StudyError(f"workers must be at least 1, not {workers}")
         self._out = None if out is None else Path(out)
-        self._engine = engine
+        self._engine = None if engine == SIM else engine
         self._count = workers
         self._on = on
         self._summarise = summarise

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from sojourn.arguments import checked
 from sojourn.plan import Plan
 from sojourn.plan.decoding import data_of
 from sojourn.scenario import Scenario
-from sojourn.scenario.engine import ASKED, ENGINE, SUMMARY, TABLES, core
+from sojourn.scenario.engine import ASKED, ENGINE, SUMMARY, TABLES, Engine, single
 from sojourn.scenario.findings import (
     Finding,
     Seen,
@@ -29,11 +31,9 @@ from sojourn.study.key import plan_hash, run_key
 from sojourn.study.names import in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import pandas as pd
 
-    from sojourn.scenario.engine import Engine, Record
+    from sojourn.scenario.engine import Record
     from sojourn.study.folder import ResultsFolder
     from sojourn.study.manifest import Manifest
     from sojourn.study.scratch import Scratch
@@ -43,6 +43,7 @@ EXAMINED = 10
 """Number of seeds of which findings are made."""
 
 
+@checked
 class StoredRun:
     """One run in a folder of results."""
 
@@ -107,7 +108,7 @@ class StoredRun:
         frame.attrs["units"] = columns.units(table)
         return frame
 
-    def replay(self, engine: Engine | None = None, *, any_engine: bool = False) -> Record:
+    def replay(self, engine: Engine | str | None = None, *, any_engine: bool = False) -> Record:
         """Repeats the run and compares its trace hash with the recorded hash.
 
         Raises `StudyError` if the hashes differ. An engine with another fingerprint is rejected,
@@ -119,7 +120,7 @@ class StoredRun:
                 f"{self.place}: plan, seed and key do not match, because the folder was changed: "
                 "repeat the study"
             )
-        engine = engine or core()
+        engine = single(engine)
         same = engine.fingerprint() == self.about.engine
         if not same and not any_engine:
             raise StudyError(
@@ -136,6 +137,7 @@ class StoredRun:
         return record
 
 
+@checked
 class StoredRuns:
     """The runs in the folder of a study's results."""
 

@@ -8,10 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from sojourn.arguments import checked, expect
 from sojourn.data import Json
 from sojourn.scenario import Scenario
-from sojourn.scenario.engine import SEEDS, Engine
-from sojourn.study.cells import Cell, Factor, Level, Runnable, check, combine
+from sojourn.scenario.engine import SEEDS, Choice
+from sojourn.study.cells import Cell, Factor, Given, Level, Runnable, check, combine
 from sojourn.study.errors import PolicyFault, StudyError
 from sojourn.study.kept import WITHOUT_SERIES, Kept
 from sojourn.study.key import run_key
@@ -57,6 +58,7 @@ def seed_list(seeds: int | Iterable[int]) -> tuple[int, ...]:
     return listed
 
 
+@checked
 class Study:
     """A scenario with factors and seeds. It is immutable: its methods return a new study.
 
@@ -72,7 +74,10 @@ class Study:
         print(table.ci("sojourn_p95", by="queue"))
     """
 
-    def __init__(self, scenario: Scenario, name: str | None = None) -> None:
+    def __init__(self, scenario: Given, name: str | None = None) -> None:
+        self._begin(scenario, name)
+
+    def _begin(self, scenario: Scenario, name: str | None) -> None:
         self.scenario = scenario
         self.name = name or scenario.name
         self._factors: tuple[Factor, ...] = ()
@@ -98,7 +103,8 @@ class Study:
         listed = [(factors, scenario) for factors, scenario in cells]
         if not listed:
             raise StudyError("a study needs at least one cell")
-        study = cls(cast("Scenario", listed[0][1]), name)
+        study = cls.__new__(cls)
+        study._begin(cast("Scenario", listed[0][1]), name)
         study._cells = tuple(Cell.of(factors, scenario) for factors, scenario in listed)
         check(study._cells)
         study._kind, study._question = kind, dict(question or {})
@@ -115,9 +121,9 @@ class Study:
         """Returns the study with further factors.
 
         A factor is a list of levels or a table of named levels. Its name is a key of the scenario
-        (`links.uplink.rate`), or `queue` for the bottleneck's queue. If each level is a table of
-        changes, any name is allowed: `vary(load={"light": {"flows.bulk.count": 4}, "heavy":
-        {"flows.bulk.count": 64}})`.
+        (`links.uplink.rate`), or `queue` for the bottleneck's queue. A level may be the class of
+        your own policy. If each level is a table of changes, any name is allowed:
+        `vary(load={"light": {"flows.bulk.count": 4}, "heavy": {"flows.bulk.count": 64}})`.
         """
         if self._cells:
             raise StudyError("a study of given cells cannot vary factors; add cells instead")
@@ -163,6 +169,10 @@ class Study:
         check(cells)
         return cells
 
+    def varies(self, key: str) -> bool:
+        """Returns whether a factor of the study sets a key of the scenario."""
+        return any(key in changes for f in self._factors for changes in f.levels.values())
+
     def warm_up(self, workers: int | None = None, progress: Report | None = None) -> float:
         """Returns one warm-up for all cells and seeds, in seconds, from pilot runs.
 
@@ -189,18 +199,20 @@ class Study:
         out: str | Path | None = None,
         workers: int | None = None,
         progress: Report | None = None,
-        engine: Engine | Mapping[str, Engine] | None = None,
+        engine: Choice = None,
         on: Place | None = None,
     ) -> Table:
         """Makes all runs that are not finished, and returns the table of this study's runs.
 
         `out` is the folder of results; without it, results exist only as long as the table.
         `workers` is the number of concurrent runs, by default the number of processors; an engine
-        may allow fewer. `engine` is by default the simulator. Several engines, given by name, make
-        the same runs one after the other, and the table has the column `engine`. `on` is the
-        address of a Dask scheduler (`tcp://host:8786`) or a Dask client, whose workers make the
-        runs with the same results. If Ctrl-C or a `progress` that returns `False` stops the study,
-        `run` raises `StudyInterrupted`. With `out`, finished runs are kept, and the same call makes
+        may allow fewer. `engine` is an engine or its name, by default the simulator.
+        Several engines, given as `sim,linux` or by name, make the same runs one after the
+        other, and the table has the column `engine`. `on` is the address of a Dask
+        scheduler (`tcp://host:8786`) or a Dask client, whose workers make the runs with the
+        same results. If Ctrl-C or a `progress` that returns `False` stops the study, `run`
+        raises `StudyInterrupted`. With `out`, finished runs are kept, and the same call
+        makes
         the missing runs.
         """
         with Session(out, workers, engine, on) as session:
@@ -216,7 +228,7 @@ class Study:
         out: str | Path | None = None,
         workers: int | None = None,
         progress: Report | None = None,
-        engine: Engine | Mapping[str, Engine] | None = None,
+        engine: Choice = None,
         on: Place | None = None,
     ) -> tuple[Table, Stopping]:
         """Makes runs of each cell with seeds 1, 2, 3, ... until their means are precise enough.
@@ -224,8 +236,9 @@ class Study:
         `rule` states the precision and the maximum number of seeds. Returns the table, and at which
         precision and number of seeds the runs ended. The other arguments are those of `run`.
         """
-        from sojourn.study.until import known, take_looks
+        from sojourn.study.until import Until, known, take_looks
 
+        expect("rule", Until, rule)
         # `scenario` may be an input of another engine, whose metrics are not known here.
         if isinstance(self.scenario, Scenario):
             known(rule, self.scenario)

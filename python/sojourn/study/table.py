@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from sojourn import stats
-from sojourn.frames import Library, frame
+from sojourn.arguments import checked, unknown
+from sojourn.frames import Library, frame, html_table
 from sojourn.metrics import base, nearest, view
 from sojourn.scenario.engine import ENGINE
+from sojourn.study import quantities
 from sojourn.study.cells import Level
 from sojourn.study.errors import StudyError
 from sojourn.study.metrics import headline, resolve
@@ -21,12 +23,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+ROWS = 8
+"""Largest number of cells in the text that a prompt shows."""
 BACKLOG = "backlog_mean"
 """A queue metric that every engine measures."""
 Group = Any
 """Key of a group: a level, or a tuple of levels for groups by several factors."""
 
 
+@checked
 class Table:
     """A study's results, with a row for each run and a column for each metric, and statistics."""
 
@@ -74,6 +79,8 @@ class Table:
     def column(self, name: str) -> list[Any]:
         """Returns a column's values as a list, in the order of the rows."""
         data = self._data
+        if name not in data.columns:
+            raise unknown("column", name, self.columns)
         return data.columns[name] if isinstance(data, PlainRows) else data[name].tolist()
 
     def measured(self, column: str) -> bool:
@@ -88,10 +95,40 @@ class Table:
         return len(self.column("seed"))
 
     def __repr__(self) -> str:
-        return (
-            f"<Table: {len(self)} runs, factors {', '.join(self.factors) or 'none'}, "
-            f"{len(self.seeds)} seeds, {len(self.metrics)} metrics>"
-        )
+        columns = [column[: ROWS + 2] for column in self._means()]
+        more = max(map(len, self._means())) - ROWS - 2
+        rest = [f"... and {more} more"] if more > 0 else []
+        return "\n".join([f"<{self._described()}>", quantities.text_table(columns, 1), *rest])
+
+    def _repr_html_(self) -> str:
+        rows = zip(*self._means(), strict=True)
+        note = "means over seeds ± half of the 95 % interval"
+        return f"<p>{self._described()}; {note}</p>{html_table(rows, 2)}"
+
+    def _described(self) -> str:
+        counts = ((len(self), "run"), (len(self.seeds), "seed"), (len(self.metrics), "metric"))
+        runs, seeds, metrics = (f"{n} {noun}{'s'[: n != 1]}" for n, noun in counts)
+        return f"Table: {runs}, factors {', '.join(self.factors) or 'none'}, {seeds}, {metrics}"
+
+    def _means(self) -> list[list[str]]:
+        """Returns the levels and the first usual metrics of each cell, as columns of texts."""
+        rows = list(zip(*map(self.column, self.factors), strict=True)) or [()] * len(self)
+        cells = list(dict.fromkeys(rows))
+        shown = [
+            [factor, "", *(str(cell[at]) for cell in cells)]
+            for at, factor in enumerate(self.factors)
+        ]
+        for metric in self.headline()[:3]:
+            column = self.metric(metric)
+            pairs = list(zip(rows, self.column(column), strict=True))
+            found = [
+                stats.mean_of_runs(
+                    [v for row, v in pairs if row == cell and not missing(v)], looked=self.looked
+                )
+                for cell in cells
+            ]
+            shown.append(quantities.text_column(column, self.unit(column), found))
+        return shown or [["runs", "", str(len(self))]]
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -382,7 +419,7 @@ class Table:
 
     def summary(self) -> str:
         """Returns a description of the table: numbers of runs and metrics, levels of factors."""
-        lines = [repr(self)[1:-1]]
+        lines = [self._described()]
         for factor in self.factors:
             levels = self.levels(factor)
             lines.append(f"  {factor}: {', '.join(map(str, levels))}")

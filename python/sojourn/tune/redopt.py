@@ -15,6 +15,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sojourn.arguments import checked
+
 #: Share of the average's weight that samples older than one TCP cycle have (Firoiu and Borden
 #: 2000).
 WEIGHT_OF_OLDER_SAMPLES = 0.1
@@ -167,6 +169,7 @@ def averaging_weight(link: Link, p: float, queue: float, largest: float) -> floa
     return min(largest, max(SMALLEST_WEIGHT, weight))
 
 
+@checked
 def redopt(link: Link, kappa: float = 1.0, largest_weight: float = LARGEST_WEIGHT) -> RedParameters:
     """Returns RED parameters from the model, without verification by simulation.
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn import temporary
+from sojourn.arguments import checked
 from sojourn.data import Object
 from sojourn.metrics import spelled
 from sojourn.scenario import Scenario
@@ -114,6 +115,7 @@ class Found:
         }
 
 
+@checked
 def search(
     scenario: Scenario,
     goal: Goal,
@@ -123,7 +125,7 @@ def search(
     workers: int | None = None,
     on: Place | None = None,
     progress: Report | None = None,
-    engine: Engine | None = None,
+    engine: Engine | str | None = None,
 ) -> Found:
     """Searches values of a queue's words for a scenario, and verifies the best values.
 

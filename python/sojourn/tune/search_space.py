@@ -156,7 +156,10 @@ class Space:
         words = _words(base, read)
         if not vary:
             raise StudyError(f"nothing varies; name words of {_kind(base)}: {_usable(words)}")
-        variables = [made for text in vary for made in _read(text, words, base)]
+        try:
+            variables = [made for text in vary for made in _read(text, words, base)]
+        except StudyError as error:
+            raise StudyError(f"vary: {error}") from None
         seen: set[str] = set()
         for variable in variables:
             for word in _set_by(variable):
@@ -219,7 +222,7 @@ def _usable(words: Mapping[str, Word]) -> str:
 
 def _read(text: str, words: Mapping[str, Word], base: str) -> list[Variable]:
     if "|" in text:
-        return [_choice(text, words)]
+        return [_choice(text, words, base)]
     name, _, rest = text.strip().partition(" ")
     pattern = any(c in name for c in "*?[")
     if pattern:
@@ -228,19 +231,19 @@ def _read(text: str, words: Mapping[str, Word], base: str) -> list[Variable]:
         if not named:
             raise StudyError(f"`{name}`: no word of {_kind(base)} that can vary matches")
     else:
-        named = [_known(name, words)]
+        named = [_known(name, words, base)]
     return [_range(w, rest.strip(), text) for w in named]
 
 
-def _known(name: str, words: Mapping[str, Word]) -> Word:
+def _known(name: str, words: Mapping[str, Word], base: str) -> Word:
     if name in words:
         return words[name]
     close = nearest(name, words)
     hint = f": did you mean `{close}`?" if close else f"; existing: {', '.join(words)}"
-    raise StudyError(f"unknown word `{name}`{hint}")
+    raise StudyError(f"`{_kind(base)}` has no word `{name}`{hint}")
 
 
-def _choice(text: str, words: Mapping[str, Word]) -> Choice:
+def _choice(text: str, words: Mapping[str, Word], base: str) -> Choice:
     texts = tuple(" ".join(part.split()) for part in text.split("|"))
     if len(set(texts)) < len(texts):
         raise StudyError(f"`{text}`: an alternative is listed twice")
@@ -248,7 +251,7 @@ def _choice(text: str, words: Mapping[str, Word]) -> Choice:
     choice = Choice(texts)
     for word in choice.words:
         if word not in offs:
-            _known(word, words)
+            _known(word, words, base)
     return choice
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean
 
+from sojourn.arguments import checked
 from sojourn.data import Object
 from sojourn.scenario import Scenario
 from sojourn.tune.redopt import (
@@ -217,6 +218,7 @@ def measure(
     return Trial(parameters, fmean(averages), fmean(deviations), fmean(losses), fmean(goodputs))
 
 
+@checked
 def verified(
     link: Link,
     settings: Verification | None = None,

@@ -90,11 +90,13 @@ def named(value: object, kind: str, names: list[str]) -> str:
     text = text_of(value, kind, names[0]).strip().lower()
     if text in names:
         return text
+    near = _core.nearest(text, names)
     raise complaint(
-        f"unknown {kind.removeprefix('a ')} {shown(value)}",
+        f"unknown {kind.removeprefix('a ')} {shown(value)}"
+        + ("" if near else f"; allowed: {', '.join(names)}"),
         found=str(value),
         allowed=names,
-        nearest=_core.nearest(text, names),
+        nearest=near,
     )
 
 
