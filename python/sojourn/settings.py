@@ -104,9 +104,21 @@ class Setting:
         if (low is None or value >= low) and (high is None or value <= high):
             return
         unit = "" if limits.unit is None else UNITS[limits.unit]
-        least, most, found = (f"{n:g}" if isinstance(n, float) else n for n in (low, high, value))
-        bounds = f"at least {least}" if high is None else f"{least} to {most}"
-        raise SettingError(f"`{self.name}` must be {bounds}{unit}; found {found}")
+        raise SettingError(
+            f"`{self.name}` must be {bounds(low, high)}{unit}; found {_number(value)}"
+        )
+
+
+def bounds(low: float | None, high: float | None) -> str:
+    """Returns a range in words, such as `at least 2`; empty without limits."""
+    if low is None or high is None:
+        ends = (("at least", low), ("at most", high))
+        return "".join(f"{word} {_number(end)}" for word, end in ends if end is not None)
+    return f"{_number(low)} to {_number(high)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _option(hint: object) -> Option | None:

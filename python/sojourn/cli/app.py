@@ -80,6 +80,14 @@ class _Root(TyperGroup):
         super().__init__(**attributes)
         self.commands = _Commands()  # type: ignore[assignment]
 
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if hasattr(error, "format_message") and hasattr(error, "ctx"):
+                import_module("sojourn.cli.mistakes").reword(error)
+            raise
+
     def list_commands(self, ctx: object) -> list[str]:
         del ctx
         return list(COMMANDS)

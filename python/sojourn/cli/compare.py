@@ -124,7 +124,9 @@ def compare(
     for warning in general:
         output.note(warning)
     for queue in listed:  # report mistakes in any queue before the first run
-        for warning in scenario.with_queue(queue).warnings():
+        with options.blamed("--queues" if queues else None, scenario.queue_keys):
+            own = scenario.with_queue(queue)
+        for warning in own.warnings():
             if warning not in general:
                 output.note(f"{queue}: {warning}")
     precise.check_alone(made.engine)

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
@@ -113,14 +113,31 @@ def warmed(study: Study, warmup: str | None) -> Study:
 
 def changed(scenario: Scenario, settings: list[str] | None) -> Scenario:
     """Returns the scenario with the command line's changes."""
+    return scenario.replace(changes_of(settings)) if settings else scenario
+
+
+@contextmanager
+def blamed(option: str | None, keys: Iterable[str]) -> Iterator[None]:
+    """Names an option in the place of these keys in problems; None leaves the keys."""
+    from sojourn.scenario import ScenarioError
+
+    try:
+        yield
+    except ScenarioError as error:
+        if option is None:
+            raise
+        found = [replace(p, key=option) if p.key in keys else p for p in error.problems]
+        raise ScenarioError(found) from None
+
+
+def changes_of(settings: list[str] | None) -> Object:
+    """Returns the keys and values of `--set`."""
     from sojourn.scenario import Problem, ScenarioError
     from sojourn.scenario.change import setting
 
-    if not settings:
-        return scenario
     changes: Object = {}
     problems: list[Problem] = []
-    for text in settings:
+    for text in settings or []:
         try:
             key, value = setting(text)
         except ScenarioError as error:
@@ -129,7 +146,7 @@ def changed(scenario: Scenario, settings: list[str] | None) -> Scenario:
             changes[key] = value
     if problems:
         raise ScenarioError(problems)
-    return scenario.replace(changes)
+    return changes
 
 
 Interface: TypeAlias = Annotated[

@@ -38,6 +38,8 @@ def report(asked: Reported, as_json: options.AsJson = False) -> None:
 
     The figures and the page are written into the same folder.
     """
+    from sojourn.study import Results
+
     folder = asked.folder
     if not folder.is_dir():
         exits.fail(
@@ -45,6 +47,7 @@ def report(asked: Reported, as_json: options.AsJson = False) -> None:
             "compare or study",
             as_json=as_json,
         )
+    Results.open(folder)  # raises an error before the progress bar begins
     given = {"by": asked.by, "subject_to": asked.subject_to, "smallest": asked.smallest}
     question = {key: value for key, value in given.items() if value is not None}
     with bars.counting("drawing", "figures") as tell:

@@ -69,6 +69,7 @@ def run(
     out: Folder = None,
     metrics: Metrics = None,
     warmup: options.Warmup = None,
+    settings: options.Settings = None,
     *,
     precise: options.Precise,
     made: options.Made,
@@ -76,10 +77,11 @@ def run(
 ) -> None:
     """Run the study that a file describes, and show means with confidence intervals.
 
+    With --set, keys of the scenario or of the table `study` are changed first (study.seeds=3).
     Existing runs in the folder are reused, so a stopped study continues.
     """
     rule = precise.rule()
-    asked = options.warmed(study.load(file), warmup)
+    asked = options.warmed(study.load(file, options.changes_of(settings)), warmup)
     folder = out or options.folder_of(asked.name, "study")
     chosen = made.engines(as_json)
     with (

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Required, TypedDict
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Literal,
+    Required,
+    TypedDict,
+    get_args,
+    get_origin,
+)
 
 import typer
 
@@ -14,7 +22,9 @@ from sojourn.metrics import registry
 from sojourn.settings import Option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pydantic.fields import FieldInfo
 
     from sojourn.scenario.models import Part
 
@@ -114,10 +124,12 @@ def catalogue() -> dict[str, list[Item]]:
         TEMPLATES,
         WORKLOADS,
         Balancer,
+        Deploy,
         Flow,
         Link,
         Model,
         Observe,
+        Question,
         Store,
     )
 
@@ -128,6 +140,8 @@ def catalogue() -> dict[str, list[Item]]:
         "flows": Flow,
         "store": Store,
         "observe": Observe,
+        "question": Question,
+        "deploy": Deploy,
     }
     known = json.loads(_core.describe())
     of_classes = {table["name"]: table["words"] for table in known["class"]}
@@ -175,11 +189,21 @@ def _keys(name: str, model: type[Part]) -> Item:
             if field.is_required()
             else _default(field.get_default(call_default_factory=True)),
             "doc": documentation[key],
+            "of": _allowed(field),
         }
         for key, field in model.model_fields.items()
         if key != "template"
     ]
     return {"name": name, "summary": doc, "source": "", "words": words}
+
+
+def _allowed(field: FieldInfo) -> list[str]:
+    """Returns the words that a key accepts; empty if it accepts others."""
+    schemas = [getattr(part, "json_schema", None) or {} for part in field.metadata]
+    listed = [names for schema in schemas for names in schema.get("enum", ())]
+    kinds = [field.annotation, *get_args(field.annotation)]
+    literals = [kind for kind in kinds if get_origin(kind) is Literal]
+    return listed or [name for kind in literals for name in get_args(kind)]
 
 
 def _default(value: object) -> str:
@@ -243,7 +267,8 @@ def explain(
         Option(
             "NAME",
             positional=True,
-            help="Name of a queue, metric or other item in `sojourn list`.",
+            help="Name of a queue, metric or other item in `sojourn list`, or a key of a scenario, "
+            "such as store.coordinator.",
             complete=names_beginning,
         ),
     ],
@@ -261,8 +286,16 @@ def explain(
         found = [
             ("metric", item) for item in known["metric"] if "." in name and item["name"] == metric
         ]
+    if not found and (places := _places(name, known)):
+        if as_json:
+            output.print_data(places)
+        else:
+            output.table(places, ["in", "word", "takes", "default", "meaning"])
+        return
     if not found:
-        _unknown("name", name, [i["name"] for items in known.values() for i in items], as_json)
+        words = [word["name"] for _, _, word in _words_of(known)]
+        names = [item["name"] for items in known.values() for item in items]
+        _unknown("name", name, [*names, *words], as_json)
     if as_json:
         output.print_data([{"what": kind, **item} for kind, item in found])
         return
@@ -270,6 +303,37 @@ def explain(
         if number:
             typer.echo()
         _show(kind, item)
+
+
+def _words_of(known: Mapping[str, list[Item]]) -> Iterator[tuple[str, Item, Word]]:
+    """Yields each key of a table and each word of another item, with the kind and the item."""
+    for kind, items in known.items():
+        for item in items:
+            words = item.get("words", ())
+            yield from ((kind, item, word) for word in words if not isinstance(word, str))
+
+
+def _places(name: str, known: Mapping[str, list[Item]]) -> list[dict[str, str]]:
+    """Returns a row for each key or word with a name, or that accepts it as a value.
+
+    `links.uplink.rate` is the key `rate` of the table `links`.
+    """
+    owner, _, leaf = name.rpartition(".")
+    rows = []
+    for kind, item, word in _words_of(known):
+        values = [one if isinstance(one, str) else one["name"] for one in word.get("of", ())]
+        if (owner and owner.partition(".")[0] != item["name"]) or (
+            leaf != word["name"] and (owner or leaf not in values)
+        ):
+            continue
+        rows.append({
+            "in": f"[{item['name']}]" if kind == "table" else f"{item['name']} ({kind})",
+            "word": word["name"],
+            "takes": f"one of {', '.join(values)}" if values else takes(word),
+            "default": word["default"],
+            "meaning": word["doc"],
+        })  # fmt: skip
+    return rows
 
 
 def _own(name: str) -> Item:

@@ -174,7 +174,8 @@ def find(name: str | None = None) -> Kernel:
     there = kernels()
     if name is None:
         if not there:
-            raise Unavailable("no kernel for virtual time has been built yet", REMEDY)
+            remedy = f"build one with `{REMEDY}` (some ten minutes, without root)"
+            raise Unavailable("no kernel for virtual time has been built yet", remedy)
         return there[0]
     for kernel in there:
         if kernel.name == name:

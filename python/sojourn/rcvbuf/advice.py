@@ -18,6 +18,8 @@ as `patience` of the policy `elastic`.
 GREATEST = 1 << 30
 """Largest recommended size in bytes, since the kernel doubles `SO_RCVBUF`, which is a 32-bit int.
 """
+COARSE = 0.1
+"""Interval between samples in seconds above which bursts cannot be told apart."""
 SHOWN = 8
 """Maximum number of sockets in the output."""
 
@@ -154,6 +156,12 @@ def tell(seen: Seen, allowed: int | None) -> list[str]:
             "The kernel doubles the value."
         )
     last = seen.last
+    period = last["seconds"] / last["looks"] if last is not None and last["looks"] else 0.0
+    if wanted and period > COARSE:
+        lines.append(
+            f"samples were {period:.1g} s apart, so bursts in between count as one, and the sizes "
+            "may be several times too large: --port PORT samples every 10 ms"
+        )
     if found and last is not None and last["late"] * 20 > last["looks"]:
         lines.append(
             f"{last['late']} of {last['looks']} samples were late: this machine is busy, so the "

@@ -29,8 +29,12 @@ EVERY = 0.5
 """Default interval between two readings, in seconds."""
 SAMPLES = 32
 """Number of readings in a sparkline."""
-WIDE = 110
-"""Minimum width of a terminal with a second sparkline, in columns."""
+SPARE = ("sends over time", "sojourn over time", "lost", "marks", "rate", "drops")
+"""Columns that a narrow terminal omits, the least important first."""
+NAMES = 16
+"""Width of a column of names, in characters, below which other columns are omitted."""
+GAP = 3
+"""Width in characters of the space between two columns."""
 
 
 @dataclass(frozen=True)
@@ -114,35 +118,28 @@ class View:
             style="bold",
             no_wrap=True,
         )
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-        table.add_column("link", overflow="ellipsis", no_wrap=True, max_width=28)
-        table.add_column("queue", no_wrap=True)
-        for name in ("rate", "sends", "backlog", "sojourn", "drops", "marks", "lost"):
-            table.add_column(name, justify="right", no_wrap=True)
-        table.add_column("sojourn over time", no_wrap=True)
-        if width >= WIDE:
-            table.add_column("sends over time", no_wrap=True)
         shown = self._chosen(max(1, height - 6))
-        for row in shown:
-            history = self.history.get(row.link, _History())
-            cells = [
-                row.link,
-                row.queue,
-                "no limit" if row.rate is None else bits(row.rate),
-                bits(row.throughput),
-                f"{row.backlog_packets} p, {octets(row.backlog_bytes)}",
-                "" if row.sojourn is None else duration(row.sojourn),
-                *(_count(total, now) for total, now in (
-                    (row.drops, row.drops_per_second), (row.marks, row.marks_per_second))),
-                str(row.lost),
-                sparkline(history.sojourn),
-            ]  # fmt: skip
-            if width >= WIDE:
-                cells.append(sparkline(history.throughput, row.rate))
-            table.add_row(*map(Text, cells))
+        table = _fitting([self._cells(row) for row in shown], width)
         more = len(self.rows) - len(shown)
         foot = [Text(f"and {more} more links with shorter queues", style="dim")] if more else []
         return Group(head, table, *foot)
+
+    def _cells(self, row: Row) -> dict[str, str]:
+        """Returns the texts of a row by column."""
+        history = self.history.get(row.link, _History())
+        return {
+            "link": row.link,
+            "queue": row.queue,
+            "rate": "no limit" if row.rate is None else bits(row.rate),
+            "sends": bits(row.throughput),
+            "backlog": f"{row.backlog_packets} p, {octets(row.backlog_bytes)}",
+            "sojourn": "" if row.sojourn is None else duration(row.sojourn),
+            "drops": _count(row.drops, row.drops_per_second),
+            "marks": _count(row.marks, row.marks_per_second),
+            "lost": str(row.lost),
+            "sojourn over time": sparkline(history.sojourn),
+            "sends over time": sparkline(history.throughput, row.rate),
+        }
 
     def _chosen(self, most: int) -> list[Row]:
         """Returns the `most` rows with the longest queues, in the order of the links."""
@@ -151,6 +148,32 @@ class View:
         busy = sorted(self.rows, key=lambda r: (r.backlog_bytes, r.throughput), reverse=True)
         wanted = {row.link for row in busy[:most]}
         return [row for row in self.rows if row.link in wanted]
+
+
+def _fitting(rows: list[dict[str, str]], width: int) -> Table:
+    """Returns rows as a table; in a narrow terminal the least important columns are omitted."""
+    widths = {
+        name: max(len(name), *(len(row[name]) for row in rows)) + GAP
+        for name in (rows[0] if rows else ())
+    }
+    names = {"link": NAMES, "queue": NAMES}
+    for name in SPARE:
+        if sum(min(wide, names.get(one, wide)) for one, wide in widths.items()) <= width:
+            break
+        widths.pop(name, None)
+    free = width - sum(wide for name, wide in widths.items() if name not in names)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for name in widths:
+        table.add_column(
+            name,
+            justify="left" if name in names or name.endswith("time") else "right",
+            overflow="ellipsis",
+            no_wrap=True,
+            max_width=max(free // 2, NAMES) - GAP if name in names else None,
+        )
+    for row in rows:
+        table.add_row(*(Text(row[name]) for name in widths))
+    return table
 
 
 def _row(link: LinkCounters, before: LinkCounters | None, span: float) -> Row:
