@@ -80,6 +80,15 @@ def test_pilot_runs_find_one_warm_up_for_all_queues_and_seeds() -> None:
     assert compare(settled, ["codel"], seeds=5, workers=1).findings == []
 
 
+def test_a_busy_line_settles_despite_small_dips() -> None:
+    rng = np.random.default_rng(3)
+    start = np.concatenate([np.linspace(0, 20e6, 10), np.full(190, 20e6)])
+    runs = [(start - 4e4 * (rng.random(200) < 0.1)).tolist() for _ in range(5)]
+    cut = common_cut(runs)
+    assert cut is not None
+    assert 5 <= cut <= 20
+
+
 def test_without_a_steady_state_no_warm_up_is_found() -> None:
     slow = link("4s", "0s", "bulk", "0s", 1).replace({"links.up.rate": "1mbit"})
     with pytest.raises(StudyError, match=r"does not settle in 4 s; lengthen `duration`"):

@@ -20,6 +20,12 @@ SHARE = 0.2
 If the first fifth of a series differs by this share, the mean of the series moves by 4 %.
 """
 
+EQUAL = 0.01
+"""Largest relative deviation from the mean of the second half that counts as none."""
+
+NEARLY = 1.1
+"""Largest ratio of MSER's statistic to its least value at which the warm-up ends."""
+
 RUNS = 5
 """Minimum number of runs of which each counts as one value; of fewer, batches are compared."""
 
@@ -99,9 +105,9 @@ def ends_early(runs: Series, least: float = 0.0) -> float:
 def common_cut(runs: Series, least: float = 0.0) -> int | None:
     """Returns one cut for the warm-up of all runs: the number of values at the start to omit.
 
-    The cut is MSER-5's for the average over the runs (MSER's for fewer than 100 values), moved on
-    while the rest still changes. `None` if that leaves less than half of the values, or the series
-    never settles.
+    The cut is the first that nearly has the least statistic of MSER-5 in the first half of the
+    average over the runs (of MSER for fewer than 100 values), moved on while the rest still
+    changes. `None` if that leaves about half of the values, or the series never settles.
     """
     from sojourn.stats.batch import mser  # noqa: PLC0415 - needs NumPy
 
@@ -109,7 +115,14 @@ def common_cut(runs: Series, least: float = 0.0) -> int | None:
     n = len(mean)
     if n < 20:
         return None
-    cut = mser(mean, 5 if n >= 100 else 1).cut
+    # Of a busy line's constant throughput, MSER would cut all up to the last small dip.
+    late = fmean(mean[n // 2 :])
+    mean = [late if abs(x - late) <= EQUAL * abs(late) else x for x in mean]
+    found = mser(mean, 5 if n >= 100 else 1)
+    scores = found.score[: len(mean) // found.group // 2 + 1].tolist()
+    cut = found.group * next(i for i, x in enumerate(scores) if x <= NEARLY * min(scores))
+    if cut > 0.45 * n:
+        return None
     while cut <= n // 2:
         rest = [r[cut:] for r in runs]
         if not begins_late(rest, least):
