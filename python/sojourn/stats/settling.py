@@ -23,7 +23,7 @@ If the first fifth of a series differs by this share, the mean of the series mov
 EQUAL = 0.01
 """Largest relative deviation from the mean of the second half that counts as none."""
 
-NEARLY = 1.1
+NEARLY = 1.01
 """Largest ratio of MSER's statistic to its least value at which the warm-up ends."""
 
 RUNS = 5
