@@ -44,7 +44,7 @@ def seen(inode: int = 1, **changes: Any) -> Any:
 
 
 def snapshot(*sockets: Any, late: int = 0) -> Any:
-    return {"sockets": list(sockets), "late": late, "looks": 100}
+    return {"sockets": list(sockets), "seconds": 1.0, "late": late, "looks": 100}
 
 
 def found(tuner: rcvbuf.Tuner, server: Server) -> Any:

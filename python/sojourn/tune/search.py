@@ -17,8 +17,8 @@ from sojourn import temporary
 from sojourn.arguments import checked
 from sojourn.data import Object
 from sojourn.metrics import spelled
-from sojourn.scenario import Scenario
 from sojourn.scenario.engine import Engine
+from sojourn.study.cells import Given
 from sojourn.study.cluster import Place, connected
 from sojourn.study.comparing import Comparing, comparison_of
 from sojourn.study.comparison import Comparison
@@ -117,7 +117,7 @@ class Found:
 
 @checked
 def search(
-    scenario: Scenario,
+    scenario: Given,
     goal: Goal,
     effort: Effort | None = None,
     *,

@@ -158,10 +158,10 @@ def _fitting(rows: list[dict[str, str]], width: int) -> Table:
     }
     names = {"link": NAMES, "queue": NAMES}
     for name in SPARE:
-        if sum(min(wide, names.get(one, wide)) for one, wide in widths.items()) <= width:
+        if sum(min(wide, names.get(one, wide)) for one, wide in widths.items()) <= width + 1:
             break
         widths.pop(name, None)
-    free = width - sum(wide for name, wide in widths.items() if name not in names)
+    free = width + 1 - sum(wide for name, wide in widths.items() if name not in names)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for name in widths:
         table.add_column(
