@@ -16,6 +16,8 @@ flows = [{ name = "up", from = "a", to = "b", app = "bulk" }]
 nic = { from = "a", to = "r", rate = "1gbit", queue = "fq_codel" }
 modem = { from = "r", to = "b", rate = "RATE", netem = "delay 5ms", queue = "pfifo limit 1000p" }
 """
+OTHER = 'other = { from = "r", to = "c", rate = "1mbit", queue = "codel" }'
+"""A link that no packet crosses."""
 HELD = """
 duration = "10s"
 warmup = "2s"
@@ -71,6 +73,10 @@ def summary(text: str) -> str:
         (HELD.replace("WORDS", "rwnd 200kb"), ("`up`", "receiver's window", "`rwnd 200kb`")),
         (CAPPED.replace("LIMIT", "1000"), ("`l`", "121 Mbit/s", "`limit 4129`")),
         (BLIND.replace("POLICY", "jsq"), ("`jsq`", "least-connections")),
+        (
+            ELSEWHERE.replace("RATE", "100mbit").replace('"nic"', '"other"') + OTHER,
+            ("`other`, whose queue is studied", 'bottleneck = "modem"'),
+        ),
         (TREE.format(CLASSES, "dscp AF42 to 1:20"), ("class `1:20` of `l`", "`dscp`")),
         (TREE.format(CLASSES, "dscp 0 to 1:20"), ("class `1:10` of `l`",)),
         (
@@ -106,7 +112,7 @@ def test_a_run_names_what_limited_it(text: str, facts: tuple[str, ...]) -> None:
 def test_a_run_that_its_queue_limits_names_nothing(text: str) -> None:
     """With the remedy applied, no sentence is left."""
     found = summary(text)
-    words = ("Packets wait", "held", "caps", "looked alike", "outside all", "No packet reached")
+    words = ("Packets wait", "held", "caps", "looked alike", "outside all", "No packet")
     named = [word for word in words if word in found]
     assert not named, found
 

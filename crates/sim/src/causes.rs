@@ -43,7 +43,7 @@ pub enum Kind {
     Blind,
     /// Packets pass a queue outside all of its classes.
     Bypassed,
-    /// No packet reaches a class.
+    /// No packet reaches the studied queue, or a class.
     Unreached,
 }
 
@@ -96,7 +96,8 @@ struct Figures<'a> {
 /// `None` if it was not measured.
 pub fn causes(plan: &Plan, value: &dyn Fn(&str) -> Option<f64>) -> Vec<Cause> {
     let figures = Figures { plan, value };
-    let mut found: Vec<Cause> = figures.elsewhere().into_iter().collect();
+    let mut found: Vec<Cause> = figures.unreached().into_iter().collect();
+    found.extend(figures.elsewhere());
     found.extend(figures.held());
     found.extend(figures.capped());
     found.extend(figures.blind());
@@ -120,6 +121,26 @@ impl Figures<'_> {
 
     fn of(&self, owner: &str, metric: &str) -> Option<f64> {
         (self.value)(&format!("{owner}.{metric}"))
+    }
+
+    /// No packet came to the studied queue.
+    fn unreached(&self) -> Option<Cause> {
+        if self.own("arrivals")? > 0.0 || self.own("departures")? > 0.0 {
+            return None;
+        }
+        let name = &self.plan.observe.bottleneck.name;
+        let shares = (0..self.plan.links.len())
+            .filter_map(|index| Some((index, self.of_link(index, "utilisation")?)));
+        let busiest =
+            shares.filter(|one| one.1 > 0.0).max_by(|one, other| one.1.total_cmp(&other.1));
+        let remedy = busiest.map_or(String::new(), |(index, share)| {
+            let link = &self.plan.links[index].name;
+            format!(" The busiest link is `{link}` ({}): bottleneck = \"{link}\".", percent(share))
+        });
+        let text = format!(
+            "No packet reached `{name}`, whose queue is studied: no flow passes it in this direction, or none was active in the measured time.{remedy}"
+        );
+        Some(Cause { kind: Kind::Unreached, subject: name.clone(), text })
     }
 
     /// Packets wait much longer in another queue than in the studied one.
