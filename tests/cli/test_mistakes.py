@@ -24,6 +24,7 @@ ONE_SEED = "must be at least 2; found 1"
 SCENARIO = "must be a Scenario; found 'home.toml': write Scenario.load('home.toml')"
 TREE = "links.uplink.queue=htb default 10"
 STORE = "store={nodes=['isp'],clients='home',coordinator='nearest'}"
+RED = "links.uplink.queue=red limit 400kb min 100kb max 50kb avpkt 1000 bandwidth 20mbit"
 SEARCH = ("tune", "search", "home.toml", "--queue", "codel")
 GIVEN = ("run", "home.toml", "--set")
 
@@ -46,9 +47,14 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int, tuple[str, ...]]] = {
     "duration": (("run", "home.toml", "--duration", "5s"), 2, ("--set duration=VALUE",)),
     "misspelt option": (("compare", "home.toml", "--sedes", "5"), 2, ("did you mean --seeds?",)),
     "open quote": (("run", "bad.toml"), 2, ("column 12 has no closing quote", "bad.toml:1")),
+    "exponent": ((*GIVEN, "duration=1e9s"), 2, ("write 1000000000s",)),
+    "unit apart": ((*GIVEN, "links.uplink.queue=codel target 5 ms"), 2, ("write `5ms`",)),
+    "distribution": ((*GIVEN, "links.uplink.netem=delay 9ms 5ms distribution gauss"), 2,
+                     ("unknown distribution `gauss`", "known: uniform, normal, pareto")),
     "one letter": ((*GIVEN, "flows.bulk.to=c"), 2, ("unknown host `c`", "known: home, isp")),
     "queues": (("compare", "home.toml", "--queues", "fq_codle"), 2,
                ("--queues: unknown queue `fq_codle`: did you mean `fq_codel`?",)),
+    "sizes": ((*GIVEN, RED), 2, ("`max` (50kb) must not be below `min` (100kb)",)),
     "no results": (("report", "."), 2, ("manifest.json is missing",)),
     "searched word": ((*SEARCH, "--vary", "targt 1ms..5ms"), 2,
                       ("vary: `codel` has no word `targt`: did you mean `target`?",)),

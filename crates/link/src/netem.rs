@@ -396,7 +396,7 @@ fn read_distribution(reader: &mut Reader<'_>) -> Result<JitterDistribution, Word
     let token = reader.needed("distribution", "a name", "normal")?;
     JitterDistribution::named(token.text).ok_or_else(|| {
         let names = JitterDistribution::NAMES.iter().map(|name| (*name).to_owned()).collect();
-        token.error(format!("unknown distribution `{}`", token.text), names)
+        token.error(format!("unknown distribution `{}`", token.text), names).listing("known")
     })
 }
 

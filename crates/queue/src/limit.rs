@@ -2,7 +2,7 @@
 
 use crate::packet::Packet;
 use crate::packet_fifo::PacketFifo;
-use sojourn_units::data;
+use sojourn_units::{data, quantity::format_size};
 
 /// The unit of a limit or threshold.
 #[data]
@@ -16,6 +16,14 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// Returns a limit as a user writes it, such as `300p` or `50kb`.
+    pub(crate) fn text(self, limit: u32) -> String {
+        match self {
+            Self::Packets => format!("{limit}p"),
+            Self::Bytes => format_size(u64::from(limit)),
+        }
+    }
+
     /// Returns whether `fifo` and `packet` together are within `limit`.
     #[inline]
     pub(crate) fn fits<P: Packet>(self, limit: u32, fifo: &PacketFifo<P>, packet: &P) -> bool {

@@ -132,6 +132,7 @@ impl Params {
         let max = if self.max == 0 { self.redflowlimit / 4 } else { self.max };
         let min = if self.min == 0 { max / 3 } else { self.min };
         if max < min {
+            let (max, min) = (Unit::Bytes.text(max), Unit::Bytes.text(min));
             return Err(("max", format!("`max` ({max}) must not be below `min` ({min})")));
         }
         let usual = (2 * u64::from(min) + u64::from(max)) / (3 * u64::from(self.avpkt));

@@ -17,7 +17,14 @@ pub fn quantity_error(text: &str, error: &QuantityError, what: &str, example: &s
                 "a size" => "; units are b, kb, mb and gb",
                 _ => "",
             };
-            format!("unknown unit in `{text}`: {what} is written like {example}{units}")
+            match without_exponent(text) {
+                Some(plain) => {
+                    format!("`{text}` has an exponent, which is not read: write {plain}")
+                }
+                None => {
+                    format!("unknown unit in `{text}`: {what} is written like {example}{units}")
+                }
+            }
         }
         QuantityError::TooLarge => format!("`{text}` is too large for {what}"),
         QuantityError::NotANumber => {
@@ -30,5 +37,30 @@ pub fn quantity_error(text: &str, error: &QuantityError, what: &str, example: &s
         found: text.to_owned(),
         allowed: vec![example.to_owned()],
         nearest: None,
+    }
+}
+
+/// Returns a quantity with all digits in place of an exponent; `None` if it has no exponent.
+fn without_exponent(text: &str) -> Option<String> {
+    let lower = text.to_ascii_lowercase();
+    let (digits, rest) = lower.split_once('e')?;
+    let end = rest.find(|c: char| !c.is_ascii_digit() && !"+-".contains(c)).unwrap_or(rest.len());
+    let (exponent, unit) = rest.split_at(end);
+    let number: f64 = format!("{digits}e{exponent}").parse().ok()?;
+    (number < 1e15 && number > 1e-9).then(|| format!("{number}{unit}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_with_an_exponent_is_shown_with_all_digits() {
+        let said =
+            |text| quantity_error(text, &QuantityError::UnknownUnit, "a time", "5ms").message;
+        assert_eq!(said("1e9s"), "`1e9s` has an exponent, which is not read: write 1000000000s");
+        assert_eq!(said("5E-1ms"), "`5E-1ms` has an exponent, which is not read: write 0.5ms");
+        assert!(said("5mes").starts_with("unknown unit in `5mes`"));
+        assert!(said("1e999s").starts_with("unknown unit in `1e999s`"));
     }
 }

@@ -254,6 +254,18 @@ fn shortest(value: u64, units: &[(&str, u64)]) -> String {
     format!("{}{name}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
+/// Returns whether a word is a unit of a quantity.
+pub fn is_unit(word: &str) -> bool {
+    let quantity = format!("1{word}");
+    let parses = [
+        parse_time(&quantity).is_ok(),
+        parse_rate(&quantity).is_ok(),
+        parse_size(&quantity).is_ok(),
+        parse_packets(&quantity).is_ok(),
+    ];
+    !word.is_empty() && !word.starts_with(|c: char| !c.is_alphabetic()) && parses.contains(&true)
+}
+
 /// Returns a short text that [`parse_time`] parses to `span`, which is in nanoseconds.
 pub fn format_time(span: Nanos) -> String {
     shortest(span, &[("s", SECOND), ("ms", MILLISECOND), ("us", MICROSECOND), ("ns", 1)])

@@ -248,13 +248,21 @@ impl Params {
         if self.max < self.min {
             return Err((
                 "max",
-                format!("`max` ({}) must not be below `min` ({})", self.max, self.min),
+                format!(
+                    "`max` ({}) must not be below `min` ({})",
+                    self.unit.text(self.max),
+                    self.unit.text(self.min)
+                ),
             ));
         }
         if self.ramp == Ramp::GentleLimit && self.limit <= self.max {
             return Err((
                 "gentle-limit",
-                format!("`gentle-limit` needs `limit` ({}) above `max` ({})", self.limit, self.max),
+                format!(
+                    "`gentle-limit` needs `limit` ({}) above `max` ({})",
+                    self.unit.text(self.limit),
+                    self.unit.text(self.max)
+                ),
             ));
         }
         match self.averaging {

@@ -5,6 +5,8 @@
 //! that the component declares. An error states the position, the text found, the allowed words,
 //! and the nearest of them.
 
+use crate::quantity;
+
 mod given;
 mod table;
 mod text;
@@ -26,10 +28,11 @@ pub(crate) use value::read_value;
 pub fn read(table: &Table, tokens: &[Token<'_>], end: usize) -> Result<Given, WordError> {
     let mut given = Given { values: Vec::new(), end };
     let mut rest = tokens.iter();
+    let mut before = None;
     while let Some(&token) = rest.next() {
         let word = table.words.iter().find(|w| w.spellings().any(|s| s == token.text));
         let Some(word) = word else {
-            return Err(unknown_word(table, token));
+            return Err(unknown_word(table, before, token));
         };
         if let Some(earlier) = given.find(word.name) {
             let message = match earlier {
@@ -71,20 +74,26 @@ pub fn read(table: &Table, tokens: &[Token<'_>], end: usize) -> Result<Given, Wo
         }
         let value = read_value(word, value_token)?;
         given.values.push((word.name, value, value_token.range()));
+        before = word.takes_value().then_some(value_token.text);
     }
     Ok(given)
 }
 
-fn unknown_word(table: &Table, token: Token<'_>) -> WordError {
+/// Returns the error about a word that `table` does not have; `before` is the value before it.
+fn unknown_word(table: &Table, before: Option<&str>, token: Token<'_>) -> WordError {
+    let is_digit = |c: char| c.is_ascii_digit() || c == '.';
+    let number =
+        before.map_or("", |text| &text[..text.find(|c| !is_digit(c)).unwrap_or(text.len())]);
+    if !number.is_empty() && quantity::is_unit(token.text) {
+        let text = token.text;
+        let message = format!("`{number} {text}` is one word: write `{number}{text}`");
+        return token.error(message, Vec::new());
+    }
     let allowed: Vec<String> =
         table.words.iter().flat_map(Word::spellings).map(str::to_owned).collect();
-    let list = if allowed.is_empty() { "no words".to_owned() } else { allowed.join(", ") };
-    let mut error =
-        token.error(format!("unknown word `{}` for `{}`", token.text, table.name), allowed);
-    if error.nearest.is_none() {
-        error.message = format!("{}; allowed: {list}", error.message);
-    }
-    error
+    token
+        .error(format!("unknown word `{}` for `{}`", token.text, table.name), allowed)
+        .listing("allowed")
 }
 
 /// Parses a description: its first word selects one of `tables`, and the rest is parsed according
@@ -111,11 +120,8 @@ pub fn describe<'t>(
         });
     };
     let Some(table) = tables.iter().find(|t| t.name == first.text) else {
-        let mut error = first.error(format!("unknown {what} `{}`", first.text), names());
-        if error.nearest.is_none() {
-            error.message = format!("{}; known: {}", error.message, names().join(", "));
-        }
-        return Err(error);
+        let error = first.error(format!("unknown {what} `{}`", first.text), names());
+        return Err(error.listing("known"));
     };
     Ok((table, read(table, rest, text.len())?))
 }
@@ -164,6 +170,13 @@ mod tests {
         let error = describe("queue", &[&CODEL], "codel traget 5ms").unwrap_err();
         assert_eq!(error.at, 6..12);
         assert_eq!(error.nearest.as_deref(), Some("target"));
+        let error = describe("queue", &[&CODEL], "codel limit 5p target 7 ms").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`target` needs a time with its unit, such as 5ms; found `7`"
+        );
+        let error = describe("queue", &[&CODEL], "codel limit 5 p").unwrap_err();
+        assert_eq!(error.to_string(), "`5 p` is one word: write `5p`");
         let error = describe("queue", &[&CODEL], "codel target 5").unwrap_err();
         assert_eq!(
             error.to_string(),

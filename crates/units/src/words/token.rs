@@ -33,6 +33,20 @@ impl fmt::Display for WordError {
 
 impl std::error::Error for WordError {}
 
+impl WordError {
+    /// Returns the error with all allowed words in its message, after `label`, unless one of them
+    /// is similar to the wrong word.
+    #[must_use]
+    pub fn listing(mut self, label: &str) -> Self {
+        if self.nearest.is_none() {
+            let none = || "no words".to_owned();
+            let words = if self.allowed.is_empty() { none() } else { self.allowed.join(", ") };
+            self.message = format!("{}; {label}: {words}", self.message);
+        }
+        self
+    }
+}
+
 /// A word of a text with its position.
 #[derive(Clone, Copy, Debug)]
 pub struct Token<'a> {
@@ -90,10 +104,11 @@ pub fn tokens(text: &str) -> Vec<Token<'_>> {
 }
 
 /// Returns the candidate most similar to `word`; `None` if the edit distance of each exceeds a
-/// third of the word's length (at least 1). Among equally distant candidates, the one with the
-/// longest common prefix is chosen.
+/// third of the word's length (at least 1) or is the whole word. Among equally distant
+/// candidates, the one with the longest common prefix is chosen.
 pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let budget = (word.chars().count() / 3).max(1);
+    let length = word.chars().count();
+    let budget = (length / 3).max(1).min(length.saturating_sub(1));
     candidates
         .map(|c| (strsim::osa_distance(&word.to_lowercase(), &c.to_lowercase()), c))
         .filter(|(distance, _)| *distance <= budget)
