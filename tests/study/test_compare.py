@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from sojourn.metrics import Interest, direction, registry
 from sojourn.plan import Plan
+from sojourn.scenario import Scenario
 from sojourn.scenario.condition import parse
 from sojourn.scenario.errors import QuestionError
 from sojourn.stats import seeds_for_width
@@ -50,6 +51,43 @@ def test_verdicts_and_reasons() -> None:
     assert difference is not None
     assert difference.low > 0.1
     assert found.entry(found.winners[0].choice).difference is None
+
+
+STARVED = """
+duration = "20s"
+warmup = "2s"
+[links.up]
+from = "a"
+to = "b"
+rate = "10mbit"
+netem = "delay 5ms"
+[[flows]]
+name = "small"
+from = "a"
+to = "b"
+app = "transfer size 60kb repeat 99 think exp(200ms)"
+start = "uniform 0s 1s"
+[[flows]]
+name = "flood"
+from = "a"
+to = "b"
+app = "cbr rate 11mbit"
+start = "uniform 0s 1s"
+"""
+
+
+def test_a_queue_behind_which_no_transfer_ends_is_the_worst() -> None:
+    queues = ["pfifo limit 100p", "fq_codel"]
+    found = compare(Scenario.from_toml(STARVED), queues, 4, "small.fct_p95", "", workers=1)
+    assert [e.choice for e in found.entries] == ["fq_codel", "pfifo limit 100p"]
+    assert [e.verdict for e in found.entries] == ["best", "worse"]
+    worst = found.entry("pfifo limit 100p")
+    assert worst.value.n == 4
+    assert worst.value.estimate > 5
+    assert "runs have transfers that had not ended" in worst.reason
+    assert found.entry("fq_codel").reason == ""
+    shown = found.table.intervals("small.fct_p95", "queue")
+    assert shown["pfifo limit 100p",].estimate == worst.value.estimate
 
 
 def test_answer_and_table() -> None:

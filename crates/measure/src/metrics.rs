@@ -337,6 +337,10 @@ pub const METRICS: &[Metric] = metrics! {
         "fct_p50" "s" "median flow completion time" "Median of the flow completion time of the finished transfers." { apps: &["transfer", "web"] }
         "fct_p95" "s" "95th percentile of the flow completion time" "95th percentile of the flow completion time of the finished transfers." { apps: &["transfer", "web"] }
         "fct_p99" "s" "99th percentile of the flow completion time" "99th percentile of the flow completion time of the finished transfers." { apps: &["transfer", "web"] }
+        "fct_mean_all" "s" "mean flow completion time of all transfers" "As `fct_mean`, but over all transfers: those that had not ended at the end of the run count with their age (product-limit estimate). If the longest had not ended, the value is a lower bound." { apps: &["transfer", "web"] }
+        "fct_p50_all" "s" "median flow completion time of all transfers" "As `fct_p50`, but over all transfers, as `fct_mean_all`." { apps: &["transfer", "web"] }
+        "fct_p95_all" "s" "95th percentile of the flow completion time of all transfers" "As `fct_p95`, but over all transfers, as `fct_mean_all`." { apps: &["transfer", "web"] }
+        "fct_p99_all" "s" "99th percentile of the flow completion time of all transfers" "As `fct_p99`, but over all transfers, as `fct_mean_all`." { apps: &["transfer", "web"] }
     }
     "flow" Lower Interactive JITTER {
         "jitter" "s" "jitter" "Interarrival jitter of RFC 3550 at the end of the run, averaged over flows: the smoothed absolute difference of successive one-way delays." { apps: &["cbr", "packets", "voip"] }
@@ -351,6 +355,10 @@ pub const METRICS: &[Metric] = metrics! {
         "page_p50" "s" "median page load time" "Median page load time." { apps: &["web"] }
         "page_p95" "s" "95th percentile of the page load time" "95th percentile of the page load time." { apps: &["web"] }
         "page_p99" "s" "99th percentile of the page load time" "99th percentile of the page load time." { apps: &["web"] }
+        "page_mean_all" "s" "mean page load time of all pages" "As `page_mean`, but over all pages, as `fct_mean_all`." { apps: &["web"] }
+        "page_p50_all" "s" "median page load time of all pages" "As `page_p50`, but over all pages, as `fct_mean_all`." { apps: &["web"] }
+        "page_p95_all" "s" "95th percentile of the page load time of all pages" "As `page_p95`, but over all pages, as `fct_mean_all`." { apps: &["web"] }
+        "page_p99_all" "s" "99th percentile of the page load time of all pages" "As `page_p99`, but over all pages, as `fct_mean_all`." { apps: &["web"] }
     }
     "flow" Higher Interactive COUNT {
         "pages" "1" "pages loaded" "Web pages loaded." { sum: true, apps: &["web"] }

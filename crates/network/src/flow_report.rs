@@ -3,7 +3,7 @@
 use crate::flow_probe::{GroupProbe, Tally};
 use crate::link_report::{rate, share};
 use crate::tables::Row;
-use sojourn_measure::{FlowAccount, Histogram, Moments, Welford, jain};
+use sojourn_measure::{FlowAccount, Histogram, Moments, Survival, Welford, jain};
 use sojourn_plan::{Group, Plan, Transport};
 use sojourn_traffic::App;
 use sojourn_units::{EPOCH, Nanos, SECOND, time::seconds};
@@ -160,15 +160,39 @@ pub fn group_row(
     row
 }
 
+/// Returns whether a group's flows are transfers or consist of transfers.
+fn transfers(group: &Group) -> bool {
+    let ends = group.stop.is_some() || group.app.ends();
+    let tcp = matches!(group.transport, Transport::Tcp(_));
+    let stream = tcp && ends && group.app.sends_packets();
+    stream || matches!(group.app, App::Web(_) | App::Transfer(_))
+}
+
+/// Appends the completion times of all transfers of a group and of all its pages. `open` has the
+/// ages of the transfers and of the pages that have not ended.
+pub fn all_completions(row: &mut Row, group: &Group, probe: &GroupProbe, open: [Vec<u64>; 2]) {
+    let [transfers_open, pages_open] = open;
+    let mut add = |ended, ages, names: [&'static str; 4]| {
+        let found = Survival::new(ended, ages);
+        let values =
+            [found.mean(), found.quantile(0.5), found.quantile(0.95), found.quantile(0.99)];
+        names.into_iter().zip(values).for_each(|(name, x)| row.real(name, x / SECOND as f64));
+    };
+    if transfers(group) {
+        let names = ["fct_mean_all", "fct_p50_all", "fct_p95_all", "fct_p99_all"];
+        add(&probe.fct, transfers_open, names);
+    }
+    if matches!(group.app, App::Web(_)) {
+        let names = ["page_mean_all", "page_p50_all", "page_p95_all", "page_p99_all"];
+        add(&probe.page, pages_open, names);
+    }
+}
+
 fn completion_metrics(row: &mut Row, group: &Group, probe: &GroupProbe) {
     let finished = probe.fct.moments().count();
-    let tcp = matches!(group.transport, Transport::Tcp(_));
-    let ends = group.stop.is_some() || group.app.ends();
-    let stream = tcp && ends && group.app.sends_packets();
     let web = matches!(group.app, App::Web(_));
-    let transfers = stream || web || matches!(group.app, App::Transfer(_));
     row.integer("finished", finished);
-    row.integer("unfinished", if transfers { probe.active.value() } else { 0 });
+    row.integer("unfinished", if transfers(group) { probe.active.value() } else { 0 });
     row.real("fct_mean", probe.fct.moments().mean() / SECOND as f64);
     row.quantiles(&probe.fct, &[("fct_p50", 0.5), ("fct_p95", 0.95), ("fct_p99", 0.99)]);
     row.integer("pages", probe.page.moments().count());

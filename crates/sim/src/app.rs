@@ -47,6 +47,8 @@ pub struct Report {
     pub delays: Moments,
     /// Web pages loaded.
     pub pages: u64,
+    /// Starts of the transfers, and of the Web pages, that have not ended.
+    pub open: [Vec<Nanos>; 2],
     /// Names and values of further metrics. The group's value is the mean over the flows whose
     /// value is not NaN.
     pub means: Vec<(&'static str, f64)>,
@@ -66,6 +68,7 @@ impl Default for Report {
             mos: f64::NAN,
             delays: Moments::default(),
             pages: 0,
+            open: Default::default(),
             means: Vec::new(),
             rows: Vec::new(),
             distributions: Vec::new(),

@@ -71,6 +71,11 @@ fn summary(world: &World, events: u64, flows: &[Counted], reports: &[Report]) ->
         let own = first..first + group.count as usize;
         first = own.end;
         let mut row = flow_report::group_row(group, probe, &flows[own.clone()], now, took);
+        let ages = |of: usize| {
+            let starts = reports[own.clone()].iter().flat_map(|report| &report.open[of]);
+            starts.map(|start| now - start).collect()
+        };
+        flow_report::all_completions(&mut row, group, probe, [ages(0), ages(1)]);
         add_means(&mut row, &reports[own]);
         append(&mut summary, Some(&group.name), row);
     }

@@ -23,6 +23,27 @@ fn a_transfer_takes_its_time() {
 }
 
 #[test]
+fn transfers_that_have_not_ended_count_with_their_age() {
+    let plan = |rate| {
+        Dumbbell::new(2, rate, 10 * MS, "pfifo limit 50p")
+            .group("job", 2, tcp("reno"), "transfer size 400kb repeat 99 think 1s")
+            .group("page", 2, tcp("reno"), "web pages 9 interpage exp(1s) objects 2 size 100")
+            .seconds(2, 30)
+            .plan
+    };
+    // The second link needs more than the run for one transfer.
+    let [good, bad] = [50_000_000, 60_000].map(|rate| run(&plan(rate), 1).unwrap());
+    for name in ["job.fct_mean", "job.fct_p95", "page.page_p95", "page.fct_p50"] {
+        let all = format!("{name}_all");
+        let [ended, whole] = [name, &all].map(|name| metric(&good, name));
+        assert!(whole >= ended && whole < 1.3 * ended, "{name}: {ended} {whole}");
+        assert!(metric(&bad, &all) > 10.0, "{all}: {}", metric(&bad, &all));
+    }
+    assert!(metric(&bad, "job.fct_mean").is_nan());
+    assert!(metric(&bad, "job.fct_mean_all") > 28.0);
+}
+
+#[test]
 fn a_clear_call_sounds_well_and_a_choked_one_does_not() {
     let call = |background: u32| {
         let mut net = Dumbbell::new(2, 2_000_000, 20 * MS, "pfifo limit 100p")

@@ -348,6 +348,11 @@ impl Session {
         }
     }
 
+    /// Returns the starts of the pages whose objects have not all arrived.
+    pub fn loading(&self) -> impl Iterator<Item = Nanos> + '_ {
+        self.loading.iter().map(|page| page.page.started)
+    }
+
     /// Records that `object` has arrived completely at `now`. Returns its page if it was the page's
     /// last missing object.
     ///

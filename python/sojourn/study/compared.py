@@ -25,7 +25,7 @@ from sojourn.study.placed import Placed
 from sojourn.study.question import USUAL, Asked, conditions, interest
 from sojourn.study.ranking import Ranking, Verdict, rank
 from sojourn.study.results import Results, results_of
-from sojourn.study.table import Table
+from sojourn.study.table import ALL, Table
 from sojourn.study.until import Stopping, Until, stopping
 
 
@@ -250,9 +250,22 @@ class Compared:
                 feasible=q in ranking.order,
                 checks=self._checks[q],
                 metrics={m: self._mean(self.values(m)[q]) for m in shown},
-                missing=_missing(self.by, values[q]),
+                missing=_missing(self.by, values[q]) or self._open(q),
             )
             for q in (*ranking.order, *out)
+        )
+
+    def _open(self, choice: str) -> str:
+        """Returns a note if unfinished transfers lengthen the deciding metric by over 1 %."""
+        if f"{self.by}{ALL}" not in self.table.columns:
+            return ""
+        ended = self._placed.of(self.by, ended=True)[choice]
+        longer = int((self.values(self.by)[choice] > 1.01 * np.nan_to_num(ended)).sum())
+        if not longer:
+            return ""
+        return (
+            f"{longer} of {ended.size} runs have transfers that had not ended; these count with "
+            f"their age, so {self.by} is at least this"
         )
 
     @cached_property

@@ -27,7 +27,7 @@ from sojourn.study.errors import StudyError
 from sojourn.study.metrics import store_of
 from sojourn.study.question import SUBJECT_TO, Asked, conditions, interest
 from sojourn.study.ranking import verdict
-from sojourn.study.table import Group, Table
+from sojourn.study.table import Group, Table, of_all
 
 Verdict = Literal[
     "better",
@@ -289,7 +289,8 @@ class _Cell:
 
     def values(self, column: str) -> dict[Level, pd.Series[float]]:
         """Returns the values of a metric by seed, for each level."""
-        return {x: by_seed(self.rows, column, {self.factor: x}) for x in self.levels}
+        rows = of_all(self.rows, column)
+        return {x: by_seed(rows, column, {self.factor: x}) for x in self.levels}
 
     @cached_property
     def checks(self) -> dict[Level, tuple[Check, ...]]:

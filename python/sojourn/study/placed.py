@@ -35,9 +35,12 @@ class Placed:
         }
         self.seeds = table.seeds
 
-    def of(self, column: str) -> dict[str, Values]:
-        """Returns the values of a column by cell, in the order of seeds; NaN for missing values."""
-        values = self._table.column(column)
+    def of(self, column: str, *, ended: bool = False) -> dict[str, Values]:
+        """Returns the values of a column by cell, in the order of seeds; NaN for missing values.
+
+        `ended` selects completion times of the transfers that have ended, and not of all.
+        """
+        values = self._table.column(column) if ended else self._table.counted(column)
         return {
             cell: np.array(
                 [

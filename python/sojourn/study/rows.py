@@ -66,9 +66,9 @@ class PlainRows:
             {n: unit for n, unit in self.units.items() if n in wanted},
         )
 
-    def without(self, name: str) -> PlainRows:
-        """Returns the table without the column `name`."""
-        return self.only(n for n in self.columns if n != name)
+    def without(self, *names: str) -> PlainRows:
+        """Returns the table without the columns `names`."""
+        return self.only(n for n in self.columns if n not in names)
 
     def take(self, places: Sequence[int]) -> PlainRows:
         """Returns the table with the rows at these indices."""

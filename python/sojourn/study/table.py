@@ -25,10 +25,20 @@ if TYPE_CHECKING:
 
 ROWS = 8
 """Largest number of cells in the text that a prompt shows."""
+ALL = "_all"
+"""End of the name of a completion time of all transfers; without it, of those that have ended."""
 BACKLOG = "backlog_mean"
 """A queue metric that every engine measures."""
 Group = Any
 """Key of a group: a level, or a tuple of levels for groups by several factors."""
+
+
+def of_all(frame: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Returns the rows with values of a column as `Table.counted`."""
+    whole = f"{column}{ALL}"
+    if whole not in frame:
+        return frame
+    return frame.assign(**{column: frame[whole].fillna(frame[column])})
 
 
 @checked
@@ -83,9 +93,21 @@ class Table:
             raise unknown("column", name, self.columns)
         return data.columns[name] if isinstance(data, PlainRows) else data[name].tolist()
 
+    def counted(self, column: str) -> list[Any]:
+        """Returns the values of a column for statistics.
+
+        Completion times are those of all transfers and pages: those that had not ended count with
+        their age (`fct_mean_all` in place of `fct_mean`).
+        """
+        values, whole = self.column(column), f"{column}{ALL}"
+        if whole not in self._data.columns:
+            return values
+        pairs = zip(values, self.column(whole), strict=True)
+        return [value if missing(age) else age for value, age in pairs]
+
     def measured(self, column: str) -> bool:
         """Returns whether the column exists and has a value in any run."""
-        return column in self._data.columns and not all(map(missing, self.column(column)))
+        return column in self._data.columns and not all(map(missing, self.counted(column)))
 
     def having(self, frame: pd.DataFrame) -> Table:
         """Returns a table with other values for the same runs."""
@@ -230,7 +252,10 @@ class Table:
         """Returns the table of the runs of one engine, without the factor `engine`."""
         chosen = self.select({ENGINE: engine})
         data, factors = chosen._data, [factor for factor in self.factors if factor != ENGINE]
-        rest = data.without(ENGINE) if isinstance(data, PlainRows) else data.drop(columns=ENGINE)
+        # Engines are compared by metrics that all of them measure.
+        partly = [c for c in self.columns if c.endswith(ALL) and any(map(missing, self.column(c)))]
+        out = [ENGINE, *partly]
+        rest = data.without(*out) if isinstance(data, PlainRows) else data.drop(columns=out)
         return Table(rest, factors, self.units, self.bottleneck, self.results)
 
     def factor(self, name: str) -> str:
@@ -255,10 +280,11 @@ class Table:
         for each seed.
         """
         column, keys = self.metric(metric), self._by(by)
+        frame = of_all(self.frame, column)
         if not keys:
-            return {"all": self.frame.set_index("seed")[column].dropna()}
+            return {"all": frame.set_index("seed")[column].dropna()}
         out: dict[Group, Any] = {}
-        for level, rows in self.frame.groupby(keys, sort=False):
+        for level, rows in frame.groupby(keys, sort=False):
             name = level[0] if isinstance(level, tuple) and len(level) == 1 else level
             out[name] = rows.groupby("seed")[column].mean().dropna()
         return out
@@ -356,7 +382,8 @@ class Table:
     def _pairs(self, metric: str, a: Mapping[str, Level], b: Mapping[str, Level]) -> Any:
         """Returns the values of a metric in two cells, for the seeds that both cells have."""
         column = self.metric(metric)
-        one, other = (stats.by_seed(self.frame, column, cell) for cell in (a, b))
+        frame = of_all(self.frame, column)
+        one, other = (stats.by_seed(frame, column, cell) for cell in (a, b))
         return stats.aligned(one, other)[0]
 
     def paired(

@@ -224,9 +224,12 @@ impl App for Stream {
     }
 
     fn report(&self, world: &World, id: u32) -> Report {
-        let group = world.flows[id as usize].group;
+        let flow = &world.flows[id as usize];
+        let group = flow.group;
         let (writes, refused) = self.attempts();
+        let open = self.written.packets > 0 && !(self.closed && self.writes.is_empty());
         Report {
+            open: [open.then_some(flow.start).into_iter().collect(), vec![]],
             writes: writes - self.before.0,
             refused: refused - self.before.1,
             jitter: self.emitter.receiver.jitter(),

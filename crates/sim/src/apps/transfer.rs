@@ -82,7 +82,12 @@ impl App for Transfer {
         Ok(())
     }
 
-    fn report(&self, _world: &World, _id: u32) -> Report {
-        Report::default()
+    fn report(&self, world: &World, id: u32) -> Report {
+        // The next transfer is known before it starts.
+        let started = self.job.filter(|_| world.flows[id as usize].current.is_some());
+        Report {
+            open: [started.map(|(at, _)| at).into_iter().collect(), vec![]],
+            ..Report::default()
+        }
     }
 }

@@ -249,6 +249,8 @@ impl App for Web {
     }
 
     fn report(&self, _world: &World, _id: u32) -> Report {
-        Report { pages: self.pages, ..Report::default() }
+        let objects = self.objects.iter().flatten().map(|object| object.at).collect();
+        let open = [objects, self.session.loading().collect()];
+        Report { pages: self.pages, open, ..Report::default() }
     }
 }

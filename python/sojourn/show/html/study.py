@@ -45,7 +45,7 @@ def _results(table: StudyTable, metrics: list[str]) -> list[Block]:
     if not keys:
         rows = []
         for metric in metrics:
-            i = mean_of_runs(table.column(metric))
+            i = mean_of_runs(table.counted(metric))
             head, cells = common.column([i], metric, table.units.get(metric, ""))
             rows.append([Cell(head[0]), cells[0], Cell(head[1])])
         heads: list[tuple[str, str]] = [("metric", ""), ("value", ""), ("unit", "")]
