@@ -107,6 +107,7 @@ _PLAIN: Mapping[object, _Rule] = {
     NoneType: _is(NoneType, "None", "None"),
     bool: _is(bool, "True or False", "True or False"),
     str: _is(str, "a text", "texts"),
+    bytes: _is(bytes, "bytes", "bytes"),
     int: _Rule(
         lambda value: isinstance(value, numbers.Integral) and not isinstance(value, bool),
         "a whole number",

@@ -235,3 +235,13 @@ def test_wrong_calls_are_explained() -> None:
         with pytest.raises(ArgumentError) as caught:
             wrong(*arguments, **named)
         assert words in str(caught.value)
+
+
+def test_bytes_are_values_and_no_list() -> None:
+    @checked
+    def read(files: Mapping[str, bytes]) -> int:
+        return len(files)
+
+    assert read({"trace": b"1"}) == 1
+    with pytest.raises(ArgumentError, match="files"):
+        read({"trace": "1"})  # type: ignore[dict-item]
