@@ -10,7 +10,9 @@ ENVIRONMENT = {"NO_COLOR": "1", "COLUMNS": "160"}
 
 # A slow machine says how far it is.
 _PROGRESS = re.compile(
-    r"^[^:\n]*: (begun|\d+/\d+ \w+.*|\d+ runs are made; .*|setting \d+ of .*)\n", re.MULTILINE
+    r"^(working for \d+ s"
+    r"|[^:\n]*: (begun|\d+/\d+ \w+.*|\d+ runs are made; .*|setting \d+ of .*))\n",
+    re.MULTILINE,
 )
 _TIMES = re.compile(r"\b[\d.]+ (s|min|h)\b")
 

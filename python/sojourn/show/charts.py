@@ -99,6 +99,8 @@ class Row:
     """NaN if the metric was not measured."""
     low: float
     high: float
+    half: float
+    """Half of the interval's width; NaN if the interval is too wide to be of use."""
     n: int
     text: str
     """Mean and interval with their unit."""
@@ -132,12 +134,14 @@ def means(metric: str, unit: str, found: Mapping[str, Interval], names: Mapping[
     there = [i for i in found.values() if math.isfinite(i.estimate)]
     scale = labels.scale_of(metric, unit, [i.estimate for i in there])
     values = [scale.apply(i.estimate) for i in there]
-    places = iter(quantities.decimals_of_each(values, [scale.apply(i.half_width) for i in there]))
+    halves = [scale.apply(i.shown.half_width) for i in there]
+    places = iter(quantities.decimals_of_each(values, halves))
     rows, title = [], labels.title(metric)
     for look, (name, i) in zip(colours.slots(found), found.items(), strict=True):
         low, mean, high = (scale.apply(x) for x in (i.low, i.estimate, i.high))
         text = quantities.interval(i.shown, unit, metric) if math.isfinite(mean) else ""
-        rows.append(Row(name, names[name], look, mean, low, high, i.n, text))
+        half = scale.apply(i.shown.half_width)
+        rows.append(Row(name, names[name], look, mean, low, high, half, i.n, text))
     axis = Axis(title, scale.unit)
     if base(metric) == "mos":
         ticks = {float(n): f"{n}\n{word}" for n, word in labels.OPINIONS.items()}
@@ -146,7 +150,7 @@ def means(metric: str, unit: str, found: Mapping[str, Interval], names: Mapping[
         axis = Axis(title, scale.unit, log=True, low=min(values) / 1.4, high=max(values) * 1.4)
     elif values and min(values) >= 0:
         axis = Axis(title, scale.unit, low=0)
-    digits = quantities.decimals(values, [scale.apply(i.half_width) for i in there])
+    digits = quantities.decimals(values, halves)
     listed = "; ".join(
         f"{r.name} {quantities.number(r.mean, digits)} {scale.unit}"
         for r in rows

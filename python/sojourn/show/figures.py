@@ -88,7 +88,7 @@ def _draw_means(axes: Axes, chart: Means) -> None:
             reach = [[row.mean - row.low], [row.high - row.mean]]
             axes.errorbar(row.mean, at, xerr=reach, color=colour if wide else "#222222",
                           linewidth=0.9, capsize=2.5)  # fmt: skip
-            text += f" ± {_half_text((row.high - row.low) / 2, places)}"
+            text += f" ± {_half_text(row.half, places)}"
         if wide:
             axes.plot(row.mean, at, style.marker(row.look), color=colour)
         axes.annotate(text, (1, at), **_ASIDE)
@@ -116,6 +116,8 @@ def _apply(axes: Axes, which: Literal["x", "y"], axis: Axis) -> None:
 
 def _half_text(half: float, places: int) -> str:
     """Returns half of an interval's width as text, such as `<0.1` if it would round to zero."""
+    if math.isnan(half):
+        return "?"
     least = 10.0**-places
     return f"<{least:.{places}f}" if 0 < half < least / 2 else quantities.number(half, places)
 
