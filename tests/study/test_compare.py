@@ -90,6 +90,22 @@ def test_a_queue_behind_which_no_transfer_ends_is_the_worst() -> None:
     assert shown["pfifo limit 100p",].estimate == worst.value.estimate
 
 
+def test_opinions_are_compared_by_their_difference_and_large_ratios_have_no_decimals() -> None:
+    call = STARVED.replace('"cbr rate 11mbit"', '"voip"').replace(
+        '"transfer size 60kb repeat 99 think exp(200ms)"', '"bulk"'
+    )
+    queues = ["pfifo limit 300p", "fq_codel"]
+    found = compare(Scenario.from_toml(call), queues, 4, "flood.mos", "", workers=1)
+    best, worst = found.entries
+    gap = f"{best.value.estimate - worst.value.estimate:.2f} less"
+    assert f", {gap}" in found.answer()
+    delays = compare(Scenario.from_toml(call), queues, 4, "flood.delay_mean", "", workers=1)
+    best, worst = delays.entries
+    ratio = worst.value.estimate / best.value.estimate
+    assert ratio > 20
+    assert f"{ratio:.{1 if ratio < 100 else 0}f} times as much" in delays.answer()
+
+
 def test_answer_and_table() -> None:
     found = run()
     assert "lowest 95th percentile" in found.answer()

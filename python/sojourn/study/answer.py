@@ -180,12 +180,13 @@ def _gap(second: Entry, best: Entry, c: Compared, unit: str) -> str:
     text = f"Next comes {name} with {quantities.value(second.value.estimate, unit, c.by)}"
     a, b = second.value.estimate, best.value.estimate
     if a > 0 and b > 0:
-        ratio = a / b if c.better == "lower" else b / a
-        if ratio >= 1.5:
-            text += f", {ratio:.1f} times {'as much' if c.better == 'lower' else 'less'}"
+        ratio = a / b
+        if base(c.by) == "mos":  # its scale begins at 1, so ratios have no meaning
+            text += f", {b - a:.2f} less"
+        elif ratio >= 1.5:
+            text += f", {quantities.number(ratio, 1 if ratio < 100 else 0)} times as much"
         elif math.isfinite(ratio):
-            share = abs(1 - a / b)
-            text += f", {100 * share:.2g} % {'more' if c.better == 'lower' else 'less'}"
+            text += f", {100 * abs(1 - ratio):.2g} % {'more' if ratio > 1 else 'less'}"
     return text + "."
 
 
