@@ -94,9 +94,9 @@ def test_commands_that_are_not_read_are_named() -> None:
     assert line == 3
     assert re.search("`run_later` gets .*TC=echo", message)
     told = applied(HTB + "echo tc qdisc add dev eth0 parent 1:10 codel\n").notices
-    assert told == ["f:3: line 3 with `tc` are only printed"]
+    assert told == ["f:3: line 3 with `tc` is only printed"]
     told = applied(HTB + "f() { tc qdisc add dev eth0 parent 1:10 codel; }\n").notices
-    assert told == ["f:3: line 3 with `tc` are in branches or functions that do not run"]
+    assert told == ["f:3: line 3 with `tc` is in branches or functions that do not run"]
 
 
 def test_targets_of_newer_versions_of_tc_are_read() -> None:

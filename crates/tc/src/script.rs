@@ -450,9 +450,9 @@ pub(crate) fn read(
     for (place, fault) in problems {
         reading.problem(place, fault);
     }
-    told(reading, idle, "with `tc` are in branches or functions that do not run");
+    told(reading, idle, "in branches or functions that do not run");
     for (program, lines) in std::mem::take(&mut collector.assumed) {
-        told(reading, lines, &format!("with `tc` are assumed to be run by `{program}` here"));
+        told(reading, lines, &format!("assumed to be run by `{program}` here"));
     }
     let mut spoken = std::mem::take(&mut collector.spoken);
     // A wrapper may print a command before it runs it.
@@ -462,7 +462,7 @@ pub(crate) fn read(
     };
     let ran: BTreeSet<_> = collector.events.iter().filter_map(ran).collect();
     spoken.retain(|place| !ran.contains(&(place.file, place.line)));
-    told(reading, spoken, "with `tc` are only printed");
+    told(reading, spoken, "only printed");
     apply(reading, collector.events);
     let absent = reading.absent.clone();
     for (name, place) in absent {
@@ -472,7 +472,7 @@ pub(crate) fn read(
     }
 }
 
-/// Adds a notice on lines that are not read because they are not run.
+/// Adds a notice on lines with `tc` that are not read because they are not run.
 fn told(reading: &mut Reading, mut lines: Vec<Place>, what: &str) {
     lines.sort();
     lines.dedup_by_key(|place| (place.file, place.line));
@@ -480,8 +480,9 @@ fn told(reading: &mut Reading, mut lines: Vec<Place>, what: &str) {
     let numbers: Vec<String> = lines.iter().take(8).map(|place| place.line.to_string()).collect();
     let more =
         if lines.len() > 8 { format!(" and {} more", lines.len() - 8) } else { String::new() };
-    let lead = if lines.len() == 1 { "line" } else { "lines" };
-    reading.note(first.whole(), format!("{lead} {}{more} {what}", numbers.join(", ")));
+    let (lead, verb) = if lines.len() == 1 { ("line", "is") } else { ("lines", "are") };
+    let numbers = numbers.join(", ");
+    reading.note(first.whole(), format!("{lead} {numbers}{more} with `tc` {verb} {what}"));
 }
 
 /// Returns the parsed script; a line that is no command of a shell is reported and skipped.
