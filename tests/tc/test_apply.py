@@ -209,6 +209,9 @@ def test_run_says_what_it_put_where(home: Path) -> None:
     assert json.loads(out)["metrics"]["goodput"] < 19e6
     status, out, told = invoked("run", home / "home.toml", "--tc", "-", stdin=PAIR)
     assert (status, "cake bandwidth 19mbit" in out) == (0, True)
+    words = ("--tc", "-", "--queues", "fq_codel", "--seeds", "2", "--set", "duration=3s")
+    status, out, told = invoked("compare", home / "home.toml", *words, stdin=PAIR)
+    assert (status, "cake bandwidth 19mbit" in out) == (0, True), told
 
 
 def test_run_lists_what_it_cannot_read(home: Path) -> None:

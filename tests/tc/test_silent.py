@@ -99,6 +99,12 @@ def test_commands_that_are_not_read_are_named() -> None:
     assert told == ["f:3: line 3 with `tc` is in branches or functions that do not run"]
 
 
+def test_a_call_of_a_function_is_no_prose() -> None:
+    text = "Limit() { tc qdisc add dev $1 root tbf rate $2 burst 15k limit 30k; }\n"
+    found = applied(text + "Limit eth0 10mbit from now\n").placed
+    assert [one.device for one in found] == ["eth0"]
+
+
 def test_targets_of_newer_versions_of_tc_are_read() -> None:
     """iproute2 6.1 prints `*flowid` for the class of a filter."""
     text = (
@@ -244,10 +250,12 @@ def test_the_buckets_of_sfq_are_not_its_flows() -> None:
     assert queue(text)["flows"] == 128
 
 
-def test_a_mark_outside_its_mask_is_that_of_no_packet() -> None:
-    text = HTB + "tc filter add dev eth0 parent 1: protocol ip handle 0x31/0xf0 fw flowid 1:10\n"
+@pytest.mark.parametrize(("value", "mask"), [("0x31", "0xf0"), ("0x1", "0x0")])
+def test_a_mark_outside_its_mask_is_that_of_no_packet(value: str, mask: str) -> None:
+    lead = HTB + "tc filter add dev eth0 parent 1: protocol ip "
+    text = f"{lead}handle {value}/{mask} fw flowid 1:10\n"
     assert queue(text)["tree"]["filters"] == []
-    assert any("the mask `0xf0`" in one for one in applied(text).notices)
+    assert any(f"the mask `{mask}`" in one for one in applied(text).notices)
 
 
 def test_words_without_effect_are_named_inside_a_shaper() -> None:

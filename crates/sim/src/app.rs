@@ -106,7 +106,7 @@ pub trait App: Sized {
     /// If a ledger differs from the state.
     fn audit(&self, world: &World, id: u32) -> Result<(), Imbalance>;
 
-    /// Returns the finished and the total number of requests; `None` if the application acts until
+    /// Returns the begun and the total number of requests; `None` if the application acts until
     /// the end of the run.
     fn work(&self) -> Option<(u64, u64)> {
         None

@@ -17,7 +17,7 @@ pub struct Progress {
     /// Number of events that the event loop processed. It is lower than `events` if some links need
     /// no events of their own.
     pub processed: u64,
-    /// Finished and total number of requests, if all applications end with their last request.
+    /// Begun and total number of requests, if all applications end with their last request.
     pub work: Option<(u64, u64)>,
 }
 

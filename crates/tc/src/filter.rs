@@ -116,7 +116,7 @@ impl Filter {
                 test,
                 Match::Ip { mask: 0, .. }
                     | Match::Next { mask: 0, .. }
-                    | Match::Mark { mask: 0, .. }
+                    | Match::Mark { value: 0, mask: 0 }
             )
         };
         !self.tests.iter().all(always)

@@ -172,9 +172,9 @@ fn choices(test: Match, hosts: &Hosts, meaning: &mut Meaning) -> Result<Choices,
         Match::Port(End::Destination, low, high) => {
             Ok(Some(vec![vec![Condition::Dport(low, high)]]))
         }
-        Match::Ip { mask: 0, .. } | Match::Next { mask: 0, .. } | Match::Mark { mask: 0, .. } => {
-            Ok(Some(Vec::new()))
-        }
+        Match::Ip { mask: 0, .. }
+        | Match::Next { mask: 0, .. }
+        | Match::Mark { value: 0, mask: 0 } => Ok(Some(Vec::new())),
         // Linux compares the whole value with the masked mark.
         Match::Mark { value, mask } if value & !mask != 0 => {
             let note = format!("no packet has the mark `{value:#x}` behind the mask `{mask:#x}`");

@@ -339,8 +339,13 @@ fn commands_of(text: &str) -> String {
 }
 
 /// Returns the text without lines of prose between commands, which are no comments: those that
-/// begin with a capital letter and have at least four words and no sign of a shell.
+/// begin with a capital letter and have at least four words, no sign of a shell, and no name of a
+/// function.
 fn without_prose(text: &str) -> String {
+    let is_function = |name: &str| {
+        let ways = [format!("{name}()"), format!("{name} ()"), format!("function {name}")];
+        ways.iter().any(|way| text.contains(way.as_str()))
+    };
     let is_prose = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let begins = |c: char| c.is_ascii_uppercase();
@@ -349,6 +354,7 @@ fn without_prose(text: &str) -> String {
             && words[0].chars().skip(1).all(|c| c.is_ascii_lowercase() || matches!(c, '\'' | ','))
             && !line.contains(['=', '$', ';', '|', '&', '{', '}', '<', '>', '\\'])
             && !looks_like_tc(line)
+            && !is_function(words[0])
     };
     let kept = |line: &str| if is_prose(line) { String::new() } else { line.to_owned() };
     text.lines().map(kept).collect::<Vec<_>>().join("\n")

@@ -374,8 +374,9 @@ impl Builder<'_> {
         let end = arena.text.trim_end().len();
         let read = Params::from_words(*first, rest, end, held.is_some(), self.on);
         let mut params = read.map_err(|error| self.fault(one.line, arena.fault(error))).ok()?;
-        if !at_root {
-            // Those of the root discipline belong to the whole queue.
+        if !at_root && classes_mut(&mut params).is_none() {
+            // Those of the root discipline belong to the whole queue, and a discipline with classes
+            // has them only later.
             let description = arena.text.trim_end();
             for message in Params::warnings(description, self.on) {
                 self.note(one.line, message);

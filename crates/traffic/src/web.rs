@@ -348,9 +348,11 @@ impl Session {
         }
     }
 
-    /// Returns the starts of the pages whose objects have not all arrived.
-    pub fn loading(&self) -> impl Iterator<Item = Nanos> + '_ {
-        self.loading.iter().map(|page| page.page.started)
+    /// Returns the starts of the pages whose objects have not all arrived, without pages that
+    /// would request objects at `stop` or later.
+    pub fn loading(&self, stop: Nanos) -> impl Iterator<Item = Nanos> + '_ {
+        let goes_on = move |page: &&Loading| page.next_request.is_none_or(|at| at < stop);
+        self.loading.iter().filter(goes_on).map(|page| page.page.started)
     }
 
     /// Records that `object` has arrived completely at `now`. Returns its page if it was the page's

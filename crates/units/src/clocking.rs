@@ -90,7 +90,7 @@ pub fn rounded(word: &str, bits: u64, time: impl Fn(u32) -> Nanos) -> Option<Str
         let is_far = (rate / bits as f64 - 1.0).abs() > DIFFERS;
         is_far.then(|| match nanos {
             0.0 => format!("those of {length} bytes without a limit"),
-            _ => format!("those of {length} bytes at {:.4} Gbit/s", rate / SECOND as f64),
+            _ => format!("those of {length} bytes at {}", rate_text(rate)),
         })
     });
     let differs: Vec<_> = differs.collect();
@@ -100,6 +100,14 @@ pub fn rounded(word: &str, bits: u64, time: impl Fn(u32) -> Nanos) -> Option<Str
             "`{word} {asked}`: the shaper counts whole nanoseconds for a packet, as in Linux, and sends {rates}"
         )
     })
+}
+
+/// Returns a rate with six digits and a unit that suits it.
+fn rate_text(rate: f64) -> String {
+    let units = [("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0)];
+    let (unit, size) = units.into_iter().find(|(_, size)| rate >= *size).unwrap_or(units[3]);
+    let digits = 5 - (rate / size).max(1.0).log10() as usize;
+    format!("{:.digits$} {unit}", rate / size)
 }
 
 #[cfg(test)]
@@ -128,6 +136,8 @@ mod tests {
             "{found}"
         );
         assert!(of(1_000_000_000_000).unwrap().contains("64 bytes without a limit"));
+        let slow = rounded("rate", 100, |_| 4 * SECOND).unwrap();
+        assert!(slow.ends_with("64 bytes at 128.000 bit/s, those of 1514 bytes at 3.02800 kbit/s"));
     }
 
     proptest! {

@@ -227,7 +227,8 @@ impl App for Stream {
         let flow = &world.flows[id as usize];
         let group = flow.group;
         let (writes, refused) = self.attempts();
-        let open = self.written.packets > 0 && !(self.closed && self.writes.is_empty());
+        let begun = self.written.packets > 0 && flow.current.is_some();
+        let open = begun && !(self.closed && self.writes.is_empty());
         Report {
             open: [open.then_some(flow.start).into_iter().collect(), vec![]],
             writes: writes - self.before.0,

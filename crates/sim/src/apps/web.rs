@@ -248,9 +248,11 @@ impl App for Web {
         Ok(())
     }
 
-    fn report(&self, _world: &World, _id: u32) -> Report {
+    fn report(&self, world: &World, id: u32) -> Report {
+        let stop = world.flows[id as usize].stop;
+        let stop = if stop < world.now { stop } else { NEVER };
         let objects = self.objects.iter().flatten().map(|object| object.at).collect();
-        let open = [objects, self.session.loading().collect()];
+        let open = [objects, self.session.loading(stop).collect()];
         Report { pages: self.pages, open, ..Report::default() }
     }
 }

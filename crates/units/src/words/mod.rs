@@ -82,9 +82,11 @@ pub fn read(table: &Table, tokens: &[Token<'_>], end: usize) -> Result<Given, Wo
 /// Returns the error about a word that `table` does not have; `before` is the value before it.
 fn unknown_word(table: &Table, before: Option<&str>, token: Token<'_>) -> WordError {
     let is_digit = |c: char| c.is_ascii_digit() || c == '.';
-    let number =
-        before.map_or("", |text| &text[..text.find(|c| !is_digit(c)).unwrap_or(text.len())]);
-    if !number.is_empty() && quantity::is_unit(token.text) {
+    let value = before.unwrap_or("");
+    let (number, unit) = value.split_at(value.find(|c| !is_digit(c)).unwrap_or(value.len()));
+    // The reader of tc's words adds these units to bare numbers.
+    if !number.is_empty() && matches!(unit, "" | "us" | "b" | "p") && quantity::is_unit(token.text)
+    {
         let text = token.text;
         let message = format!("`{number} {text}` is one word: write `{number}{text}`");
         return token.error(message, Vec::new());
@@ -177,6 +179,8 @@ mod tests {
         );
         let error = describe("queue", &[&CODEL], "codel limit 5 p").unwrap_err();
         assert_eq!(error.to_string(), "`5 p` is one word: write `5p`");
+        let error = describe("queue", &[&CODEL], "codel target 5ms s").unwrap_err();
+        assert!(error.to_string().starts_with("unknown word `s`"), "{error}");
         let error = describe("queue", &[&CODEL], "codel target 5").unwrap_err();
         assert_eq!(
             error.to_string(),
