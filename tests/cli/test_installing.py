@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sojourn.scenario import Scenario
-from sojourn.study import compare, ping
+from sojourn.study import compare, contrasts, ping
 from tests.cli.test_commands import sojourn
 
 LINK = ["--down", "60mbit", "--up", "10mbit", "--rtt", "20ms", "--loaded", "420ms"]
@@ -36,6 +36,9 @@ def test_queues_behind_a_modem_are_compared_as_they_are_installed(folder: Path) 
     shaped = {queue: share for queue, share in used.items() if queue != own}
     assert len(shaped) > 3
     assert all(0.9 < share < 0.96 for share in shaped.values()), shaped
+    verdicts = contrasts(found.table, "calls.delay_p99", own).rows
+    assert "better" in {row.verdict for row in verdicts}
+    assert not any("excluded" in row.verdict for row in verdicts)
     assert all(e.feasible and not any(c.borderline for c in e.checks) for e in found.entries)
 
 
@@ -46,7 +49,7 @@ def test_the_winner_of_a_comparison_is_what_tc_prints(folder: Path) -> None:
     assert "sojourn compare my.toml" in refused.err
     assert not refused.out
     asked = ["compare", "my.toml", "--queues", "fq_codel", "pfifo limit 900p", "--seeds", "2"]
-    answer = sojourn(*asked, "--format", "sqm", cwd=folder)
+    answer = sojourn(*asked, "--format", "sqm", "--warmup", "4500ms", cwd=folder)
     assert answer.status == 0, answer.err
     printed = sojourn("tc", "my.toml", "--format", "sqm", cwd=folder)
     assert printed.status == 0, printed.err

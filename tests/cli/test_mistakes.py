@@ -46,6 +46,9 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int, tuple[str, ...]]] = {
     "queue of tc": (("tc", "home.toml", "--queue", "codel"), 2, ("--set links.NAME.queue=VALUE",)),
     "duration": (("run", "home.toml", "--duration", "5s"), 2, ("--set duration=VALUE",)),
     "misspelt option": (("compare", "home.toml", "--sedes", "5"), 2, ("did you mean --seeds?",)),
+    "long word": (("a." * 200,), 2, ("No such command",)),
+    "long queue": (("compare", "home.toml", "--queues", "codel target 0.5ms " + "x" * 300), 2,
+                   ("--queues: unknown word",)),
     "open quote": (("run", "bad.toml"), 2, ("column 12 has no closing quote", "bad.toml:1")),
     "exponent": ((*GIVEN, "duration=1e9s"), 2, ("write 1000000000s",)),
     "unit apart": ((*GIVEN, "links.uplink.queue=codel target 5 ms"), 2, ("write `5ms`",)),
@@ -78,6 +81,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bad.toml").write_text('duration = "5s\n')
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
 
 
 @pytest.mark.parametrize("case", COMMANDS)

@@ -41,22 +41,40 @@ def main(signal: int, program: str, seconds: float, command: list[str]) -> None:
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as process:
-        end = time.monotonic() + 10 * PATIENCE
-        while not any(program in words for _, words in descendants()):
-            if process.poll() is not None or time.monotonic() > end:
-                assert process.stderr
-                sys.exit(f"{program} was not seen: {process.stderr.read()}")
-            time.sleep(0.02)
-        time.sleep(seconds)
-        seen = len(descendants())
-        assert process.poll() is None, "ended before the signal"
-        process.send_signal(signal)
-        end = time.monotonic() + PATIENCE
-        while (left := descendants()) and time.monotonic() < end:
-            with suppress(ChildProcessError):
-                os.waitpid(-1, os.WNOHANG)
-            time.sleep(0.05)
+        try:
+            seen = _ended(process, signal, program, seconds)
+            left = _remaining()
+        finally:
+            for number, _ in descendants():
+                with suppress(ProcessLookupError):
+                    os.kill(number, 9)
     print(json.dumps({"seen": seen, "left": left}))
+
+
+def _ended(process: subprocess.Popen[str], signal: int, program: str, seconds: float) -> int:
+    """Sends the signal at its time; returns the number of processes before it."""
+    end = time.monotonic() + 10 * PATIENCE
+    while not any(program in words for _, words in descendants()):
+        if process.poll() is not None or time.monotonic() > end:
+            process.kill()
+            assert process.stderr
+            sys.exit(f"{program} was not seen: {process.stderr.read()}")
+        time.sleep(0.02)
+    time.sleep(seconds)
+    seen = len(descendants())
+    assert process.poll() is None, "ended before the signal"
+    process.send_signal(signal)
+    return seen
+
+
+def _remaining() -> list[tuple[int, str]]:
+    """Returns the processes that have not ended by themselves in time."""
+    end = time.monotonic() + PATIENCE
+    while (left := descendants()) and time.monotonic() < end:
+        with suppress(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
+        time.sleep(0.05)
+    return left
 
 
 if __name__ == "__main__":

@@ -106,6 +106,12 @@ def test_opinions_are_compared_by_their_difference_and_large_ratios_have_no_deci
     assert f"{ratio:.{1 if ratio < 100 else 0}f} times as much" in delays.answer()
 
 
+def test_seeds_may_be_any_numbers() -> None:
+    seeds = (n for n in (3, 5, 8))
+    found = compare(scenario(), list(QUEUES), seeds, "sojourn_p95", "", engine=FakeEngine())
+    assert found.seeds == (3, 5, 8)
+
+
 def test_answer_and_table() -> None:
     found = run()
     assert "lowest 95th percentile" in found.answer()

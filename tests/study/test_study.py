@@ -226,6 +226,8 @@ def test_cells_given_one_by_one(tmp_path: Path) -> None:
         Study.of_cells("x", [cells[0], cells[0]])
     with pytest.raises(StudyError, match="same factors"):
         Study.of_cells("x", [*cells, ({"mechanism": "TD"}, scenario())])
+    with pytest.raises(StudyError, match="change the cells instead"):
+        made.replace({"duration": "9s"})
 
 
 @pytest.mark.parametrize(

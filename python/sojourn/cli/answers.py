@@ -7,6 +7,7 @@ import datetime as dt
 import hashlib
 import json
 import os
+import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,11 +54,13 @@ def keep(scenario: Scenario, queue: str, by: str) -> None:
         return
     now = dt.datetime.now().astimezone().isoformat(" ", "minutes")
     with contextlib.suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_suffix(f".{os.getpid()}")
-        part.write_text(json.dumps(asdict(Answer(queue, by, now))), "utf-8")
-        part.replace(file)
-        kept = sorted(file.parent.glob("*.json"), key=lambda one: one.stat().st_mtime)
+        file.parent.mkdir(0o700, parents=True, exist_ok=True)
+        number, part = tempfile.mkstemp(dir=file.parent)
+        with os.fdopen(number, "w", encoding="utf-8") as opened:
+            json.dump(asdict(Answer(queue, by, now)), opened)
+        Path(part).replace(file)
+        # Parts that a killed command left grow old and are removed like answers.
+        kept = sorted(file.parent.iterdir(), key=lambda one: one.stat().st_mtime)
         for old in kept[:-MOST]:
             old.unlink(missing_ok=True)
 

@@ -115,6 +115,7 @@ def compare(
         output.note(
             "queues are compared; to compare balancing policies instead, use `--policies all`"
         )
+    stated = scenario
     held = slow(scenario, asked=bool(queues or factors))
     scenario = held.scenario
     listed = queues or ([] if factors else held.beside(default_queues(scenario)))
@@ -130,7 +131,8 @@ def compare(
             if warning not in general:
                 output.note(f"{queue}: {warning}")
     precise.check_alone(made.engine)
-    scenario = warmed(scenario, question.warmup, {"queue": listed} if listed else {}, factors)
+    levels = [{"queue": listed}, factors] if listed else [factors]
+    scenario = warmed(scenario, question.warmup, made.workers, *levels)
     chosen = made.engines(as_json)
     with (
         made.cluster.connected() as cluster,
@@ -157,6 +159,7 @@ def compare(
         else:
             found = study.comparison_of(scenario, wanted)
     chosen.report_violations()
+    keep(found, stated, held)
     if question.by is None and scenario.question.by is None:
         why = (
             "not every engine measures the usual metric"
@@ -182,12 +185,14 @@ def compare(
     exits.negative(not found.ranked)
 
 
-def warmed(scenario: Scenario, warmup: str | None, *factors: Mapping[str, object]) -> Scenario:
+def warmed(
+    scenario: Scenario, warmup: str | None, workers: int | None, *factors: Mapping[str, object]
+) -> Scenario:
     """Returns the scenario with the warm-up of `--warmup` for all choices."""
     choices = study.Study(scenario)
     for some in factors if warmup is not None else ():
         choices = choices.vary(some)
-    return options.warmed(choices, warmup).scenario
+    return options.warmed(choices, warmup, workers).scenario
 
 
 def chosen_queues(texts: list[str]) -> list[str]:
@@ -332,6 +337,17 @@ def default_queues(scenario: Scenario) -> list[str]:
     return [scenario.queue_name, *others]
 
 
+def keep(found: Comparison | AcrossEngines, scenario: Scenario, held: Leaves) -> None:
+    """Keeps the best queue of the scenario in the file and of `--set` for `sojourn tc`."""
+    from sojourn.study import AcrossEngines
+
+    if isinstance(found, AcrossEngines) or found.noun != "queue" or not found.winners:
+        return
+    best = str(found.winners[0].choice)
+    if found.decided and best not in held.queues and not (found.is_misplaced or found.meaningless):
+        answers.keep(scenario, best, found.by)
+
+
 def as_data(
     found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen, out: Path | None
 ) -> dict[str, Json]:
@@ -347,7 +363,6 @@ def as_data(
         return data
     if found.noun == "queue" and not (found.is_misplaced or found.meaningless):
         best = str(found.winners[0].choice)
-        answers.keep(scenario, best, found.by)
         if times := ping.before_after(scenario, best):
             data["ping"] = {"before": times[0], "after": times[1]}
     return data
@@ -393,7 +408,6 @@ def show(
         if times := ping.before_after(scenario, best):
             typer.echo(f"\n{ping.sentence(scenario, best, times)}")
         if best not in held.queues:
-            answers.keep(scenario, best, found.by)
             deploy.show(scenario.with_queue(best), printed.interface, printed.form)
     if held.after:
         typer.echo(f"\n{held.advice(printed.interface)}")

@@ -242,6 +242,7 @@ def shell(asked: Shell) -> None:
     scenario = options.load(asked.file, asked.settings)
     kind = engines.find(asked.engine, engines.VIRTUAL)
     try:
-        opened(kind.make(), scenario.plan, asked.seed, asked.host)
+        with output.speaking():
+            opened(kind.make(), scenario.plan, asked.seed, asked.host)
     except ValueError as error:
         exits.fail(str(error))

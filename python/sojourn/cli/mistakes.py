@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, get_args
 
 from sojourn import _core
@@ -66,7 +66,7 @@ def _key(name: str) -> str | None:
 
 def _command(word: str, context: Any) -> str:
     """Returns a hint if the unknown command is a file; otherwise an empty text."""
-    if not (word.endswith(".toml") or Path(word).is_file()):
+    if not (word.endswith(".toml") or os.path.isfile(word)):  # noqa: PTH113 - long words
         return ""
     first = next((name for name in ("run", "compare") if name in context.command.commands), None)
     return "" if first is None else f" Did you mean `{context.command_path} {first} {word}`?"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from sojourn.data import Object
 from sojourn.plan import Plan
 from sojourn.plan.queries import own_programs
 from sojourn.settings import Option, settings
-from sojourn.study.errors import ClusterError
+from sojourn.study.errors import ClusterError, StudyError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -97,15 +98,17 @@ def load(file: Path | str, settings: list[str] | None) -> Scenario:
     return changed(Scenario.load(file), settings)
 
 
-def warmed(study: Study, warmup: str | None) -> Study:
+def warmed(study: Study, warmup: str | None, workers: int | None = None) -> Study:
     """Returns the study with the warm-up of `--warmup`, which pilot runs find if it is `auto`."""
     if warmup is None:
         return study
+    if study.varies("warmup"):
+        raise StudyError("--warmup: the study's levels determine the warm-up: set it in each level")
     if warmup == "auto":
         from sojourn.cli import bars
 
         with bars.study_progress("pilot runs") as report:
-            seconds = study.warm_up(progress=report)
+            seconds = study.warm_up(workers, report)
         warmup = f"{math.ceil(1e3 * seconds)}ms"
         note(f"warm-up {math.ceil(1e3 * seconds) / 1e3:g} s, from pilot runs with other seeds")
     return study.replace({"warmup": warmup})
@@ -257,11 +260,13 @@ class FromTc:
 
     def varied(self, scenario: Scenario, factors: Factors) -> Factors:
         """Returns the factors; those that are variables of scripts change the queues."""
-        if not self.tc:
+        if not self.tc or not factors:
             return factors
         from sojourn.tc.read import variables
 
-        known = variables(" ".join(path.read_text("latin-1") for path in self.tc))
+        # Standard input has been read.
+        texts = [path.read_text("latin-1") for path in self.tc if str(path) != "-"]
+        known = variables(" ".join(texts))
         own = [key for key in factors if key in known]
         if len(own) > 1:
             fail(f"--vary: vary one variable of the script at a time; found {', '.join(own)}")
@@ -276,7 +281,7 @@ class FromTc:
         """Returns descriptions of queues; a text that names a file of `tc` means its queue."""
         found = []
         for text in texts:
-            is_file = ("." in text or "/" in text) and Path(text).is_file()
+            is_file = ("." in text or "/" in text) and os.path.isfile(text)  # noqa: PTH113 - long texts
             queue = self.read(scenario, [Path(text)]).placed[0] if is_file else None
             if queue and (queue.netem or queue.queue is None):
                 fail(f"--queues: {text} sets up netem, which is no queue: give the file by --tc")

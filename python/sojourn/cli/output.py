@@ -207,8 +207,9 @@ class Life:
 
     def _watch(self) -> None:
         while not self._over.wait(max(self.seen + SILENCE - 0.2 - time.monotonic(), 0.1)):
-            silent = time.monotonic() - self.seen >= SILENCE - 0.2
-            if silent and not self.speakers and not stopping.services:
+            if self.speakers or stopping.services:
+                self.seen = time.monotonic()
+            elif time.monotonic() - self.seen >= SILENCE - 0.2:
                 with suppress(OSError, ValueError):  # standard error may be closed
                     note(f"working for {time.monotonic() - self._begin:.0f} s")
 

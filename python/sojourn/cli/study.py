@@ -81,7 +81,7 @@ def run(
     Existing runs in the folder are reused, so a stopped study continues.
     """
     rule = precise.rule()
-    asked = options.warmed(study.load(file, options.changes_of(settings)), warmup)
+    asked = options.warmed(study.load(file, options.changes_of(settings)), warmup, made.workers)
     folder = out or options.folder_of(asked.name, "study")
     chosen = made.engines(as_json)
     with (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pwd
+import shutil
 import sys
 from collections.abc import Iterable
 from importlib.resources import files
@@ -26,7 +27,9 @@ def installed() -> tuple[Path, list[Path]]:
     """Returns the program of this installation, and the other files and folders that it needs."""
     python = Path(sys.executable)
     needed = [python, python.resolve(), Path(sys.prefix), Path(sys.base_prefix)]
-    return python.parent / "sojourn", [*needed, Path(sojourn.__file__)]
+    beside = python.parent / "sojourn"
+    program = beside if beside.exists() else Path(shutil.which("sojourn") or beside)
+    return program, [*needed, Path(sojourn.__file__)]
 
 
 def unit(program: Path, needed: Iterable[Path]) -> str:
@@ -37,7 +40,8 @@ def unit(program: Path, needed: Iterable[Path]) -> str:
     """
     paths = [program, *needed]
     lines = text(UNIT).replace("@SOJOURN@", str(program))
-    closed = next((path for path in paths if not _is_readable(path)), None)
+    there = [path for path in paths if path.exists()]
+    closed = next((path for path in there if not _is_readable(path)), None)
     if closed is not None:
         user = pwd.getpwuid(closed.stat().st_uid).pw_name
         lines = lines.replace("DynamicUser=yes", f"User={user}")

@@ -256,8 +256,6 @@ class Scenario:
                     "the run's end or `stop`"
                 )
                 found.append(f"{key}: {text}")
-        found.extend(idle_keys(self.model))
-        found.extend(f"{key}: {text}" for key, text in over_tcp(self.model.flows))
         data = self.__dict__["_data"]
         parts = {key: data[key] for key in ("topology", "links", "flows") if key in data}
         found.extend(idle_keys(self.model))

@@ -117,7 +117,8 @@ def positive_mean(values: npt.ArrayLike, level: float = 0.95) -> Interval:
     if x.size < 2:
         return mean_interval(x, level)
     mean = float(x.mean())
-    factor = math.exp(log_half_width(float(x.std(ddof=1)) / mean, x.size, check_level(level)))
+    half = log_half_width(float(x.std(ddof=1)) / mean, x.size, check_level(level))
+    factor = math.exp(min(half, 300.0))  # wider intervals have no meaning, and overflow
     return Interval(mean, mean / factor, mean * factor, level, int(x.size))
 
 

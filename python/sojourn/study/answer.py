@@ -186,8 +186,13 @@ def _gap(second: Entry, best: Entry, c: Compared, unit: str) -> str:
         elif ratio >= 1.5:
             text += f", {quantities.number(ratio, 1 if ratio < 100 else 0)} times as much"
         elif math.isfinite(ratio):
-            text += f", {100 * abs(1 - ratio):.2g} % {'more' if ratio > 1 else 'less'}"
+            text += f", {_percent(abs(1 - ratio))} % {'more' if ratio > 1 else 'less'}"
     return text + "."
+
+
+def _percent(share: float) -> str:
+    """Returns a share in percent with two digits, and with all that differ from 100."""
+    return f"{100 * share:.2g}" if share < 0.995 else f"{math.floor(1e4 * share) / 100:g}"
 
 
 def _outs(c: Compared) -> str:

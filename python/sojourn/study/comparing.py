@@ -136,12 +136,12 @@ def _made(
         raise StudyError("nothing to compare: name two or more queues")
     if len(set(named)) < len(named):
         raise StudyError("the list names a queue twice: remove one")
-    rule = settings.rule
-    if rule is None and len(seed_list(settings.seeds)) < 2:
+    rule, seeds = settings.rule, seed_list(settings.seeds)
+    if rule is None and len(seeds) < 2:
         raise StudyError("`seeds` must be at least 2; found 1, and one run has no interval")
     engines = {} if settings.engine is None else named_engines(settings.engine)
     question = asked_of(scenario, engines, settings.by, settings.subject_to, settings.smallest)
-    study = Study(scenario).seeds(settings.seeds)
+    study = Study(scenario).seeds(seeds)
     if named and (shaped := scenario.behind_modem(named)):
         question = replace(question, present=scenario.queue_name)
         study = study.vary(queue=shaped)

@@ -232,9 +232,10 @@ def contrasts(
         levels: dict[str, Level] = dict(
             zip(others, key if isinstance(key, tuple) else (key,), strict=True)
         )
-        cell = _Cell(table, levels, rows, factor, wanted)
+        cell = _Cell(table, levels, rows, factor, wanted, asked.present)
+        values = cell.values(column)
         for level in (x for x in cell.levels if x != base and base in cell.levels):
-            (x, y), _ = aligned(cell.values(column)[level], cell.values(column)[base])
+            (x, y), _ = aligned(values[level], values[base])
             where.append((cell, level))
             pairs.append((x, y))
     if not pairs:
@@ -282,9 +283,10 @@ class _Cell:
         rows: pd.DataFrame,
         factor: str,
         wanted: Sequence[Condition],
+        present: str | None,
     ) -> None:
         self.table, self.where, self.rows, self.factor = table, where, rows, factor
-        self.wanted = wanted
+        self.wanted, self.present = wanted, present
         self.levels: list[Level] = list(dict.fromkeys(rows[factor].tolist()))
 
     def values(self, column: str) -> dict[Level, pd.Series[float]]:
@@ -302,7 +304,8 @@ class _Cell:
             if values.isna().all(axis=None):
                 continue
             arrays = {str(name): values[name].to_numpy() for name in values.columns}
-            results = check(condition, column, self.table.units.get(column, ""), arrays)
+            unit = self.table.units.get(column, "")
+            results = check(condition, column, unit, arrays, self.present)
             found = {x: (*met, results[str(x)]) for x, met in found.items()}
         return found
 

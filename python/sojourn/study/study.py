@@ -137,6 +137,8 @@ class Study:
 
     def replace(self, changes: Mapping[str, object]) -> Study:
         """Returns the study with changes of its scenario, as `Scenario.replace` makes them."""
+        if self._cells:
+            raise StudyError("a study of given cells cannot be changed; change the cells instead")
         study = self._copy(factors=self._factors)
         study.scenario = self.scenario.replace(changes)
         return study
@@ -179,7 +181,7 @@ class Study:
         The pilot runs are simulated, with `PILOTS` seeds that no other run has. Raises `StudyError`
         if the bottleneck does not settle in one of the cells (`Results.warm_up`).
         """
-        if self._cells or any(factor.name == "warmup" for factor in self._factors):
+        if self._cells or self.varies("warmup"):
             raise StudyError("the study's cells determine the warm-up: set it for each of them")
         pilot = self.replace({"warmup": "0s"}).seeds(PILOTS)
         with Session(None, workers, None, None) as session:
@@ -207,13 +209,12 @@ class Study:
         `out` is the folder of results; without it, results exist only as long as the table.
         `workers` is the number of concurrent runs, by default the number of processors; an engine
         may allow fewer. `engine` is an engine or its name, by default the simulator.
-        Several engines, given as `sim,linux` or by name, make the same runs one after the
-        other, and the table has the column `engine`. `on` is the address of a Dask
-        scheduler (`tcp://host:8786`) or a Dask client, whose workers make the runs with the
-        same results. If Ctrl-C or a `progress` that returns `False` stops the study, `run`
-        raises `StudyInterrupted`. With `out`, finished runs are kept, and the same call
-        makes
-        the missing runs.
+        Several engines, given as `sim,linux` or by name, make the same runs one after the other,
+        and the table has the column `engine`. `on` is the address of a Dask scheduler
+        (`tcp://host:8786`) or a Dask client, whose workers make the runs with the same results. If
+        Ctrl-C or a `progress` that returns `False` stops the study, `run` raises
+        `StudyInterrupted`. With `out`, finished runs are kept, and the same call makes the missing
+        runs.
         """
         with Session(out, workers, engine, on) as session:
             wanted = self._make(session, progress)

@@ -117,13 +117,12 @@ class Table:
         return len(self.column("seed"))
 
     def __repr__(self) -> str:
-        columns = [column[: ROWS + 2] for column in self._means()]
-        more = max(map(len, self._means())) - ROWS - 2
+        columns, more = self._means(ROWS)
         rest = [f"... and {more} more"] if more > 0 else []
         return "\n".join([f"<{self._described()}>", quantities.text_table(columns, 1), *rest])
 
     def _repr_html_(self) -> str:
-        rows = zip(*self._means(), strict=True)
+        rows = zip(*self._means()[0], strict=True)
         note = "means over seeds ± half of the 95 % interval"
         return f"<p>{self._described()}; {note}</p>{html_table(rows, 2)}"
 
@@ -132,25 +131,32 @@ class Table:
         runs, seeds, metrics = (f"{n} {noun}{'s'[: n != 1]}" for n, noun in counts)
         return f"Table: {runs}, factors {', '.join(self.factors) or 'none'}, {seeds}, {metrics}"
 
-    def _means(self) -> list[list[str]]:
-        """Returns the levels and the first usual metrics of each cell, as columns of texts."""
+    def _means(self, most: int | None = None) -> tuple[list[list[str]], int]:
+        """Returns the levels and the first usual metrics of each cell, as columns of texts.
+
+        At most `most` cells are shown; the second value is the number of other cells.
+        """
         rows = list(zip(*map(self.column, self.factors), strict=True)) or [()] * len(self)
-        cells = list(dict.fromkeys(rows))
+        places: dict[tuple[Level, ...], list[int]] = {}
+        for at, row in enumerate(rows):
+            places.setdefault(row, []).append(at)
+        cells = list(places)[:most]
         shown = [
             [factor, "", *(str(cell[at]) for cell in cells)]
             for at, factor in enumerate(self.factors)
         ]
         for metric in self.headline()[:3]:
             column = self.metric(metric)
-            pairs = list(zip(rows, self.column(column), strict=True))
+            values = self.counted(column)
             found = [
                 stats.mean_of_runs(
-                    [v for row, v in pairs if row == cell and not missing(v)], looked=self.looked
+                    [v for v in map(values.__getitem__, places[cell]) if not missing(v)],
+                    looked=self.looked,
                 )
                 for cell in cells
             ]
             shown.append(quantities.text_column(column, self.unit(column), found))
-        return shown or [["runs", "", str(len(self))]]
+        return shown or [["runs", "", str(len(self))]], len(places) - len(cells)
 
     @property
     def seeds(self) -> tuple[int, ...]:

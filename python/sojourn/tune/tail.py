@@ -66,6 +66,8 @@ def remedies(
         changes.append(("store.tcp", f"{store.tcp} min_rto {LOCAL_RTO}"))
     if store.speculative == "none" and advice.reads > 0:
         changes.append(("store.speculative", SPECULATIVE))
+    if not changes:
+        return []
     made = [scenario, *(scenario.replace({key: value}) for key, value in changes)]
     plain, *runs = runs_of(made, asked.seeds, workers, report)
     found = []

@@ -10,6 +10,7 @@ from sojourn.stats import Interval, mean_of_runs
 from sojourn.study import quantities
 from sojourn.study.cells import Level
 from sojourn.study.contrast import contrasts
+from sojourn.study.errors import StudyError
 from sojourn.study.results import Results
 from sojourn.study.table import Table as StudyTable
 
@@ -76,7 +77,10 @@ def _verdicts(table: StudyTable, metrics: list[str]) -> list[Block]:
         return []
     blocks: list[Block] = []
     for metric in metrics:
-        c = contrasts(table, metric, table.levels("queue")[0], "queue")
+        try:
+            c = contrasts(table, metric, table.levels("queue")[0], "queue")
+        except StudyError:  # no cell has the first queue and another one
+            return []
         blocks.append(Text(c.answer()))
         names = [labels.factor(name) for name in (*c.rows[0].cell, "queue")]
         heads = [(name, "") for name in (*names, "difference", "verdict", "conditions")]
