@@ -13,6 +13,7 @@ from sojourn.scenario import Scenario, ScenarioError
 from sojourn.show import page_of
 from sojourn.show.html.render import render
 from sojourn.study import Comparison, Results, Study, StudyError, compare, load, replay
+from sojourn.study.errors import DamageWarning
 
 HOME = Path(__file__).parents[2] / "examples" / "home.toml"
 SHORT = {"duration": "4s", "warmup": "1s"}
@@ -54,7 +55,7 @@ def test_runs_are_replayed_alone(home: Scenario, tmp_path: Path) -> None:
     runs = pq.read_table(tmp_path / "runs.parquet")
     about = [runs.column("about")[0].as_py().replace('"seed": 5', '"seed": 6')]
     pq.write_table(runs.set_column(1, "about", [about]), tmp_path / "runs.parquet")
-    with pytest.raises(StudyError, match="do not match"):
+    with pytest.warns(DamageWarning), pytest.raises(StudyError, match="do not match"):
         replay(tmp_path)
 
 

@@ -132,9 +132,7 @@ def test_an_interrupted_study_takes_the_same_looks(tmp_path: Path) -> None:
     rule = parse("sojourn_p95 ± 1.5%")
     _, whole = study().run_until(rule, engine=FakeEngine())
     with pytest.raises(StudyInterrupted):
-        study().run_until(
-            rule, tmp_path, workers=1, engine=FakeEngine(), progress=lambda p: p.done < 90
-        )
+        study().run_until(rule, tmp_path, 1, lambda p: p.done < 90, FakeEngine(pause=0.02))
     fresh = FakeEngine()
     table, again = study().run_until(rule, tmp_path, engine=fresh)
     assert again == whole

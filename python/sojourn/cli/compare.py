@@ -121,7 +121,7 @@ def compare(
     listed = queues or ([] if factors else held.beside(default_queues(scenario)))
     listed = tc.beside(scenario, listed)
     many = prod(len(levels) for levels in (listed, *factors.values()) if levels)
-    general = scenario.warnings()
+    general = warnings(scenario, listed)
     for warning in general:
         output.note(warning)
     for queue in listed:  # report mistakes in any queue before the first run
@@ -183,6 +183,14 @@ def compare(
         exits.fail(str(found.fault))
     chosen.exit_if_invalid()
     exits.negative(not found.ranked)
+
+
+def warnings(scenario: Scenario, listed: list[str]) -> list[str]:
+    """Returns warnings on the scenario and on the queues together."""
+    found = scenario.warnings()
+    if scenario.model.deploy.modem and listed and not scenario.behind_modem(listed):
+        found.append("queues are compared without a shaper, because an own policy has none")
+    return found
 
 
 def warmed(

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from sojourn import _core
 from sojourn.data import Object
-from sojourn.own.sources import is_own
 from sojourn.scenario import networkd, sqm, tc
 from sojourn.scenario.described import Described
 from sojourn.scenario.errors import Problem, ScenarioError
@@ -136,10 +135,8 @@ def deploy(
 def as_installed(scenario: Described) -> str:
     """Returns the description of the scenario's queue inside the shaper that is installed with it.
 
-    A queue that Linux lacks is described inside the same shaper. A user's own queue is not.
+    A queue that Linux lacks is described inside the same shaper.
     """
-    if is_own(scenario.queue):
-        return scenario.queue
     placed = place(scenario, None, None)
     if placed.is_root:
         return placed.modelled if placed.is_cake else scenario.queue

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from sojourn import _core
 from sojourn.arguments import checked
 from sojourn.data import Json, Object
+from sojourn.own.sources import is_own
 from sojourn.plan.queries import bottlenecks, mean_rate
 from sojourn.scenario import (
     capture,
@@ -476,16 +477,16 @@ class Scenario:
         """Returns each queue's description, by its name, with the shaper that is installed with it.
 
         The present queue is in a modem and has none. The result is empty without `modem` in
-        `[deploy]`. `queues` are descriptions or names in `[queues]`.
+        `[deploy]`, and if one of the queues is an own policy, which no shaper can contain. `queues`
+        are descriptions or names in `[queues]`.
         """
         if not self.model.deploy.modem:
             return {}
         own = self.queue_name
-        names = {q if isinstance(q, str) else q.__name__: q for q in queues}
-        return {
-            name: own if name == own else as_installed(self.with_queue(queue))
-            for name, queue in names.items()
-        }
+        names = {q if isinstance(q, str) else q.__name__: self.with_queue(q) for q in queues}
+        if any(is_own(made.queue) for made in names.values()):
+            return {}
+        return {name: own if name == own else as_installed(made) for name, made in names.items()}
 
     @staticmethod
     def json_schema() -> JsonSchemaValue:
