@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -40,8 +43,9 @@ def test_a_killed_command_leaves_nothing(
     if name == "store" and artefacts.missing():
         pytest.skip("not installed: Cassandra")
     program, seconds, *words = COMMANDS[name]
-    place = tmp_path / "tmp"
-    place.mkdir()
+    # Sockets in this folder must have short paths.
+    place = Path(tempfile.mkdtemp(prefix="k", dir="/tmp"))
+    request.addfinalizer(partial(shutil.rmtree, place, ignore_errors=True))
     environment = {**os.environ, "TMPDIR": str(place), "PYTHONPATH": f"{ROOT}/python:{ROOT}"}
     links, mounts = _links(), Path("/proc/self/mounts").read_text()
     words = [str(tmp_path / "out") if word == "OUT" else word for word in words]

@@ -44,7 +44,7 @@ def params(scenario: Scenario) -> Params:
             "tc qdisc add dev eth0 root cake bandwidth 20mbit nat",
             "cake bandwidth 20mbit nat",
         ),
-        ("sudo tc qdisc replace dev eth0 parent 1:1 fq_codel limit 99", "fq_codel limit 99"),
+        ("sudo tc qdisc replace dev eth0 root fq_codel limit 99", "fq_codel limit 99"),
         (
             SHOWN,
             "cake bandwidth 18Mbit diffserv3 triple-isolate nat nowash no-ack-filter split-gso "  # noqa: ISC004
@@ -72,7 +72,12 @@ def test_a_number_without_a_unit_causes_a_warning() -> None:
     assert "microseconds" in warning
 
 
-@pytest.mark.parametrize("name", ["mqprio", "qfq", "noqueue", "gred"])
+def test_a_queue_of_a_class_needs_the_class() -> None:
+    with pytest.raises(ScenarioError, match="`eth0` has no discipline `1:` here"):
+        with_queue("tc qdisc add dev eth0 parent 1:1 fq_codel limit 99")
+
+
+@pytest.mark.parametrize("name", ["qfq", "noqueue", "gred"])
 def test_other_disciplines_are_not_modelled(name: str) -> None:
     with pytest.raises(ScenarioError) as error:
         with_queue(f"tc qdisc add dev eth0 root {name}")

@@ -143,7 +143,7 @@ impl Reading {
                 let also =
                     also.map_or(String::new(), |other| format!("; `{}` has one", other.name));
                 let lines = if count > 1 { format!(" (in {count} lines)") } else { String::new() };
-                let why = format!("`{name}` has no {what} in these files{lines}{also}");
+                let why = format!("`{name}` has no {what} here{lines}{also}");
                 found.push(Fault::new(why).problem(line.whole()));
             }
         }

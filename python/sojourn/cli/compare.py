@@ -121,7 +121,7 @@ def compare(
     listed = queues or ([] if factors else held.beside(default_queues(scenario)))
     listed = tc.beside(scenario, listed)
     many = prod(len(levels) for levels in (listed, *factors.values()) if levels)
-    general = warnings(scenario, listed)
+    general = warnings(scenario, listed, of_policies=candidates.policies is not None)
     for warning in general:
         output.note(warning)
     for queue in listed:  # report mistakes in any queue before the first run
@@ -185,9 +185,14 @@ def compare(
     exits.negative(not found.ranked)
 
 
-def warnings(scenario: Scenario, listed: list[str]) -> list[str]:
-    """Returns warnings on the scenario and on the queues together."""
+def warnings(scenario: Scenario, listed: list[str], *, of_policies: bool) -> list[str]:
+    """Returns warnings on the scenario and on the queues together.
+
+    `of_policies` leaves out those of balancers, because other policies use other keys.
+    """
     found = scenario.warnings()
+    if of_policies:
+        found = [text for text in found if not text.startswith("balancers.")]
     if scenario.model.deploy.modem and listed and not scenario.behind_modem(listed):
         found.append("queues are compared without a shaper, because an own policy has none")
     return found
