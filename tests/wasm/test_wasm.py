@@ -66,7 +66,10 @@ def native(plan: Json, seed: int) -> Json:
         name: [[column[0], column[1], _plain(values_of(column))] for column in record.table(name)]
         for name in (*TABLES, *ASKED)
     }
+    summary = {column[0]: values_of(column)[0] for column in record.table("summary")}
+    numbers = {name: float(value) for name, value in summary.items() if not isinstance(value, str)}
     return {
+        "causes": [text for *_, text in _core.causes(json.dumps(plan), numbers)],
         "trace_hash": record.trace_hash,
         "events": record.events,
         "complete": record.complete,
