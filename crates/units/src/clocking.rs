@@ -106,8 +106,9 @@ pub fn rounded(word: &str, bits: u64, time: impl Fn(u32) -> Nanos) -> Option<Str
 fn rate_text(rate: f64) -> String {
     let units = [("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0)];
     let (unit, size) = units.into_iter().find(|(_, size)| rate >= *size).unwrap_or(units[3]);
-    let digits = 5 - (rate / size).max(1.0).log10() as usize;
-    format!("{:.digits$} {unit}", rate / size)
+    let value = rate / size;
+    let digits = 5 - [10.0, 100.0, 1000.0].into_iter().filter(|&least| value >= least).count();
+    format!("{value:.digits$} {unit}")
 }
 
 #[cfg(test)]
