@@ -243,6 +243,16 @@ def test_actions_that_tc_prints_are_read_or_refused() -> None:
         assert why in message
 
 
+@pytest.mark.parametrize("key", ["mark", "queue_mapping", "ptype"])
+def test_values_that_an_action_sets_are_named_in_json_too(key: str) -> None:
+    tree = "qdisc htb 1: dev eth0 root refcnt 2 default 0x10\nclass htb 1:10 root rate 9Mbit\n"
+    action = {"order": 1, "kind": "skbedit", key: 3, "control_action": {"type": "pipe"}}
+    options = {"handle": 1, "classid": "1:10", "keys": {"eth_type": "ipv4"}, "actions": [action]}
+    rule = {"parent": "1:", "protocol": "ip", "pref": 1, "kind": "flower", "options": options}
+    found = apply(HOME_SCENARIO, read([("tree", tree), ("rules", json.dumps([rule]))], {}))
+    assert any("filters here do not change packets" in one for one in found.notices)
+
+
 def test_the_buckets_of_sfq_are_not_its_flows() -> None:
     text = (
         "qdisc sfq 1: dev eth0 root limit 127p quantum 1514b depth 127 flows 128/1024 perturb 9sec"

@@ -425,7 +425,9 @@ impl Entry<'_> {
             }
             _ => {
                 let verdict = action.get("control_action").and_then(|one| one.get("type"));
-                let parts = [("action", verdict), ("priority", action.get("priority"))];
+                let options = ["priority", "mark", "queue_mapping", "ptype", "zone"];
+                let options = options.map(|key| (key, action.get(key)));
+                let parts = std::iter::once(("action", verdict)).chain(options);
                 let mut words = vec![kind.clone()];
                 for (key, value) in parts {
                     let is_meant = (key == "action") == (kind == "gact");
