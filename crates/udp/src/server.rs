@@ -482,8 +482,8 @@ impl Server {
         Ok(self.limit(id))
     }
 
-    /// Removes a connection without new data, of the address with most connections. Returns false if
-    /// all are used.
+    /// Removes a connection without new data that waits for none of our work, of the address with
+    /// most connections. Returns false if all are used.
     fn replace_unused(&mut self, now: Nanos) -> bool {
         if self.finish.len() >= self.limits.connections {
             return false;
@@ -492,7 +492,10 @@ impl Server {
         for c in self.connections.values() {
             *counts.entry(c.address.ip()).or_default() += 1;
         }
-        let unused = self.connections.iter().filter(|(_, c)| now - c.advanced > UNUSED);
+        let unused = self.connections.iter().filter(|(_, c)| {
+            let waits = c.held > c.incomplete || c.total.is_some() && c.result.is_none();
+            now - c.advanced > UNUSED && !waits
+        });
         let worst = unused.max_by_key(|(_, c)| (counts[&c.address.ip()], now - c.advanced));
         let Some((&id, _)) = worst else { return false };
         self.counters.stalled += 1;
