@@ -36,9 +36,9 @@ Group = Any
 def of_all(frame: pd.DataFrame, column: str) -> pd.DataFrame:
     """Returns the rows with values of a column as `Table.counted`."""
     whole = f"{column}{ALL}"
-    if whole not in frame:
+    if whole not in frame or (frame[whole].isna() & frame[column].notna()).any():
         return frame
-    return frame.assign(**{column: frame[whole].fillna(frame[column])})
+    return frame.assign(**{column: frame[whole]})
 
 
 @checked
@@ -97,13 +97,15 @@ class Table:
         """Returns the values of a column for statistics.
 
         Completion times are those of all transfers and pages: those that had not ended count with
-        their age (`fct_mean_all` in place of `fct_mean`).
+        their age (`fct_mean_all` in place of `fct_mean`), if all runs with a value have both: not
+        every engine measures the age.
         """
         values, whole = self.column(column), f"{column}{ALL}"
         if whole not in self._data.columns:
             return values
-        pairs = zip(values, self.column(whole), strict=True)
-        return [value if missing(age) else age for value, age in pairs]
+        ages = self.column(whole)
+        partly = any(missing(b) and not missing(a) for a, b in zip(values, ages, strict=True))
+        return values if partly else ages
 
     def measured(self, column: str) -> bool:
         """Returns whether the column exists and has a value in any run."""
