@@ -674,3 +674,19 @@ def test_compare_proposes_another_queue_for_a_class_with_a_long_fifo(tmp_path: P
     commands = [line for line in found.out.splitlines() if line.startswith("  tc ")]
     assert len(commands) == 1
     assert "parent 1:40 handle 40: fq_codel" in commands[0]
+
+
+def test_a_tree_in_front_of_a_modem_is_shaped_below_its_line(tmp_path: Path) -> None:
+    """A changed class would not act: packets wait in the modem. A tree below the line is kept."""
+    file = tmp_path / "gateway.toml"
+    shared = GATEWAY.replace("rate 4mbit;", "rate 4mbit ceil 18mbit;") + "[deploy]\nmodem = true\n"
+    file.write_text(shared.replace("18mbit", "30mbit"))
+    found = sojourn("compare", file, "--seeds", "2")
+    assert "and nothing else" not in found.out
+    deployed = [line for line in found.out.splitlines() if line.startswith("tc ")]
+    assert any("parent 10:40" in line and "fq_codel" in line for line in deployed)
+    assert any("rate 19000kbit" in line for line in deployed)
+    file.write_text(shared.replace("18mbit", "19mbit"))
+    found = sojourn("compare", file, "--seeds", "2")
+    assert "To change this class and nothing else" in found.out
+    assert not [line for line in found.out.splitlines() if line.startswith("tc ")]

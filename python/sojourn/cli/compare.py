@@ -169,7 +169,9 @@ def compare(
         output.note(f"compared by {found.by}: {why}")
     caution = advised(found, scenario, factors)
     if as_json:
-        data = as_data(found, scenario, chosen, out) | ({"caution": caution} if caution else {})
+        data = as_data(found, scenario, chosen, held, out) | (
+            {"caution": caution} if caution else {}
+        )
         data |= held.as_dict()
         output.print_data(data, data.get("queues") or data.get("choices"))
     else:
@@ -356,13 +358,17 @@ def keep(found: Comparison | AcrossEngines, scenario: Scenario, held: Leaves) ->
 
     if isinstance(found, AcrossEngines) or found.noun != "queue" or not found.winners:
         return
-    best = str(found.winners[0].choice)
+    best = held.best_of([str(one.choice) for one in found.winners])
     if found.decided and best not in held.queues and not (found.is_misplaced or found.meaningless):
         answers.keep(scenario, best, found.by)
 
 
 def as_data(
-    found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen, out: Path | None
+    found: Comparison | AcrossEngines,
+    scenario: Scenario,
+    chosen: Chosen,
+    held: Leaves,
+    out: Path | None,
 ) -> dict[str, Json]:
     """Returns a comparison, its folder and the engines' limits as plain data."""
     from sojourn.study import AcrossEngines, ping
@@ -375,7 +381,7 @@ def as_data(
     if isinstance(found, AcrossEngines) or not (found.winners and found.decided):
         return data
     if found.noun == "queue" and not (found.is_misplaced or found.meaningless):
-        best = str(found.winners[0].choice)
+        best = held.best_of([str(one.choice) for one in found.winners])
         if times := ping.before_after(scenario, best):
             data["ping"] = {"before": times[0], "after": times[1]}
     return data
@@ -390,7 +396,7 @@ def show(
 ) -> None:
     """Prints the comparison; for one engine also how to deploy the best queue or policy.
 
-    If the best queue is a tree of `held`, only its changed classes are deployed.
+    If one of the best queues is a tree of `held`, only its changed classes are deployed.
     """
     from sojourn.show import print_across, print_comparison
     from sojourn.study import AcrossEngines, ping
@@ -417,10 +423,10 @@ def show(
     if found.decided and found.policy_of is not None:
         serving(found, scenario, found.policy_of)
     elif found.decided:
-        best = str(found.winners[0].choice)
+        best = held.best_of([str(one.choice) for one in found.winners])
         if times := ping.before_after(scenario, best):
             typer.echo(f"\n{ping.sentence(scenario, best, times)}")
-        if best not in held.queues:
+        if not held.is_change(best):
             deploy.show(scenario.with_queue(best), printed.interface, printed.form)
     if held.after:
         typer.echo(f"\n{held.advice(printed.interface)}")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sojourn._core import NoKernelEquivalent
 from sojourn.data import Json
 from sojourn.scenario import ScenarioError, classes
+from sojourn.scenario.placement import place
 from sojourn.scenario.summary import format_value
 
 if TYPE_CHECKING:
@@ -47,6 +49,25 @@ class Leaves:
             return {}
         return {"slow_classes": {"before": {**self.before}, "after": {**self.after}}}
 
+    def best_of(self, equals: Sequence[str]) -> str:
+        """Returns which of equally good queues is advised: a changed tree, otherwise the first."""
+        return next((queue for queue in equals if queue in self.queues[1:]), equals[0])
+
+    @cached_property
+    def in_place(self) -> bool:
+        """Returns whether the tree acts where it is: its rate is below the line's, or no modem is.
+
+        Otherwise packets wait in the modem, and the tree needs a shaper around it.
+        """
+        try:
+            return place(self.scenario, None, None).is_root
+        except (NoKernelEquivalent, ScenarioError):
+            return True
+
+    def is_change(self, queue: str) -> bool:
+        """Returns whether `queue` is this tree, to be changed and not replaced."""
+        return queue in self.queues and self.in_place
+
     def advice(self, interface: str | None) -> str:
         """Returns the delays, and the commands that change only these classes of `interface`."""
         said = [
@@ -54,6 +75,8 @@ class Leaves:
             f"in its FIFO; with {BETTER} for {format_value(delay, 's')}."
             for name, delay in self.after.items()
         ]
+        if not self.in_place:
+            return "\n".join(said)
         try:
             own, changed = (
                 self.scenario.with_queue(queue).to_tc(interface, form="tc").commands

@@ -299,10 +299,13 @@ def _relation(scenario: Scenario, link: str, built: _core.TcBuilt) -> str:
             f"It shapes to {_text(shaped)}, {share}: packets wait in this queue and not in a "
             "device behind it."
         )
-    return (
-        f"It shapes to {_text(shaped)}, which is not below {line_rate}: the line limits the rate, "
-        "and packets wait in this queue for the line."
-    )
+    where = "the line limits the rate, and packets wait in this queue for the line."
+    if scenario.model.deploy.modem and link in scenario.bottlenecks:
+        where = (
+            "simulated as if the device itself sent to the line. In front of a modem (`modem = "
+            "true`) packets would wait in the modem: set a rate below the line's."
+        )
+    return f"It shapes to {_text(shaped)}, which is not below {line_rate}: {where}"
 
 
 def _by_filters(scenario: Scenario, link: str, built: _core.TcBuilt) -> tuple[list[str], list[str]]:
