@@ -79,6 +79,9 @@ def test_a_tree_slower_than_the_line_needs_no_shaper() -> None:
     assert any(replace in note for note in deployment.notes)
     slower = Scenario.from_toml(HOME).with_queue("tbf rate 9mbit burst 5kb limit 50kb").to_tc("w")
     assert len(slower.commands) == 1
+    told = " ".join(slower.notes)
+    assert "sends at 9000kbit, the limit that the queue itself has, on a line of 20mbit" in told
+    assert "modem" not in told
     assert " root handle 1: tbf rate 9mbit " in slower.commands[0]
 
 

@@ -166,6 +166,10 @@ def _notes(placed: Placement) -> list[str]:
     if placed.own and not placed.shapes_itself:
         line = _core.format_quantity("rate", placed.line)
         notes = [f"The interface itself sends at the line rate, {line}, so there is no shaper."]
+    elif 2 * placed.rate < placed.line:  # a limit, such as a customer's rate
+        line = _core.format_quantity("rate", placed.line)
+        limit = f"{rate_text(placed.rate)}, the limit that the queue itself has"
+        notes = [f"The shaper sends at {limit}, on a line of {line}."]
     else:
         notes = [
             (
