@@ -10,7 +10,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from sojourn.cli.advise import of_sites, on_tail
+from sojourn.cli.advise import of_sites, on_tail, show
 from sojourn.plan.queries import the_store
 from sojourn.plan.replication import NetworkTopologyPlacement
 from sojourn.scenario import Scenario
@@ -19,11 +19,13 @@ from sojourn.stats.promises import Promise, unavailable
 from sojourn.stats.sites import Sites
 from sojourn.study import compare
 from sojourn.study.durability import caution, sites_of
+from sojourn.tune import advise_store
 from sojourn.tune.advise_store import (
     Advice,
     AdviceError,
     Candidate,
     Choice,
+    Figures,
     advise,
     candidates,
     candidates_of_sites,
@@ -145,7 +147,7 @@ def test_of_those_as_fast_the_fewest_copies_are_taken() -> None:
     def choice(rf: int, best: bool) -> Choice:
         ms = Interval(0.1, 0.1, 0.1, 0.95, 3)
         latency: dict[By, Interval] = {"mean": ms, "p95": ms, "p99": ms}
-        return Choice(rf, "quorum", "quorum", 2, 0.0, latency, {}, 0, 0.5, best)
+        return Choice(rf, "quorum", "quorum", 2, 0.0, latency, {}, 0, 1, 0.5, best)
 
     advice = Advice((choice(5, True), choice(4, True), choice(3, False)), 0.5, False, ())
     assert advice.take.replication == 4
@@ -408,6 +410,47 @@ def test_noise_is_not_rewarded() -> None:
     assert not any(c.best for c in advice.choices if c.replication == 1)
 
 
+LATENCIES = ("latency_mean", "latency_p95", "latency_p99")
+
+
+@pytest.mark.parametrize(("near", "seeds"), [(1.0, 2), (1.02, 3), (1.25, 3), (1.5, 2)])
+def test_fewer_copies_are_not_denied_for_lack_of_seeds(
+    near: float, seeds: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three copies take `near` times as long as four: more seeds decide, or the limit is named."""
+    medians = {3: near, 4: 1.0, 5: 2.0}
+    made: list[range] = []
+
+    def runs_of(scenarios: list[Scenario], more: range, *_: object) -> list[list[Figures]]:
+        made.append(more)
+        draw = np.random.default_rng(len(made))
+        copies = [int(str(s.model.store.replication)) for s in scenarios if s.model.store]
+        return [
+            [
+                dict.fromkeys(LATENCIES, medians[one] * draw.lognormal(0, 0.1))
+                | {"requests": 9, "acknowledged": 9, "stale_0ms": 0.0, "stale_100ms": 0.0}
+                for _ in more
+            ]
+            for one in copies
+        ]
+
+    monkeypatch.setattr(advise_store, "runs_of", runs_of)
+    scenario = Scenario.from_toml(EDGE.replace("nodes = 3", "nodes = 5"))
+    advice = advise(scenario, Asked(seeds=seeds))
+    assert not advice.undecided
+    assert advice.take.replication == (3 if near < 1.1 else 4)
+    assert [n for more in made for n in more] == list(range(1, made[-1][-1] + 1))
+    assert len(made) > 1
+    asked = Asked(seeds=seeds, max_seeds=seeds)
+    few = advise(scenario, asked)
+    if few.undecided:
+        show(few, asked, "")
+        said = capsys.readouterr().out
+        limit = "the limit (--max-seeds), whether within 10 %"
+        assert f"Not decided with {seeds} seeds, {limit}: RF 3" in said
+        assert "; it stores fewer copies." in said
+
+
 @pytest.mark.parametrize("spread", [0.0, 0.01, 0.3, 1.0])
 def test_a_choice_counts_as_fast_only_for_certain(spread: float) -> None:
     """For random latencies: the ratio's whole interval is below 1.1."""
@@ -416,10 +459,7 @@ def test_a_choice_counts_as_fast_only_for_certain(spread: float) -> None:
         metrics = [
             [
                 {
-                    **dict.fromkeys(
-                        ("latency_mean", "latency_p95", "latency_p99"),
-                        float(m * draw.lognormal(0, spread)),
-                    ),
+                    **dict.fromkeys(LATENCIES, float(m * draw.lognormal(0, spread))),
                     "requests": 10,
                     "acknowledged": 10,
                     "stale_0ms": 0.0,

@@ -104,10 +104,14 @@ def show(advice: Advice, asked: Asked, name: str) -> None:
             f"{'All other' if all(c.decided for c in choices) else 'Other'} choices are slower in "
             f"the {asked.by} than the fastest, by a factor of at least {least:.2f}."
         )
-    for open_ in (c for c in choices if not c.decided):
-        more = f"; about {open_.seeds} seeds would decide (--seeds)" if open_.seeds else ""
-        more += "; it stores fewer copies" if open_.replication < take.replication else ""
-        typer.echo(f"Not decided with {asked.seeds} seeds whether within 10 %: {open_}{more}.")
+    for choice in (c for c in choices if c.ratio and not c.decided):
+        fewer = choice in advice.undecided
+        limit = ", the limit (--max-seeds)," if fewer else ""
+        more = f"; about {choice.seeds} seeds would decide" if choice.seeds else ""
+        more += "" if fewer or not choice.seeds else " (--seeds)"
+        more += "; it stores fewer copies" if fewer else ""
+        seeds = choice.latency[asked.by].n
+        typer.echo(f"Not decided with {seeds} seeds{limit} whether within 10 %: {choice}{more}.")
     for line in of_sites(advice):
         typer.echo(line)
     share = f"{100 * advice.reads:.3g} % of the requests are reads"
@@ -180,7 +184,7 @@ def _row(choice: Choice) -> dict[str, str]:
         "stale at once": percent(choice.stale["stale_0ms"]),
         "after 100 ms": percent(choice.stale["stale_100ms"]),
         "unavailable": f"{choice.unavailable:.2g}",
-        "not done": str(choice.failed),
+        "not done": percent(choice.failed / choice.requests),
     }
 
 

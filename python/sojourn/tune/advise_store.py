@@ -7,7 +7,9 @@ levels with which it sees all writes are candidates too. If each has a single no
 replicas, of which a record's place on the ring decides. All candidates are simulated with the same
 seeds. A candidate counts as fast if the interval of its latency's ratio to the least one is wholly
 below 1.1, so noise makes no candidate fast. Of the fast candidates, the one with the fewest
-replicas is recommended. The probability that too few replicas are up is computed: nodes are up
+replicas is recommended. Undecided candidates with fewer replicas are first run with more seeds: the
+number doubles, and the error probability of the intervals is halved at each look, so that all looks
+together keep it. The probability that too few replicas are up is computed: nodes are up
 independently with the same probability.
 """
 
@@ -39,7 +41,7 @@ Floats = npt.NDArray[np.float64]
 Figures: TypeAlias = Mapping[str, float | str]
 """Metrics of a run of a store, by name without the store's name."""
 ALPHA = 0.05
-"""Probability that any interval of a ratio to the fastest candidate misses it."""
+"""Probability that any interval of a ratio to the fastest candidate misses it, at any look."""
 EQUIVALENT = 1.1
 """Ratio to the latency of the fastest candidate below which a candidate counts as fast."""
 MOST_EACH = 5
@@ -118,6 +120,8 @@ class Choice:
     """Probability that a read misses an acknowledged write, by metric."""
     failed: int
     """Number of requests that were not acknowledged, in all runs."""
+    requests: int
+    """Number of requests in all runs."""
     phi: float
     """Share of a coordinator's messages whose answers the coordinator needs for a write."""
     best: bool = False
@@ -186,6 +190,12 @@ class Advice:
         fast = [choice for choice in self.choices if choice.best]
         least = min(choice.replication for choice in fast)
         return next(choice for choice in fast if choice.replication == least)
+
+    @property
+    def undecided(self) -> list[Choice]:
+        """Returns the candidates with fewer replicas than `take` that may be fast."""
+        least = self.take.replication
+        return [c for c in self.choices if not c.decided and c.replication < least]
 
     def stronger(self) -> list[tuple[str, Choice]]:
         """Returns the guarantees that `take` lacks, with the fastest candidate that has them."""
@@ -346,22 +356,32 @@ def advise(
         near = {"token-aware": "token-dc-aware"}.get(store.coordinator, "dc-aware")
         scenario = scenario.replace({"store.coordinator": near})
     made = [scenario.replace(one.changes) for one in listed]
-    metrics = runs_of(made, asked.seeds, workers, report)
+    metrics = runs_of(made, range(1, asked.seeds + 1), workers, report)
     kept = _kept(asked, metrics, several=several)
     if not kept:
         raise AdviceError(
             "at every level that meets the other requirements, the probability that a read misses "
             f"a write just acknowledged is above {asked.stale:g}"
         )
-    order = ranked(nodes, asked, [listed[i] for i in kept], [metrics[i] for i in kept])
-    advice = Advice(
-        tuple(choice for _, choice in order),
-        reads,
-        assumed,
-        () if several else tuple(unreadable(nodes, asked)),
-        coordinator=near,
-        clients=_clients(scenario, store) if several else {},
-    )
+    seeds, alpha = asked.seeds, ALPHA / 2
+    while True:
+        order = ranked(nodes, asked, [listed[i] for i in kept], [metrics[i] for i in kept], alpha)
+        advice = Advice(
+            tuple(choice for _, choice in order),
+            reads,
+            assumed,
+            () if several else tuple(unreadable(nodes, asked)),
+            coordinator=near,
+            clients=_clients(scenario, store) if several else {},
+        )
+        more = range(seeds + 1, min(2 * seeds, asked.max_seeds) + 1)
+        if not advice.undecided or not more:
+            break
+        again = [kept[i] for i, choice in order if choice.best or choice in advice.undecided]
+        added = runs_of([made[i] for i in again], more, workers, report)
+        for i, runs in zip(again, added, strict=True):
+            metrics[i] += runs
+        seeds, alpha = more[-1], alpha / 2
     taken = next(kept[i] for i, choice in order if choice is advice.take)
     return replace(advice, scenario=made[taken])
 
@@ -377,12 +397,12 @@ def _clients(scenario: Scenario, store: Store) -> dict[str, list[str]]:
 
 def runs_of(
     made: Sequence[Scenario],
-    seeds: int,
+    seeds: range,
     workers: int | None,
     report: Callable[[int, int], None],
 ) -> list[list[Figures]]:
     """Returns the store's metrics in the runs of each scenario, in the order of seeds."""
-    tasks = [(i, seed) for seed in range(1, seeds + 1) for i in range(len(made))]
+    tasks = [(i, seed) for seed in seeds for i in range(len(made))]
     metrics: list[list[Figures]] = [[] for _ in made]
     name = the_store(made[0].plan).name
 
@@ -445,20 +465,25 @@ def ranked(
     asked: Asked,
     listed: Sequence[Candidate],
     metrics: Sequence[Sequence[Figures]],
+    alpha: float = ALPHA,
 ) -> list[tuple[int, Choice]]:
-    """Returns the candidates' numbers and results, the fastest first."""
+    """Returns the candidates' numbers and results, the fastest first.
+
+    Candidates are compared in the first runs that both have; `alpha` is the error probability.
+    """
     found_logs = [logs(runs, asked.by) for runs in metrics]
     order = sorted(range(len(listed)), key=lambda i: float(found_logs[i].mean()))
     best, *rest = order
-    pairs = [(found_logs[i], found_logs[best]) for i in rest]
-    found = dict(zip(rest, gaps(pairs, lambda _: log(EQUIVALENT), ALPHA), strict=True))
+    most = {i: min(found_logs[i].size, found_logs[best].size) for i in rest}
+    pairs = [(found_logs[i][:n], found_logs[best][:n]) for i, n in most.items()]
+    found = dict(zip(rest, gaps(pairs, lambda _: log(EQUIVALENT), alpha), strict=True))
     tests = [paired_difference(x, y).p for x, y in pairs]
     p = dict(zip(rest, map(float, holm(tests)), strict=True)) if rest else {}
     choices = []
     for i in order:
         one, gap = listed[i], found.get(i)
         promise = one.promise
-        ended = sum(int(run["requests"]) - int(run["acknowledged"]) for run in metrics[i])
+        requests = sum(int(run["requests"]) for run in metrics[i])
         choice = Choice(
             replication=promise.replicas,
             write_level=one.write_level,
@@ -467,7 +492,8 @@ def ranked(
             unavailable=one.unavailable(nodes, asked.node_up),
             latency={m: mean_of_runs(values(metrics[i], m)) for m in MEASURES},
             stale={metric: _mean(metrics[i], metric) for metric in (STALE_AT_ONCE, STALE_LATER)},
-            failed=ended,
+            failed=requests - sum(int(run["acknowledged"]) for run in metrics[i]),
+            requests=requests,
             phi=float(phi(nodes, promise.replicas, promise.writes)),
             best=gap is None or gap.where in ("within", "below"),
             p=p.get(i, 1.0),

@@ -69,7 +69,7 @@ def remedies(
     if not changes:
         return []
     made = [scenario, *(scenario.replace({key: value}) for key, value in changes)]
-    plain, *runs = runs_of(made, asked.seeds, workers, report)
+    plain, *runs = runs_of(made, range(1, asked.seeds + 1), workers, report)
     found = []
     for (key, value), changed in zip(changes, runs, strict=True):
         pair = (logs(changed, "p99"), logs(plain, "p99"))
