@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from sojourn.scenario import Scenario
-from sojourn.study import compare, contrasts, ping
+from sojourn.study import UNSHAPED, Study, compare, contrasts, ping
 from tests.cli.test_commands import sojourn
+from tests.conftest import ROOT
 
 LINK = ["--down", "60mbit", "--up", "10mbit", "--rtt", "20ms", "--loaded", "420ms"]
 USE = ["--does", "calls,uploads", "--hurts", "calls", "--line", "cable"]
@@ -40,6 +42,34 @@ def test_queues_behind_a_modem_are_compared_as_they_are_installed(folder: Path) 
     assert "better" in {row.verdict for row in verdicts}
     assert not any("excluded" in row.verdict for row in verdicts)
     assert all(e.feasible and not any(c.borderline for c in e.checks) for e in found.entries)
+
+
+def test_a_study_behind_a_modem_has_the_shapers_of_a_comparison(
+    folder: Path, tmp_path: Path
+) -> None:
+    """By each spelling of the factor, at 95 % of the rate of each cell, and with its condition."""
+    scenario = Scenario.load(folder / "my.toml")
+    own, rates = scenario.queue_name, ["10mbit", "5mbit"]
+    for key in ("queue", scenario.queue_keys[0]):
+        levels = {key: [own, "codel", "cake"], "links.line.rate": rates}
+        study = Study(scenario).vary(levels).seeds(2)
+        table = study.run(tmp_path / key)
+        used = table.frame.groupby([key, "links.line.rate"])["utilisation"].mean()
+        for queue, rate in product(levels[key], rates):
+            low, high = (0.97, 1.0) if queue == own else (0.9, 0.96)
+            assert low < used[queue, rate] <= high, (queue, rate, used)
+        assert study.present == own
+        rows = contrasts(table, "calls.delay_p99", own).rows
+        assert {row.verdict for row in rows} == {"better"}
+    found = compare(scenario, [own, "codel"], seeds=2)
+    assert found.plans is not None
+    [cell] = Study(scenario).vary(queue=["codel"]).cells
+    assert found.plans({"queue": "codel"}) == cell.plan_json
+    mine = ROOT / "examples" / "policies" / "codel.py"
+    unshaped = Study(scenario).vary(queue=["codel", f"{mine}:Codel"])
+    assert UNSHAPED in unshaped.warnings()
+    assert unshaped.present is None
+    assert UNSHAPED not in Study(scenario).vary(queue=["codel"]).warnings()
 
 
 def test_the_winner_of_a_comparison_is_what_tc_prints(folder: Path) -> None:

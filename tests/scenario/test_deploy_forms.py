@@ -155,7 +155,7 @@ def test_the_least_length_of_a_known_line_is_counted(overhead: int, cells: str, 
 def test_a_queue_behind_a_modem_is_described_in_its_shaper(queue: str) -> None:
     """The description sends at 95 % of the line, and holds the queue itself."""
     modem = scenario("pfifo limit 1000p", **{"deploy.modem": True})
-    shaped = modem.with_queue(modem.behind_modem([queue])[queue])
+    [shaped] = modem.behind_modem([modem.with_queue(queue)])
     assert " 19000kbit" in shaped.queue or "19mbit" in shaped.queue
     assert queue in shaped.queue
     metrics = shaped.replace({"duration": "6s", "warmup": "2s"}).run().metrics

@@ -17,7 +17,7 @@ from sojourn.scenario.models import Question
 from sojourn.study.together import Listed, one_by_one
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from sojourn.scenario.engine import Column, Engine, RunProgress
     from sojourn.study.together import Wanted
@@ -55,8 +55,11 @@ class FakeScenario:
     def with_queue(self, queue: str) -> FakeScenario:
         return self.replace({"queue": queue})
 
-    def behind_modem(self, queues: Iterable[str]) -> dict[str, str]:
-        return {}
+    def has_modem(self) -> bool:
+        return False
+
+    def behind_modem(self, others: Sequence[FakeScenario]) -> list[FakeScenario]:
+        return list(others)
 
     def as_dict(self) -> dict[str, Any]:
         return {"observe": {"series": "1s"}, **self.data}

@@ -195,8 +195,8 @@ def warnings(scenario: Scenario, listed: list[str], *, of_policies: bool) -> lis
     found = scenario.warnings()
     if of_policies:
         found = [text for text in found if not text.startswith("balancers.")]
-    if scenario.model.deploy.modem and listed and not scenario.behind_modem(listed):
-        found.append("queues are compared without a shaper, because an own policy has none")
+    if scenario.has_modem() and not scenario.has_modem(map(scenario.with_queue, listed)):
+        found.append(study.UNSHAPED)
     return found
 
 

@@ -83,6 +83,8 @@ def run(
     rule = precise.rule()
     asked = options.warmed(study.load(file, options.changes_of(settings)), warmup, made.workers)
     folder = out or options.folder_of(asked.name, "study")
+    for warning in asked.warnings():
+        output.note(warning)
     chosen = made.engines(as_json)
     with (
         made.cluster.connected() as cluster,

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path as FilePath
@@ -473,20 +473,30 @@ class Scenario:
         except ScenarioError:
             return None
 
-    def behind_modem(self, queues: Iterable[str | type]) -> dict[str, str]:
-        """Returns each queue's description, by its name, with the shaper that is installed with it.
+    def has_modem(self, others: Iterable[Scenario] = ()) -> bool:
+        """Returns whether these scenarios' queues need a shaper, because a modem holds the present.
 
-        The present queue is in a modem and has none. The result is empty without `modem` in
-        `[deploy]`, and if one of the queues is an own policy, which no shaper can contain. `queues`
-        are descriptions or names in `[queues]`.
+        This is `modem` in `[deploy]`, unless a queue is an own policy, which no shaper can contain.
         """
-        if not self.model.deploy.modem:
-            return {}
-        own = self.queue_name
-        names = {q if isinstance(q, str) else q.__name__: self.with_queue(q) for q in queues}
-        if any(is_own(made.queue) for made in names.values()):
-            return {}
-        return {name: own if name == own else as_installed(made) for name, made in names.items()}
+        return self.model.deploy.modem and not any(is_own(made.queue) for made in others)
+
+    def behind_modem(self, others: Sequence[Scenario]) -> list[Scenario]:
+        """Returns scenarios with other queues, each in the shaper that is installed with it.
+
+        The present queue is in a modem. Without `has_modem` nothing changes.
+        """
+        if not self.has_modem(others):
+            return list(others)
+        own = self.installed
+        devices = {} if own is None else {self._subjects[0].name: own}
+        return [
+            made
+            if made.queue == self.queue
+            else made.replace(
+                dict.fromkeys(made.queue_keys, as_installed(made.on_devices(devices)))
+            )
+            for made in others
+        ]
 
     @staticmethod
     def json_schema() -> JsonSchemaValue:

@@ -119,18 +119,24 @@ class Factor:
 
 
 def combine(scenario: Scenario, factors: Sequence[Factor]) -> list[Cell]:
-    """Returns a cell for each combination of levels; the last factor varies fastest."""
-    cells = []
-    for combination in product(*(f.levels.items() for f in factors)):
+    """Returns a cell for each combination of levels; the last factor varies fastest.
+
+    Queues behind a modem are in the shapers with which they are installed.
+    """
+    combinations = list(product(*(f.levels.items() for f in factors)))
+    made = []
+    for combination in combinations:
         changes: dict[str, object] = {}
         for factor, (_, change) in zip(factors, combination, strict=True):
             for key in change:
                 if key in changes:
                     raise StudyError(f"{factor.name}: another factor also changes `{key}`")
             changes |= change
-        levels = {f.name: level for f, (level, _) in zip(factors, combination, strict=True)}
-        cells.append(Cell.of(levels, scenario.replace(changes) if changes else scenario))
-    return cells
+        made.append(scenario.replace(changes) if changes else scenario)
+    return [
+        Cell.of({f.name: level for f, (level, _) in zip(factors, chosen, strict=True)}, installed)
+        for chosen, installed in zip(combinations, scenario.behind_modem(made), strict=True)
+    ]
 
 
 def check(cells: Sequence[Cell]) -> tuple[str, ...]:

@@ -142,12 +142,10 @@ def _made(
     engines = {} if settings.engine is None else named_engines(settings.engine)
     question = asked_of(scenario, engines, settings.by, settings.subject_to, settings.smallest)
     study = Study(scenario).seeds(seeds)
-    if named and (shaped := scenario.behind_modem(named)):
-        question = replace(question, present=scenario.queue_name)
-        study = study.vary(queue=shaped)
-    elif named:
+    if named:
         study = study.vary(queue=list(named))
     study = study.vary(settings.vary or {})
+    question = replace(question, present=study.present)
     sensible(scenario, question, [in_words(cell.factors) for cell in study.cells])
     listed: list[Json] = [q if isinstance(q, str) else q.__name__ for q in named]
     noted = question.as_dict() | ({"queues": listed} if named else {})

@@ -29,8 +29,8 @@ def before_after(scenario: Scenario, queue: str) -> tuple[float, float] | None:
     own = round_trip(scenario)
     if queue == scenario.queue_name or own is None:
         return None if own is None else (own, own)
-    installed = scenario.behind_modem([queue])
-    after = round_trip(scenario.with_queue(installed.get(queue, queue)))
+    [installed] = scenario.behind_modem([scenario.with_queue(queue)])
+    after = round_trip(installed)
     return None if after is None else (own, after)
 
 

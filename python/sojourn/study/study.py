@@ -58,6 +58,9 @@ def seed_list(seeds: int | Iterable[int]) -> tuple[int, ...]:
     return listed
 
 
+UNSHAPED = "queues are compared without a shaper, because an own policy has none"
+
+
 @checked
 class Study:
     """A scenario with factors and seeds. It is immutable: its methods return a new study.
@@ -114,7 +117,8 @@ class Study:
         other = Study.__new__(Study)
         other.__dict__.update(self.__dict__ | {f"_{k}": v for k, v in changes.items()})
         if {"factors", "cells"} & changes.keys():
-            other.__dict__.pop("cells", None)
+            for name in ("cells", "_behind_modem"):
+                other.__dict__.pop(name, None)
         return other
 
     def vary(self, factors: Mapping[str, object] | None = None, /, **more: object) -> Study:
@@ -170,6 +174,29 @@ class Study:
         cells = self._cells or tuple(combine(self.scenario, self._factors))
         check(cells)
         return cells
+
+    @cached_property
+    def _behind_modem(self) -> dict[Level, Scenario]:
+        """The scenario with each level of the bottleneck's queue, if a modem holds the present."""
+        own = self.scenario
+        if not self._factors or not own.has_modem():
+            return {}
+        keys = set(own.queue_keys)
+        levels = [item for factor in self._factors for item in factor.levels.items()]
+        return {level: own.replace(change) for level, change in levels if keys & change.keys()}
+
+    @property
+    def present(self) -> str | None:
+        """The level with the scenario's own queue, if the others are in shapers behind a modem."""
+        own, made = self.scenario, self._behind_modem
+        found = (str(level) for level, one in made.items() if one.queue == own.queue)
+        return next(found, None) if made and own.has_modem(made.values()) else None
+
+    def warnings(self) -> list[str]:
+        """Returns the warnings on the scenario, and on queues without the shapers they need."""
+        made = self._behind_modem.values()
+        shaped = not made or self.scenario.has_modem(made)
+        return [*self.scenario.warnings(), *([] if shaped else [UNSHAPED])]
 
     def varies(self, key: str) -> bool:
         """Returns whether a factor of the study sets a key of the scenario."""
@@ -289,7 +316,7 @@ class Study:
         return session.results.table(manifest, metrics)
 
     def _make(self, session: Session, progress: Report | None) -> Manifest:
-        cells = self.cells
+        cells, own = self.cells, self.present
         engines = [EngineEntry.of(name, engine) for name, engine in session.engines.items()]
         wanted = Manifest(
             kind=self._kind,
@@ -299,7 +326,7 @@ class Study:
             cells=[CellEntry(c.factors, c.plan_hash, c.scenario) for c in cells],
             seeds=list(self._seeds),
             engines=engines,
-            question=self._question,
+            question={**self._question, **({"present": own} if own else {})},
             kept=self._to_keep(cells),
         )
         tasks = [

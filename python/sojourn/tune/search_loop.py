@@ -55,6 +55,7 @@ class Search:
         self.objective = objective
         self.conditions = conditions(subject_to)
         self.references = references
+        self.present = Study(scenario).vary(queue=list(references)).present
         self.effort = effort
         self.overall = overall
         better = direction(objective)
@@ -239,7 +240,8 @@ class Search:
             values = {q: self._array(q, condition.metric, seeds) for q in (*self.references, queue)}
             column = self._columns[condition.metric]
             measure = self._units.get(column, unit(column))
-            found.append(check(condition, column, measure, values)[queue])
+            checks = check(condition, column, measure, values, self.present)
+            found.append(checks[queue])
         return found
 
 

@@ -291,8 +291,8 @@ class Deploy(Part):
     """Interface of your machine to the line, as `ip link` lists it; eth0 by default."""
     modem: Flag = False
     """Whether another device, such as a modem, holds the present queue of the bottleneck. Other
-    queues need a shaper then: `sojourn compare` runs them inside the shaper with which they are
-    installed, below the line's rate. False by default.
+    queues need a shaper then: comparisons and studies run them inside the shaper with which they
+    are installed, below the line's rate. False by default.
     """
     format: DeployFormat = "tc"
     """Format of the steps: commands of `tc`, settings of OpenWrt's SQM, or files of
