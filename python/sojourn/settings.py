@@ -37,7 +37,11 @@ UNITS = {"rate": " bit/s", "size": " bytes", "time": " s"}
 
 
 class SettingError(ValueError):
-    """A setting is outside its range."""
+    """A setting has an invalid value."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"`{name}` {why}")
+        self.name, self.why = name, why
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Option:
     """Help, instead of the docstring."""
     unit: Literal["rate", "size", "time"] | None = None
     """Quantity that the command reads from a text such as `10ms`: a rate in bit/s, a size in bytes,
-    a time in seconds.
+    a time in seconds. The option of a tuple of quantities is repeated.
     """
     min: float | None = None
     max: float | None = None
@@ -98,15 +102,17 @@ class Setting:
 
     def check(self, value: object) -> None:
         """Raises `SettingError` if a value is outside the range of the setting."""
-        if (limits := self.option) is None or not isinstance(value, int | float):
+        if (limits := self.option) is None:
             return
         low, high = limits.min, limits.max
-        if (low is None or value >= low) and (high is None or value <= high):
-            return
-        unit = "" if limits.unit is None else UNITS[limits.unit]
-        raise SettingError(
-            f"`{self.name}` must be {bounds(low, high)}{unit}; found {_number(value)}"
-        )
+        for part in value if isinstance(value, tuple) else (value,):
+            if not isinstance(part, int | float):
+                continue
+            if (low is None or part >= low) and (high is None or part <= high):
+                continue
+            unit = "" if limits.unit is None else UNITS[limits.unit]
+            found = f"{bounds(low, high)}{unit}; found {_number(part)}"
+            raise SettingError(self.name, f"must be {found}")
 
 
 def bounds(low: float | None, high: float | None) -> str:

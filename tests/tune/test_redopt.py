@@ -97,7 +97,7 @@ def test_without_unresponsive_traffic_there_is_no_factor() -> None:
 def test_an_invalid_value_is_refused_with_its_field(field: str, value: object) -> None:
     """The message starts with the field."""
     good: dict[str, Any] = {"flows": 10, **PAPER}
-    with pytest.raises(ValueError, match=f"^{field}: "):
+    with pytest.raises(ValueError, match=f"^`{field}` must "):
         Link(**{**good, field: value})
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, is_dataclass
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
 from sojourn._core import format_quantity, parse_quantity
 from sojourn.cli import candidates
-from sojourn.settings import Complete, Option, Setting, declared
+from sojourn.settings import Complete, Option, Setting, SettingError, declared
 
 R = TypeVar("R")
 PER_SECOND = 10**9
@@ -53,8 +53,8 @@ def parameters(setting: Setting) -> Iterator[Parameter]:
     if (option := setting.option) is not None or setting.help:
         option = option or Option()
         if option.unit is not None:
-            hint = str if type(None) not in get_args(_plain(hint)) else str | None
-            default = _text(option, default)
+            hint = list[str] if get_origin(_plain(hint)) is tuple else str | None
+            default = _text(option.unit, default)
         hint = Annotated[_plain(hint), _declaration(setting, option)]
     default = Parameter.empty if default is MISSING else default
     yield Parameter(setting.name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
@@ -71,10 +71,15 @@ def _plain(hint: Any) -> Any:
     return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
+def _flag(setting: Setting) -> str:
+    """Returns the spelling of a setting's option."""
+    given = None if setting.option is None else setting.option.flag
+    return given or f"--{setting.name.strip('_').replace('_', '-')}"
+
+
 def _declaration(setting: Setting, option: Option) -> object:
-    flag = option.flag or f"--{setting.name.strip('_').replace('_', '-')}"
     return (typer.Argument if option.positional else typer.Option)(
-        *(() if option.positional else flag.split()),
+        *(() if option.positional else _flag(setting).split()),
         metavar=option.metavar,
         help=option.help or setting.help,
         min=option.min if option.unit is None else None,
@@ -92,18 +97,34 @@ def _completion(option: Option) -> Complete | None:
     return candidates.BY_KIND[named] if isinstance(named, str) else named
 
 
-def _text(option: Option, value: object) -> object:
-    """Returns the default of a quantity as a user writes it."""
-    if option.unit is None or not isinstance(value, int | float):
+def _text(unit: Literal["rate", "size", "time"], value: object) -> object:
+    """Returns the default of a quantity as a user writes it; None for 0, which means nothing."""
+    if not isinstance(value, int | float):
         return value
-    return format_quantity(option.unit, round(value * (PER_SECOND if option.unit == "time" else 1)))
+    return (
+        format_quantity(unit, round(value * (PER_SECOND if unit == "time" else 1)))
+        if value
+        else None
+    )
 
 
 def _value(setting: Setting, values: Mapping[str, object]) -> object:
     if (group := _group(setting)) is not None:
-        return group(**{inner.name: _value(inner, values) for inner in declared(group)})
+        inner = declared(group)
+        try:
+            return group(**{one.name: _value(one, values) for one in inner})
+        except SettingError as error:
+            flags = {one.name: _flag(one) for one in inner}
+            raise SettingError(flags.get(error.name, error.name), error.why) from None
     value, option = values.get(setting.name, setting.default), setting.option
-    if option is None or option.unit is None or not isinstance(value, str):
+    if option is None or option.unit is None:
         return value
-    amount = parse_quantity(option.unit, value)
-    return amount / PER_SECOND if option.unit == "time" else amount
+    if isinstance(value, list):
+        return tuple(_amount(option.unit, text) for text in value)
+    return _amount(option.unit, value) if isinstance(value, str) else setting.default
+
+
+def _amount(unit: Literal["rate", "size", "time"], text: str) -> float:
+    """Returns a quantity in bit/s, bytes or seconds."""
+    amount = parse_quantity(unit, text)
+    return amount / PER_SECOND if unit == "time" else amount

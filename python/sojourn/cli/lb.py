@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sojourn import _core
-from sojourn.cli import exits, options
+from sojourn.cli import exits
 from sojourn.data import Object
-from sojourn.lb.settings import Affinity, Limits, Probes, Table
-from sojourn.settings import Option, Seconds, settings
+from sojourn.lb.settings import Affinity, Limits, Listen, Probes, Session, Showing, Table
+from sojourn.settings import Option, settings
 
 if TYPE_CHECKING:
     from sojourn.lb.service import Service
@@ -45,6 +45,8 @@ class Balanced:
     """Source of the ports' backlogs, in the order of the servers: netlink:IF,IF,... or
     wire:SOCKET:LINK,LINK,... Repeat for several sources.
     """
+    mac: Annotated[str | None, Option("MAC")] = None
+    """MAC address for the virtual address. By default derived from the virtual address."""
 
     def known(self, as_json: bool, remove: bool) -> dict[str, object]:
         """Returns the settings of `Service` that these options determine.
@@ -55,74 +57,16 @@ class Balanced:
 
         servers = [_server(text, as_json) for text in self.server]
         if remove:  # the rules need neither policy nor queues, and both may be gone
-            return {"address": self.address, "policy": "round-robin", "servers": servers}
+            return self._named("round-robin", servers)
         if self.backlog:
             from sojourn.lb.backlog import sources_of
 
             found = sources_of(self.backlog, [str(one["name"]) for one in servers])
             servers = [one | {"backlog": text} for one, text in zip(servers, found, strict=True)]
-        policy = alone("balancer", self.policy)
-        return {"address": self.address, "policy": policy, "servers": servers}
+        return self._named(alone("balancer", self.policy), servers)
 
-
-@settings
-class Switch:
-    """Options of the connection to the switch, and limits on the use of the switch."""
-
-    listen: Annotated[str, Option("ADDRESS:PORT")] = "127.0.0.1:6653"
-    """Address and port on which the controller listens for the switch."""
-    tls_key: Annotated[Path | None, Option("FILE")] = None
-    """Private key of the controller (PEM)."""
-    tls_cert: Annotated[Path | None, Option("FILE")] = None
-    """Certificate of the controller (PEM)."""
-    tls_ca: Annotated[Path | None, Option("FILE")] = None
-    """Certificate of the authority that signs the switches' certificates (PEM)."""
-    datapath: Annotated[list[str] | None, Option("ID")] = None
-    """Datapath identifier of an accepted switch: 16 hexadecimal digits. Repeat for more. By default
-    any switch on this machine is accepted.
-    """
-    table: Table = Table()
-    limits: Limits = Limits()
-    mac: Annotated[str | None, Option("MAC")] = None
-    """MAC address for the virtual address. By default derived from the virtual address."""
-
-    def known(self, as_json: bool) -> dict[str, object]:
-        """Returns the settings of `Service` that these options determine."""
-        host, port = _where(self.listen, as_json)
-        tls = {"key": self.tls_key, "certificate": self.tls_cert, "authority": self.tls_ca}
-        return {
-            "mac": self.mac,
-            "table": self.table,
-            "limits": self.limits,
-            "listen": {
-                "host": host,
-                "port": port,
-                "tls": tls if any(tls.values()) else None,
-                "datapaths": [_datapath(text, as_json) for text in self.datapath or ()],
-            },
-        }
-
-
-@settings
-class Session:
-    """Options of this process and its display."""
-
-    stale: Seconds = 3.0
-    """Maximum age of a backlog; the policy's period is added. If a backlog is older, round robin
-    replaces a policy that reads backlogs.
-    """
-    state: Annotated[str | None, Option("FILE")] = None
-    """File that passes the assignments of flows to the next controller; `none` for no file. By
-    default a file in this user's folder under /run.
-    """
-    status: Annotated[int | None, Option(min=0, max=65535)] = None
-    """Port of the status page on 127.0.0.1; 0 selects any free port. By default no page."""
-    watch: bool = False
-    """Show ports, queues and assignments in the terminal."""
-    dry_run: bool = False
-    """Print the rules that would be written to the switch and change nothing."""
-    remove: bool = False
-    """Remove this balancer's rules from the switch and exit."""
+    def _named(self, policy: str, servers: list[Object]) -> dict[str, object]:
+        return {"address": self.address, "mac": self.mac, "policy": policy, "servers": servers}
 
 
 @exits.command
@@ -130,10 +74,11 @@ def serve(
     balanced: Balanced,
     affinity: Affinity,
     probes: Probes,
-    switch: Switch,
+    listen: Listen,
+    table: Table,
+    limits: Limits,
     session: Session,
-    seed: options.Seed = 1,
-    as_json: options.AsJson = False,
+    showing: Showing,
 ) -> None:
     """Balance flows over servers, as the controller of an OpenFlow 1.3 switch.
 
@@ -143,7 +88,7 @@ def serve(
     controller adopts them, and the same command with `--remove` removes them. `--json` prints one
     line per second.
     """
-    from sojourn.lb.serve import Showing, require_os_ken
+    from sojourn.lb.serve import require_os_ken
     from sojourn.lb.serve import serve as run
     from sojourn.own.sources import is_own
 
@@ -151,22 +96,16 @@ def serve(
     if not is_own(balanced.policy):
         _core.parse_balancer(balanced.policy)
     service = _service(
-        as_json,
-        **balanced.known(as_json, session.remove),
+        showing.as_json,
+        **balanced.known(showing.as_json, showing.remove),
         affinity=affinity,
         probes=probes,
-        **switch.known(as_json),
-        seed=seed,
-        stale_seconds=session.stale,
-        dry_run=session.dry_run or session.remove,
+        listen=listen,
+        table=table,
+        limits=limits,
+        session=replace(session, dry_run=session.dry_run or showing.remove),
     )
-    if session.state != "none":
-        place = Path(session.state) if session.state is not None else _state_file(service)
-        service = service.model_copy(update={"state": place})
-    run(
-        service,
-        Showing(watch=session.watch, as_json=as_json, page=session.status, remove=session.remove),
-    )
+    run(service, showing)
 
 
 def _service(as_json: bool, **values: object) -> Service:
@@ -189,30 +128,10 @@ def _place(where: tuple[int | str, ...], values: dict[str, object]) -> str:
             server = servers[number]
             found = "".join(f"{part}={server.get(part)}" for part in rest)
             return f"--server {server['name']}: {found}: "
-        case (str(option), *_), _ if values.get(option) is not None and option != "listen":
-            return f"--{option.replace('_seconds', '').replace('_', '-')} {values[option]}: "
+        case (str(option), *_), _ if values.get(option) is not None:
+            return f"--{option} {values[option]}: "
         case _:
             return f"{'.'.join(map(str, where))}: " if where else ""
-
-
-def _state_file(service: Service) -> Path:
-    from sojourn.lab.wire.control import folder
-
-    return folder() / f"lb-{service.cookie >> 32:08x}.flows"
-
-
-def _where(text: str, as_json: bool) -> tuple[str, int]:
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:
-        exits.fail(f"--listen {text}: must be ADDRESS:PORT", as_json=as_json)
-    return host.removeprefix("[").removesuffix("]"), int(port)
-
-
-def _datapath(text: str, as_json: bool) -> int:
-    try:
-        return int(text.removeprefix("0x").replace(":", ""), 16)
-    except ValueError:
-        exits.fail(f"--datapath {text}: must be 16 hexadecimal digits", as_json=as_json)
 
 
 def _server(text: str, as_json: bool) -> Object:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sojourn import _core
 from sojourn.cli import bars, deploy, exits, options, output
-from sojourn.settings import BitRate, Bytes, Option, settings
+from sojourn.settings import Option
+from sojourn.tune import redopt as model
+from sojourn.tune.redopt import Link
 from sojourn.tune.settings import Effort, Goal, Verification
 
 if TYPE_CHECKING:
@@ -92,25 +93,9 @@ def show(found: Found, scenario: Scenario) -> None:
     )
 
 
-@settings
-class Load:
-    """Options of REDopt's link and its load."""
-
-    rate: BitRate
-    """Rate of the bottleneck, for example 10mbit."""
-    rtt: Annotated[list[str], Option("TIME")]
-    """Base round-trip time of the flows. Repeat for several."""
-    flows: float
-    """Average number of TCP flows."""
-    packet: Bytes = 1514
-    """Size of a full TCP frame on the link."""
-    udp: BitRate | None = None
-    """Rate of unresponsive traffic (UDP). By default none."""
-
-
 @exits.command
 def redopt(
-    load: Load,
+    link: Link,
     runs: Verification,
     model_only: Annotated[
         bool,
@@ -125,21 +110,8 @@ def redopt(
     parameters are simulated and corrected until the queue meets this aim; the exit status is 1 if
     no setting does.
     """
-    from sojourn.tune import redopt as model
     from sojourn.tune import verify as proof
 
-    try:
-        link = model.Link(
-            rate=load.rate,
-            rtts=tuple(_core.parse_quantity("time", t) / 1e9 for t in load.rtt),
-            flows=load.flows,
-            packet=load.packet,
-            unresponsive=load.udp or 0.0,
-        )
-    except _core.WordError:
-        raise
-    except ValueError as error:
-        exits.fail(str(error).replace("unresponsive:", "--udp:"), as_json=as_json)
     if model_only:
         parameters, accepted, trials = model.redopt(link), None, []
     else:

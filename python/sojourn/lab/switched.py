@@ -239,15 +239,14 @@ class Switch(Part):
             "address": address(self.balanced.virtual),
             "servers": servers,
             "policy": balancer_text(balancer.policy, plan.sources),
-            "seed": self.setup.run.seed,
             "affinity": {
                 "kind": self.balanced.affinity,
                 "time": AFFINITY_SECONDS,
                 "idle": IDLE_SECONDS,
             },
             "probes": self._probes(),
-            "stale_seconds": STALE_SECONDS,
-            "listen": {"host": "127.0.0.1", "port": PORT},
+            "listen": {"listen": f"127.0.0.1:{PORT}"},
+            "session": {"seed": self.setup.run.seed, "stale": STALE_SECONDS, "state": "none"},
         }
 
     def _probes(self) -> Object:

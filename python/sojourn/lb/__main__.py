@@ -13,8 +13,9 @@ from importlib import import_module
 from sojourn._core import PolicyError
 from sojourn.lab.errors import LabError
 from sojourn.lab.wire.wiring import FAULT
-from sojourn.lb.serve import Showing, require_os_ken, serve
+from sojourn.lb.serve import require_os_ken, serve
 from sojourn.lb.service import Service
+from sojourn.lb.settings import Showing
 
 LOADED = "loaded"
 

@@ -273,7 +273,7 @@ class LoadBalancer(OSKenApp):
             for number in numbers:
                 there = connection.known_meters.get(number)
                 if number not in chosen and (there is None or there == like):
-                    if there is None and not self.service.dry_run:
+                    if there is None and not self.service.session.dry_run:
                         add = of.OFPMC_ADD
                         self._send(connection.rules.meter(add, number, wanted))
                     chosen.append(number)
@@ -305,7 +305,7 @@ class LoadBalancer(OSKenApp):
                 "a rule of another application has priority over the balancer's rules: %s", text
             )
         connection.ready = True
-        if not self.service.dry_run:
+        if not self.service.session.dry_run:
             self._recover(connection)
 
     def _recover(self, connection: Connection) -> None:
@@ -566,7 +566,7 @@ class LoadBalancer(OSKenApp):
         if found is None:
             return
         if found.key is None:
-            if found.kind in (Kind.ASK, Kind.PROBE) and not self.service.dry_run:
+            if found.kind in (Kind.ASK, Kind.PROBE) and not self.service.session.dry_run:
                 if not connection.missing:
                     LOG.warning(
                         "another program has removed rules of the balancer: they are written again"
@@ -628,13 +628,13 @@ class LoadBalancer(OSKenApp):
             )
         self.blind = blind
         connection = self.connection
-        if connection is None or not connection.ready or self.service.dry_run:
+        if connection is None or not connection.ready or self.service.session.dry_run:
             return
         if connection.missing and now - connection.standing_at > STANDING_AGAIN:
             self._stand(connection)
         for number, frame in self.health.due(now):
             self._send(connection.rules.output(frame, connection.servers[number]))
-        every = director.period if director.look == "counters" else self.service.counters_seconds
+        every = director.period if director.look == "counters" else self.service.session.counters
         if now - self.counters_at >= every - TICK / 2:
             self.counters_at = now
             self._send(parser.OFPPortStatsRequest(connection.datapath, 0, of.OFPP_ANY))

@@ -96,12 +96,12 @@ class Director:
         self.period = max(self.needs.period, 0) / 1e9
         """Interval between readings for the policy, in seconds; 0 if the policy needs a reading for
         each choice, or no readings."""
-        self.stale = service.stale_seconds + self.period
+        self.stale = service.session.stale + self.period
         """Age in seconds above which a reading is not used: the service's limit plus one
         `period`."""
         self.reader = self._reader(reader)
         servers = [(server.name, server.weight) for server in service.servers]
-        self.policy = _core.Balancer(service.policy, servers, seed=service.seed)
+        self.policy = _core.Balancer(service.policy, servers, seed=service.session.seed)
         self.seen = [Seen() for _ in service.servers]
         for number in range(len(self.seen)):
             self.policy.set_up(number, False)

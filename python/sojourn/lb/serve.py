@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import util
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lb.director import Director
 from sojourn.lb.flows import Flow, FlowTable, Key, Notes
 from sojourn.lb.service import Service
+from sojourn.lb.settings import Showing
 from sojourn.lb.status import Page, Status, render
 from sojourn.stopping import stopped
 
@@ -32,18 +33,6 @@ SAY_FIRST, SAY_EVERY = 0.1, 1.0
 """Seconds until the first display of the status, and longest time between later ones."""
 DRY_RUN_SECONDS = 30.0
 """Time for which a dry run waits for a switch, in seconds."""
-
-
-@dataclass(frozen=True)
-class Showing:
-    """Options for output during the run."""
-
-    watch: bool = False
-    as_json: bool = False
-    page: int | None = None
-    """TCP port of the status page; None for no page."""
-    remove: bool = False
-    """Whether to only remove the balancer's rules and exit; the service must have `dry_run`."""
 
 
 def require_os_ken() -> None:
@@ -62,8 +51,8 @@ def serve(service: Service, showing: Showing) -> None:
         if director.reader is not None:
             stack.callback(director.reader.close)
         notes = None
-        if service.state is not None and not service.dry_run:
-            notes = Notes(service.state)
+        if not service.session.dry_run and (file := service.state) is not None:
+            notes = Notes(file)
             stack.callback(notes.close)
         flows = FlowTable(service.limits.remembered, notes)
         for name, mac in flows.restore().items():
@@ -74,12 +63,12 @@ def serve(service: Service, showing: Showing) -> None:
         controller = stack.enter_context(Controller(service, director, flows))
         status = Status(controller.application)
         url = None
-        if showing.page is not None:
-            url = stack.enter_context(Page(status, showing.page)).url
+        if showing.status is not None:
+            url = stack.enter_context(Page(status, showing.status)).url
         if showing.remove:
             _remove(controller, over, showing)
             return
-        if service.dry_run:
+        if service.session.dry_run:
             _dry_run(controller, over)
             return
         where = f"{service.listen.host}:{controller.port}"
@@ -172,8 +161,8 @@ def _remove(controller: Controller, over: threading.Event, showing: Showing) -> 
             raise LabError("the switch has not confirmed the removal of the rules: try again")
         if over.wait(0.05):
             return
-    if controller.service.state is not None:
-        controller.service.state.unlink(missing_ok=True)
+    if (file := controller.service.state) is not None:
+        file.unlink(missing_ok=True)
     if showing.as_json:
         _line({"switch": f"{connection.datapath.id:016x}", "removed": found})
     else:

@@ -22,7 +22,8 @@ from sojourn.lab.errors import LabError
 from sojourn.lb.application import TICK, LoadBalancer, Tick
 from sojourn.lb.director import Director
 from sojourn.lb.flows import FlowTable
-from sojourn.lb.service import Listen, Service
+from sojourn.lb.service import Service
+from sojourn.lb.settings import Listen
 
 LOG = logging.getLogger("sojourn.lb")
 
@@ -57,11 +58,11 @@ def tls_context(listen: Listen) -> ssl.SSLContext | None:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.verify_mode = ssl.CERT_REQUIRED
     try:
-        context.load_cert_chain(listen.tls.certificate, listen.tls.key)
-        context.load_verify_locations(listen.tls.authority)
+        certificate, key, authority = listen.tls
+        context.load_cert_chain(certificate, key)
+        context.load_verify_locations(authority)
     except (OSError, ssl.SSLError) as error:
-        names = f"{listen.tls.certificate}, {listen.tls.key}, {listen.tls.authority}"
-        raise LabError(f"{names}: {error}") from error
+        raise LabError(f"{', '.join(map(str, listen.tls))}: {error}") from error
     return context
 
 

@@ -10,7 +10,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from sojourn.lb.settings import Affinity, Limits, Probes, Table
+from sojourn.lab.wire.control import folder
+from sojourn.lb.settings import Affinity, Limits, Listen, Probes, Session, Table
 
 MOST_SERVERS = 256
 MAGIC = 0x534A
@@ -53,39 +54,6 @@ class Server(_Model):
     """Source of the port's backlog, `netlink:IF` or `wire:SOCKET:LINK`; None without one."""
 
 
-class Tls(_Model):
-    """PEM files by which controller and switch authenticate each other."""
-
-    key: Path
-    certificate: Path
-    authority: Path
-
-
-class Listen(_Model):
-    """Address and port at which the controller listens for switches, and their authentication."""
-
-    host: str = "127.0.0.1"
-    port: Annotated[int, Field(ge=0, le=65535)] = 6653
-    tls: Tls | None = None
-    datapaths: tuple[int, ...] = ()
-    """Datapath identifiers of the switches that may connect; empty for any local switch."""
-
-    @property
-    def local(self) -> bool:
-        """Whether only programs on this machine can connect."""
-        return self.host in ("127.0.0.1", "::1", "localhost")
-
-    @model_validator(mode="after")
-    def _safe(self) -> Listen:
-        if not self.local and (self.tls is None or not self.datapaths):
-            raise ValueError(
-                f"listening at {self.host} requires TLS (--tls-key, --tls-cert, --tls-ca) and a "
-                "list of allowed switches (--datapath), because any host that reaches the port "
-                "could otherwise read and redirect all traffic"
-            )
-        return self
-
-
 class Service(_Model):
     """All settings of a balancer."""
 
@@ -94,7 +62,6 @@ class Service(_Model):
     mac: Mac | None = None
     servers: Annotated[tuple[Server, ...], Field(min_length=1, max_length=MOST_SERVERS)]
     policy: str
-    seed: Annotated[int, Field(ge=0)] = 1
     affinity: Affinity = Affinity()
     table: Table = Table()
     number: Annotated[int, Field(ge=0, le=65_535)] | None = None
@@ -107,16 +74,9 @@ class Service(_Model):
     with a known MAC address count as up. It is for callers that know that servers cannot answer
     earlier.
     """
-    counters_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 1.0
-    """Interval in seconds between readings of port counters that are only displayed."""
-    stale_seconds: Annotated[float, Field(gt=0)] = 3.0
-    """Age in seconds from which a backlog is not used."""
     limits: Limits = Limits()
     listen: Listen = Listen()
-    state: Path | None = None
-    """File that stores the flows, so that they survive a restart of both controller and switch;
-    None for no file."""
-    dry_run: bool = False
+    session: Session = Session()
 
     @model_validator(mode="after")
     def _consistent(self) -> Service:
@@ -149,3 +109,11 @@ class Service(_Model):
         if number is None:
             number = zlib.crc32(self.address.packed) & 0xFFFF
         return (MAGIC << 48) | (number << 32)
+
+    @property
+    def state(self) -> Path | None:
+        """File of the flows, so that they survive a restart of both controller and switch."""
+        given = self.session.state
+        if given is None:
+            return folder() / f"lb-{self.cookie >> 32:08x}.flows"
+        return None if given == "none" else Path(given)

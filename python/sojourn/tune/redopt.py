@@ -12,10 +12,11 @@ formula (Padhye et al. 1998). The width of the ramp and the averaging weight are
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from sojourn.arguments import checked
+from sojourn.settings import Bytes, Option, Seconds, SettingError, settings
 
 #: Share of the average's weight that samples older than one TCP cycle have (Firoiu and Borden
 #: 2000).
@@ -34,46 +35,33 @@ LARGEST_WEIGHT = STANDARD_WEIGHT / 2
 SMALLEST_WEIGHT = 1e-6
 
 
-@dataclass(frozen=True)
+@settings
 class Link:
-    """The bottleneck link and its traffic, as input of the model.
+    """The bottleneck link and its traffic, as input of the model."""
 
-    Attributes:
-        rate: rate of the link in bit/s.
-        rtts: base round-trip times in seconds; flows are divided equally between them.
-        flows: number of TCP flows; a mean if it varies.
-        packet: length of a full TCP frame in bytes.
-        unresponsive: rate of unresponsive traffic in bit/s.
-        segments_per_ack: 1 without, 2 with delayed acknowledgements (*b* in the PFTK formula).
-        min_rto: minimum retransmission timeout of the senders in seconds.
+    rate: Annotated[float, Option("RATE", unit="rate", min=1, max=1e15)]
+    """Rate of the bottleneck, for example 10mbit."""
+    rtts: Annotated[tuple[float, ...], Option("TIME", flag="--rtt", unit="time", min=1e-6, max=100)]
+    """Base round-trip time of the flows, which are divided equally between the times. Repeat for
+    several.
     """
-
-    rate: float
-    rtts: tuple[float, ...]
-    flows: float
-    packet: int = 1514
-    unresponsive: float = 0.0
-    segments_per_ack: int = 2
-    min_rto: float = 0.2
+    flows: Annotated[float, Option(min=0.01, max=1e6)]
+    """Average number of TCP flows."""
+    packet: Annotated[Bytes, Option(min=64, max=65_535)] = 1514
+    """Size of a full TCP frame on the link."""
+    unresponsive: Annotated[float, Option("RATE", flag="--udp", unit="rate", min=0)] = 0.0
+    """Rate of unresponsive traffic (UDP). By default none."""
+    segments_per_ack: Annotated[int, Option(command=False, min=1, max=2)] = 2
+    """1 without, 2 with delayed acknowledgements (*b* in the PFTK formula)."""
+    min_rto: Annotated[Seconds, Option(command=False, min=1e-3, max=60)] = 0.2
+    """Minimum retransmission timeout of the senders."""
 
     def __post_init__(self) -> None:
-        """Checks the fields; raises `ValueError` with the name of an invalid field."""
-        checks: Sequence[tuple[str, bool, str]] = (
-            ("rate", 0 < self.rate < 1e15, "a rate above zero, in bit/s"),
-            (
-                "rtts",
-                bool(self.rtts) and all(0 < r < 100 for r in self.rtts),
-                "times in (0, 100) s",
-            ),
-            ("flows", 0 < self.flows <= 1e6, "a number of flows in (0, 1e6]"),
-            ("packet", 64 <= self.packet <= 65535, "64 to 65535 bytes"),
-            ("unresponsive", 0 <= self.unresponsive < self.rate, "less than the link's rate"),
-            ("segments_per_ack", self.segments_per_ack in (1, 2), "1 or 2"),
-            ("min_rto", 0 < self.min_rto <= 60, "a time in (0, 60] s"),
-        )
-        for field, good, wanted in checks:
-            if not good:
-                raise ValueError(f"{field}: found {getattr(self, field)!r}, expected {wanted}")
+        if not self.rtts:
+            raise SettingError("rtts", "must have at least one time")
+        if self.unresponsive >= self.rate:
+            why = f"less than the link's rate, {self.rate:g} bit/s; found {self.unresponsive:g}"
+            raise SettingError("unresponsive", f"must be {why}")
 
 
 def plain(fraction: float) -> str:

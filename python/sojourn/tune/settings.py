@@ -70,10 +70,8 @@ class Verification:
 
     def __post_init__(self) -> None:
         if not 0 <= self.begin < self.duration:
-            raise SettingError(
-                f"`warmup` must be less than the duration, {self.duration:g} s; "
-                f"found {self.begin:g} s"
-            )
+            why = f"less than the duration, {self.duration:g} s; found {self.begin:g} s"
+            raise SettingError("warmup", f"must be {why}")
 
     @property
     def begin(self) -> float:
