@@ -46,10 +46,11 @@ from sojourn.stats import Claim, Difference, Every, Ratio, Region, mean_interval
 from sojourn.stats.cells import Cell
 from sojourn.study import Table
 from sojourn.tune.redopt import RedParameters
-from sojourn.tune.redopt_online import PLACE
 from sojourn.tune.settings import Verification
 from sojourn.tune.verify import verified
 
+PLACE = f'"{Path(__file__).resolve().parents[1]}/policies/redopt_online.py:RedoptOnline"'
+"""Name of the queue in a scenario."""
 LOADS = (16, 64, 256)
 """Numbers of TCP flows that occur in the courses."""
 COURSES: tuple[tuple[int, ...], ...] = ((16, 256, 64), (256, 64, 16), (64, 16, 256))

@@ -1,9 +1,9 @@
 """REDopt on-line: RED that estimates the number of flows and adapts its parameters to it.
 
-This queue is our own extension of REDopt, which is RED with parameters for a known number of TCP
-flows (ISCC 2001). The queue estimates this number from its loss rate and its mean queue, by the
-inverse of the formula for REDopt's drop probability. Its parameters are those of
-:func:`sojourn.tune.redopt.redopt` for the estimate, in steps of 10 %.
+This queue extends REDopt, which is RED with parameters for a known number of TCP flows (ISCC
+2001). It estimates this number from its loss rate and its mean queue, by the inverse of the formula
+for REDopt's drop probability. Its parameters are those of :func:`sojourn.tune.redopt.redopt` for
+the estimate, in steps of 10 %. `examples/papers/redopt_online.py` is a study of this queue.
 
 The gaps between early drops are uniform from 1 to 2/p - 1. Their mean is 1/p, so the share of
 dropped packets is the probability p of the ramp, as REDopt's ``max_p`` assumes. RED's own spacing
@@ -18,17 +18,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import sojourn
+from sojourn.tune.redopt import Link, flows_at, redopt
 
-# A relative import, so that `redopt.py` counts as a source of the queue: keys of runs depend on the
-# sources.
-from .redopt import Link, flows_at, redopt
-
-PLACE = f'"{Path(__file__).resolve()}:RedoptOnline"'
-"""Name of this queue in a scenario."""
 STEP = 1.1
 """Ratio of consecutive numbers of flows for which parameters are computed."""
 
@@ -69,7 +63,7 @@ class RedoptOnline:
             self.step = step
             self.red = redopt(replace(self.link, flows=STEP**step))
 
-    def enqueue(self, now: int, packet: Any, queue: Any) -> Any:  # noqa: ARG002 - the contract's
+    def enqueue(self, now: int, packet: Any, queue: Any) -> Any:
         """Decides as RED (Floyd and Jacobson 1993), with the gaps that the module describes."""
         backlog, weight = len(queue), self.red.weight
         if self.idle_since:
@@ -110,7 +104,7 @@ class RedoptOnline:
             self.carried += packet.bytes
         return packet
 
-    def on_timer(self, now: int, queue: Any) -> None:  # noqa: ARG002 - the contract's
+    def on_timer(self, now: int, queue: Any) -> None:
         """Estimates the number of flows and sets the parameters for it."""
         self.seconds += 1
         if self.arrivals and self.carried:

@@ -8,13 +8,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from examples.papers.redopt_online import PLACE
+from examples.policies.redopt_online import STEP, RedoptOnline
 
 import sojourn
 from sojourn import _core
 from sojourn.own.text import own, queue_params
 from sojourn.papers.taildrop import scenarios
 from sojourn.tune.redopt import Link, drop_probability, redopt
-from sojourn.tune.redopt_online import PLACE, STEP, RedoptOnline
 
 LINK: dict[str, Any] = {"rate": 10e6, "rtts": (0.15,), "unresponsive": 1e6}
 
@@ -120,12 +121,11 @@ def test_the_queue_settles_in_the_middle_of_redopt_s_ramp(flows: int) -> None:
     assert run.metrics["goodput"] > 0.95 * 8.55e6
 
 
-def test_the_model_belongs_to_the_queue_s_sources() -> None:
-    """Results have the keys of both files, regardless of the folder."""
+def test_the_key_of_a_run_does_not_depend_on_the_folder_of_the_queue() -> None:
     found = own("queue", PLACE)
-    assert set(found.sources.as_dict()) == {"redopt_online.py", "redopt.py"}
+    assert set(found.sources.as_dict()) == {"redopt_online.py"}
     assert queue_params(found)["period"] == 1_000_000_000
     plan = scenarios.bulk(2, 4, 1, starts=1).with_queue(PLACE).plan_json
     assert "redopt_online.py:RedoptOnline" in plan
-    assert "tune/redopt_online" not in json.dumps(json.loads(plan)["links"])
+    assert "policies/redopt_online" not in json.dumps(json.loads(plan)["links"])
     assert _core.simulate(plan, 1).trace_hash == _core.simulate(plan, 1).trace_hash
