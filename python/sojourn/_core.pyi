@@ -7,6 +7,7 @@ from typing import Literal, Protocol, Self, TypeAlias, final, overload
 
 from sojourn.rcvbuf import Settings as _RcvbufSettings
 from sojourn.udp import Sending as _Sending
+from sojourn.udp import Serving as _Serving
 
 __all__ = [
     "Ack",
@@ -456,16 +457,7 @@ def endpoint_report(plan_json: str, seed: int, logs: list[bytes], end: int, /) -
 
 @final
 class UdpServer:
-    def __new__(
-        cls,
-        bind: str,
-        folder: str | PathLike[str],
-        buffer: str,
-        *,
-        quota: int,
-        connections: int = 1024,
-        client: int = ...,
-    ) -> UdpServer: ...
+    def __new__(cls, settings: _Serving, /) -> UdpServer: ...
     @staticmethod
     def working(bind: str, buffer: str, handler: str, seed: int) -> UdpServer: ...
     @property

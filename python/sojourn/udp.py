@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Literal, TypedDict
 
 from sojourn._core import UdpServer, udp_kept, udp_send
@@ -12,7 +13,37 @@ from sojourn.arguments import checked
 from sojourn.own.text import alone
 from sojourn.settings import Bytes, Option, Seconds, settings
 
-__all__ = ["Count", "Sending", "Sent", "Stats", "UdpServer", "send", "stats", "udp_kept"]
+__all__ = [
+    "Count",
+    "Sending",
+    "Sent",
+    "Serving",
+    "Stats",
+    "UdpServer",
+    "send",
+    "serve",
+    "stats",
+    "udp_kept",
+]
+
+PORT = 9440
+"""Usual port of a server."""
+
+
+@settings
+class Serving:
+    """Settings of a server that receives files."""
+
+    folder: Annotated[Path, Option("DIR", flag="--dir")]
+    """Existing folder for received files."""
+    bind: Annotated[str, Option("ADDRESS")] = f"127.0.0.1:{PORT}"
+    """Address and port to listen on; port 0 selects any free port."""
+    buffer: Annotated[str, Option("POLICY")] = "elastic"
+    """Buffer policy (`sojourn list buffer`)."""
+    quota: Bytes = 10**9
+    """Largest total size of the received files."""
+    connections: Annotated[int, Option(min=1, max=65_536)] = 1024
+    """Largest number of simultaneous connections."""
 
 
 @settings
@@ -82,6 +113,15 @@ class Stats(TypedDict):
     cpu_receive: float
     cpu_handle: float
     kernel_buffer: int
+
+
+@checked
+def serve(settings: Serving) -> UdpServer:
+    """Starts a server that receives files into a folder; `stop` ends it.
+
+    Raises `ValueError` for a wrong address or policy, `OSError` if the server cannot start.
+    """
+    return UdpServer(replace(settings, buffer=alone("buffer", settings.buffer)))
 
 
 @checked

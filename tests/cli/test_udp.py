@@ -87,7 +87,7 @@ def test_a_transfer_goes_on_where_it_stopped(tmp_path: Path) -> None:
     data = bytes(range(256)) * 80_000
     (tmp_path / "big").write_bytes(data)
     (tmp_path / "in").mkdir()
-    server = _core.UdpServer("127.0.0.1:0", tmp_path / "in", "elastic", quota=1 << 30)
+    server = udp.serve(udp.Serving(tmp_path / "in", "127.0.0.1:0", quota=1 << 30))
 
     def send() -> subprocess.CompletedProcess[bytes]:
         words = ["udp", "send", str(tmp_path / "big"), server.address, "--json"]
@@ -141,7 +141,7 @@ def test_an_address_for_other_machines_causes_a_warning(tmp_path: Path) -> None:
 
 
 def test_bindings(tmp_path: Path) -> None:
-    server = _core.UdpServer("127.0.0.1:0", tmp_path, "static size 200kb", quota=1 << 20)
+    server = udp.serve(udp.Serving(tmp_path, "127.0.0.1:0", "static size 200kb", quota=1 << 20))
     try:
         data = b"0123456789" * 50_000
         read = _read(data)

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sojourn import _core, udp
-from sojourn._core import BufferPolicy, PolicyError, UdpServer
+from sojourn._core import BufferPolicy, PolicyError
 from sojourn.cli.app import app
 from sojourn.own import OwnError
 from sojourn.own.text import alone
@@ -159,7 +159,7 @@ def send(address: str, data: bytes, name: str = "file") -> None:
 
 def test_files_arrive_over_udp(tmp_path: Path) -> None:
     data = bytes(range(256)) * 4096
-    running = UdpServer("127.0.0.1:0", tmp_path, alone("buffer", DOUBLING), quota=1 << 30)
+    running = udp.serve(udp.Serving(tmp_path, "127.0.0.1:0", DOUBLING, quota=1 << 30))
     try:
         send(running.address, data)
         assert (tmp_path / "file").read_bytes() == data

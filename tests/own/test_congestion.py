@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sojourn import Scenario, ScenarioError, Study, _core
+from sojourn import Scenario, ScenarioError, Study, udp
 from sojourn._core import PolicyError
 from sojourn.cli.app import app
 from sojourn.lab.programs import NotPossible, prepare
@@ -256,7 +256,7 @@ def test_files_move_under_it(write: Write, tmp_path: Path) -> None:
     (tmp_path / "data.bin").write_bytes(data)
     folder = tmp_path / "in"
     folder.mkdir()
-    server = _core.UdpServer("127.0.0.1:0", folder, "elastic", quota=1 << 30, connections=4)
+    server = udp.serve(udp.Serving(folder, "127.0.0.1:0", quota=1 << 30, connections=4))
     send = ["udp", "send", str(tmp_path / "data.bin"), server.address, "--congestion"]
     try:
         sent = json.loads(invoke(*send, f"{AIMD} decrease 0.7", "--json"))

@@ -36,6 +36,16 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
+/// Settings of a server: the attributes of `sojourn.udp.Serving`, which has checked their ranges.
+#[derive(FromPyObject)]
+pub(crate) struct Serving {
+    folder: PathBuf,
+    bind: String,
+    buffer: String,
+    quota: u64,
+    connections: usize,
+}
+
 /// A running server that receives files into a folder, or processes messages at a given speed.
 #[pyclass(frozen, module = "sojourn._core")]
 pub(crate) struct UdpServer {
@@ -60,23 +70,16 @@ impl Drop for UdpServer {
 #[pymethods]
 impl UdpServer {
     #[new]
-    #[pyo3(signature = (bind, folder, buffer, *, quota, connections=1024, client=64 << 20))]
-    fn new(
-        py: Python<'_>,
-        bind: &str,
-        folder: PathBuf,
-        buffer: &str,
-        quota: u64,
-        connections: usize,
-        client: u64,
-    ) -> PyResult<Self> {
+    #[pyo3(signature = (settings, /))]
+    fn new(py: Python<'_>, settings: Serving) -> PyResult<Self> {
+        let Serving { folder, bind, buffer, quota, connections } = settings;
         let faults = Arc::new(Faults::default());
-        let policy = own::buffer::read(py, buffer, &faults)?;
-        let limits = Limits { connections, client, ..Limits::default() };
+        let policy = own::buffer::read(py, &buffer, &faults)?;
+        let limits = Limits { connections, ..Limits::default() };
         let files = Files::new(&folder, quota)
             .map_err(|e| PyOSError::new_err((e.raw_os_error(), e.to_string(), folder)))?;
         let received = files.received();
-        let bind = address(bind)?;
+        let bind = address(&bind)?;
         let settings = Settings { limits, ..Settings::new(bind, policy) };
         let running = Running::start(&settings, files)
             .map_err(|e| PyOSError::new_err((e.raw_os_error(), format!("{bind}: {e}"))))?;

@@ -16,14 +16,10 @@ from typing import IO, Annotated
 import typer
 
 from sojourn import udp
-from sojourn._core import parse_quantity
 from sojourn.cli import bars, exits, options, output
-from sojourn.own.text import alone
 from sojourn.settings import Option, settings
 from sojourn.stopping import stopped
-from sojourn.udp import Sending, UdpServer, udp_kept
-
-PORT = 9440
+from sojourn.udp import PORT, Sending, Serving, UdpServer, udp_kept
 
 
 def register(app: typer.Typer) -> None:
@@ -37,45 +33,31 @@ def register(app: typer.Typer) -> None:
     app.add_typer(family, name="udp")
 
 
-@settings
-class Serving:
-    """Options of the server."""
-
-    folder: Annotated[Path, Option("DIR", flag="--dir")]
-    """Existing folder for received files."""
-    bind: Annotated[str, Option("ADDRESS")] = f"127.0.0.1:{PORT}"
-    """Address and port to listen on; port 0 selects any free port."""
-    buffer: Annotated[str, Option("POLICY")] = "elastic"
-    """Buffer policy (`sojourn list buffer`)."""
-    quota: Annotated[str, Option("SIZE")] = "1gb"
-    """Largest total size of the received files."""
-    connections: Annotated[int, Option(min=1, max=65536)] = 1024
-    """Largest number of simultaneous connections."""
-    files: Annotated[int | None, Option(min=1)] = None
-    """Stop after this number of files. By default run until interrupted."""
-
-
 @exits.command
-def serve(asked: Serving, as_json: options.AsJson = False) -> None:
+def serve(
+    serving: Serving,
+    files: Annotated[
+        int | None,
+        Option(min=1, help="Stop after this number of files. By default run until interrupted."),
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
     """Receive files into a folder.
 
     A file is stored under its name without folders, only when it is complete, and never replaces an
     existing file. Its checksum is computed from the stored file. Ctrl-C ends the server and removes
     incomplete files. `--json` prints one line for each file, and one with all counters at the end.
     """
-    folder = asked.folder
-    if not folder.is_dir():
-        exits.fail(f"{folder}: no such folder; create it first", as_json=as_json)
+    if not serving.folder.is_dir():
+        exits.fail(f"{serving.folder}: no such folder; create it first", as_json=as_json)
     with _input(as_json):
-        limit = parse_quantity("size", asked.quota)
-        policy = alone("buffer", asked.buffer)
-        server = UdpServer(asked.bind, folder, policy, quota=limit, connections=asked.connections)
+        server = udp.serve(serving)
     with contextlib.ExitStack() as stack:
         stack.callback(_end, server, as_json)
         over = stack.enter_context(stopped())
         _warn(server.address)
         _say({"listening": server.address}, f"listening on {server.address}", as_json)
-        left = asked.files
+        left = files
         while (left is None or left > 0) and not over.is_set():
             for name, length, digest in server.received():
                 left = None if left is None else left - 1
