@@ -205,7 +205,7 @@ def test_run_with_settings_and_a_folder(home: Path, tmp_path: Path) -> None:
                 "redopt",
                 *("--rate", "1mbit", "--rtt", "1ms", "--flows", "3", "--udp", "2mbit"),
             ],
-            "--udp: found",
+            "`--udp` must be less",
         ),
         (["nonsense"], "nonsense"),
         (["run"], "FILE"),

@@ -17,15 +17,6 @@ if TYPE_CHECKING:
     from sojourn.tune.tail import Remedy
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the family `sojourn advise` to `app`."""
-    family = typer.Typer(
-        help="Choose the parameters of a replicated store by simulation.", no_args_is_help=True
-    )
-    family.command("store")(store)
-    app.add_typer(family, name="advise")
-
-
 @exits.command
 def store(
     file: options.ScenarioFile,
@@ -51,7 +42,7 @@ def store(
         with bars.counting("simulating remedies", "runs") as tell:
             helping = remedies(advice, asked, workers, tell)
     except AdviceError as error:
-        exits.fail(str(error), as_json=as_json)
+        exits.fail(str(error))
     if as_json:
         output.print_data(
             {
@@ -191,3 +182,7 @@ def _row(choice: Choice) -> dict[str, str]:
 def percent(share: float) -> str:
     """Returns a probability as a text in percent; a dash for NaN."""
     return "–" if isnan(share) else f"{100 * share:.2g} %"
+
+
+FAMILY = (store,)
+"""The commands of `sojourn advise`."""

@@ -43,7 +43,7 @@ COMMANDS = {
     "wire": ("wire", "Put an emulated link between network namespaces or interfaces."),
     "lb": ("lb", "Balance flows over servers on an OpenFlow 1.3 switch."),
     "rcvbuf": ("rcvbuf", "Adapt the receive buffers of a running UDP server."),
-    "udp": ("udp", "Transfer files over UDP with an adaptive receive buffer."),
+    "udp": ("udp", "Transfer files over UDP, unencrypted, with an adaptive receive buffer."),
     "store": ("store", "Download a real store for `lab run`, or test a running one."),
     "linux": ("linux", "Manage kernels that run Linux's network code in virtual time."),
 }
@@ -57,12 +57,8 @@ class _Commands(Mapping[str, Any]):
         self._made: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        module = COMMANDS[name][0]
         if name not in self._made:
-            family = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
-            import_module(f"sojourn.cli.{module}").register(family)
-            _summed_up(family)
-            self._made |= typer.main.get_group(family).commands
+            self._made[name] = _made(name, *COMMANDS[name])
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -129,17 +125,29 @@ def root(
     del version
 
 
-def _summed_up(app: typer.Typer) -> None:
-    """Sets each command's summary to its whole first sentence, which Click would shorten."""
+def _made(name: str, module: str, summary: str) -> Any:
+    """Returns a command: the function of its name, or the family of commands in `FAMILY`.
 
-    def first(text: str | None) -> str:
-        paragraph = " ".join((text or "").split("\n\n")[0].split())
-        return paragraph.split(". ")[0].removesuffix(".") + "."
+    The function with the name of a family is called without a command of the family.
+    """
+    found = import_module(f"sojourn.cli.{module}")
+    top = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    if not hasattr(found, "FAMILY"):
+        function = vars(found).get(f"{name}_") or vars(found)[name]
+        top.command(name, short_help=summary)(function)
+    else:
+        family = typer.Typer(help=summary, no_args_is_help=True)
+        for function in found.FAMILY:
+            word = function.__name__.rstrip("_")
+            if word == name:
+                family.callback(invoke_without_command=True)(function)
+            else:
+                family.command(word, short_help=_first_sentence(function.__doc__))(function)
+        top.add_typer(family, name=name, short_help=summary)
+    return typer.main.get_group(top).commands[name]
 
-    for entry in app.registered_commands:
-        text = entry.help or (entry.callback.__doc__ if entry.callback else None)
-        entry.short_help = entry.short_help or first(text)
-    for group in app.registered_groups:
-        if (family := group.typer_instance) is not None:
-            group.short_help = group.short_help or first(family.info.help)
-            _summed_up(family)
+
+def _first_sentence(text: str) -> str:
+    """Returns the whole first sentence of a text, which Click would shorten."""
+    paragraph = " ".join(text.split("\n\n", maxsplit=1)[0].split())
+    return paragraph.split(". ")[0].removesuffix(".") + "."

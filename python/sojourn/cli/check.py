@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from sojourn.own.check import Failure, Outcome
 
 
-def register(app: typer.Typer) -> None:
-    """Adds `sojourn check` to `app`."""
-    app.command()(check)
-
-
 @exits.command
 def check(
     policy: Annotated[

@@ -32,11 +32,6 @@ SEEDS = 10
 """Default number of runs (seeds) of each choice."""
 
 
-def register(app: typer.Typer) -> None:
-    """Adds `sojourn compare` to `app`."""
-    app.command()(compare)
-
-
 @settings
 class Candidates:
     """Options that select the compared choices."""
@@ -133,7 +128,7 @@ def compare(
     precise.check_alone(made.engine)
     levels = [{"queue": listed}, factors] if listed else [factors]
     scenario = warmed(scenario, question.warmup, made.workers, *levels)
-    chosen = made.engines(as_json)
+    chosen = made.engines()
     with (
         made.cluster.connected() as cluster,
         bars.study_progress(f"comparing {many} {'choices' if factors else 'queues'}") as report,

@@ -15,11 +15,6 @@ VARIABLE = "_SOJOURN_COMPLETE"
 """Environment variable by which a shell requests completions."""
 
 
-def register(app: typer.Typer) -> None:
-    """Adds `sojourn completion` to `app`."""
-    app.command()(completion)
-
-
 @exits.command
 def completion(
     shell: Annotated[

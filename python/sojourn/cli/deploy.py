@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     from sojourn.scenario import Scenario
 
 
-def register(app: typer.Typer) -> None:
-    """Adds `sojourn tc` to `app`."""
-    app.command()(tc)
-
-
 @group
 class Own:
     """Options for the user's machine."""
@@ -63,15 +58,14 @@ def tc(
     else:
         scenario = options.load(file, settings)
         if scenario.asks_for_queue:
-            scenario = chosen(scenario, as_json)
+            scenario = chosen(scenario)
         scenario = read.applied(scenario, prints=True)
     machine = own.machine
     if machine is None and not as_json:
         machine = asked(scenario)
     if own.ingress and machine is None and scenario.model.deploy.machine is None:
         exits.fail(
-            f"--ingress requires the name of your machine: give --machine NODE; {ends(scenario)}",
-            as_json=as_json,
+            f"--ingress requires the name of your machine: give --machine NODE; {ends(scenario)}"
         )
     try:
         deployment = scenario.to_tc(interface, machine=machine, form=form)
@@ -84,8 +78,7 @@ def tc(
         exits.fail(
             f"--ingress: `{deployment.machine}` sends on `{scenario.bottleneck}`, so this queue "
             "is for outgoing traffic. Omit --ingress, or select the other direction: --set "
-            f"bottleneck={other_way(scenario.bottleneck)}",
-            as_json=as_json,
+            f"bottleneck={other_way(scenario.bottleneck)}"
         )
     for warning in scenario.warnings():
         output.note(warning)
@@ -95,7 +88,7 @@ def tc(
         typer.echo(deployment)
 
 
-def chosen(scenario: Scenario, as_json: bool) -> Scenario:
+def chosen(scenario: Scenario) -> Scenario:
     """Returns a scenario that asks for the best queue with the best queue.
 
     It is that of the last comparison, or else the user chooses it.
@@ -107,13 +100,12 @@ def chosen(scenario: Scenario, as_json: bool) -> Scenario:
             f'for another queue, give --set "{key}=QUEUE"'
         )
         return scenario.with_queue(answer.queue)
-    if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if output.is_data() or not (sys.stdin.isatty() and sys.stdout.isatty()):
         file = scenario.file or "FILE"
         exits.fail(
             f"the scenario asks for the best queue, and its own `{own}` is only the present one: "
             f"`sojourn compare {file}` prints the commands for the best queue; for another, give "
-            f'--set "{key}=QUEUE"',
-            as_json=as_json,
+            f'--set "{key}=QUEUE"'
         )
     with output.speaking():
         queue: str = typer.prompt("Which queue do you want to install?", default=own, err=True)

@@ -22,11 +22,6 @@ L4S = "l4s"
 """Argument before the name of an interface, as in `sojourn doctor l4s eth0`."""
 
 
-def register(app: typer.Typer) -> None:
-    """Adds `sojourn doctor` to `app`."""
-    app.command()(doctor)
-
-
 @settings
 class Checked:
     """Features to check."""
@@ -55,7 +50,7 @@ def doctor(asked: Checked, as_json: options.AsJson = False) -> None:
     """
     what, measure = asked.what, asked.measure
     if what and what[0] == L4S:
-        _interface(what[1:], measure=measure, as_json=as_json)
+        _interface(what[1:], measure=measure)
         return
     from sojourn.cli.wire import trials
     from sojourn.doctor.examination import examine
@@ -65,7 +60,7 @@ def doctor(asked: Checked, as_json: options.AsJson = False) -> None:
         if name not in GROUPS:
             near = _core.nearest(name, [*GROUPS, L4S])
             hint = f"did you mean `{near}`?" if near else f"allowed: {', '.join(GROUPS)}, {L4S}"
-            exits.fail(f"unknown word `{name}`: {hint}", as_json=as_json)
+            exits.fail(f"unknown word `{name}`: {hint}")
     report = examine(measure=trials(SECONDS) if measure else None)
     wanted = what or list(GROUPS)
     if as_json:
@@ -76,25 +71,21 @@ def doctor(asked: Checked, as_json: options.AsJson = False) -> None:
         raise typer.Exit(exits.FINDINGS)
 
 
-def _interface(names: list[str], *, measure: bool, as_json: bool) -> None:
+def _interface(names: list[str], *, measure: bool) -> None:
     """Examines an interface for L4S and prints the findings."""
     from sojourn.doctor import interface, l4s
 
     if measure:
-        exits.fail(
-            f"--measure cannot be combined with `{L4S}`, which only reads settings", as_json=as_json
-        )
+        exits.fail(f"--measure cannot be combined with `{L4S}`, which only reads settings")
     there = interface.names()
     if len(names) != 1:
-        exits.fail(
-            f"`{L4S}` takes exactly one interface; existing: {', '.join(there)}", as_json=as_json
-        )
+        exits.fail(f"`{L4S}` takes exactly one interface; existing: {', '.join(there)}")
     if names[0] not in there:
         near = _core.nearest(names[0], there)
         hint = f"did you mean `{near}`?" if near else f"existing: {', '.join(there)}"
-        exits.fail(f"no interface `{names[0]}`: {hint}", as_json=as_json)
+        exits.fail(f"no interface `{names[0]}`: {hint}")
     report = l4s.examine(names[0])
-    if as_json:
+    if output.is_data():
         output.print_data(report.as_dict())
     else:
         show(report, list(report.groups))

@@ -7,8 +7,8 @@ import functools
 import os
 import sys
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import NoReturn, ParamSpec, TextIO, TypeVar
 
 import typer
@@ -42,12 +42,12 @@ REMEDIES = {
 """Remedy for each error number of the operating system."""
 
 
-def fail(message: str, *, as_json: bool = False, problems: object = None) -> NoReturn:
+def fail(message: str, *, problems: object = None) -> NoReturn:
     """Ends the command with an error message and status 2.
 
     With JSON output, the message and `problems` are also printed as JSON.
     """
-    if as_json and output.form() == "json":
+    if output.form() == "json":
         error: dict[str, object] = {"error": message}
         if problems is not None:
             error["problems"] = problems
@@ -55,6 +55,15 @@ def fail(message: str, *, as_json: bool = False, problems: object = None) -> NoR
             output.print_data(error)
     output.complain(message)
     raise typer.Exit(BAD_INPUT)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Turns values that the tool of a command refuses into errors of the user."""
+    try:
+        yield
+    except ValueError as error:
+        fail(str(error))
 
 
 def negative(is_so: bool) -> None:
@@ -115,7 +124,6 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
         output.take_shared(kwargs)
-        as_json = bool(kwargs.get("as_json"))
         try:
             output.life.start()
             return groups.called(function, args, kwargs)
@@ -129,18 +137,18 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
                 raise typer.Exit(OK) from None
             if streams.printing(error):
                 streams.silence()  # otherwise the pending output would fail again at exit
-            fail(explained(error), as_json=as_json)
+            fail(explained(error))
         except ModuleNotFoundError as error:
             if (message := extras.advice(error.name)) is None:
                 raise
-            fail(message, as_json=as_json)
+            fail(message)
         except MemoryError:
-            fail("out of memory: use shorter runs, fewer flows or fewer --workers", as_json=as_json)
+            fail("out of memory: use shorter runs, fewer flows or fewer --workers")
         except ValueError as error:
             from sojourn.scenario.errors import QuestionError, ScenarioError
 
             if isinstance(error, ScenarioError):
-                fail(str(error), as_json=as_json, problems=[p.as_dict() for p in error.problems])
+                fail(str(error), problems=[p.as_dict() for p in error.problems])
             from sojourn.stats import StatisticsError
 
             ours = (
@@ -155,12 +163,12 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
                 | SettingError
             )
             if isinstance(error, ours):
-                fail(str(error), as_json=as_json)
+                fail(str(error))
             raise
         except RuntimeError as error:
             if isinstance(error, LabError | PolicyError):
                 notes = getattr(error, "__notes__", [])
-                fail("\n".join([str(error), *notes]), as_json=as_json)
+                fail("\n".join([str(error), *notes]))
             raise
         finally:
             output.life.stop()

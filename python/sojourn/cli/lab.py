@@ -23,18 +23,6 @@ if TYPE_CHECKING:
     from sojourn.scenario.engine import Engine
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the family `sojourn lab` to `app`."""
-    family = typer.Typer(
-        help="Run a scenario with real programs and packets on this machine.",
-        no_args_is_help=True,
-    )
-    family.command("run")(run)
-    family.command("validate")(validate)
-    family.command("clean")(clean)
-    app.add_typer(family, name="lab")
-
-
 @settings
 class LabRun:
     """Options of a run in the laboratory."""
@@ -98,10 +86,7 @@ def run(file: options.ScenarioFile, asked: LabRun, as_json: options.AsJson = Fal
             ("--datapath", asked.datapath != "auto"),
         ):
             if given:
-                exits.fail(
-                    f"`{option}` requires `--engine wire`; other engines do not support it",
-                    as_json=as_json,
-                )
+                exits.fail(f"`{option}` requires `--engine wire`; other engines do not support it")
         maker = kind.make() if kind.virtual else kind.make(privilege=asked.privilege)
     chosen = options.Chosen({kind.name: maker})
     with ExitStack() as stack:
@@ -116,7 +101,7 @@ def run(file: options.ScenarioFile, asked: LabRun, as_json: options.AsJson = Fal
     record = cast("LabRecord", cast("object", result.record))
     if asked.out is not None:
         keep(result, asked.out, maker)
-    report_violations(record, as_json=as_json)
+    report_violations(record)
     if as_json:
         output.print_data(result.as_dict() | {"real": record.real})
     else:
@@ -252,3 +237,7 @@ def clean(
             "laboratories of root have a separate journal: run this command as root to restore "
             "their settings"
         )
+
+
+FAMILY = (run, validate, clean)
+"""The commands of `sojourn lab`."""

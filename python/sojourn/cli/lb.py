@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from sojourn import _core
 from sojourn.cli import exits
 from sojourn.data import Object
@@ -18,15 +16,6 @@ if TYPE_CHECKING:
 
 WORDS = ["mac", "weight", "rate", "limit"]
 """Words that may follow a server's address and port."""
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the family `sojourn lb` to `app`."""
-    family = typer.Typer(
-        help="Balance flows over servers on an OpenFlow 1.3 switch.", no_args_is_help=True
-    )
-    family.command("serve")(serve)
-    app.add_typer(family, name="lb")
 
 
 @settings
@@ -48,14 +37,14 @@ class Balanced:
     mac: Annotated[str | None, Option("MAC")] = None
     """MAC address for the virtual address. By default derived from the virtual address."""
 
-    def known(self, as_json: bool, remove: bool) -> dict[str, object]:
+    def known(self, remove: bool) -> dict[str, object]:
         """Returns the settings of `Service` that these options determine.
 
         With `remove`, only those that the rules in the switch depend on.
         """
         from sojourn.own.text import alone
 
-        servers = [_server(text, as_json) for text in self.server]
+        servers = [_server(text) for text in self.server]
         if remove:  # the rules need neither policy nor queues, and both may be gone
             return self._named("round-robin", servers)
         if self.backlog:
@@ -96,8 +85,7 @@ def serve(
     if not is_own(balanced.policy):
         _core.parse_balancer(balanced.policy)
     service = _service(
-        showing.as_json,
-        **balanced.known(showing.as_json, showing.remove),
+        **balanced.known(showing.remove),
         affinity=affinity,
         probes=probes,
         listen=listen,
@@ -108,7 +96,7 @@ def serve(
     run(service, showing)
 
 
-def _service(as_json: bool, **values: object) -> Service:
+def _service(**values: object) -> Service:
     from pydantic import ValidationError
 
     from sojourn.lb.service import Service
@@ -118,7 +106,7 @@ def _service(as_json: bool, **values: object) -> Service:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         text = first["msg"].removeprefix("Value error, ")
-        exits.fail(f"{_place(first['loc'], values)}{text}", as_json=as_json)
+        exits.fail(f"{_place(first['loc'], values)}{text}")
 
 
 def _place(where: tuple[int | str, ...], values: dict[str, object]) -> str:
@@ -134,13 +122,13 @@ def _place(where: tuple[int | str, ...], values: dict[str, object]) -> str:
             return f"{'.'.join(map(str, where))}: " if where else ""
 
 
-def _server(text: str, as_json: bool) -> Object:
+def _server(text: str) -> Object:
     """Parses a server such as `s1=10.0.0.11@2,weight=3,rate=20mbit,limit=100p`."""
     head, *rest = text.split(",")
     name, equals, place = head.partition("=")
     address, at, port = place.partition("@")
     if not (equals and at and name and address and port):
-        exits.fail(f"--server {text}: must begin with NAME=ADDRESS@PORT", as_json=as_json)
+        exits.fail(f"--server {text}: must begin with NAME=ADDRESS@PORT")
     found: Object = {"name": name, "address": address}
     found["port"] = int(port) if port.isdecimal() else port
     for part in rest:
@@ -161,5 +149,9 @@ def _server(text: str, as_json: bool) -> Object:
             case _:
                 near = _core.nearest(word, WORDS)
                 hint = f": did you mean `{near}`?" if near else f"; allowed: {', '.join(WORDS)}"
-                exits.fail(f"--server {text}: unknown word `{word}`{hint}", as_json=as_json)
+                exits.fail(f"--server {text}: unknown word `{word}`{hint}")
     return found
+
+
+FAMILY = (serve,)
+"""The commands of `sojourn lb`."""

@@ -18,19 +18,6 @@ if TYPE_CHECKING:
     from sojourn.linux.kernels import Kernel
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the family `sojourn linux` to `app`."""
-    family = typer.Typer(
-        help="Manage kernels that run Linux's network code in virtual time.",
-        no_args_is_help=True,
-    )
-    family.command("build")(build)
-    family.command("list")(list_)
-    family.command("remove")(remove)
-    family.command()(shell)
-    app.add_typer(family, name="linux")
-
-
 @settings
 class Build:
     """Options of the build of a kernel."""
@@ -76,8 +63,7 @@ def build(asked: Build, as_json: options.AsJson = False) -> None:
     if asked.name is not None and not re.fullmatch(r"\w[\w.+-]{0,79}", asked.name):
         exits.fail(
             "--name may contain only letters, digits and `._+-`, must begin with a "
-            "letter, digit or `_`, and has at most 80 characters",
-            as_json=as_json,
+            "letter, digit or `_`, and has at most 80 characters"
         )
     wanted = Wanted(
         asked.source,
@@ -192,7 +178,7 @@ def remove(asked: Removed, as_json: options.AsJson = False) -> None:
 
     name = asked.name
     if (name is None) != asked.unfinished:
-        exits.fail("give either the name of a kernel or --unfinished", as_json=as_json)
+        exits.fail("give either the name of a kernel or --unfinished")
     if name is None:
         size = building.unfinished()
         building.remove_unfinished()
@@ -203,7 +189,7 @@ def remove(asked: Removed, as_json: options.AsJson = False) -> None:
             near = _core.nearest(name, list(folders))
             there = f"existing: {', '.join(sorted(folders))}" if folders else "no kernel exists"
             hint = f"did you mean `{near}`?" if near else there
-            exits.fail(f"no kernel `{name}`: {hint}", as_json=as_json)
+            exits.fail(f"no kernel `{name}`: {hint}")
         kernels.remove(folders[name])
         removed = str(folders[name])
     if as_json:
@@ -241,8 +227,9 @@ def shell(asked: Shell) -> None:
 
     scenario = options.load(asked.file, asked.settings)
     kind = engines.find(asked.engine, engines.VIRTUAL)
-    try:
-        with output.speaking():
-            opened(kind.make(), scenario.plan, asked.seed, asked.host)
-    except ValueError as error:
-        exits.fail(str(error))
+    with exits.refusals(), output.speaking():
+        opened(kind.make(), scenario.plan, asked.seed, asked.host)
+
+
+FAMILY = (build, list_, remove, shell)
+"""The commands of `sojourn linux`."""

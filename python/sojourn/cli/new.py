@@ -26,11 +26,6 @@ OWN = "my-link.toml"
 """Default path of a scenario that is composed from answers."""
 
 
-def register(app: typer.Typer) -> None:
-    """Adds `sojourn new` to `app`."""
-    app.command()(new)
-
-
 @settings
 class Start:
     """Options of a new scenario."""
@@ -90,15 +85,13 @@ def new(asked: Start, as_json: options.AsJson = False) -> None:
             ("--hurts", asked.hurts),
         ):
             if given:
-                exits.fail(f"{option} and --template exclude each other", as_json=as_json)
-    values = quantities(
-        {"rate": asked.rate, "up": asked.up, "down": asked.down, "rtt": asked.rtt}, as_json
-    )
+                exits.fail(f"{option} and --template exclude each other")
+    values = quantities({"rate": asked.rate, "up": asked.up, "down": asked.down, "rtt": asked.rtt})
     try:
         if asked.template is not None:
-            text, others, file = ready_made(asked.template, values, asked.out, as_json)
+            text, others, file = ready_made(asked.template, values, asked.out)
         else:
-            text, others, file = answered(values, asked, as_json)
+            text, others, file = answered(values, asked)
     except typer.Abort:  # Ctrl-C or the end of the input, at a question
         raise KeyboardInterrupt("\nno file was written") from None
     write(text, others, file, as_json)
@@ -126,7 +119,7 @@ def list_templates(as_json: bool) -> None:
     )
 
 
-def quantities(given: dict[Key, str | None], as_json: bool) -> dict[Key, str]:
+def quantities(given: dict[Key, str | None]) -> dict[Key, str]:
     """Returns the given rates and times after a check; an invalid one ends the command."""
     values: dict[Key, str] = {}
     for option, text in given.items():
@@ -134,14 +127,12 @@ def quantities(given: dict[Key, str | None], as_json: bool) -> dict[Key, str]:
             continue
         try:
             both = None if option == "rtt" else in_bytes(text)
-            chosen = which_unit(f"--{option}", text, both, as_json) if both else text
+            chosen = which_unit(f"--{option}", text, both) if both else text
             values[option] = quantity(option, chosen)
         except ValueError as error:
-            exits.fail(f"--{option}: {error}", as_json=as_json)
+            exits.fail(f"--{option}: {error}")
     if "rate" in values and ("up" in values or "down" in values):
-        exits.fail(
-            "--rate sets both rates: give either --rate, or --up and --down", as_json=as_json
-        )
+        exits.fail("--rate sets both rates: give either --rate, or --up and --down")
     return values
 
 
@@ -154,14 +145,13 @@ def in_bytes(text: str) -> tuple[str, str] | None:
     return f"{number}{prefix}bit", f"{float(number) * 8:g}{prefix}bit"
 
 
-def which_unit(option: str, text: str, both: tuple[str, str], as_json: bool) -> str:
+def which_unit(option: str, text: str, both: tuple[str, str]) -> str:
     """Returns the rate that the user means by a text with `bps`; asks at a terminal."""
     bits, bytes_ = both
-    if as_json or not sys.stdin.isatty():
+    if output.is_data() or not sys.stdin.isatty():
         exits.fail(
             f"{option}: `{text}` has two meanings: write {bits} for bits per second, or {bytes_} "
-            "for bytes per second, as `tc` reads it",
-            as_json=as_json,
+            "for bytes per second, as `tc` reads it"
         )
     return ask(
         f"{text}: is it {bits} (bits per second) or {bytes_} (bytes per second, as in tc)?",
@@ -180,12 +170,12 @@ def answer(option: Key, text: str) -> str:
     return quantity(option, text)
 
 
-def loaded_of(given: str | None, rtt: str, as_json: bool, *, asks: bool) -> str:
+def loaded_of(given: str | None, rtt: str, *, asks: bool) -> str:
     """Returns the round-trip time under load: as given, or from an answer if `asks` is set."""
     try:
         loaded = under_load(given or "", rtt)
     except ValueError as error:
-        exits.fail(f"--loaded: {error}", as_json=as_json)
+        exits.fail(f"--loaded: {error}")
     if loaded or not asks:
         return loaded
     question = "What is the ping under load, while the link is full?"
@@ -224,7 +214,7 @@ def quantity(option: Key, text: str) -> str:
 
 
 def ready_made(
-    name: str, values: dict[Key, str], out: Path | None, as_json: bool
+    name: str, values: dict[Key, str], out: Path | None
 ) -> tuple[str, dict[str, bytes], Path]:
     """Returns a template's text, its additional files by name, and the path to write."""
     from sojourn.templates import TEMPLATES
@@ -233,23 +223,20 @@ def ready_made(
     if name not in TEMPLATES:
         near = _core.nearest(name, list(TEMPLATES))
         hint = f"did you mean `{near}`?" if near else f"existing: {', '.join(TEMPLATES)}"
-        exits.fail(f"unknown template `{name}`: {hint}", as_json=as_json)
+        exits.fail(f"unknown template `{name}`: {hint}")
     chosen: Template = TEMPLATES[name]
     for option in values:
         if option not in chosen.options:
             takes = ", ".join(f"--{o}" for o in chosen.options) or "none of these options"
             exits.fail(
-                f"--{option}: the template `{name}` takes {takes}; edit the written file instead",
-                as_json=as_json,
+                f"--{option}: the template `{name}` takes {takes}; edit the written file instead"
             )
     file = out or Path(chosen.file)
     text = renamed(chosen.text(values), chosen.file, file.name)
     return text, {other: chosen.read(other) for other in chosen.beside}, file
 
 
-def answered(
-    values: dict[Key, str], start: Start, as_json: bool
-) -> tuple[str, dict[str, bytes], Path]:
+def answered(values: dict[Key, str], start: Start) -> tuple[str, dict[str, bytes], Path]:
     """Returns a scenario's text, no additional files, and the path to write.
 
     The text is composed from the options and from answers to further questions.
@@ -265,17 +252,14 @@ def answered(
         if hurts is not None:
             [hurts] = words_of("--hurts", [hurts], list(COMPLAINTS))
     except ValueError as error:
-        exits.fail(str(error), as_json=as_json)
+        exits.fail(str(error))
     if "rate" in values:
         values |= {"up": values["rate"], "down": values["rate"]}
     known = {"--down": "down" in values, "--up": "up" in values, "--rtt": "rtt" in values}
     known |= {"--does": bool(chosen), "--hurts": hurts is not None}
     lacking = [option for option, there in known.items() if not there]
     if lacking and not sys.stdin.isatty():
-        exits.fail(
-            f"questions require a terminal: give {', '.join(lacking)}, or --template",
-            as_json=as_json,
-        )
+        exits.fail(f"questions require a terminal: give {', '.join(lacking)}, or --template")
     if lacking:
         output.note("A few questions about your link. Press Ctrl-C to quit without writing a file.")
     asked: tuple[tuple[Key, str, str], ...] = (
@@ -302,8 +286,8 @@ def answered(
         hurts = ask("A word", fit[0], lambda text: words_of("", [text.strip()], fit)[0])
     elif hurts not in fit:
         needs = COMPLAINTS[hurts].needs
-        exits.fail(f"--hurts {hurts} needs --does {needs}", as_json=as_json)
-    loaded = loaded_of(start.loaded, values["rtt"], as_json, asks=bool(lacking))
+        exits.fail(f"--hurts {hurts} needs --does {needs}")
+    loaded = loaded_of(start.loaded, values["rtt"], asks=bool(lacking))
     file = start.out or Path(OWN)
     answers = Answers(
         values["down"], values["up"], values["rtt"], chosen, hurts, line or "other", loaded
@@ -360,8 +344,7 @@ def write(text: str, others: dict[str, bytes], file: Path, as_json: bool) -> Non
     except FileExistsError as error:
         exits.fail(
             f"{error.filename}: already exists and was not overwritten; choose another path with "
-            "--out",
-            as_json=as_json,
+            "--out"
         )
     found = [
         line.replace(shlex.quote(file.name), shlex.quote(str(file))) for line in commands(text)

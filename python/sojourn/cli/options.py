@@ -395,20 +395,17 @@ class Made:
     """
     cluster: Cluster = Cluster()
 
-    def engines(self, as_json: bool) -> Chosen:
+    def engines(self) -> Chosen:
         """Returns the engines that the options select."""
         name, option = self.engine, f"--engine {self.engine}"
         if self.real:
             if name not in (engines.SIM, engines.WIRE):
-                fail("`--real` means `--engine wire`: omit `--real` or `--engine`", as_json=as_json)
+                fail("`--real` means `--engine wire`: omit `--real` or `--engine`")
             name, option = engines.WIRE, "--real"
         kinds = engines.chosen(name)
         if self.cluster.on is not None and [kind.name for kind in kinds] != [engines.SIM]:
             what = "real runs are" if self.real else "runs of engines other than sim are"
-            fail(
-                f"`{option}` and `--on` exclude each other: {what} made only on this machine",
-                as_json=as_json,
-            )
+            fail(f"`{option}` and `--on` exclude each other: {what} made only on this machine")
         return Chosen({kind.name: kind.make() for kind in kinds})
 
 

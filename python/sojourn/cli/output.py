@@ -80,6 +80,11 @@ def is_quiet() -> bool:
     return _wanted.quiet
 
 
+def is_data() -> bool:
+    """Returns whether results are printed as data instead of text."""
+    return _wanted.form != "text"
+
+
 def form() -> str:
     """Returns the format of results: text, json, csv or md."""
     return _wanted.form

@@ -20,11 +20,6 @@ LIST = "list"
 """Argument that lists the recorded verdicts of all studies."""
 
 
-def register(app: typer.Typer) -> None:
-    """Adds `sojourn paper` to `app`."""
-    app.command()(paper)
-
-
 @settings
 class Repetition:
     """A published study, and the size of its repetition."""
@@ -62,38 +57,32 @@ def paper(
         _list(as_json)
         return
     if quick and of.full:
-        exits.fail("`--quick` and `--full` exclude each other", as_json=as_json)
+        exits.fail("`--quick` and `--full` exclude each other")
     if name not in NAMES:
         near = _core.nearest(name, list(NAMES))
         hint = f": did you mean `{near}`?" if near else f"; existing: {', '.join(NAMES)}"
-        exits.fail(f"unknown paper `{name}`{hint}", as_json=as_json)
+        exits.fail(f"unknown paper `{name}`{hint}")
     study, rule = load(name), precise.rule()
-    chosen = made.engines(as_json)
+    chosen = made.engines()
     engine, asked = chosen.one, next(iter(chosen.by_name))
     if chosen.several:
         exits.fail(
             "a study's real part takes one engine, and is compared with simulated runs: name "
-            "one engine",
-            as_json=as_json,
+            "one engine"
         )
     if engine is not None and study.real is None:
         able = ", ".join(p for p in NAMES if load(p).real is not None)
-        exits.fail(
-            f"the study `{name}` has no real part; studies with one: {able}", as_json=as_json
-        )
+        exits.fail(f"the study `{name}` has no real part; studies with one: {able}")
     if engine is not None and study.real is not None and asked not in study.real.engines:
         able = " or ".join(["sim", *study.real.engines])
         exits.fail(
             f"the study `{name}` runs only with --engine {able}: {asked} cannot run some of its "
-            "scenarios, or cannot measure some of its findings",
-            as_json=as_json,
+            "scenarios, or cannot measure some of its findings"
         )
     if engine is not None and rule is not None:
-        exits.fail(
-            "--until is for simulated runs: the number of real runs is fixed", as_json=as_json
-        )
+        exits.fail("--until is for simulated runs: the number of real runs is fixed")
     if made.cluster.on is not None and not study.cluster:
-        exits.fail(f"`paper {name}` takes minutes on one machine: omit --on", as_json=as_json)
+        exits.fail(f"`paper {name}` takes minutes on one machine: omit --on")
     suffixes = (("real", engine is not None), ("quick", quick), ("until", rule is not None))
     parts = [name, *(word for word, asked in suffixes if asked)]
     folder = of.out or Path("results") / f"paper-{'-'.join(parts)}"

@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from sojourn.play.catalogue import Entry
 
 
-def register(app: typer.Typer) -> None:
-    """Adds `sojourn play` to `app`."""
-    app.command()(play)
-
-
 @settings
 class Played:
     """The scenario of the page, and its server."""

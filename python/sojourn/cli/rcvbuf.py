@@ -38,21 +38,6 @@ WORTH_SAYING = {
 }
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the family `sojourn rcvbuf` to `app`."""
-    family = typer.Typer(
-        help="Adapt the receive buffers of a running UDP server.",
-        invoke_without_command=True,
-        no_args_is_help=True,
-    )
-    family.callback(invoke_without_command=True)(rcvbuf)
-    family.command("restore")(restore)
-    family.command("unit")(unit)
-    family.command("alerts")(alerts)
-    family.command("dashboard")(dashboard)
-    app.add_typer(family, name="rcvbuf")
-
-
 @settings
 class Reports:
     """Options for the reports of a tuner."""
@@ -90,7 +75,7 @@ def rcvbuf(context: typer.Context, chosen: Settings, reports: Reports) -> None:
         return
     as_json, metrics = reports.as_json, reports.metrics
     if problem := _contradiction(chosen, reports):
-        exits.fail(problem, as_json=as_json)
+        exits.fail(problem)
     from sojourn.rcvbuf import metrics as prometheus
 
     if chosen.everybody:
@@ -98,7 +83,7 @@ def rcvbuf(context: typer.Context, chosen: Settings, reports: Reports) -> None:
         if metrics is None and not (reports.watch or as_json):
             metrics = METRICS
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_input(as_json))
+        stack.enter_context(exits.refusals())
         where = None if metrics is None else prometheus.address(metrics)
         stop = stack.enter_context(stopped())
         tuner = Tuner(chosen)
@@ -112,7 +97,7 @@ def rcvbuf(context: typer.Context, chosen: Settings, reports: Reports) -> None:
             try:
                 server = stack.enter_context(prometheus.Server(where, tuner.snapshot))
             except prometheus.NoMetrics as error:
-                exits.fail(str(error), as_json=as_json)
+                exits.fail(str(error))
             output.note(f"metrics at http://{server.address}/metrics")
         session = Session(tuner, chosen, reports, stop)
         if reports.watch:
@@ -293,7 +278,7 @@ def restore(state: State = None, as_json: options.AsJson = False) -> None:
     """
     from sojourn.rcvbuf import restore as put_back
 
-    with _input(as_json):
+    with exits.refusals():
         outcomes = put_back(state)
     if as_json:
         output.print_data(outcomes)
@@ -342,10 +327,5 @@ def dashboard() -> None:
     typer.echo(service.text(service.DASHBOARD), nl=False)
 
 
-@contextlib.contextmanager
-def _input(as_json: bool) -> Iterator[None]:
-    """Turns values that the tuner rejects into errors of the user."""
-    try:
-        yield
-    except ValueError as error:
-        exits.fail(str(error), as_json=as_json)
+FAMILY = (rcvbuf, restore, unit, alerts, dashboard)
+"""The commands of `sojourn rcvbuf`."""

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from sojourn.cli import exits
+from sojourn.cli import exits, output
 
 if TYPE_CHECKING:
     from sojourn.lab.described import Described
     from sojourn.lab.record import LabRecord
 
 
-def report_violations(record: LabRecord, *, as_json: bool) -> None:
+def report_violations(record: LabRecord) -> None:
     """Prints why a run is not valid; called before the results are printed."""
     for violation in record.violations:
-        typer.echo(f"NOT VALID: {violation}", err=as_json)
+        typer.echo(f"NOT VALID: {violation}", err=output.is_data())
 
 
 def description(record: LabRecord) -> str:

@@ -5,16 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from sojourn import show
 from sojourn.cli import bars, exits, options, output
 from sojourn.settings import Option, settings
-
-
-def register(app: typer.Typer) -> None:
-    """Adds `sojourn report` to `app`."""
-    app.command()(report)
 
 
 @settings
@@ -43,9 +36,7 @@ def report(asked: Reported, as_json: options.AsJson = False) -> None:
     folder = asked.folder
     if not folder.is_dir():
         exits.fail(
-            f"{folder}: no such folder; give the DIR of `--out` in an earlier run, "
-            "compare or study",
-            as_json=as_json,
+            f"{folder}: no such folder; give the DIR of `--out` in an earlier run, compare or study"
         )
     Results.open(folder)  # raises an error before the progress bar begins
     given = {"by": asked.by, "subject_to": asked.subject_to, "smallest": asked.smallest}

@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from sojourn.study import Table
 
 
-def register(app: typer.Typer) -> None:
-    """Adds `sojourn run` to `app`."""
-    app.command()(run)
-
-
 @exits.command
 def run(
     file: options.ScenarioFile,
@@ -60,7 +55,7 @@ def run(
         scenario = options.warmed(Study(scenario), warmup).scenario
     for warning in scenario.warnings():
         output.note(warning)
-    chosen = options.Made(engine=engine).engines(as_json)
+    chosen = options.Made(engine=engine).engines()
     with chosen.refusals([scenario.plan]):
         check(chosen.by_name, [scenario.plan], seed)
         if chosen.several:
@@ -76,7 +71,7 @@ def run(
     real = getattr(result.record, "real", None)
     record = cast("LabRecord", cast("object", result.record))
     if real is not None:
-        report_violations(record, as_json=as_json)
+        report_violations(record)
     if as_json:
         output.print_data(result.as_dict() | ({} if real is None else {"real": real}))
     else:

@@ -14,17 +14,6 @@ from sojourn.cli import bars, exits, options, output
 from sojourn.settings import Option, settings
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the family `sojourn store` to `app`."""
-    family = typer.Typer(
-        help="Download a real store for `lab run`, or test a running one.",
-        no_args_is_help=True,
-    )
-    family.command("fetch")(fetch)
-    family.command("measure")(measure)
-    app.add_typer(family, name="store")
-
-
 @exits.command
 def fetch(
     repository: Annotated[
@@ -89,20 +78,15 @@ def measure(
     scenario = options.load(file, asked.settings)
     points = [point.strip() for point in asked.contact_points.split(",") if point.strip()]
     if not points:
-        exits.fail(
-            "--contact-points must name at least one node, such as 127.0.0.1", as_json=as_json
-        )
+        exits.fail("--contact-points must name at least one node, such as 127.0.0.1")
     password = os.environ.get("SOJOURN_STORE_PASSWORD", "")
     if asked.password_file is not None:
         password = asked.password_file.read_text("utf-8").removesuffix("\n")
     if asked.user is not None and not password:
         message = "--user needs a password, in SOJOURN_STORE_PASSWORD or by --password-file"
-        exits.fail(message, as_json=as_json)
+        exits.fail(message)
     if asked.certificate is not None and asked.authority is None:
-        exits.fail(
-            "--tls-certificate requires --tls with the certificate of the signing authority",
-            as_json=as_json,
-        )
+        exits.fail("--tls-certificate requires --tls with the certificate of the signing authority")
     running = Running(
         points, asked.port, asked.user, password,
         authority=None if asked.authority is None else str(asked.authority),
@@ -124,3 +108,7 @@ def measure(
         for name, unit, _, _ in columns
     ]
     output.table(rows, ["metric", "value"], scenario.name)
+
+
+FAMILY = (fetch, measure)
+"""The commands of `sojourn store`."""

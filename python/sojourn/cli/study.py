@@ -42,19 +42,6 @@ Queues = Annotated[
 Seeds = Annotated[int, Option(help="Number of runs (seeds) of each combination of levels.", min=1)]
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the family `sojourn study` to `app`."""
-    family = typer.Typer(
-        help="Run a scenario with many settings and seeds, and print the results in one table.",
-        no_args_is_help=True,
-    )
-    family.command("run")(run)
-    family.command("suite")(suite)
-    family.command("contrast")(contrast)
-    family.command("coexistence")(coexistence)
-    app.add_typer(family, name="study")
-
-
 @exits.command
 def run(
     file: Annotated[
@@ -85,7 +72,7 @@ def run(
     folder = out or options.folder_of(asked.name, "study")
     for warning in asked.warnings():
         output.note(warning)
-    chosen = made.engines(as_json)
+    chosen = made.engines()
     with (
         made.cluster.connected() as cluster,
         bars.study_progress(asked.name) as report,
@@ -162,7 +149,7 @@ def suite(asked: Suite, made: options.Simulated, as_json: options.AsJson = False
         if asked.scenarios:
             chosen = chosen.only(asked.scenarios)
     except suites.SuiteError as error:
-        exits.fail(str(error), as_json=as_json)
+        exits.fail(str(error))
     folder = asked.out or Path("results") / f"suite-{asked.name}"
     with (
         made.cluster.connected() as cluster,
@@ -218,7 +205,7 @@ def contrast(asked: Contrasted, as_json: options.AsJson = False) -> None:
     if factor is not None:
         table.factor(factor)
     if not table.factors:
-        exits.fail(f"{folder}: this study has no factors to compare", as_json=as_json)
+        exits.fail(f"{folder}: this study has no factors to compare")
     if baseline is None:
         factor = factor or ("queue" if "queue" in table.factors else table.factors[0])
         baseline = str(table.levels(factor)[0])
@@ -337,3 +324,7 @@ def rows(table: Table) -> list[Object]:
         {str(name): plain(value) for name, value in row.items()}
         for row in table.frame.to_dict(orient="records")
     ]
+
+
+FAMILY = (run, suite, contrast, coexistence)
+"""The commands of `sojourn study`."""

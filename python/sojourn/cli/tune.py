@@ -20,16 +20,6 @@ if TYPE_CHECKING:
     from sojourn.tune.search import Found
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the family `sojourn tune` to `app`."""
-    family = typer.Typer(
-        help="Find better settings for a queue and verify them by simulation.", no_args_is_help=True
-    )
-    family.command("search")(search)
-    family.command("redopt")(redopt)
-    app.add_typer(family, name="tune")
-
-
 @exits.command
 def search(
     file: options.ScenarioFile,
@@ -144,3 +134,7 @@ def redopt(
             )
     if accepted is False:
         raise typer.Exit(exits.FINDINGS)
+
+
+FAMILY = (search, redopt)
+"""The commands of `sojourn tune`."""

@@ -22,17 +22,6 @@ from sojourn.stopping import stopped
 from sojourn.udp import PORT, Sending, Serving, UdpServer, udp_kept
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the family `sojourn udp` to `app`."""
-    family = typer.Typer(
-        help="Transfer files over UDP with an adaptive receive buffer. Not encrypted.",
-        no_args_is_help=True,
-    )
-    family.command("serve")(serve)
-    family.command("send")(send)
-    app.add_typer(family, name="udp")
-
-
 @exits.command
 def serve(
     serving: Serving,
@@ -49,8 +38,8 @@ def serve(
     incomplete files. `--json` prints one line for each file, and one with all counters at the end.
     """
     if not serving.folder.is_dir():
-        exits.fail(f"{serving.folder}: no such folder; create it first", as_json=as_json)
-    with _input(as_json):
+        exits.fail(f"{serving.folder}: no such folder; create it first")
+    with exits.refusals():
         server = udp.serve(serving)
     with contextlib.ExitStack() as stack:
         stack.callback(_end, server, as_json)
@@ -120,7 +109,7 @@ def send(asked: Sent, sending: Sending, as_json: options.AsJson = False) -> None
     file, to = asked.file, asked.to
     called = asked.name or ("" if file == "-" else Path(file).name)
     if not called:
-        exits.fail("standard input has no file name: give --name", as_json=as_json)
+        exits.fail("standard input has no file name: give --name")
     sum_ = hashlib.sha256()
     with _opened(file) as source:
         length = None
@@ -135,12 +124,12 @@ def send(asked: Sent, sending: Sending, as_json: options.AsJson = False) -> None
         _warn(to)
         begun = time.monotonic()
         offset = 0
-        with _input(as_json):
+        with exits.refusals():
             if length:
                 offset, sum_ = _known(source, *udp_kept(to, called, length))
         if offset:
             output.note(f"{called}: continuing after {offset} of {length} bytes")
-        with _bar(length, offset) as progress, _input(as_json):
+        with _bar(length, offset) as progress, exits.refusals():
             sent = udp.send(
                 to, called, read, sending, length=length, offset=offset, progress=progress
             )
@@ -149,8 +138,7 @@ def send(asked: Sent, sending: Sending, as_json: options.AsJson = False) -> None
     if sent["sha256"] != sum_.hexdigest():
         exits.fail(
             f"{called}: the server's checksum differs, so its copy is damaged: remove it there, "
-            "and send again",
-            as_json=as_json,
+            "and send again"
         )
     _say(
         {**sent, "seconds": took, "offset": offset, "rate": rate},
@@ -187,15 +175,6 @@ def _warn(address: str) -> None:
         "changed in transit, and any host that reaches the server can send. Use a trusted "
         "network or a tunnel such as WireGuard."
     )
-
-
-@contextlib.contextmanager
-def _input(as_json: bool) -> Iterator[None]:
-    """Turns values that the engine rejects into errors of the user."""
-    try:
-        yield
-    except ValueError as error:
-        exits.fail(str(error), as_json=as_json)
 
 
 @contextlib.contextmanager
@@ -237,3 +216,7 @@ def _bar(length: int | None, offset: int) -> Iterator[Callable[[int, float, int]
             bar.update(task, completed=min(done, length) if length is not None else done)
 
         yield progress
+
+
+FAMILY = (serve, send)
+"""The commands of `sojourn udp`."""

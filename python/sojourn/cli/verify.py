@@ -26,11 +26,6 @@ RECORDED = Path("crates/vectors/data")
 """Folder of the vectors, relative to the folder of a clone of the repository."""
 
 
-def register(app: typer.Typer) -> None:
-    """Adds `sojourn verify` to `app`."""
-    app.command()(verify)
-
-
 @settings
 class Replayed:
     """The vectors to replay."""
@@ -59,14 +54,13 @@ def verify(asked: Replayed, as_json: options.AsJson = False) -> None:
         if not folder.exists():
             exits.fail(
                 "the folder of decision vectors is missing: give DIR; in a clone of the "
-                f"repository it is {RECORDED.as_posix()}",
-                as_json=as_json,
+                f"repository it is {RECORDED.as_posix()}"
             )
     if not folder.exists():
-        exits.fail(f"{folder}: no such folder", as_json=as_json)
+        exits.fail(f"{folder}: no such folder")
     files = find(folder)
     if not files:
-        exits.fail(f"{folder}: no decision vectors (*.jsonl) here", as_json=as_json)
+        exits.fail(f"{folder}: no decision vectors (*.jsonl) here")
     reports, interrupted = replay_all(files, folder, replayer(queue))
     known = [r for r in reports if r.outcome != "unknown_discipline"]
     agree = bool(known) and all(r.outcome == "agrees" for r in known) and not interrupted

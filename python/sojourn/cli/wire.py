@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from sojourn.lab.wire.watch import View
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the family `sojourn wire` to `app`."""
-    family = typer.Typer(
-        help="Put an emulated link between network namespaces or interfaces.", no_args_is_help=True
-    )
-    for function in (run, set_, top, selftest):
-        family.command(function.__name__.rstrip("_"))(function)
-    app.add_typer(family, name="wire")
-
-
 def _way(way: str, key: str, metavar: str) -> Any:
     return typer.Option(
         f"--{way}.{key}", metavar=metavar, help=f"Value of --{key} for the {way} direction only."
@@ -361,3 +351,7 @@ def selftest(
         f"delay beyond the due time at 100 Mbit/s: median {median}, 99 % {most}, at most {greatest}"
     )
     typer.echo(report.words())
+
+
+FAMILY = (run, set_, top, selftest)
+"""The commands of `sojourn wire`."""

@@ -29,13 +29,6 @@ if TYPE_CHECKING:
     from sojourn.scenario.models import Part
 
 
-def register(app: typer.Typer) -> None:
-    """Adds `sojourn list`, `sojourn explain` and `sojourn schema` to `app`."""
-    app.command("list")(list_)
-    app.command()(explain)
-    app.command()(schema)
-
-
 class Named(TypedDict):
     """A name that a parameter accepts, with its meaning."""
 
@@ -243,7 +236,7 @@ def list_(
     if kind is not None:
         kind = kind.removesuffix("s") if kind.removesuffix("s") in known else kind
         if kind not in known:
-            _unknown("kind", kind, list(known), as_json)
+            _unknown("kind", kind, list(known))
         known = {kind: known[kind]}
     if as_json:
         output.print_data(
@@ -295,7 +288,7 @@ def explain(
     if not found:
         words = [word["name"] for _, _, word in _words_of(known)]
         names = [item["name"] for items in known.values() for item in items]
-        _unknown("name", name, [*names, *words], as_json)
+        _unknown("name", name, [*names, *words])
     if as_json:
         output.print_data([{"what": kind, **item} for kind, item in found])
         return
@@ -356,9 +349,9 @@ def _own(name: str) -> Item:
     }
 
 
-def _unknown(what: str, word: str, names: list[str], as_json: bool) -> None:
+def _unknown(what: str, word: str, names: list[str]) -> None:
     if reason := _core.not_modelled(word):
-        exits.fail(reason, as_json=as_json)
+        exits.fail(reason)
     near = _core.nearest(word, names)
     if near:
         hint = f": did you mean `{near}`?"
@@ -366,7 +359,7 @@ def _unknown(what: str, word: str, names: list[str], as_json: bool) -> None:
         hint = f"; allowed: {', '.join(names)}"
     else:
         hint = "; `sojourn list` shows all"
-    exits.fail(f"unknown {what} `{word}`{hint}", as_json=as_json)
+    exits.fail(f"unknown {what} `{word}`{hint}")
 
 
 def _show(kind: str, item: Item) -> None:
