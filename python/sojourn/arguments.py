@@ -53,10 +53,17 @@ class UnknownName(KeyError, ValueError):
 
 def unknown(kind: str, name: object, known: collections.abc.Iterable[str]) -> UnknownName:
     """Returns the error for a name that is none of `known`; it has the nearest of these."""
+    return UnknownName(f"no {kind} `{name}`{hint(str(name), known, 'existing')}")
+
+
+def hint(word: str, known: collections.abc.Iterable[str], what: str = "allowed") -> str:
+    """Returns the end of a message on an unknown word: the nearest known one, or the first twelve.
+
+    `what` is the word before the list.
+    """
     listed = list(known)
-    near = _core.nearest(str(name), listed)
-    hint = f": did you mean `{near}`?" if near else f"; existing: {', '.join(listed[:12])}"
-    return UnknownName(f"no {kind} `{name}`{hint}")
+    near = _core.nearest(word, listed)
+    return f": did you mean `{near}`?" if near else f"; {what}: {', '.join(listed[:12])}"
 
 
 @dataclass(frozen=True)

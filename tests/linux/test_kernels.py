@@ -141,9 +141,9 @@ def test_list_and_remove(place: Path) -> None:
     assert cli("remove", "b")[1] == f"removed {folder}\n"
     status, _, err = cli("remove", "c")
     assert status == 2
-    assert err == "no kernel `c`: existing: a\n"
+    assert err == "no kernel `c`; existing: a\n"
     status, _, err = cli("remove", "quite-different")
-    assert err == "no kernel `quite-different`: existing: a\n"
+    assert err == "no kernel `quite-different`; existing: a\n"
     assert cli("remove")[0] == 2
     assert cli("remove", "a", "--unfinished")[0] == 2
     assert [one.name for one in kernels.kernels()] == ["a"]

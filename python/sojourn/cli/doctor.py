@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sojourn import _core
+from sojourn.arguments import hint
 from sojourn.cli import exits, options, output
 from sojourn.doctor.finding import GROUPS
 from sojourn.settings import Option, settings
@@ -58,9 +58,7 @@ def doctor(asked: Checked, as_json: options.AsJson = False) -> None:
 
     for name in what or ():
         if name not in GROUPS:
-            near = _core.nearest(name, [*GROUPS, L4S])
-            hint = f"did you mean `{near}`?" if near else f"allowed: {', '.join(GROUPS)}, {L4S}"
-            exits.fail(f"unknown word `{name}`: {hint}")
+            exits.fail(f"unknown word `{name}`{hint(name, [*GROUPS, L4S])}")
     report = examine(measure=trials(SECONDS) if measure else None)
     wanted = what or list(GROUPS)
     if as_json:
@@ -81,9 +79,7 @@ def _interface(names: list[str], *, measure: bool) -> None:
     if len(names) != 1:
         exits.fail(f"`{L4S}` takes exactly one interface; existing: {', '.join(there)}")
     if names[0] not in there:
-        near = _core.nearest(names[0], there)
-        hint = f"did you mean `{near}`?" if near else f"existing: {', '.join(there)}"
-        exits.fail(f"no interface `{names[0]}`: {hint}")
+        exits.fail(f"no interface `{names[0]}`{hint(names[0], there, 'existing')}")
     report = l4s.examine(names[0])
     if output.is_data():
         output.print_data(report.as_dict())

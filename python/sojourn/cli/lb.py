@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from sojourn import _core
+from sojourn.arguments import hint
 from sojourn.cli import exits
 from sojourn.data import Object
 from sojourn.lb.settings import Affinity, Limits, Listen, Probes, Session, Showing, Table
@@ -147,9 +148,7 @@ def _server(text: str) -> Object:
             case "limit":
                 found["limit_bytes"] = int(_core.parse_quantity("size", value))
             case _:
-                near = _core.nearest(word, WORDS)
-                hint = f": did you mean `{near}`?" if near else f"; allowed: {', '.join(WORDS)}"
-                exits.fail(f"--server {text}: unknown word `{word}`{hint}")
+                exits.fail(f"--server {text}: unknown word `{word}`{hint(word, WORDS)}")
     return found
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sojourn import engines
+from sojourn.arguments import hint
 from sojourn.cli import bars, exits, options, output
 from sojourn.settings import Option, settings
 from sojourn.stopping import requests
@@ -172,7 +173,6 @@ class Removed:
 @exits.command
 def remove(asked: Removed, as_json: options.AsJson = False) -> None:
     """Remove a kernel for virtual time, or the intermediate files of builds."""
-    from sojourn import _core
     from sojourn.linux import build as building
     from sojourn.linux import kernels
 
@@ -186,10 +186,8 @@ def remove(asked: Removed, as_json: options.AsJson = False) -> None:
     else:
         folders = {folder.name: folder for folder in reversed(kernels.folders())}
         if name not in folders:
-            near = _core.nearest(name, list(folders))
-            there = f"existing: {', '.join(sorted(folders))}" if folders else "no kernel exists"
-            hint = f"did you mean `{near}`?" if near else there
-            exits.fail(f"no kernel `{name}`: {hint}")
+            rest = hint(name, sorted(folders), "existing") if folders else ": no kernel exists"
+            exits.fail(f"no kernel `{name}`{rest}")
         kernels.remove(folders[name])
         removed = str(folders[name])
     if as_json:

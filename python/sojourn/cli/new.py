@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 import typer
 
 from sojourn import _core
+from sojourn.arguments import hint
 from sojourn.cli import exits, options, output
 from sojourn.settings import Option, settings
 
@@ -221,9 +222,7 @@ def ready_made(
     from sojourn.templates.edit import renamed
 
     if name not in TEMPLATES:
-        near = _core.nearest(name, list(TEMPLATES))
-        hint = f"did you mean `{near}`?" if near else f"existing: {', '.join(TEMPLATES)}"
-        exits.fail(f"unknown template `{name}`: {hint}")
+        exits.fail(f"unknown template `{name}`{hint(name, TEMPLATES, 'existing')}")
     chosen: Template = TEMPLATES[name]
     for option in values:
         if option not in chosen.options:
@@ -322,9 +321,7 @@ def words_of(option: str, given: Sequence[str], known: list[str]) -> list[str]:
     place = f"{option}: " if option else ""
     for word in given:
         if word not in known:
-            near = _core.nearest(word, known)
-            hint = f"did you mean `{near}`?" if near else f"allowed: {', '.join(known)}"
-            raise ValueError(f"{place}unknown word `{word}`: {hint}")
+            raise ValueError(f"{place}unknown word `{word}`{hint(word, known)}")
     if not given and not option:
         raise ValueError(f"name at least one of {', '.join(known)}")
     return [word for word in known if word in given]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sojourn import _core, engines
+from sojourn import engines
+from sojourn.arguments import hint
 from sojourn.cli import bars, exits, options, output
 from sojourn.papers import NAMES, load
 from sojourn.settings import Option, settings
@@ -59,9 +60,7 @@ def paper(
     if quick and of.full:
         exits.fail("`--quick` and `--full` exclude each other")
     if name not in NAMES:
-        near = _core.nearest(name, list(NAMES))
-        hint = f": did you mean `{near}`?" if near else f"; existing: {', '.join(NAMES)}"
-        exits.fail(f"unknown paper `{name}`{hint}")
+        exits.fail(f"unknown paper `{name}`{hint(name, NAMES, 'existing')}")
     study, rule = load(name), precise.rule()
     chosen = made.engines()
     engine, asked = chosen.one, next(iter(chosen.by_name))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sojourn import _core
+from sojourn.arguments import hint
 from sojourn.cli import exits, options, output
 from sojourn.settings import Option, settings
 
@@ -245,9 +246,7 @@ def set_(asked: Changed) -> None:
     pairs = dict(zip(changes[::2], changes[1::2], strict=True))
     for key in pairs:
         if key not in keys:
-            near = _core.nearest(key, list(keys))
-            hint = f"did you mean `{near}`?" if near else f"allowed: {', '.join(keys)}"
-            exits.fail(f"`{key}` cannot be set: {hint}")
+            exits.fail(f"`{key}` cannot be set{hint(key, keys)}")
     if len(pairs) * 2 < len(changes):
         twice = next(key for key in pairs if changes[::2].count(key) > 1)
         exits.fail(f"`{twice}` is named twice: remove one")

@@ -12,7 +12,8 @@ from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sojourn import _core, study
+from sojourn import study
+from sojourn.arguments import hint
 from sojourn.scenario import Scenario
 from sojourn.study.coexistence import ALONE, KIND, METRICS, Coexistence
 from sojourn.suites.disciplines import FULL_FRAME, adaptive_red, buffered
@@ -110,9 +111,8 @@ def pairs(full: bool = False, rivals: Sequence[str] = ()) -> list[tuple[str, str
     """
     for name in rivals:
         if name not in CONTROLS:
-            near = _core.nearest(name, list(CONTROLS))
-            hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(CONTROLS)}"
-            raise study.StudyError(f"the matrix has no control `{name}`{hint}")
+            rest = hint(name, CONTROLS, "existing")
+            raise study.StudyError(f"the matrix has no control `{name}`{rest}")
     every = combinations_with_replacement(CONTROLS, 2) if full else (("cubic", x) for x in CONTROLS)
     wanted = {"cubic", *rivals} if rivals else set(CONTROLS)
     return [(a, b) for a, b in every if {a, b} <= wanted]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sojourn import _core, encode, study
+from sojourn.arguments import hint
 from sojourn.data import Json
 from sojourn.metrics import view
 from sojourn.scenario import Scenario
@@ -92,9 +93,8 @@ class Suite:
         chosen = []
         for short in shorts:
             if short not in known:
-                near = _core.nearest(short, list(known))
-                hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(known)}"
-                raise SuiteError(f"suite {self.name} has no scenario `{short}`{hint}")
+                rest = hint(short, known, "existing")
+                raise SuiteError(f"suite {self.name} has no scenario `{short}`{rest}")
             chosen.append(known[short])
         return Suite(self.name, self.title, self.source, tuple(chosen), self.folder)
 
@@ -183,9 +183,7 @@ class Outcome:
 def load(name: str) -> Suite:
     """Returns the suite with this name; raises `SuiteError` for an unknown name."""
     if name not in NAMES:
-        near = _core.nearest(name, list(NAMES))
-        hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(NAMES)}"
-        raise SuiteError(f"unknown suite `{name}`{hint}")
+        raise SuiteError(f"unknown suite `{name}`{hint(name, NAMES, 'existing')}")
     folder = resources.files(__package__) / name
     data = tomllib.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     entries = tuple(

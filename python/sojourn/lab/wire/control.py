@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self, TypeVar
 
-from sojourn import _core
+from sojourn.arguments import hint
 from sojourn.data import Json, Object
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.machine.journal import default_folder
@@ -306,6 +306,4 @@ def holding(name: str) -> str:
     if having:
         raise LabError(f"several wires have a link `{name}`: choose one of {', '.join(having)}")
     known = [link for own in links.values() for link in own]
-    near = _core.nearest(name, known)
-    hint = f"did you mean `{near}`?" if near else f"there are {', '.join(known[:20])}"
-    raise LabError(f"no running wire has a link `{name}`: {hint}")
+    raise LabError(f"no running wire has a link `{name}`{hint(name, known, 'existing')}")
