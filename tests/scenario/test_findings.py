@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sojourn.scenario import Scenario
+from sojourn.scenario.findings import Seen, findings
 from sojourn.stats import mean_of_runs
 from sojourn.stats.settling import begins_late, common_cut, ends_early
 from sojourn.study import Study, StudyError, compare
@@ -54,6 +55,50 @@ def test_a_run_and_a_comparison_say_that_they_say_too_little(kind: str) -> None:
     assert kind in [one.kind for one in found.findings]
     assert found.findings[0].text in found.answer()
     assert found.meaningless
+
+
+STORE = """
+duration = "20s"
+[topology]
+template = "mesh"
+nodes = 3
+rate = "1mbit"
+netem = "delay 50ms loss {loss}%"
+clients = {{ hosts = 1 }}
+[store]
+nodes = "nodes"
+clients = "clients"
+consistency = "quorum"
+every = "exp(20ms)"
+write_timeout = "300ms"
+"""
+
+
+def test_requests_without_an_answer_are_named_with_the_latencies(tmp_path: Path) -> None:
+    """A choice that acknowledges fewer requests has the latencies of the others only."""
+    lossy = Scenario.from_toml(STORE.format(loss=12))
+    run = lossy.run(1)
+    [finding] = run.findings
+    lost = 1 - run.metrics["store.acknowledged"] / run.metrics["store.requests"]
+    assert finding.kind == "unfinished"
+    assert finding.size == pytest.approx(lost, rel=0.2)  # some are under way
+    assert " % of the requests to store were not acknowledged; latencies" in finding.text
+    for out in (None, tmp_path):
+        found = compare(lossy, vary={"store.write_timeout": ["300ms", "400ms"]}, seeds=2, out=out)
+        assert "requests to store were not acknowledged" in found.answer()
+        assert not found.meaningless
+    calm = Scenario.from_toml(STORE.format(loss=0)).replace({"store.write_timeout": "2s"})
+    assert calm.run(1).findings == []
+
+
+@pytest.mark.parametrize("ages", [True, False])
+def test_unfinished_transfers_are_named_where_their_ages_are_unknown(ages: bool) -> None:
+    """The simulator counts them with their age; with other engines the answer names them."""
+    plan = link("20s", "0s", "transfer size 100kb", "uniform 0s 1s", 4).plan
+    metrics = {"x.flows": 4.0, "x.finished": 3.0, "x.unfinished": 1.0, "x.fct_mean": 2.0}
+    found = findings(plan, [Seen(metrics | ({"x.fct_mean_all": 3.0} if ages else {}), {})])
+    text = "25 % of the transfers of x had not ended; completion times are of the others only."
+    assert [one.text for one in found] == ([] if ages else [text])
 
 
 def test_an_ordinary_scenario_has_no_findings() -> None:

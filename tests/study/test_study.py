@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from sojourn.study import Progress, Results, Study, StudyError, StudyInterrupted, replay
+from sojourn.study import Progress, Results, Study, StudyError, StudyInterrupted, Table, replay
 from sojourn.study.session import Session
+from sojourn.study.table import of_all
 from tests.study.fakes import FakeEngine, FakeRecord, engine, scenario
 
 if TYPE_CHECKING:
@@ -198,6 +200,28 @@ def test_metric_names() -> None:
         table.ci("goodput", by="queues")
     with pytest.raises(StudyError, match="existing levels: pfifo, codel"):
         table.where(queue="cake")
+
+
+@pytest.mark.parametrize("lacking", [(), (1,), (0, 1)])
+def test_completion_times_of_ended_and_of_all_transfers_are_never_mixed(
+    lacking: tuple[int, ...],
+) -> None:
+    """Engines but the simulator do not measure ages: then all runs have the times of ended ones."""
+    rows: list[dict[str, Any]] = [
+        {"queue": f"q{n}", "seed": seed, "key": f"{n}{seed}", "x.fct_p95": 1.0 + n}
+        | {"x.fct_p95_all": math.nan if n in lacking else 9.0 + n}
+        for n in (0, 1)
+        for seed in (1, 2, 3)
+    ]
+    rows.append({"queue": "q2", "seed": 1, "key": "21", "x.fct_p95": math.nan})
+    table = Table(pd.DataFrame(rows), ("queue",), {"x.fct_p95": "s", "x.fct_p95_all": "s"})
+    least = 1.0 if lacking else 9.0
+    assert table.counted("x.fct_p95")[:6] == [least] * 3 + [least + 1] * 3
+    assert (
+        of_all(table.frame, "x.fct_p95")["x.fct_p95"].tolist()[:6] == [least] * 3 + [least + 1] * 3
+    )
+    means = table.ci("x.fct_p95", by="queue")
+    assert means["mean"].tolist()[:2] == [least, least + 1]
 
 
 def test_a_factor_named_like_a_metric() -> None:

@@ -13,7 +13,7 @@ from typing import Literal
 from sojourn.data import Json
 from sojourn.plan.parts import Group
 from sojourn.plan.plan import Plan
-from sojourn.plan.queries import bottlenecks
+from sojourn.plan.queries import bottlenecks, store_in
 from sojourn.scenario.engine import SUMMARY, Column, Record
 from sojourn.stats import settling
 
@@ -29,7 +29,10 @@ METRICS = ("backlog", "throughput")
 ENDING = ("transfer", "web", "command", "responsiveness", "replay")
 """Applications whose flows may end early."""
 
-Kind = Literal["empty", "short", "warm-up", "unsettled"]
+UNFINISHED = 0.01
+"""Share of requests or transfers without an answer or an end above which their times mislead."""
+
+Kind = Literal["empty", "short", "warm-up", "unsettled", "unfinished"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,8 @@ class Finding:
 
     kind: Kind
     """*Empty*: no flow ran in the measured time. *Short*: flows ran in a small part of it.
-    *Warm-up*: the measured time includes the start. *Unsettled*: the end still changes."""
+    *Warm-up*: the measured time includes the start. *Unsettled*: the end still changes.
+    *Unfinished*: times are only of requests with an answer, or of transfers that ended."""
     subject: str
     """Group of flows or link; empty for all flows."""
     text: str
@@ -83,7 +87,8 @@ def of_record(plan: Plan, record: Record) -> list[Finding]:
 
 def findings(plan: Plan, runs: Sequence[Seen]) -> list[Finding]:
     """Returns the findings on runs of a plan with different seeds."""
-    found = list(_activity(plan, [run.metrics for run in runs]))
+    metrics = [run.metrics for run in runs]
+    found = [*_activity(plan, metrics), *_unfinished(plan, metrics)]
     if any(one.kind == "empty" and not one.subject for one in found):
         return found
     return found + list(_settling(plan, [run.series for run in runs]))
@@ -126,6 +131,34 @@ def _activity(plan: Plan, runs: Sequence[Mapping[str, float]]) -> Iterable[Findi
                 f"rates and shares are of all this time: {_remedy(group, plan)}."
             )
             yield Finding("short", group.name, text, 1 - share)
+
+
+def _unfinished(plan: Plan, runs: Sequence[Mapping[str, float]]) -> Iterable[Finding]:
+    """Yields groups and stores whose times leave out what has not ended.
+
+    The simulator counts unfinished transfers with their age, other engines do not. Requests that
+    are pending at the end count as far as they are more than rate times latency (Little).
+    """
+    parts: list[tuple[str, float, float, str]] = []
+
+    def all_of(name: str, metric: str) -> float:
+        return sum(run.get(f"{name}.{metric}", 0.0) for run in runs)
+
+    for name in (g.name for g in plan.groups):
+        if not any(math.isfinite(run.get(f"{name}.fct_mean_all", math.nan)) for run in runs):
+            text = f"transfers of {name} had not ended; completion times"
+            parts.append((name, all_of(name, "finished"), all_of(name, "unfinished"), text))
+    if (store := store_in(plan)) is not None:
+        done, span = all_of(store.name, "acknowledged"), all_of(store.name, "elapsed")
+        usual = done * all_of(store.name, "latency_mean") / len(runs) / (span / len(runs) or 1.0)
+        text = f"requests to {store.name} were not acknowledged; latencies"
+        lost = all_of(store.name, "requests") - done - min(all_of(store.name, "pending"), usual)
+        parts.append((store.name, done, lost, text))
+    for name, done, lost, text in parts:
+        share = lost / (done + lost) if done and lost else 0.0
+        if share > UNFINISHED:
+            said = f"{100 * share:.2g} % of the {text} are of the others only."
+            yield Finding("unfinished", name, said, share)
 
 
 def _remedy(group: Group, plan: Plan) -> str:

@@ -142,11 +142,13 @@ class Compared:
     def meaningless(self) -> bool:
         """Returns whether the runs say too little for a recommendation, despite the verdicts.
 
-        There are findings, all choices gave equal results (queues only if they were `idle`), or a
-        ranked choice gave the same result with all seeds, so that its interval has no meaning.
+        There are findings (other than on unfinished transfers and requests), all choices gave equal
+        results (queues only if they were `idle`), or a ranked choice gave the same result with all
+        seeds, so that its interval has no meaning.
         """
         equal = self.all_equal and (self.idle or self.noun != "queue")
-        return bool(self.findings) or equal or not {*self.alike}.isdisjoint(self.ranking.order)
+        found = any(one.kind != "unfinished" for one in self.findings)
+        return found or equal or not {*self.alike}.isdisjoint(self.ranking.order)
 
     @property
     def all_equal(self) -> bool:

@@ -258,7 +258,7 @@ class StoredRuns:
 
     @cached_property
     def _seen(self) -> dict[str, tuple[Plan, list[Seen]]]:
-        """Returns plan and measurements of each choice with flows, for at most `EXAMINED` seeds."""
+        """Returns plan and measurements of each choice, for at most `EXAMINED` seeds."""
         found: dict[str, tuple[Plan, list[Seen]]] = {}
         chosen = set(self.manifest.seeds[:EXAMINED])
         runs = [run for run in self.manifest.runs() if run[1] in chosen]
@@ -266,19 +266,21 @@ class StoredRuns:
             if not self.storage.has(key):
                 continue
             metrics = numbers(self.storage.plain(key, SUMMARY), lambda _: True)
-            if not any(metric.endswith(".flows") for metric in metrics):
-                continue  # a run without flows, such as one of a store alone
+            flows = any(metric.endswith(".flows") for metric in metrics)
+            if not flows and not any(metric.endswith(".acknowledged") for metric in metrics):
+                continue  # neither flows nor a store
             name = in_words(levels) if levels else ""
             if name not in found:
                 found[name] = Plan.of(self.storage.plan_json(key)), []
             plan, seen = found[name]
-            series = numbers(self.storage.plain(key, "series"), partial(needed, plan))
+            table = self.storage.plain(key, "series") if flows else ()
+            series = numbers(table, partial(needed, plan))
             seen.append(Seen({metric: x[0] for metric, x in metrics.items()}, series))
         return found
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """Returns what the runs say about a warm-up that is too short and flows that hardly ran."""
+        """Returns what makes the runs say too little, such as a warm-up that is too short."""
         return merged({name: findings(*seen) for name, seen in self._seen.items()})
 
     def warm_up(self) -> float:
@@ -288,7 +290,7 @@ class StoredRuns:
         have settled with every choice: MSER-5 with a test for a trend (`stats.settling`). Raises
         `StudyError` if one of them does not settle.
         """
-        if not self._seen:
+        if not any(run.series for _, runs in self._seen.values() for run in runs):
             raise StudyError("no warm-up: the runs have no flows; set `warmup` to a time")
         found = [0.0]
         for name, (plan, runs) in self._seen.items():

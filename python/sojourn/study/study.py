@@ -196,7 +196,8 @@ class Study:
         """Returns the warnings on the scenario, and on queues without the shapers they need."""
         made = self._behind_modem.values()
         shaped = not made or self.scenario.has_modem(made)
-        return [*self.scenario.warnings(), *([] if shaped else [UNSHAPED])]
+        found = [text for text in self.scenario.warnings() if not text.startswith("[study]")]
+        return [*found, *([] if shaped else [UNSHAPED])]
 
     def varies(self, key: str) -> bool:
         """Returns whether a factor of the study sets a key of the scenario."""
