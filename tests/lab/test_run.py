@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import socket
@@ -23,6 +24,7 @@ from sojourn.lab.record import LabRecord
 from sojourn.lab.sandbox.modules import environment
 from sojourn.scenario import Scenario
 from sojourn.study import Results, Study
+from tests.cli.test_commands import sojourn
 from tests.lab.conftest import described, possible, started
 
 pytestmark = pytest.mark.alone
@@ -130,6 +132,41 @@ def test_a_study_is_made_for_real(tmp_path: Any) -> None:
     # The next time nothing is run again.
     again = Study(scenario()).vary(queue=["pfifo limit 50p", "codel"]).seeds(1)
     assert again.run(tmp_path / "out", engine=WireEngine()).frame.equals(table.frame)
+
+
+@pytest.mark.needs("iperf3")
+def test_a_real_run_has_the_metrics_of_a_simulated_one() -> None:
+    """The same names, units and measured time; metrics that real programs do not show are NaN."""
+    asked = scenario("pfifo limit 20p", count=1).replace({"duration": "3s"})
+    simulated = asked.run(1)
+    try:
+        real = asked.run(1, engine="wire")
+    except Unavailable as error:
+        if possible("auto"):
+            raise
+        pytest.skip(f"not installed: the permission ({error})")
+    assert list(real.metrics) == list(simulated.metrics)
+    assert real.units == simulated.units
+    assert real.metrics["measured"] == simulated.metrics["measured"] == 2.0
+    assert real.metrics["goodput"] == pytest.approx(simulated.metrics["goodput"], rel=0.2)
+    assert simulated.metrics["recoveries"] > 0 < real.metrics["retransmissions"]
+    assert math.isnan(real.metrics["recoveries"])
+    assert math.isnan(real.metrics["timeouts"])
+    assert real.as_dict()["violations"] == real.violations
+    assert "violations" not in simulated.as_dict()
+
+
+@pytest.mark.needs("iperf3")
+def test_a_file_with_a_study_is_run_for_real(tmp_path: Path) -> None:
+    if not possible("auto"):
+        pytest.skip("not installed: the permission")
+    file = tmp_path / "both.toml"
+    study = '[study]\nseeds = 2\n[study.vary]\nqueue = ["codel", "pie"]\n'
+    file.write_text(SCENARIO.format(queue="codel", tcp="cubic", count=1) + study)
+    found = sojourn("lab", "run", "both.toml", "--set", "duration=2s", cwd=tmp_path)
+    assert found.status in (0, 1), found.err  # 1 if the machine was too busy
+    assert "goodput" in found.out
+    assert "[study] is ignored here" in found.err
 
 
 def test_features_that_the_kernel_lacks_are_refused_before_the_start() -> None:

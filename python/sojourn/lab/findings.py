@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import math
 import struct
-import types
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -102,13 +101,11 @@ def with_findings(
     plan: Plan,
     results: Sequence[FlowResult],
     groups: Mapping[int, GroupStats],
-    unseen: Mapping[str, float] = types.MappingProxyType({}),
 ) -> Tables:
     """Returns a record's tables with the programs' measurements.
 
     `results` has one result for each flow of the plan, in order; `groups` has statistics by the
-    number of the group. `unseen` has values for metrics of TCP flows that neither the wire nor the
-    programs measure.
+    number of the group.
     """
     groups_of = [group for group in plan.groups for _ in range(group.count)]
     found = [
@@ -120,7 +117,7 @@ def with_findings(
         if _writes(group):
             found[number] |= _of_packets(flows, number)
         if isinstance(group.transport, Tcp):
-            found[number] = {**unseen, **found[number]}
+            found[number] = {**UNSEEN, **found[number]}
     flows = filled(flows, found) if flows else flows
     summary = tables.summary
     first = 0

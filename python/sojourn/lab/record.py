@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sojourn.data import Object
@@ -82,8 +82,6 @@ class Measured:
     """The links' entries in the description of the run."""
     captures: Sequence[bytes] = ()
     """Files of captured packets, in the order of the plan's `capture`."""
-    unseen: Mapping[str, float] = field(default_factory=dict)
-    """Values of the metrics of TCP flows that neither the links nor the programs measure."""
 
 
 def record(
@@ -109,5 +107,5 @@ def record(
         **about,
     }
     flows, groups = collected.flows, collected.groups
-    tables = with_findings(outcome.tables, plan, flows, groups, measured.unseen)
+    tables = with_findings(outcome.tables, plan, flows, groups)
     return LabRecord(outcome, real, tables, files, trace_hash, measured.captures)

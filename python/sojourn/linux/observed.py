@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sojourn import _core
-from sojourn.lab.findings import UNSEEN
 from sojourn.lab.kernel import qdiscs, reasons, tables
 from sojourn.lab.programs.plan import Run
 from sojourn.lab.programs.run_setup import Collected
@@ -62,7 +61,7 @@ def observed(
     captures = [files[f"capture-{number}"] for number in run.plan.observe.capture]
     against = programs_violations(run.plan, collected, preferred=True)
     outcome = Outcome(sent, True, run.duration, {}, [], captured, made)
-    return Measured(outcome, against, {}, captures, UNSEEN)
+    return Measured(outcome, against, {}, captures)
 
 
 def _counted(link: qdiscs.Link, files: Mapping[str, bytes]) -> reasons.Counters | None:

@@ -9,7 +9,6 @@ import io
 import json
 from collections.abc import Mapping
 
-from sojourn.lab.findings import UNSEEN
 from sojourn.lab.programs import Collected
 from sojourn.lab.programs.errors import Problem
 from sojourn.lab.programs.plan import Run, address
@@ -74,4 +73,4 @@ def measured(run: Run, job: Job, files: Mapping[str, bytes], collected: Collecte
     lost = {name: count for name, count in zip(names, counts, strict=True) if count > 0}
     captures = [files[f"capture-{link}"] for link in run.plan.observe.capture]
     against = violations(run.plan, of_json(Health, outcome.health), lost, collected, preferred=True)
-    return Measured(outcome, against, {}, captures, UNSEEN)
+    return Measured(outcome, against, {}, captures)

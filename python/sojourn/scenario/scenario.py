@@ -540,10 +540,15 @@ class Run(Measured):
 
     def summary(self) -> str:
         """Returns the main results in a few lines of text."""
-        return summarise(self, self.scenario, [one.text for one in self.findings])
+        invalid = [f"NOT VALID: {text}." for text in self.violations]
+        return summarise(self, self.scenario, [*invalid, *(one.text for one in self.findings)])
 
     def as_dict(self) -> Object:
-        """Returns the run's identity and metrics as plain data; an unmeasured metric is None."""
+        """Returns the run's identity and metrics as plain data; an unmeasured metric is None.
+
+        Runs with real parts have `violations` too.
+        """
+        real = {"violations": self.violations} if hasattr(self.record, "violations") else {}
         return {
             "scenario": self.scenario.name,
             "seed": self.seed,
@@ -555,6 +560,7 @@ class Run(Measured):
             "metrics": {name: plain(value) for name, value in self.metrics.items()},
             "units": {name: unit for name, unit in self.units.items() if unit},
             "findings": [one.as_dict() for one in self.findings],
+            **real,
         }
 
 
