@@ -282,6 +282,14 @@ def test_the_loss_of_a_data_centre_is_stated() -> None:
     # A read in the other data centre misses the write for its way there; in its own never.
     assert take.stale["stale_0ms"] == pytest.approx(0.5, abs=0.05)
     assert take.stale["stale_100ms"] == 0.0
+    assert take.to_dict()["sites"] == {
+        "writes_kept": False,
+        "writes_served": True,
+        "reads_served": True,
+        "reads_see_own_site": True,
+        "reads_see_all_sites": False,
+    }
+    assert stronger.to_dict()["factors"] == {"a": 3, "b": 3}
     kept = advise(scenario, Asked(seeds=2, sites=1)).take
     assert (kept.write_level, kept.read_level) == ("each_quorum", "local_quorum")
     with pytest.raises(AdviceError, match="of 2 data centres"):

@@ -148,21 +148,31 @@ class Sites:
                 found[lack] = f"{what} fail with {plural(down, 'node')} down"  # type: ignore[index]
         return found
 
+    def guarantees(self) -> dict[str, bool]:
+        """Returns what holds while a data centre is lost, and which writes reads see.
+
+        The result is empty if a single data centre has replicas.
+        """
+        if sum(n > 0 for n in self.replicas) < 2:
+            return {}
+        return {
+            "writes_kept": self.keeps(1),
+            "writes_served": self.serves(self.writes, 1),
+            "reads_served": self.serves(self.reads, 1),
+            "reads_see_own_site": self.own,
+            "reads_see_all_sites": self.everywhere,
+        }
+
     def notes(self) -> list[str]:
         """Returns what is lost or fails with a data centre, and what other data centres miss."""
-        if sum(n > 0 for n in self.replicas) < 2:
-            return []
+        holds = self.guarantees()
         found = []
-        if not self.keeps(1):
+        if not holds.get("writes_kept", True):
             found.append("an acknowledged write may be lost together with a data centre")
-        failing = [
-            what
-            for what, level in (("writes", self.writes), ("reads", self.reads))
-            if not self.serves(level, 1)
-        ]
+        failing = [what for what in ("writes", "reads") if not holds.get(f"{what}_served", True)]
         if failing:
             found.append(f"{' and '.join(failing)} fail everywhere while a data centre is down")
-        if not self.everywhere:
+        if not holds.get("reads_see_all_sites", True):
             found.append(
                 "a read in another data centre than the write may miss it until the write has "
                 "arrived there"

@@ -147,8 +147,8 @@ class Choice:
 
     def to_dict(self) -> Object:
         """Returns the fields as data for JSON."""
-        notes = [] if self.sites is None else self.sites.notes()
-        return encode.fields({**self.__dict__, "sites": notes})
+        sites = None if self.sites is None else self.sites.guarantees()
+        return encode.fields({**self.__dict__, "sites": sites})
 
     @property
     def factor(self) -> str:
