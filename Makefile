@@ -186,12 +186,16 @@ soak: setup ## run the property and replay tests with many more cases
 	$(BIN)/sojourn paper edge-store --real
 
 .PHONY: release-check
-release-check: setup ## run the checks before a release that take too long for each change; writes release-check.log
-	@status=0; { \
+release-check: setup ## run the checks before a release that take too long for each change; commit its .ci/release-check.log
+	@mkdir -p build; all=build/release-check.log; last=.ci/release-check.log; status=0; { status=0; \
 	$(STAGE) "advisories" .ci/advisories || status=1; \
 	SOJOURN_RELEASE=1 $(STAGE) "write path" $(BIN)/pytest -q -s tests/faults/test_write_path.py || status=1; \
 	SOJOURN_RELEASE=1 $(STAGE) "slow clients" $(BIN)/pytest -q -s tests/cli/test_udp_slow.py || status=1; \
-	exit $$status; } 2>&1 | tee release-check.log
+	exit $$status; } 2>&1 | tee $$all || status=1; \
+	changed=$$(git diff --quiet HEAD || echo ", with changes"); \
+	echo "$$(date -u '+%F %R') UTC, commit $$(git rev-parse HEAD)$$changed, $$(nproc) processors" >$$last; \
+	grep -aoE '(== .*|FAILED|ERROR|measured:|[0-9]+ (passed|failed)).*|.*[Vv]ulnerabilit.*' $$all | cut -c1-200 | head -200 >>$$last; \
+	exit $$status
 
 SECONDS := 10
 .PHONY: fuzz

@@ -183,7 +183,9 @@ def test_slow_clients_take_no_rate_from_a_genuine_one(
                 with slow(port, many, addresses, length):
                     shares.append(rate(address, folder, FILE) / alone)
                     held = Path(f"/proc/{server.pid}/status").read_text()
-            print(policy, length, many, addresses, [round(share, 2) for share in shares])
+            print(
+                "measured:", policy, length, many, addresses, [round(share, 2) for share in shares]
+            )
             assert statistics.median(shares) > LEAST, (many, addresses, shares)
             if EVERY:
                 margin = 1.833 * statistics.stdev(shares) / pairs**0.5
