@@ -217,6 +217,24 @@ def _reaches(intervals: Sequence[Interval], scale: quantities.Scale) -> Sequence
     return [np.nan_to_num(np.array(part), posinf=0.0, neginf=0.0) for part in (below, above)]
 
 
+def losses(
+    groups: Mapping[str, Sequence[HasTables]],
+    names: Mapping[str, str],
+    metric: str,
+    place: str | None,
+    most: int,
+) -> Chart:
+    """Returns the probability of each number of losses in a row, up to `most`."""
+    lines = []
+    for look, (name, runs) in zip(colours.slots(groups), groups.items(), strict=True):
+        if (found := distribution(runs, metric, place)) is not None:
+            keep = found.values <= most
+            share = found.counts[keep] / found.total
+            lines.append(Line(names[name], look, found.values[keep], share))
+    title, alt = labels.title(metric), "Probability of each number of losses in a row."
+    return Chart(title, Axis("Losses in a row", low=0), Axis("Probability", log=True), lines, alt)
+
+
 def cdf(
     groups: Mapping[str, Sequence[HasTables]],
     names: Mapping[str, str],

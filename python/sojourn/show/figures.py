@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Literal, TypedDict
 
 import numpy as np
@@ -12,7 +13,7 @@ from matplotlib.patches import Ellipse
 from scipy import stats
 
 from sojourn.show import charts, colours, labels, style
-from sojourn.show.charts import Axis, Floats, Means, Panels
+from sojourn.show.charts import Axis, Chart, Floats, Means, Panels
 from sojourn.show.data import by_level
 from sojourn.show.style import save, svg
 from sojourn.stats import Interval, mean_of_runs
@@ -30,6 +31,7 @@ __all__ = [
     "box",
     "cdf",
     "classes",
+    "draw",
     "draw_over",
     "over",
     "save",
@@ -167,6 +169,20 @@ def box(table: Table, metric: str, by: str = "queue", width: float = style.COLUM
     return figure
 
 
+def draw(axes: Axes, chart: Chart, size: float | None = None) -> None:
+    """Draws a chart into axes. `size` is that of the markers; by default the style's."""
+    for line in chart.lines:
+        axes.errorbar(
+            line.x, line.y, xerr=line.x_reach, yerr=line.y_reach, color=style.colour(line.look),
+            marker=style.marker(line.look) if chart.marks else "", markersize=size,
+            linestyle=style.line(line.look) if chart.joined else "none",
+            drawstyle="default" if chart.marks else "steps-post",
+            elinewidth=0.8 if chart.joined else 0.9, label=line.label or line.name,
+        )  # fmt: skip
+    _apply(axes, "x", chart.x)
+    _apply(axes, "y", chart.y)
+
+
 def cdf(
     results: StoredRuns,
     metric: str = "sojourn",
@@ -187,11 +203,7 @@ def cdf(
     with style.styled():
         figure = style.figure(width, 2.7)
         axes = figure.add_subplot()
-        for line in chart.lines:
-            axes.plot(line.x, line.y, drawstyle="steps-post", color=style.colour(line.look),
-                      linestyle=style.line(line.look), label=line.label)  # fmt: skip
-        _apply(axes, "x", chart.x)
-        _apply(axes, "y", chart.y)
+        draw(axes, chart)
         style.legend_above(figure, axes)
     return figure
 
@@ -290,11 +302,8 @@ def tradeoff(
                     Ellipse((line.x[0], line.y[0]), breadth, height, angle=angle, alpha=0.25,
                             facecolor=colour, edgecolor=colour, linewidth=0.8)
                 )  # fmt: skip
-            axes.errorbar(line.x, line.y, xerr=line.x_reach, yerr=line.y_reach, color=colour,
-                          fmt=style.marker(line.look), linewidth=0.9, label=line.label)  # fmt: skip
         axes.margins(0.12)
-        _apply(axes, "x", chart.x)
-        _apply(axes, "y", chart.y)
+        draw(axes, chart)
         style.legend_above(figure, axes)
         axes.set_title("better: up and to the left", loc="right", fontsize=6.5,
                        color="#666666", fontweight="normal", pad=3)  # fmt: skip
@@ -340,11 +349,7 @@ def draw_over(axes: Axes, table: Table, metric: str, over: str, by: str) -> None
     for (group, level), i in table.intervals(metric, [by, over]).items():
         lines[names[str(group)]].append((level, i))
     chart = charts.over(column, table.unit(column), over, lines)
-    for line in chart.lines:
-        axes.errorbar(line.x, line.y, yerr=line.y_reach, color=style.colour(line.look),
-                      marker=style.marker(line.look), linestyle=style.line(line.look),
-                      label=line.name, elinewidth=0.8)  # fmt: skip
-    _apply(axes, "x", chart.x)
+    draw(axes, replace(chart, y=replace(chart.y, low=None)))
     if chart.y.low is not None:  # an interval may reach below zero although no mean does
         axes.set_ylim(bottom=max(chart.y.low, axes.get_ylim()[0]))
     axes.set_ylabel(labels.wrap(chart.y.text, 28))

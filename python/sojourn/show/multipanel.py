@@ -6,13 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
 
-from sojourn.show import colours, figures, labels, style
-from sojourn.show.data import distribution
+from sojourn.show import charts, figures, labels, style
 from sojourn.study.cells import Level
 from sojourn.study.errors import StudyError
 from sojourn.study.table import Table
@@ -86,23 +83,13 @@ def _losses(axes: Axes, table: Table, content: Losses) -> None:
         raise StudyError(
             "the figure of losses requires a table with a results folder, and this table has none"
         )
-    levels = [str(x) for x in table.levels(content.by)]
-    names = labels.names(levels)
-    for level, look in zip(table.levels(content.by), colours.slots(levels), strict=True):
-        runs = results.runs(**content.where, **{content.by: level})
-        found = distribution(runs, content.metric, results.bottleneck)
-        if found is None:
-            continue
-        n, p = found.values, found.counts / found.total
-        keep = n <= content.most
-        axes.plot(n[keep], p[keep], color=style.colour(look), marker=style.marker(look),
-                  linestyle=style.line(look), markersize=3, label=names[str(level)])  # fmt: skip
-    axes.set_yscale("log")
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.set_xlim(left=0)
-    axes.set_xlabel("Losses in a row")
-    axes.set_ylabel("Probability")
+    levels = table.levels(content.by)
+    runs = {str(x): results.runs(**content.where, **{content.by: x}) for x in levels}
+    names = labels.names(list(runs))
+    figures.draw(
+        axes, charts.losses(runs, names, content.metric, results.bottleneck, content.most), 3
+    )
     if not axes.lines:
         axes.text(0.5, 0.5, "no losses", transform=axes.transAxes, ha="center", color="#666666")
         axes.set_yscale("linear")
-        axes.set_yticks(np.empty(0))
+        axes.set_yticks([])
