@@ -11,8 +11,8 @@ from contextlib import suppress
 
 import pytest
 
-from sojourn.play import server as server_module
-from sojourn.play.server import CONNECTIONS, HEADERS, PlayServer
+from sojourn.play.server import PlayServer
+from sojourn.serving import HEADERS
 
 PATIENCE = 120.0
 """Seconds after which a test has failed; on a quiet machine none waits for even one."""
@@ -167,7 +167,7 @@ def closed(connection: socket.socket) -> bool:
 def test_a_client_that_sends_slowly_is_disconnected(
     trickle: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_module, "SECONDS", 0.2)
+    monkeypatch.setattr(PlayServer, "seconds", 0.2)
     over = threading.Event()
 
     def drip(connection: socket.socket) -> None:
@@ -191,7 +191,9 @@ def test_connections_are_bounded() -> None:
     with PlayServer(FILES) as server:
         place = ("127.0.0.1", server.port)
         # Connections are accepted in their order.
-        idle = [socket.create_connection(place, timeout=PATIENCE) for _ in range(CONNECTIONS)]
+        idle = [
+            socket.create_connection(place, timeout=PATIENCE) for _ in range(PlayServer.connections)
+        ]
         with socket.create_connection(place, timeout=PATIENCE) as further:
             assert closed(further)
         for connection in idle:

@@ -19,7 +19,7 @@ import pytest
 import yaml
 from rich.console import Console
 
-from sojourn import rcvbuf
+from sojourn import rcvbuf, serving
 from sojourn.rcvbuf import metrics, service
 from sojourn.rcvbuf.view import View
 from tests.waiting import until
@@ -152,7 +152,10 @@ def test_metrics(server: Server, tmp_path: Path) -> None:
             assert _status(listener.address, "") == 403
             # Clients that ask nothing take the places; the next is turned away.
             host, _, port = listener.address.rpartition(":")
-            idle = [socket.create_connection((host, int(port))) for _ in range(metrics.CONNECTIONS)]
+            idle = [
+                socket.create_connection((host, int(port)))
+                for _ in range(metrics.Server.connections)
+            ]
             try:
                 until(lambda: not _let_in(listener.address))
             finally:
@@ -186,7 +189,7 @@ def _status(address: str, host: str) -> int:
 )
 def test_names_of_other_sites_are_refused(host: str, own: bool) -> None:
     """A page of another site reaches this machine by a name that resolves to it."""
-    assert metrics.is_own(host, {"server"}) == own
+    assert serving.is_own(host, {"server"}) == own
 
 
 def test_all_sockets_of_the_machine_are_exported(tmp_path: Path) -> None:

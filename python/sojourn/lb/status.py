@@ -8,8 +8,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Group
@@ -19,6 +18,7 @@ from rich.text import Text
 from sojourn.lab.errors import LabError
 from sojourn.lab.wire.quantities import bits, duration, octets
 from sojourn.lb.application import Counts
+from sojourn.serving import PageServer
 
 if TYPE_CHECKING:
     from sojourn.lb.application import LoadBalancer
@@ -344,61 +344,23 @@ def page(look: Look) -> str:
     )
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 8
-
-
-class Page:
+class Page(PageServer):
     """Serves the status on this machine, read-only: `/` as a page and `/status.json` as data."""
 
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+
     def __init__(self, status: Status, port: int) -> None:
-        class Handler(BaseHTTPRequestHandler):
-            timeout: ClassVar[float] = 5.0
-
-            def do_GET(self) -> None:
-                if self.headers.get("Host", "").rpartition(":")[0] not in (
-                    "127.0.0.1", "localhost", "[::1]",
-                ):  # fmt: skip
-                    self.send_error(403, "use the name localhost or 127.0.0.1")
-                    return
-                match self.path:
-                    case "/":
-                        self._say("text/html; charset=utf-8", page(status.look()))
-                    case "/status.json":
-                        self._say("application/json", json.dumps(asdict(status.look())))
-                    case _:
-                        self.send_error(404)
-
-            def _say(self, kind: str, text: str) -> None:
-                data = text.encode()
-                self.send_response(200)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(data)))
-                self.send_header("Cache-Control", "no-store")
-                self.send_header(
-                    "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'"
-                )
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, *_: object) -> None:
-                """Suppresses the log of requests."""
-
+        self.status = status
         try:
-            self._server = _Server(("127.0.0.1", port), Handler)
+            super().__init__(("127.0.0.1", port))
         except OSError as error:
             raise LabError(f"127.0.0.1, port {port}: {error.strerror or error}") from error
 
-    @property
-    def url(self) -> str:
-        """URL of the status page."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/"
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, name="status", daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+    def answer(self, path: str) -> tuple[str, bytes] | None:
+        """Returns type and content of the page or of the data."""
+        match path:
+            case "":
+                return "text/html; charset=utf-8", page(self.status.look()).encode()
+            case "status.json":
+                return "application/json", json.dumps(asdict(self.status.look())).encode()
+        return None

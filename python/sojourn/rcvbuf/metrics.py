@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import socket
-import socketserver
-import threading
-from collections.abc import Callable, Collection, Iterator
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler
+from collections.abc import Callable, Iterator
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, Literal, Self
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Literal
 
 from sojourn.rcvbuf.state import Snapshot, SocketState
+from sojourn.serving import PageServer
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 PREFIX = "sojourn_rcvbuf_"
 """Beginning of the names of all metrics."""
-CONNECTIONS = 4
-"""Maximum number of simultaneous connections; further connections are closed."""
-PATIENCE = 5.0
-"""Time limit for a client's request, in seconds."""
 LABELS = ("local", "process", "pid", "unit", "container", "socket")
 """Labels of the metrics of a socket."""
 
@@ -141,24 +133,11 @@ def address(text: str) -> tuple[str, int]:
     return host, number
 
 
-def is_own(host: str, names: Collection[str]) -> bool:
-    """Returns whether the header `Host` of a request names this machine.
-
-    `names` are the machine's names. A Web page of another site can make a browser connect to this
-    machine by a name of its own (DNS rebinding), but not by an address or by these names.
-    """
-    try:
-        name = urlsplit(f"//{host}").hostname or ""
-        if name == "localhost" or name in names:
-            return True
-        ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
-class Server:
+class Server(PageServer):
     """An HTTP server that answers `GET /metrics` during the context."""
+
+    connections = 4
+    seconds = 5.0
 
     def __init__(self, where: tuple[str, int], snapshot: Callable[[], Snapshot]) -> None:
         try:
@@ -167,69 +146,13 @@ class Server:
             raise NoMetrics(
                 "--metrics requires prometheus-client: pip install 'sojourn[metrics]'"
             ) from None
-        room = threading.BoundedSemaphore(CONNECTIONS)
         own = [] if ip_address(where[0]).is_loopback else [socket.gethostname(), socket.getfqdn()]
-        names = {name.lower() for name in own}
+        self.names = {name.lower() for name in own}
+        self.snapshot = snapshot
+        super().__init__(where)
 
-        class Handler(BaseHTTPRequestHandler):
-            timeout = PATIENCE
-            server_version = "sojourn"
-            sys_version = ""
-
-            def do_GET(self) -> None:
-                hosts = self.headers.get_all("Host") or []
-                if len(hosts) != 1 or not is_own(hosts[0].lower(), names):
-                    self.send_error(HTTPStatus.FORBIDDEN, "use an address or this machine's name")
-                    return
-                if self.path.partition("?")[0] != "/metrics":
-                    self.send_error(HTTPStatus.NOT_FOUND, "only /metrics exists")
-                    return
-                body = page(snapshot())
-                self.send_response(HTTPStatus.OK)
-                self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        class Listener(socketserver.ThreadingTCPServer):
-            allow_reuse_address = True
-            daemon_threads = True
-            address_family = socket.AF_INET6 if ":" in where[0] else socket.AF_INET
-
-            def process_request(self, request: Any, client_address: Any) -> None:
-                if not room.acquire(blocking=False):
-                    self.shutdown_request(request)
-                    return
-                super().process_request(request, client_address)
-
-            def process_request_thread(self, request: Any, client_address: Any) -> None:
-                try:
-                    super().process_request_thread(request, client_address)
-                finally:
-                    room.release()
-
-            def handle_error(self, *_: Any) -> None:
-                """Ignores errors of connections, such as a client that disconnects early."""
-
-        self._listener = Listener(where, Handler)
-        self._thread = threading.Thread(
-            target=self._listener.serve_forever, name="metrics", daemon=True
-        )
-
-    @property
-    def address(self) -> str:
-        """Returns address and port of the listening socket."""
-        host, port = self._listener.server_address[:2]
-        text = str(host)
-        return f"[{text}]:{port}" if ":" in text else f"{text}:{port}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._listener.shutdown()
-        self._listener.server_close()
+    def answer(self, path: str) -> tuple[str, bytes] | None:
+        """Returns type and content of the metrics."""
+        if path != "metrics":
+            return None
+        return "text/plain; version=0.0.4; charset=utf-8", page(self.snapshot())
