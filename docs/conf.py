@@ -25,6 +25,7 @@ extensions = [
     "marks",
     "mathml",
     "peers",
+    "terms",
     "verdicts",
     "words",
 ]
