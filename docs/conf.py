@@ -18,7 +18,6 @@ version = release
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
     "api",
     "component",
     "live",

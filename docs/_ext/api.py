@@ -6,6 +6,7 @@ module.
 """
 
 import importlib
+import re
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from typing import get_type_hints
@@ -43,6 +44,36 @@ def entry(module: str, name: str, members: str | None) -> Iterator[str]:
         yield f"   :exclude-members: {', '.join(hidden)}"
 
 
+SECTION = re.compile(r"(Attributes|Raises):")
+ENTRY = re.compile(r"    (\w[\w, ]*): (.*)")
+
+
+def sectioned(text: list[str]) -> list[str]:
+    """Returns a docstring whose sections of attributes and exceptions are lists of definitions.
+
+    Other lines remain: a colon in a sentence does not separate a type from a description.
+    """
+    lines: list[str] = []
+    inside = False
+    for line in text:
+        if SECTION.fullmatch(line):
+            inside = True
+            lines += [f"**{line.removesuffix(':')}**", ""]
+        elif inside and (entry := ENTRY.fullmatch(line)):
+            lines += [f"``{entry[1]}``" if line[4].islower() else entry[1], f"    {entry[2]}"]
+        else:
+            inside = inside and (not line or line.startswith(" "))
+            lines.append(line.replace("        ", "    ", 1) if inside else line)
+    return lines
+
+
+def process(
+    _app: Sphinx, _what: str, _name: str, _object: object, _options: object, lines: list[str]
+) -> None:
+    """Changes the lines of a docstring in place, as autodoc requires."""
+    lines[:] = sectioned(lines)
+
+
 class Api(SphinxDirective):
     """Passes autodoc's directives to the parser of reStructuredText."""
 
@@ -61,4 +92,5 @@ class Api(SphinxDirective):
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("api", Api)
+    app.connect("autodoc-process-docstring", process)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
