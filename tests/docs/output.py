@@ -6,7 +6,9 @@ import re
 import textwrap
 
 WIDTH = 100
-ENVIRONMENT = {"NO_COLOR": "1", "COLUMNS": "160"}
+TERMINAL = 160
+"""Columns of the terminal in which the programs run."""
+ENVIRONMENT = {"NO_COLOR": "1", "COLUMNS": str(TERMINAL)}
 
 # A slow machine says how far it is.
 _PROGRESS = re.compile(
@@ -14,12 +16,27 @@ _PROGRESS = re.compile(
     r"|[^:\n]*: (begun|\d+/\d+ \w+.*|\d+ runs are made; .*|setting \d+ of .*))\n",
     re.MULTILINE,
 )
+_TABLE = re.compile(r"─|\S\s{3}")
 _TIMES = re.compile(r"\b[\d.]+ (s|min|h)\b")
 
 
 def lasting(text: str) -> str:
     """The text without what a slow machine says of its progress."""
     return _PROGRESS.sub("", text)
+
+
+def paragraphs(text: str) -> list[str]:
+    """The lines of a text, in which the lines that the terminal wrapped are one line again."""
+    lines: list[str] = []
+    last = ""
+    for line in map(str.rstrip, text.splitlines()):
+        word = line.split(" ", 1)[0]
+        if last and word and len(last) + 1 + len(word) > TERMINAL and not _TABLE.search(last):
+            lines[-1] += f" {line}"
+        else:
+            lines.append(line)
+        last = line
+    return lines
 
 
 def fitted(text: str, size: str) -> str:
@@ -33,10 +50,10 @@ def fitted(text: str, size: str) -> str:
     width = numbers[0] if numbers else WIDTH
     most = numbers[1] if len(numbers) > 1 else None
     lines: list[str] = []
-    for line in map(str.rstrip, text.splitlines()):
+    for line in paragraphs(text):
         if len(line) <= width:
             lines.append(line)
-        elif re.search(r"─|\s{3}", line.strip()):
+        elif _TABLE.search(line):
             # A table: what columns fit.
             whole = re.match(r"(.*\S)\s{2,}", line[: width - 1])
             lines.append(f"{whole[1] if whole else line[: width - 2]} …")

@@ -334,6 +334,13 @@ def test_outputs_that_changed_are_noticed() -> None:
     assert output.differences("5 runs in 3 s\n", "6 runs in 3 s\n", "", whole=True)
 
 
+def test_sentences_are_wrapped_once() -> None:
+    words = "seed " * 60
+    printed = f"{words[:159]}\n{words[160:].strip()}\nqueue   delay\n"
+    lines = output.fitted(printed, "100").splitlines()
+    assert lines == [words[:99], words[100:199], words[200:].strip(), "queue   delay"]
+
+
 def test_an_output_may_begin_at_a_line() -> None:
     real = "codel is best.\n\nqueue  delay\ncodel  5 ms\npie  7 ms\n"
     shown = "…\nqueue  delay\ncodel  5 ms\n…"
