@@ -14,7 +14,7 @@ use crate::view::{Connections, Servers};
 use sojourn_units::{Nanos, params};
 
 params! {
-    "peak-ewma": "among d random servers, the one with the least latency times open requests",
+    "peak-ewma": "among d random servers, the one with the least average latency times (open requests + 1) / weight",
     from "tower::load::PeakEwma; Finagle";
 
     /// Average of latencies, and number of random servers.

@@ -48,7 +48,11 @@ pub enum RunError {
     #[error(transparent)]
     Conservation(#[from] Imbalance),
     /// Too many events at one instant, such as packets that circulate without rate and delay.
-    #[error("time stands still at {} s: do packets go round without rate and delay?", seconds(*at))]
+    #[error(
+        "stopped at {} s: too many events at one instant. The usual cause is a loop of links \
+         without rate and delay: give one of them a delay",
+        seconds(*at)
+    )]
     NoProgress {
         /// The instant, counted from the run's start.
         at: Nanos,

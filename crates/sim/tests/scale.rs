@@ -12,7 +12,7 @@ fn time_must_go_on() {
         link.params.rate = None;
     }
     let error = run(&plan, 1).unwrap_err();
-    assert!(error.to_string().starts_with("time stands still at 0.0"), "{error}");
+    assert!(error.to_string().starts_with("stopped at 0.0"), "{error}");
 }
 
 #[test]

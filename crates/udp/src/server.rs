@@ -522,8 +522,8 @@ impl Server {
         }
     }
 
-    /// Returns the total bytes of messages that a client may begin to send, including [`CHARGE`]
-    /// for each message.
+    /// Returns the client's credit since the start of the connection: the bytes of messages, and
+    /// [`CHARGE`] for each message, that it may have begun to send.
     fn limit(&self, id: Id) -> u64 {
         let Some(c) = self.connections.get(&id) else { return 0 };
         let room = self.buffer.potential().saturating_sub(self.buffer.occupied());

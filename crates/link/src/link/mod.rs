@@ -230,7 +230,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         self.set(now, params);
     }
 
-    /// Returns the nanosecond before `now`; `None` if the last call was at `now`.
+    /// Returns `now - 1`, to which the link can be advanced; `None` if its clock is already at `now`.
     fn before(&self, now: Nanos) -> Option<Nanos> {
         assert!(now >= self.clock, "time went back from {} to {now}", self.clock);
         now.checked_sub(1).filter(|before| *before >= self.clock)

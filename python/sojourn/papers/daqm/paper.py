@@ -96,7 +96,7 @@ def _published_figures(outcome: Results) -> Drawn:
                 {"last_sojourn": "Sojourn time", "queue": "Queue length"},
             ),
             "As published: streaming, constant rate, over time",
-            "As the thesis' figure 7: values of the queue that changed last; one run.",
+            "As figure 7 of the thesis, one run: at each time the queue whose length changed last.",
         )
     for number, by, what in (
         (8, "flow", "flows with exponential periods"),

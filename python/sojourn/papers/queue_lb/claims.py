@@ -19,8 +19,8 @@ from sojourn.stats.claims import Claim
 FROZEN = "2026-11-23"
 """Date when the claims were fixed.
 
-Known at that date were all earlier results, and one or two runs per cell, with the seeds 901 and
-902.
+At that date the authors had seen all earlier results, and one or two runs of each cell, with the
+seeds 901 and 902.
 """
 FIRST_SEED = 1001
 """First seed of the runs that judge the claims; no earlier run had this seed or a greater one."""
