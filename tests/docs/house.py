@@ -93,7 +93,7 @@ def reduced(edges: dict[str, set[str]]) -> dict[str, set[str]]:
 HEAD = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" \
 font-size="14">
-<title>The rooms of the house, and who imports whom</title>
+<title>The packages, and which package imports which</title>
 <defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" \
 orient="auto"><path d="M0 0 8 4 0 8z" fill="#666"/></marker></defs>
 <rect width="{width}" height="{height}" fill="#fff"/>"""
