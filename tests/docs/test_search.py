@@ -61,7 +61,7 @@ ANSWERS = {
     "syslog": "sojourn rcvbuf",
     "Cassandra": "number of replicas",
     "troubleshooting": "sojourn doctor",
-    "trust": "why believe the results|Can I trust it",
+    "trust": "Can I trust it",
     "citation": "CITATION.cff",
 }
 """Words, and a part of the answer in the first screen of the first page found."""

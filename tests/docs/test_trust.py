@@ -1,0 +1,84 @@
+"""The numbers of the page on trust are those of the records."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from typing import Any
+
+from tests.conftest import ROOT
+from tests.docs.test_docs import DOCS
+
+QUANTITIES = {
+    "goodput": "goodput",
+    "sojourn_mean": "mean delay",
+    "sojourn_p95": "95th percentile of the delay",
+    "drops": "drops",
+    "marks": "marks",
+    "fct_mean": "completion time",
+}
+
+
+def page() -> str:
+    return " ".join((DOCS / "trust.md").read_text(encoding="utf-8").split())
+
+
+def agreement() -> dict[str, Any]:
+    path = ROOT / "python" / "sojourn" / "study" / "agreement.json"
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def share(part: int, whole: int, of: str = "cells") -> str:
+    return f"{part} of {whole} {of} ({100 * part / whole:.0f} %)"
+
+
+def test_decision_vectors() -> None:
+    headers = []
+    for path in (ROOT / "crates" / "vectors" / "data").glob("*.jsonl.gz"):
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            headers += [json.loads(line) for line in lines if line.startswith('{"format"')]
+    disciplines = {header["discipline"] for header in headers}
+    assert f"all {len(headers)} recorded schedules of {len(disciplines)} disciplines" in page()
+
+
+def test_cells_on_linux_in_virtual_time() -> None:
+    found = agreement()
+    cells = found["cells"]
+    verdicts = [set(cell["verdicts"].values()) for cell in cells]
+    inside = share(sum(cell["inside"] for cell in cells), len(cells))
+    assert f"inside the margins in {inside}" in page()
+    assert f"against itself: {share(found['itself'], len(cells))}" in page()
+    different = sum("different" in one for one in verdicts)
+    undecided = sum("undecided" in one for one in verdicts)
+    assert f"{different} cells differ, {undecided} are undecided" in page()
+
+
+def test_each_cell_that_differs_is_listed() -> None:
+    rows = []
+    for cell in agreement()["cells"]:
+        wrong = [name for name, verdict in cell["verdicts"].items() if verdict == "different"]
+        if wrong:
+            ratios = (f"{QUANTITIES[name]} {cell['ratios'][name]:.2f}" for name in wrong)
+            rows.append(f"| `{cell['cell']}` | {'; '.join(ratios)} |")
+    listed = re.findall(r"\| `[^`]*` \| [^|]* [\d.]+ \|", page())
+    assert listed == rows
+
+
+def test_real_runs_and_ns3() -> None:
+    real = (DOCS / "background" / "real.md").read_text(encoding="utf-8")
+    verdicts = re.findall(r"\| (agrees|differs|unsure) \|$", real, re.MULTILINE)
+    told = share(verdicts.count("agrees"), len(verdicts), "scenarios")
+    assert f"{told}; {verdicts.count('unsure')} unsure" in page()
+    text = (DOCS / "guides" / "crosscheck.md").read_text(encoding="utf-8")
+    whole, same = map(int, re.findall(r"Of (\d+) cells, (\d+) agree", text)[0])
+    assert share(same, whole) in page()
+
+
+def test_speeds() -> None:
+    path = ROOT / "bench" / "peers" / "recorded.json"
+    speeds = json.loads(path.read_text(encoding="utf-8"))["100 flows, 1 Gbit/s"]
+    ns3 = min(speeds[name]["ratio"] for name in speeds if name.startswith("ns-3"))
+    assert f"{ns3:.0f} times the fastest build of ns-3" in page()
+    assert f"{speeds['htsim']['ratio']:.1f} times htsim" in page()
