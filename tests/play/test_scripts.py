@@ -76,14 +76,14 @@ def test_the_verdict_is_a_sentence_about_both_queues(calls: Calls) -> None:
         ]
     ) == [
         (
-            "With fq_codel the call is clear (quality 4.4 of 5); with pfifo it is hardly possible "
-            "(quality 2.4 of 5), and every word waits 500 ms."
+            "With fq_codel the call is clear (quality 4.4 of 4.5); with pfifo it is hardly "
+            "possible (quality 2.4 of 4.5), and every word waits 500 ms."
         ),
         (
-            "With pfifo the call is clear (quality 4.4 of 5); with fq_codel it is hardly possible "
-            "(quality 2.4 of 5)."
+            "With pfifo the call is clear (quality 4.4 of 4.5); with fq_codel it is hardly "
+            "possible (quality 2.4 of 4.5)."
         ),
-        "With fq_codel and pfifo alike the call is clear (quality 4.3 of 5).",
+        "With fq_codel and pfifo alike the call is clear (quality 4.3 of 4.5).",
         (
             "With fq_codel 99 of 100 packets of the game arrive within 8.4 ms; with pfifo it takes "
             "250 ms."

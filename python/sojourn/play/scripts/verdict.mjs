@@ -48,7 +48,7 @@ const PHRASES = [
  * @param {string} of
  */
 function clause({ metric, label, unit }, value, of) {
-  if (/mos$/.test(metric)) return `the call is ${quality(value)} (quality ${digits(value, 2)} of 5)`;
+  if (/mos$/.test(metric)) return `the call is ${quality(value)} (quality ${digits(value, 2)} of 4.5)`;
   const text = spoken(value, unit, metric);
   const [, phrase] = PHRASES.find(([pattern]) => pattern.test(metric)) ?? [];
   return phrase ? phrase(text, of) : `${label} is ${text}`;
