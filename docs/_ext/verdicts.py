@@ -7,6 +7,7 @@
 `{standings}`       the number of findings of each study by verdict
 """
 
+from html import escape
 from pathlib import Path
 
 import imagesize
@@ -30,12 +31,34 @@ def columns(claims: list[Claim]) -> tuple[tuple[str, ...], list[tuple[str, ...]]
             claim["finding"],
             "; ".join(filter(None, (claim["paper"], claim.get("own_table")))) or "–",
             *(claim.get(key, "–") for key in there),
-            "; ".join((claim["here"], *claim.get("asides", ()))),
+            claim["here"],
         )
         for claim in claims
     ]
     heads = ("finding", "the paper", *there.values(), "here")
     return heads, rows, (28, 20, *(12 for _ in there), 30)
+
+
+def marked(built: nodes.table, claims: list[Claim]) -> nodes.table:
+    """Returns the table with labels for verdicts, and asides that unfold below the last cell."""
+    body = next(built.findall(nodes.tbody))
+    for row, claim in zip(body.findall(nodes.row), claims, strict=True):
+        *_, last = cells = list(row.findall(nodes.entry))
+        for cell in cells:
+            if (word := cell.astext()) in WORDS:
+                classes = ["verdict", f"verdict-{nodes.make_id(word)}"]
+                cell[0].children = [nodes.inline("", word, classes=classes)]
+        for aside in claim.get("asides", ()):
+            head, bracket, rest = aside.partition(" (")
+            text = nodes.paragraph("", "", *inline(rest.replace("): ", ": ") if bracket else head))
+            text["classes"].append("aside")
+            if bracket:
+                begin = f"<details><summary>{escape(head)}</summary>"
+                last += nodes.raw("", begin, format="html")
+            last += text
+            if bracket:
+                last += nodes.raw("", "</details>", format="html")
+    return built
 
 
 class Recorded(SphinxDirective):
@@ -65,7 +88,7 @@ class Verdicts(Recorded):
             f"{'does' if not_ == 1 else 'do'} not, and {unsure} are undecided. "
             f"{found['how']} The command is `{found['command']}`."
         )
-        built = [nodes.paragraph("", "", *inline(summary)), table(*columns(claims))]
+        built = [nodes.paragraph("", "", *inline(summary)), marked(table(*columns(claims)), claims)]
         if "wall_clock" in found:
             text = f"The verdicts on real runs rest on the {WallClock(**found['wall_clock'])}."
             built.append(nodes.paragraph("", "", *inline(text)))
