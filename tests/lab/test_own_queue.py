@@ -12,6 +12,7 @@ from sojourn.lab.kernel.engine import KernelEngine
 from sojourn.lab.wire import control
 from sojourn.lab.wire.counters import LinkCounters
 from sojourn.lab.wire.join import Direction, Wanted, joined
+from sojourn.lab.wire.settings import Wire
 from sojourn.scenario import Scenario
 from sojourn.study import Results, Study, StudyError
 from tests.lab.conftest import described
@@ -71,7 +72,7 @@ def scenario(queue: str) -> Scenario:
 
 
 def test_a_wire_asks_it_and_changes_it(spaces: tuple[str, str], name: str, policy: Path) -> None:
-    wanted = Wanted(spaces, Direction("64kbit", queue="mine.py:Mine target 1ms"), FAST, name)
+    wanted = Wanted(spaces, Direction("64kbit", queue="mine.py:Mine target 1ms"), FAST, Wire(name))
     with joined(wanted) as link:
         one, two = (udp(*end) for end in zip(spaces, link.addresses, strict=True))
         with one, two, running(link), control.Client(name) as client:
@@ -103,7 +104,7 @@ def test_a_wire_asks_it_and_changes_it(spaces: tuple[str, str], name: str, polic
 
 
 def test_its_fault_ends_a_wire_in_order(spaces: tuple[str, str], name: str) -> None:
-    wanted = Wanted(spaces, Direction("64kbit", queue="mine.py:Mine faulty_at 5"), FAST, name)
+    wanted = Wanted(spaces, Direction("64kbit", queue="mine.py:Mine faulty_at 5"), FAST, Wire(name))
     message = r"(?s)mine.py:Mine failed at .* in enqueue of packet 4 \(.*line 19 .*ValueError: 17"
     with joined(wanted) as link:
         one, two = (udp(*end) for end in zip(spaces, link.addresses, strict=True))

@@ -17,6 +17,7 @@ from sojourn.lab import LabError, Unavailable
 from sojourn.lab.wire import control
 from sojourn.lab.wire.control_server import BURST, CLIENTS, LINE, ControlServer, describe
 from sojourn.lab.wire.join import Direction, Wanted, plan_of
+from sojourn.lab.wire.settings import Wire
 
 Ask = Callable[[bytes], dict[str, Any]]
 
@@ -68,7 +69,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def links(home: Path) -> Iterator[Links]:
     """A wire called `up` that answers."""
     made = Links()
-    plan = plan_of(Wanted(("a", "b"), Direction("20mbit"), Direction("1mbit"), "up"))
+    plan = plan_of(Wanted(("a", "b"), Direction("20mbit"), Direction("1mbit"), Wire("up")))
     with (
         control.listening("up") as listener,
         ControlServer(made, listener, describe(plan, "up")),
@@ -215,7 +216,7 @@ def test_watched_until_it_ends(links: Links) -> None:
 
 def test_a_client_that_stops_reading_is_disconnected_when_the_server_ends(home: Path) -> None:
     made = Links()
-    plan = plan_of(Wanted(("a", "b"), Direction("20mbit"), Direction("1mbit"), "up"))
+    plan = plan_of(Wanted(("a", "b"), Direction("20mbit"), Direction("1mbit"), Wire("up")))
     with control.listening("up") as listener:
         with ControlServer(made, listener, describe(plan, "up")):
             client = control.Client("up")

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from sojourn.lab import LabError, syscalls
 from sojourn.lab.sandbox.modules import environment
 from sojourn.lab.wire import control, ends
 from sojourn.lab.wire.join import Direction, Joined, Outcome, Wanted, joined
+from sojourn.lab.wire.settings import Wire
 from tests.waiting import until
 
 pytestmark = [
@@ -115,7 +117,7 @@ def running(link: Joined) -> Iterator[list[Outcome]]:
 
 def test_packets_take_the_links_time(spaces: tuple[str, str], name: str) -> None:
     slow = Direction(None, "delay 30ms")
-    wanted = Wanted(spaces, slow, slow, name, device="sjtest0")
+    wanted = Wanted(spaces, slow, slow, Wire(name, device="sjtest0"))
     with joined(wanted) as link:
         assert [interfaces(space) for space in spaces] == [["lo", "sjtest0"]] * 2
         one, two = (udp(*end) for end in zip(spaces, link.addresses, strict=True))
@@ -143,7 +145,7 @@ def test_packets_take_the_links_time(spaces: tuple[str, str], name: str) -> None
 
 
 def test_a_queue_drops_what_it_has_no_room_for(spaces: tuple[str, str], name: str) -> None:
-    wanted = Wanted(spaces, Direction("64kbit", queue="pfifo limit 5"), FAST, name, tap=True)
+    wanted = Wanted(spaces, Direction("64kbit", queue="pfifo limit 5"), FAST, Wire(name, tap=True))
     with joined(wanted) as link:
         one, two = (udp(*end) for end in zip(spaces, link.addresses, strict=True))
         with one, two, running(link), control.Client(name) as client:
@@ -162,7 +164,7 @@ def test_a_queue_drops_what_it_has_no_room_for(spaces: tuple[str, str], name: st
 def test_a_new_rate_keeps_the_packets_of_red(spaces: tuple[str, str], name: str) -> None:
     """As in Linux, RED drops its packets when it is changed itself, and only then."""
     red = "red limit 100k min 50k max 90k avpkt 1000"
-    wanted = Wanted(spaces, Direction("64kbit", queue=red), FAST, name, tap=True)
+    wanted = Wanted(spaces, Direction("64kbit", queue=red), FAST, Wire(name, tap=True))
     with joined(wanted) as link:
         one, two = (udp(*end) for end in zip(spaces, link.addresses, strict=True))
         with one, two, running(link), control.Client(name) as client:
@@ -186,7 +188,7 @@ def test_a_trace_of_capacity_is_followed(
 ) -> None:
     file = tmp_path / "slow"
     file.write_text("40\n")
-    wanted = Wanted(spaces, Direction(f"trace {file}", queue="pfifo limit 20"), FAST, name)
+    wanted = Wanted(spaces, Direction(f"trace {file}", queue="pfifo limit 20"), FAST, Wire(name))
     with joined(wanted) as link:
         one, two = (udp(*end) for end in zip(spaces, link.addresses, strict=True))
         with one, two, running(link) as outcomes:
@@ -214,7 +216,7 @@ def test_interfaces_that_exist_are_joined_and_stay_as_they_are(
             ip(space, "link set sje up")
         before = interfaces(middle)
         slow = Direction("10mbit", "delay 20ms")
-        wanted = Wanted((f"sjm1@{middle}", f"sjm2@{middle}"), slow, slow, name)
+        wanted = Wanted((f"sjm1@{middle}", f"sjm2@{middle}"), slow, slow, Wire(name))
         with joined(wanted) as link:
             assert (link.devices, link.addresses) == (["sjm1", "sjm2"], [])
             one, two = (udp(space, f"10.9.0.{n}") for n, space in enumerate(spaces, 1))
@@ -241,26 +243,26 @@ def test_interfaces_that_exist_are_joined_and_stay_as_they_are(
         ):
             with (
                 pytest.raises(LabError, match=words),
-                joined(Wanted(between, FAST, FAST, name, **more)),
+                joined(Wanted(between, FAST, FAST, Wire(name, **more))),
             ):
                 pass
 
 
 def test_addresses_that_are_in_use_are_not_taken(spaces: tuple[str, str], name: str) -> None:
-    first = Wanted(spaces, FAST, FAST, name)
+    first = Wanted(spaces, FAST, FAST, Wire(name))
     with joined(first) as one:
         assert one.addresses == ["10.64.0.1/30", "10.64.0.2/30"]
-        with joined(Wanted(spaces, FAST, FAST, f"{name}-2")) as two:
+        with joined(Wanted(spaces, FAST, FAST, Wire(f"{name}-2"))) as two:
             assert two.addresses == ["10.64.0.5/30", "10.64.0.6/30"]
             assert two.devices == ["wire1", "wire1"]
         with (
             pytest.raises(LabError, match="already in use"),
-            joined(Wanted(spaces, FAST, FAST, f"{name}-2", addresses="10.64.0.1/24,10.64.0.9/24")),
+            joined(replace(first, wire=Wire(f"{name}-2", addresses="10.64.0.1/24,10.64.0.9/24"))),
         ):
             pass
         with (
             pytest.raises(LabError, match="an interface wire0"),
-            joined(Wanted(spaces, FAST, FAST, f"{name}-2", device="wire0")),
+            joined(Wanted(spaces, FAST, FAST, Wire(f"{name}-2", device="wire0"))),
         ):
             pass
         with (
@@ -298,11 +300,11 @@ def test_addresses_that_are_in_use_are_not_taken(spaces: tuple[str, str], name: 
 def test_bad_wishes_change_nothing(
     spaces: tuple[str, str], name: str, change: dict[str, Any], words: str
 ) -> None:
-    given: dict[str, Any] = {
-        "between": spaces, "forward": FAST, "reverse": FAST, "name": name, **change,
-    }  # fmt: skip
+    given: dict[str, Any] = {"between": spaces, "forward": FAST, "reverse": FAST}
+    wire = Wire(**{"name": name, **{k: v for k, v in change.items() if k not in given}})
+    given |= {k: v for k, v in change.items() if k in given}
     given["between"] = tuple(text.format(*spaces) for text in given["between"])
-    with pytest.raises(LabError, match=words), joined(Wanted(**given)):
+    with pytest.raises(LabError, match=words), joined(Wanted(**given, wire=wire)):
         pass
     assert [interfaces(space) for space in spaces] == [["lo"]] * 2
     assert name not in control.names()
@@ -386,7 +388,7 @@ def test_killed_it_leaves_nothing(spaces: tuple[str, str], name: str, tmp_path: 
     assert control.path_of(name).exists()
     assert name not in control.names()
     assert not control.path_of(name).exists()
-    with joined(Wanted(spaces, FAST, FAST, name)):
+    with joined(Wanted(spaces, FAST, FAST, Wire(name))):
         assert name in control.names()
 
 
@@ -422,7 +424,7 @@ def test_captures_have_both_sides_of_the_queue_and_what_it_drops(
 ) -> None:
     folder = tmp_path / "captures"
     slow = Direction("64kbit", queue="pfifo limit 5")
-    wanted = Wanted(spaces, slow, FAST, name, capture=folder)
+    wanted = Wanted(spaces, slow, FAST, Wire(name, capture=folder))
     begin = time.time()
     with joined(wanted) as link:
         one, two = (udp(*end) for end in zip(spaces, link.addresses, strict=True))

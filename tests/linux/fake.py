@@ -18,6 +18,7 @@ from typing import Any
 from unittest import mock
 
 from sojourn.linux import build, guest, needs, sources
+from sojourn.linux.settings import Build
 
 OBJECTS = 6
 MAKEFILE = """
@@ -134,7 +135,7 @@ def make(
             told(stages[-1], words)
 
     mirror = (folder / "mirror").as_uri()
-    wanted = build.Wanted(str(source), mirror=mirror, jobs=1, **words)
+    wanted = Build(str(source), mirror=mirror, jobs=1, **words)
     with machine(folder):
         return build.build(wanted, stage, notes.append), stages, notes
 

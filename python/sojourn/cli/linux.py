@@ -5,46 +5,19 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sojourn import engines
 from sojourn.arguments import hint
 from sojourn.cli import bars, exits, options, output
+from sojourn.linux.settings import Build
 from sojourn.settings import Option, settings
 from sojourn.stopping import requests
 
 if TYPE_CHECKING:
     from sojourn.linux.kernels import Kernel
-
-
-@settings
-class Build:
-    """Options of the build of a kernel."""
-
-    source: Annotated[str | None, Option("[SOURCE]", positional=True)] = None
-    """Source of the kernel: a folder (read only), an archive (.tar.xz, .tar.gz, .tar.zst, .deb) or
-    a pinned release (7.3, 6.12). By default Debian's 7.3.
-    """
-    hz: Literal["100", "250", "1000"] = "100"
-    """Frequency of the kernel's timer ticks in Hz, which sets the granularity of timers and of
-    PIE's update interval. Distributions use 250 or 1000.
-    """
-    no_patches: bool = False
-    """Build without patches. Repetitions of a run then give different results, and HZ is 100."""
-    without: Annotated[list[str] | None, Option("PATCH")] = None
-    """Patch to omit: seeded-random-numbers, choice-of-hz. Repeat for more."""
-    name: Annotated[str | None, Option("NAME")] = None
-    """Name of the kernel. By default release and HZ."""
-    mirror: Annotated[str | None, Option("URL")] = None
-    """URL of a Debian mirror for the download."""
-    keep: bool = False
-    """Keep source and object files, so that the next build of the same folder compiles only
-    changes.
-    """
-    jobs: Annotated[int | None, Option(min=1)] = None
-    """Number of parallel compiler processes. By default the number of cores."""
 
 
 @exits.command
@@ -55,31 +28,13 @@ def build(asked: Build, as_json: options.AsJson = False) -> None:
     in ~/.cache/sojourn/linux (or below $XDG_CACHE_HOME). It does not replace this machine's kernel.
     The same command continues an interrupted build.
     """
-    import re
-
-    from sojourn.linux import patches, sources
-    from sojourn.linux.build import Wanted
     from sojourn.linux.build import build as make
 
-    if asked.name is not None and not re.fullmatch(r"\w[\w.+-]{0,79}", asked.name):
-        exits.fail(
-            "--name may contain only letters, digits and `._+-`, must begin with a "
-            "letter, digit or `_`, and has at most 80 characters"
-        )
-    wanted = Wanted(
-        asked.source,
-        int(asked.hz),
-        patches.NAMES if asked.no_patches else tuple(asked.without or ()),
-        asked.name,
-        asked.mirror or sources.MIRROR,
-        asked.keep,
-        asked.jobs,
-    )
     try:
         for number in requests():
             signal.signal(number, signal.default_int_handler)
         with bars.steps() as stage:
-            made = make(wanted, stage, output.note)
+            made = make(asked, stage, output.note)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; run the same command to continue") from None
     kernel = made.kernel

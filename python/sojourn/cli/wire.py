@@ -7,14 +7,13 @@ import json
 import sys
 from dataclasses import asdict, dataclass
 from itertools import islice, zip_longest
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sojourn import _core
 from sojourn.arguments import hint
 from sojourn.cli import exits, options, output
+from sojourn.lab.wire.settings import Wire
 from sojourn.settings import Option, settings
 
 if TYPE_CHECKING:
@@ -40,32 +39,6 @@ class Both:
     """Delay and impairments of both directions, such as "delay 15ms loss 1%"."""
     queue: Annotated[str | None, Option("WORDS")] = None
     """Queue of the forward direction, such as "fq_codel" or "pfifo"."""
-
-
-@settings
-class Named:
-    """Options of the wire as a whole."""
-
-    name: Annotated[str, Option("NAME")] = "link"
-    """Name of the wire and of its links."""
-    duration: Annotated[str | None, Option("TIME")] = None
-    """Stop after this time. By default run until interrupted."""
-    seed: Annotated[int, Option(min=0)] = 1
-    """Seed of the link's random draws."""
-    mtu: int = 1500
-    """Largest packet in bytes, without the Ethernet header."""
-
-
-@settings
-class Devices:
-    """Options of the devices at the ends of the wire."""
-
-    tap: bool = False
-    """Create Ethernet devices (TAP) instead of IP devices (TUN)."""
-    device: Annotated[str | None, Option("DEV")] = None
-    """Name of the created devices. By default wireN, with a number N."""
-    addresses: Annotated[str | None, Option("A/N,B/N")] = None
-    """Addresses of the created devices. By default a free /30 network in 10.64.0.0/10."""
     overhead: Annotated[int, Option(min=0, max=256)] = 0
     """Number of bytes added to each packet's length on the link."""
 
@@ -82,18 +55,6 @@ class Ways:
     reverse_queue: Annotated[str | None, _way("reverse", "queue", "WORDS")] = None
 
 
-@settings
-class Capture:
-    """Options of the packet capture."""
-
-    capture: Annotated[Path | None, Option("DIR")] = None
-    """Record the packets before and after each queue in DIR (pcapng)."""
-    snaplen: Annotated[int, Option(min=1, max=65_535)] = 65_535
-    """Largest number of bytes recorded of each packet."""
-    capture_size: Annotated[str, Option("SIZE")] = "1gb"
-    """Largest size of a capture file."""
-
-
 @exits.command
 def run(
     between: Annotated[
@@ -105,10 +66,8 @@ def run(
         ),
     ],
     both: Both,
-    named: Named,
-    devices: Devices,
     ways: Ways,
-    capture: Capture,
+    wire: Wire,
     as_json: options.AsJson = False,
 ) -> None:
     """Join two namespaces or interfaces by an emulated link.
@@ -119,32 +78,19 @@ def run(
     """
     from sojourn.lab.wire.join import Direction, Wanted, joined
 
-    overhead = devices.overhead
-    wanted = Wanted(
-        _pair(between),
-        Direction(
-            ways.forward_rate or both.rate,
-            ways.forward_netem or both.netem,
-            ways.forward_queue or both.queue,
-            overhead,
-        ),
-        Direction(
-            ways.reverse_rate or both.rate,
-            ways.reverse_netem or both.netem,
-            ways.reverse_queue,
-            overhead,
-        ),
-        named.name,
-        _seconds(named.duration),
-        named.seed,
-        named.mtu,
-        devices.tap,
-        devices.device,
-        devices.addresses,
-        capture.capture,
-        capture.snaplen,
-        int(_core.parse_quantity("size", capture.capture_size)),
+    forward = Direction(
+        ways.forward_rate or both.rate,
+        ways.forward_netem or both.netem,
+        ways.forward_queue or both.queue,
+        both.overhead,
     )
+    reverse = Direction(
+        ways.reverse_rate or both.rate,
+        ways.reverse_netem or both.netem,
+        ways.reverse_queue,
+        both.overhead,
+    )
+    wanted = Wanted(_pair(between), forward, reverse, wire)
     with joined(wanted) as link:
         _announce(link, as_json)
         with output.speaking():
@@ -159,22 +105,18 @@ def _pair(between: str) -> tuple[str, str]:
     return parts[0], parts[1]
 
 
-def _seconds(text: str | None) -> float | None:
-    return None if text is None else int(_core.parse_quantity("time", text)) / 1e9
-
-
 def _announce(link: Joined, as_json: bool) -> None:
     ends = [
         {"end": end, "device": device, "address": address}
         for end, device, address in zip_longest(link.wanted.between, link.devices, link.addresses)
     ]
     if as_json:
-        typer.echo(json.dumps({"wire": link.wanted.name, "ends": ends}))
+        typer.echo(json.dumps({"wire": link.wanted.wire.name, "ends": ends}))
     else:
         for end in ends:
             typer.echo(f"{end['end']}: {end['device']} {end['address'] or ''}".rstrip())
     sys.stdout.flush()
-    output.note(f"`{link.wanted.name}` carries packets; press Ctrl-C to end")
+    output.note(f"`{link.wanted.wire.name}` carries packets; press Ctrl-C to end")
 
 
 def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
@@ -183,7 +125,7 @@ def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
 
     if as_json:
         typer.echo(json.dumps({
-            "wire": wanted.name, "seconds": outcome.seconds, "links": outcome.links,
+            "wire": wanted.wire.name, "seconds": outcome.seconds, "links": outcome.links,
             "units": outcome.units, "health": asdict(outcome.health),
             "captures": [asdict(found) for found in outcome.captures],
         }))  # fmt: skip
@@ -198,7 +140,7 @@ def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
 
     columns = ["link", *view("wire")]
     rows = [{name: shown(name, link[name]) for name in columns} for link in outcome.links]
-    output.table(rows, columns, f"{wanted.name}, {outcome.seconds:.1f} s")
+    output.table(rows, columns, f"{wanted.wire.name}, {outcome.seconds:.1f} s")
     late = duration(outcome.health.lateness_p99 or 0.0)
     output.note(f"99th percentile of the delay of packets beyond their due time: {late}")
     for name, what in (

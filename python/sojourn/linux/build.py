@@ -24,11 +24,10 @@ from typing import TypedDict
 from sojourn.data import Object
 from sojourn.lab.errors import LabError
 from sojourn.linux import commands, guest, kernels, needs, patches, sources
+from sojourn.linux.settings import Build
 from sojourn.linux.sources import Archive, Tell, Tree
 from sojourn.scenario.engine import Stopped
 
-CHOICES = (100, 250, 1000)
-"""Allowed values of HZ: those of distributions, and 100, which User-Mode Linux has."""
 WORK, DOWNLOADS = ".work", ".downloads"
 """Names of the folders for builds and downloads, next to the kernels' folders."""
 LICENCES = ("COPYING", "LICENSES/preferred/GPL-2.0", "LICENSES/exceptions/Linux-syscall-note")
@@ -44,26 +43,6 @@ end.
 
 Stage = Callable[[str], Tell]
 """Callback that gets the name of a stage when it begins; returns the callback for the progress."""
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """A requested build."""
-
-    source: str | None = None
-    """Folder, archive or known release; `None` is the default release."""
-    hz: int = 100
-    """Timer ticks per second, one of `CHOICES`."""
-    without: Sequence[str] = ()
-    """Names of patches that are not applied."""
-    name: str | None = None
-    """Name of the kernel; `None`: release and HZ, such as `7.3.4-hz100`."""
-    mirror: str = sources.MIRROR
-    """Address of a Debian mirror."""
-    keep: bool = False
-    """Whether source and object files are kept after the build."""
-    jobs: int | None = None
-    """Number of simultaneous compilers; `None`: the number of processors."""
 
 
 class Described(TypedDict):
@@ -141,13 +120,13 @@ def remove_unfinished() -> None:
             shutil.rmtree(kernels.place() / name, ignore_errors=True)
 
 
-def build(wanted: Wanted, stage: Stage, note: Callable[[str], object]) -> Made:
+def build(wanted: Build, stage: Stage, note: Callable[[str], object]) -> Made:
     """Builds a kernel, or returns an existing equal kernel.
 
     `note` is called with remarks on the result. An interrupted build is continued. Raises
     `LabError` if the kernel cannot be built.
     """
-    unknown = [name for name in wanted.without if name not in patches.NAMES]
+    unknown = [name for name in wanted.omitted if name not in patches.NAMES]
     if unknown:
         raise LabError(
             f"unknown patch {', '.join(unknown)}; existing patches: {', '.join(patches.NAMES)}"
@@ -185,7 +164,7 @@ class _Build:
     """One build. A repetition of the build uses the same folder."""
 
     def __init__(
-        self, wanted: Wanted, place: Path, stage: Stage, note: Callable[[str], object]
+        self, wanted: Build, place: Path, stage: Stage, note: Callable[[str], object]
     ) -> None:
         self.wanted = wanted
         self.place = place
@@ -201,10 +180,10 @@ class _Build:
         source = sources.resolve(wanted.source, self.downloads)
         if isinstance(source, Archive):
             # The hash of an archive is known, so an existing kernel is found before any download.
-            all_ = [name for name in patches.NAMES if name not in wanted.without]
+            all_ = [name for name in patches.NAMES if name not in wanted.omitted]
             if kernel := self._there(self._identity(source.sha256, all_, pin.sha256)):
                 return Made(kernel, new=False)
-        key = json.dumps([source.key, wanted.hz, sorted(wanted.without)])
+        key = json.dumps([source.key, wanted.hz, sorted(wanted.omitted)])
         self.work = self.place / WORK / hashlib.sha256(key.encode()).hexdigest()[:16]
         self.tree, self.objects = self.work / "source", self.work / "objects"
         self.log = self.work / "log"
@@ -218,7 +197,12 @@ class _Build:
         self._traced()
         static = self._compile()
         programs = self._programs(
-            sources.fetch(pin, self.downloads, wanted.mirror, self.stage("downloading iproute2"))
+            sources.fetch(
+                pin,
+                self.downloads,
+                wanted.mirror,
+                self.stage("downloading iproute2"),
+            )
         )
         described: Described = {
             "hz": wanted.hz,
@@ -297,7 +281,7 @@ class _Build:
         def read(path: str) -> str:
             return changed.get(path) or (tree / path).read_text("utf-8")
 
-        for name in (name for name in patches.NAMES if name not in self.wanted.without):
+        for name in (name for name in patches.NAMES if name not in self.wanted.omitted):
             try:
                 changed |= patches.apply(patches.text(name), read)
                 applied.append(name)

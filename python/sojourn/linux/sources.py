@@ -24,9 +24,8 @@ from typing import IO, cast
 from sojourn.data import Object
 from sojourn.lab import downloads
 from sojourn.lab.errors import LabError, Unavailable
+from sojourn.linux.settings import MIRROR
 
-MIRROR = "https://deb.debian.org/debian"
-"""Default mirror of Debian."""
 ARCHIVE = "https://snapshot.debian.org/file"
 """Archive of all files that Debian ever had, by SHA-1."""
 DEFAULT = "7.3"

@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from sojourn import _core
@@ -27,6 +26,7 @@ from sojourn.lab.typed import typed
 from sojourn.lab.wire import control, ends
 from sojourn.lab.wire.control_server import ControlServer, describe
 from sojourn.lab.wire.health import Health
+from sojourn.lab.wire.settings import Wire
 from sojourn.own import OwnError
 from sojourn.own.sources import is_own
 from sojourn.own.text import own, queue_params
@@ -71,25 +71,7 @@ class Wanted:
     """Direction from the first to the second end."""
     reverse: Direction
     """Direction from the second to the first end."""
-    name: str = "link"
-    """Name of the wire and of its first link."""
-    duration: float | None = None
-    """Duration in seconds; `None`: until the wire is stopped."""
-    seed: int = 1
-    mtu: int = 1500
-    tap: bool = False
-    """Whether the created devices carry Ethernet frames (TAP) instead of IP packets (TUN)."""
-    device: str | None = None
-    """Name of the created devices; `None`: the first unused default name."""
-    addresses: str | None = None
-    """Addresses of the created devices, as `ends.addresses` reads them; `None`: unused addresses.
-    """
-    capture: Path | None = None
-    """Folder for the captured packets, one pcapng file for each direction; `None`: no capture."""
-    snaplen: int = 65_535
-    """Maximum number of bytes of a packet that are captured."""
-    capture_size: int = 1 << 30
-    """Largest size of a capture's file, in bytes."""
+    wire: Wire
 
 
 Row: TypeAlias = dict[str, Any]
@@ -170,16 +152,16 @@ def _capacity(text: str | None) -> tuple[Object, int | None]:
 
 def plan_of(wanted: Wanted) -> Plan:
     """Returns a plan with two nodes and two links; raises `LabError` for invalid parameters."""
-    control.check_name(wanted.name)
+    control.check_name(wanted.wire.name)
     low, high = MTU
-    if not low <= wanted.mtu <= high:
-        raise LabError(f"the MTU must be {low} to {high} bytes; found {wanted.mtu}")
-    seconds = LONGEST if wanted.duration is None else wanted.duration
+    if not low <= wanted.wire.mtu <= high:
+        raise LabError(f"the MTU must be {low} to {high} bytes; found {wanted.wire.mtu}")
+    seconds = LONGEST if wanted.wire.duration is None else wanted.wire.duration
     if not 0 < seconds <= LONGEST:
         raise LabError(
             f"the duration must be above 0 s, at most {LONGEST // 3600} hours; found {seconds:g} s"
         )
-    ways = ((wanted.name, wanted.forward), (f"{wanted.name}.reverse", wanted.reverse))
+    ways = ((wanted.wire.name, wanted.forward), (f"{wanted.wire.name}.reverse", wanted.reverse))
     sources: Object = {}
     plan: Object = {
         "duration": max(1, round(seconds * 1e9)),
@@ -190,17 +172,17 @@ def plan_of(wanted: Wanted) -> Plan:
                 "name": name,
                 "from": number,
                 "to": 1 - number,
-                "params": direction(name, way, wanted.mtu, sources),
+                "params": direction(name, way, wanted.wire.mtu, sources),
             }
             for number, (name, way) in enumerate(ways)
         ],
         "groups": [],
         "observe": {
-            "bottleneck": {"name": wanted.name, "links": [0]},
+            "bottleneck": {"name": wanted.wire.name, "links": [0]},
             "series_interval": 0,
             "per_flow_histograms": False,
             "capture": [],
-            "snaplen": wanted.snaplen,
+            "snaplen": wanted.wire.snaplen,
             "trace_hash": False,
         },
     }
@@ -319,10 +301,10 @@ def joined(wanted: Wanted) -> Iterator[Joined]:
         found = [ends.find(text, stack) for text in wanted.between]
         made = _Maker(wanted, found, stack.enter_context(ends.configurator()))
         made.check()
-        listener = stack.enter_context(control.listening(wanted.name))
+        listener = stack.enter_context(control.listening(wanted.wire.name))
         wire = made.make(plan)
         stack.callback(wire.close)
-        stack.enter_context(ControlServer(wire, listener, describe(plan, wanted.name)))
+        stack.enter_context(ControlServer(wire, listener, describe(plan, wanted.wire.name)))
         yield Joined(wanted, plan, wire, made.names, [str(a) for a in made.addresses])
 
 
@@ -354,10 +336,10 @@ class _Maker:
         for end, theirs in zip(self.ends, taken, strict=True):
             self.names.append(self._name(end, theirs))
         networks = [network for end in self.ends for network in self.configurator.networks(end)]
-        if self.wanted.addresses is None:
+        if self.wanted.wire.addresses is None:
             self.addresses = ends.free_addresses(networks)
             return
-        self.addresses = ends.addresses(self.wanted.addresses)
+        self.addresses = ends.addresses(self.wanted.wire.addresses)
         for address in self.addresses:
             for network in networks:
                 if network.version == address.version and network.overlaps(address.network):
@@ -366,9 +348,9 @@ class _Maker:
     def _check_interfaces(self) -> None:
         """Checks two existing interfaces, without any change."""
         for given, option in (
-            (self.wanted.addresses, "--addresses"),
-            (self.wanted.device, "--device"),
-            (self.wanted.tap or None, "--tap"),
+            (self.wanted.wire.addresses, "--addresses"),
+            (self.wanted.wire.device, "--device"),
+            (self.wanted.wire.tap or None, "--tap"),
         ):
             if given is not None:
                 raise LabError(f"{option} applies to created devices, not to existing interfaces")
@@ -383,14 +365,14 @@ class _Maker:
                 raise LabError(f"{end.text}: no such interface; there are {known}")
             if not device.up:
                 raise LabError(f"{end.text} is down: use sudo ip link set {end.interface} up")
-            if device.mtu > self.wanted.mtu:
+            if device.mtu > self.wanted.wire.mtu:
                 raise LabError(
                     f"{end.text} has an MTU of {device.mtu} bytes: use --mtu {device.mtu}"
                 )
             self.names.append(str(end.interface))
 
     def _name(self, end: ends.End, taken: Container[str]) -> str:
-        name = self.wanted.device
+        name = self.wanted.wire.device
         if name is None:
             return ends.free_name(taken)
         if not ends.NAME.fullmatch(name) or "%" in name:
@@ -401,7 +383,7 @@ class _Maker:
 
     def make(self, plan: Plan) -> _core.Wire:
         """Returns the wire with open devices that are up; removes the devices after an error."""
-        kind = "tap" if self.wanted.tap else "tun"
+        kind = "tap" if self.wanted.wire.tap else "tun"
         devices = [
             {
                 "node": number,
@@ -416,11 +398,11 @@ class _Maker:
             try:
                 wire = _core.Wire(
                     plan.text,
-                    self.wanted.seed,
+                    self.wanted.wire.seed,
                     json.dumps(devices),
-                    mtu=self.wanted.mtu,
+                    mtu=self.wanted.wire.mtu,
                     captures=list(enumerate(captures)),
-                    capture_size=self.wanted.capture_size,
+                    capture_size=self.wanted.wire.capture_size,
                 )
             except PermissionError as error:
                 raise Unavailable(
@@ -440,7 +422,7 @@ class _Maker:
 
         `undo` removes the files and the folder.
         """
-        folder = self.wanted.capture
+        folder = self.wanted.wire.capture
         if folder is None:
             return []
         if not folder.exists():
@@ -465,6 +447,6 @@ class _Maker:
             return
         for end, name, address in zip(self.ends, self.names, self.addresses, strict=True):
             self.configurator.call(
-                end, "link_set", name=name, up=True, mtu=self.wanted.mtu, queue=QUEUE
+                end, "link_set", name=name, up=True, mtu=self.wanted.wire.mtu, queue=QUEUE
             )
             self.configurator.call(end, "address_add", name=name, address=str(address))
