@@ -32,17 +32,14 @@ def store(
     certainly at most 10 % slower than the fastest. With several data centres, the answer states
     what is lost with one of them.
     """
-    from sojourn.tune.advise_store import AdviceError, advise
+    from sojourn.tune.advise_store import advise
     from sojourn.tune.tail import remedies
 
     scenario = options.load(file, settings)
-    try:
-        with bars.counting("simulating choices", "runs") as tell:
-            advice = advise(scenario, asked, workers, tell)
-        with bars.counting("simulating remedies", "runs") as tell:
-            helping = remedies(advice, asked, workers, tell)
-    except AdviceError as error:
-        exits.fail(str(error))
+    with bars.counting("simulating choices", "runs") as tell:
+        advice = advise(scenario, asked, workers, tell)
+    with bars.counting("simulating remedies", "runs") as tell:
+        helping = remedies(advice, asked, workers, tell)
     if as_json:
         output.print_data(
             {

@@ -58,12 +58,12 @@ def fail(message: str, *, problems: object = None) -> NoReturn:
 
 
 @contextmanager
-def refusals() -> Iterator[None]:
-    """Turns values that the tool of a command refuses into errors of the user."""
+def refusals(place: str = "") -> Iterator[None]:
+    """Turns values that the tool of a command refuses into errors of the user, after `place`."""
     try:
         yield
     except ValueError as error:
-        fail(str(error))
+        fail(f"{place}{error}")
 
 
 def negative(is_so: bool) -> None:

@@ -126,12 +126,10 @@ def quantities(given: dict[Key, str | None]) -> dict[Key, str]:
     for option, text in given.items():
         if text is None:
             continue
-        try:
+        with exits.refusals(f"--{option}: "):
             both = None if option == "rtt" else in_bytes(text)
             chosen = which_unit(f"--{option}", text, both) if both else text
             values[option] = quantity(option, chosen)
-        except ValueError as error:
-            exits.fail(f"--{option}: {error}")
     if "rate" in values and ("up" in values or "down" in values):
         exits.fail("--rate sets both rates: give either --rate, or --up and --down")
     return values
@@ -173,10 +171,8 @@ def answer(option: Key, text: str) -> str:
 
 def loaded_of(given: str | None, rtt: str, *, asks: bool) -> str:
     """Returns the round-trip time under load: as given, or from an answer if `asks` is set."""
-    try:
+    with exits.refusals("--loaded: "):
         loaded = under_load(given or "", rtt)
-    except ValueError as error:
-        exits.fail(f"--loaded: {error}")
     if loaded or not asks:
         return loaded
     question = "What is the ping under load, while the link is full?"
@@ -243,15 +239,13 @@ def answered(values: dict[Key, str], start: Start) -> tuple[str, dict[str, bytes
     from sojourn.templates.compose import ACTIVITIES, COMPLAINTS, LINES, Answers, about, compose
 
     line, hurts = start.line, start.hurts
-    try:
+    with exits.refusals():
         given = [word for text in start.does or [] for word in text.replace(",", " ").split()]
         chosen = words_of("--does", given, list(ACTIVITIES))
         if line is not None:
             [line] = words_of("--line", [line], list(LINES))
         if hurts is not None:
             [hurts] = words_of("--hurts", [hurts], list(COMPLAINTS))
-    except ValueError as error:
-        exits.fail(str(error))
     if "rate" in values:
         values |= {"up": values["rate"], "down": values["rate"]}
     known = {"--down": "down" in values, "--up": "up" in values, "--rtt": "rtt" in values}

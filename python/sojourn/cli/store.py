@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import signal
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sojourn.cli import bars, exits, options, output
-from sojourn.settings import Option, settings
+from sojourn.lab.store.settings import Running
+from sojourn.settings import Option
 
 
 @exits.command
@@ -38,33 +38,13 @@ def fetch(
     typer.echo(f"Cassandra {VERSION} is in {where}" + ("" if made else " already"))
 
 
-@settings
-class Measurement:
-    """Options of a measurement of a running store."""
-
-    contact_points: Annotated[str, Option("A,B")]
-    """Addresses of running nodes, separated by commas."""
-    port: Annotated[int, Option(min=1, max=65_535)] = 9042
-    """Port on which the nodes answer clients."""
-    user: str | None = None
-    """User name at the store; the password is in $SOJOURN_STORE_PASSWORD or --password-file."""
-    password_file: Annotated[Path | None, Option("FILE", existing=True)] = None
-    """File that contains the password."""
-    authority: Annotated[Path | None, Option("FILE", flag="--tls", existing=True)] = None
-    """Use TLS; FILE is the certificate of the authority that signs the nodes' certificates."""
-    certificate: Annotated[Path | None, Option("FILE", flag="--tls-certificate", existing=True)] = (
-        None
-    )
-    """File with a client certificate and its key, if the nodes require one."""
-    rate: Annotated[float, Option(min=0.01, max=100_000)] = 100.0
-    """Largest number of requests per second."""
-    seed: options.Seed = 1
-    settings: options.Settings = None
-
-
 @exits.command
 def measure(
-    file: options.ScenarioFile, asked: Measurement, as_json: options.AsJson = False
+    file: options.ScenarioFile,
+    running: Running,
+    seed: options.Seed = 1,
+    settings: options.Settings = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Measure a running store.
 
@@ -72,31 +52,18 @@ def measure(
     links. A keyspace is created for the test and dropped at the end; other data are not touched.
     """
     from sojourn.lab.store.findings import values
-    from sojourn.lab.store.measure import Running
     from sojourn.lab.store.measure import measure as ask
 
-    scenario = options.load(file, asked.settings)
-    points = [point.strip() for point in asked.contact_points.split(",") if point.strip()]
-    if not points:
-        exits.fail("--contact-points must name at least one node, such as 127.0.0.1")
+    scenario = options.load(file, settings)
     password = os.environ.get("SOJOURN_STORE_PASSWORD", "")
-    if asked.password_file is not None:
-        password = asked.password_file.read_text("utf-8").removesuffix("\n")
-    if asked.user is not None and not password:
-        message = "--user needs a password, in SOJOURN_STORE_PASSWORD or by --password-file"
-        exits.fail(message)
-    if asked.certificate is not None and asked.authority is None:
-        exits.fail("--tls-certificate requires --tls with the certificate of the signing authority")
-    running = Running(
-        points, asked.port, asked.user, password,
-        authority=None if asked.authority is None else str(asked.authority),
-        certificate=None if asked.certificate is None else str(asked.certificate),
-        rate=asked.rate,
-    )  # fmt: skip
+    if running.password_file is not None:
+        password = running.password_file.read_text("utf-8").removesuffix("\n")
+    if running.user is not None and not password:
+        exits.fail("--user needs a password, in SOJOURN_STORE_PASSWORD or by --password-file")
     # SIGTERM raises KeyboardInterrupt, as Ctrl-C does, so that the keyspace is dropped.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with bars.waiting("measuring the store", scenario.plan.duration / 1e9):
-        columns, about = ask(scenario.plan, asked.seed, running, output.note)
+        columns, about = ask(scenario.plan, seed, running, password, output.note)
     found = values(columns)
     if as_json:
         output.print_data({"metrics": found, "store": asdict(about)})

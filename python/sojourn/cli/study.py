@@ -144,12 +144,9 @@ def suite(asked: Suite, made: options.Simulated, as_json: options.AsJson = False
     """
     from sojourn import suites
 
-    try:
-        chosen = suites.load(asked.name)
-        if asked.scenarios:
-            chosen = chosen.only(asked.scenarios)
-    except suites.SuiteError as error:
-        exits.fail(str(error))
+    chosen = suites.load(asked.name)
+    if asked.scenarios:
+        chosen = chosen.only(asked.scenarios)
     folder = asked.out or Path("results") / f"suite-{asked.name}"
     with (
         made.cluster.connected() as cluster,

@@ -51,6 +51,22 @@ def aligned(
     return scale, texts
 
 
+def _add_metric(
+    table: RichTable, metric: str, unit: str, found: Sequence[Interval], better: str
+) -> list[str]:
+    """Adds a metric's column to a table; returns its texts. `better` is a direction or empty."""
+    scale, texts = aligned(found, unit, metric)
+    mark = {"lower": " ↓", "higher": " ↑", "": ""}[better]
+    table.add_column(f"{metric}{mark}\n{scale.unit}", justify="right", no_wrap=True)
+    return texts
+
+
+def _dim(console: Console, notes: Iterable[str]) -> None:
+    """Prints the notes that are not empty."""
+    for note in filter(None, notes):
+        console.print(Text(note, style="dim"))
+
+
 LONGEST = 120
 """Largest number of characters of a choice in a table; a longer name is shortened in its middle."""
 
@@ -72,10 +88,10 @@ def comparison(c: Comparison, metrics: Sequence[str] | None = None) -> RichTable
     for metric in metrics or table_metrics(c):
         column = c.table.metric(metric)
         intervals = [e.value if column == c.by else e.metrics[column] for e in c.entries]
-        scale, texts = aligned(intervals, c.table.units.get(column, ""), column)
-        mark = {"lower": " ↓", "higher": " ↑"}[c.better] if column == c.by else ""
-        table.add_column(f"{column}{mark}\n{scale.unit}", justify="right", no_wrap=True)
-        columns.append(texts)
+        unit = c.table.units.get(column, "")
+        columns.append(
+            _add_metric(table, column, unit, intervals, c.better if column == c.by else "")
+        )
     named = _named(c)
     for row, entry in enumerate(c.entries):
         style = "bold" if entry in c.winners else "dim" if not entry.feasible else ""
@@ -107,8 +123,7 @@ def print_comparison(
     shown = [m for m in table_metrics(c) if m != c.by]
     found = ([e.value, *(e.metrics[m] for m in shown)] for e in c.entries)
     notes.append(quantities.wide(i for row in found for i in row))
-    for note in filter(None, notes):
-        console.print(Text(note, style="dim"))
+    _dim(console, notes)
 
 
 def across(a: AcrossEngines, metrics: Sequence[str]) -> RichTable:
@@ -120,10 +135,9 @@ def across(a: AcrossEngines, metrics: Sequence[str]) -> RichTable:
     rows = a.rows
     columns = []
     for metric in metrics:
-        scale, texts = aligned((r.value(metric, a.by) for r in rows), a.unit(metric), metric)
-        mark = {"lower": " ↓", "higher": " ↑"}[a.first.better] if metric == a.by else ""
-        table.add_column(f"{metric}{mark}\n{scale.unit}", justify="right", no_wrap=True)
-        columns.append(texts)
+        values = [r.value(metric, a.by) for r in rows]
+        better = a.first.better if metric == a.by else ""
+        columns.append(_add_metric(table, metric, a.unit(metric), values, better))
     last = ""
     for at, row in enumerate(rows):
         group = row.entry.letters or quantities.NOTHING
@@ -158,10 +172,7 @@ def print_across(a: AcrossEngines, console: Console | None = None) -> None:
     ]
     notes += [f"{r.choice}, {r.engine}: {r.entry.reason}" for r in a.rows if r.entry.reason]
     shown = (r.value(metric, a.by) for r in a.rows for metric in metrics)
-    notes += filter(None, [quantities.wide(shown)])
-    notes += limit_sentences(a.limits)
-    for note in notes:
-        console.print(Text(note, style="dim"))
+    _dim(console, [*notes, quantities.wide(shown), *limit_sentences(a.limits)])
 
 
 def _fitting(c: Comparison, console: Console) -> RichTable:
@@ -257,6 +268,10 @@ def _width(table: RichTable) -> int:
     return Measurement.get(free, free.options, table).maximum
 
 
+EXACT = (
+    "A difference without an interval is exact: all seeds gave the same result, because nothing in "
+    "these cells is random."
+)
 _SPARE = (frozenset({0}), frozenset({0, 2}), frozenset({0, 2, 4}))
 """Sets of columns that a table of contrasts omits in a narrow terminal, tried in this order."""
 
@@ -302,24 +317,13 @@ def print_contrasts(c: Contrasts, console: Console | None = None) -> None:
         short = _last_parts(keys)
         tries = [made(keys), *(made(short, spare) for spare in (frozenset(), *_SPARE))]
         console.print(next((t for t in tries if _width(t) <= console.width), tries[-1]))
-    console.print(
-        Text(
-            f"Difference to {c.baseline}: mean [interval], runs paired by seed; all intervals "
-            f"are simultaneous at {100 * (1 - c.alpha):g} %. A verdict requires an interval "
-            f"wholly beyond or wholly within the smallest difference of interest, {c.smallest}.",
-            style="dim",
-        )
+    note = (
+        f"Difference to {c.baseline}: mean [interval], runs paired by seed; all intervals are "
+        f"simultaneous at {100 * (1 - c.alpha):g} %. A verdict requires an interval wholly beyond "
+        f"or wholly within the smallest difference of interest, {c.smallest}."
     )
-    for line in c.reasons():
-        console.print(Text(line, style="dim"))
-    if any(row.exact for row in c.rows):
-        console.print(
-            Text(
-                "A difference without an interval is exact: all seeds gave the same result, "
-                "because nothing in these cells is random.",
-                style="dim",
-            )
-        )
+    exact = EXACT if any(row.exact for row in c.rows) else ""
+    _dim(console, [note, *c.reasons(), exact])
 
 
 def _contrast(row: Contrast, scale: quantities.Scale, places: int) -> list[Text]:
@@ -471,9 +475,7 @@ def print_claims(
         counts.append(f"{number} {word if number == 1 else plural}")
     claimed = f"{len(judgements)} claim{'' if len(judgements) == 1 else 's'}"
     console.print(Text(f"{claimed}: {', '.join(counts)}."))
-    note = confidence(judgements)
-    if note:
-        console.print(Text(note, style="dim"))
+    _dim(console, [confidence(judgements)])
 
 
 def confidence(judgements: Sequence[Judgement]) -> str:

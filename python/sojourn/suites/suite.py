@@ -15,6 +15,7 @@ from sojourn.arguments import hint
 from sojourn.data import Json
 from sojourn.metrics import view
 from sojourn.scenario import Scenario
+from sojourn.study.errors import StudyError
 from sojourn.suites import disciplines
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ REVERSE = "topology.reverse.queue"
 """Key of the queue in the reverse direction of a dumbbell's bottleneck."""
 
 
-class SuiteError(ValueError):
+class SuiteError(StudyError):
     """The name of a suite or of a scenario is unknown."""
 
 

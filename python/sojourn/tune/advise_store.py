@@ -33,6 +33,7 @@ from sojourn.stats import Gap, Interval, gaps, holm, mean_of_runs, paired_differ
 from sojourn.stats.promises import Promise, levels_of, plural, promises, unavailable
 from sojourn.stats.quorum import phi
 from sojourn.stats.sites import Sites
+from sojourn.study.errors import StudyError
 from sojourn.study.machine import cores
 from sojourn.tune.settings import Asked, By
 
@@ -57,7 +58,7 @@ STALE_AT_ONCE = "stale_0ms"
 STALE_LATER = "stale_100ms"
 
 
-class AdviceError(ValueError):
+class AdviceError(StudyError):
     """No recommendation is possible: the scenario is unsuitable, or no candidate is left."""
 
 

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from sojourn import _core
 from sojourn.lab.cassandra.client import Client
@@ -21,11 +21,10 @@ from sojourn.lab.store.findings import (
     summary_of,
     table_options,
 )
+from sojourn.lab.store.settings import Running
 from sojourn.plan import Plan
 from sojourn.scenario.engine import Column
 
-FASTEST = 100.0
-"""Default limit of the rate of requests, in requests per second."""
 LONGEST = 3600 * 10**9
 """Longest duration of the measurement, in nanoseconds."""
 SCRIPT = 200_000
@@ -34,24 +33,12 @@ CONNECT_SECONDS = 10
 """Time limit of a connection to a node, in seconds."""
 
 
-@dataclass(frozen=True)
-class Running:
-    """Addresses of a running store, credentials, and the limit of the request rate."""
-
-    contact_points: Sequence[str]
-    port: int = 9042
-    user: str | None = None
-    password: str = field(default="", repr=False)
-    authority: str | None = None
-    """Path of the authority's certificates, which verify those of the nodes; enables TLS."""
-    certificate: str | None = None
-    """Path of the client's certificate and key, for nodes that require them."""
-    rate: float = FASTEST
-    """Limit of the rate of requests, in requests per second."""
-
-
 def measure(
-    plan: Plan, seed: int, running: Running, tell: Callable[[str], None] = lambda _: None
+    plan: Plan,
+    seed: int,
+    running: Running,
+    password: str = "",
+    tell: Callable[[str], None] = lambda _: None,
 ) -> tuple[Sequence[Column], Answers]:
     """Measures a running store with the requests of a plan's first client.
 
@@ -68,19 +55,19 @@ def measure(
     log = io.StringIO()
     session = replace(
         session_of(store, 0, keyspace(), parts.first_key),
-        contact_points=running.contact_points,
+        contact_points=running.points,
         port=running.port,
         connect_seconds=CONNECT_SECONDS,
         user=running.user,
-        password=running.password,
-        authority=running.authority,
-        certificate=running.certificate,
+        password=password,
+        authority=None if running.authority is None else str(running.authority),
+        certificate=None if running.certificate is None else str(running.certificate),
     )
     with ExitStack() as stack:
         try:
             client = Client(session, log)
         except Exception as error:
-            where = ", ".join(running.contact_points)
+            where = ", ".join(running.points)
             raise Unavailable(f"no store answers at {where}: {error}") from error
         stack.callback(client.leave)
         tell(f"creates the keyspace {client.keyspace}")
