@@ -4,10 +4,10 @@
     python tests/docs/refresh.py [PAGE ...]
 
 Runs each page's blocks as they are shown, at full length, and replaces every block below a line
-`% test: output [WIDTH] [LINES] [from TEXT]`: WIDTH is where long lines end (tables are
-cut there, sentences go on below), LINES how many are shown, TEXT is in the first line shown. A
-line `% figure: FOLDER NAME TARGET` makes the figures of a results folder (`sojourn report`), and
-puts NAME.png at TARGET, seen from the page.
+`<!-- test: output [WIDTH] [LINES] [from TEXT] -->`: WIDTH is where long lines end (tables are cut
+there, sentences go on below), LINES how many are shown, TEXT is in the first line shown. A line
+`<!-- figure: FOLDER NAME TARGET -->` makes the figures of a results folder (`sojourn report`), and
+puts NAME.png at TARGET, seen from the page. Both lines may also begin with `%`.
 Takes minutes. Look at the difference before you commit it.
 """
 
@@ -40,7 +40,7 @@ DOTS = 200
 WIDEST = 900
 """Dots across."""
 
-_FIGURE = re.compile(r"^% figure: (\S+) (\S+) (\S+)$", re.MULTILINE)
+_FIGURE = re.compile(r"^(?:%|<!--) figure: (\S+) (\S+) (\S+?)(?: -->)?$", re.MULTILINE)
 
 
 def run(block: Block, folder: Path) -> str:

@@ -1,21 +1,20 @@
 """The documentation: every code block is run, or loaded, or says why not; and the pages build.
 
-A line `% test: ...` before a fence is a MyST comment and is not shown:
+A line `<!-- test: ... -->` before a fence is a comment, which neither the site nor a forge shows:
 
-    % test: file NAME      the block is a file of that name; scenarios are loaded and resolved
+    test: file NAME        the block is a file of that name; scenarios are loaded and resolved
                            (`file NAME; OLD -> NEW; ...` replaces texts, to make runs shorter)
-    % test: fragment       TOML that is a part of a scenario: it is parsed
-    % test: run [OPTIONS]  `sojourn` commands, run in the page's folder with OPTIONS added to each
-    % test: fails          `sojourn` commands with a mistake, which end with status 2
-    % test: exec           Python, run in the page's folder; names live on from block to block
+    test: fragment         TOML that is a part of a scenario: it is parsed
+    test: run [OPTIONS]    `sojourn` commands, run in the page's folder with OPTIONS added to each
+    test: fails            `sojourn` commands with a mistake, which end with status 2
+    test: exec             Python, run in the page's folder; names live on from block to block
                            (`exec; OLD -> NEW; ...` replaces texts, as for `file`)
-    % test: output ...     what the block before printed, made by refresh.py: compared, unless
+    test: output ...       what the block before printed, made by refresh.py: compared, unless
                            the run is made shorter; which part is shown: output.fitted
-    % test: not: REASON    not run, for this reason; its commands are parsed, with all options
+    test: not: REASON      not run, for this reason; its commands are parsed, with all options
 
-Blocks of one page share a folder and run in the order of the page. On pages that others than Sphinx
-show, the line is `<!-- test: ... -->`. Commands that sentences name (`sojourn tune search`) must
-exist.
+Blocks of one page share a folder and run in the order of the page. A line `% test: ...`, a comment
+of MyST, does the same. Commands that sentences name (`sojourn tune search`) must exist.
 """
 
 from __future__ import annotations
@@ -110,7 +109,7 @@ def blocks(page: Path) -> Iterator[Block]:
                 raise ValueError(f"{page}:{number}: a directive cannot be tested")
             note = ("", "")
         elif line.strip() and note[0]:
-            raise ValueError(f"{page}:{number}: `% test:` must be directly above a code block")
+            raise ValueError(f"{page}:{number}: `test:` must be directly above a code block")
 
 
 def pages() -> list[Path]:
@@ -125,7 +124,7 @@ def _id(page: Path) -> str:
 def test_blocks_say_how_they_are_tested(page: Path) -> None:
     for block in blocks(page):
         if block.language in TESTED:
-            assert block.kind, f"{block.where}: no `% test:` line before this block"
+            assert block.kind, f"{block.where}: no line `<!-- test: ... -->` before this block"
         if block.kind == "not":
             assert block.argument, f"{block.where}: not tested, but why?"
             if block.language == "console":

@@ -211,7 +211,7 @@ def main() -> None:
     ):
         table = "\n".join(rows)
         text = PAGE.read_text("utf-8")
-        found = re.search(rf"(?<=% table: {name}\n\n).*?(?=\n\n)", text, re.DOTALL)
+        found = re.search(rf"(?<=<!-- table: {name} -->\n\n).*?(?=\n\n)", text, re.DOTALL)
         assert found is not None, name
         PAGE.write_text(text[: found.start()] + table + text[found.end() :], "utf-8")
 

@@ -113,7 +113,7 @@ def test_means_and_deviations_of_the_distributions_are_theirs() -> None:
 
 def test_the_page_has_every_distribution_and_marks_what_is_outside_the_band() -> None:
     text = PAGE.read_text("utf-8")
-    table = text.partition("% table: coverage")[2].partition("% table: equal")[0]
+    table = text.partition("<!-- table: coverage")[2].partition("<!-- table: equal")[0]
     rows = {line.split("|")[1].strip(): line for line in table.splitlines() if "|" in line}
     for kind in KINDS:
         assert kind.name in rows, kind.name

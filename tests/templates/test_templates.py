@@ -73,7 +73,7 @@ def test_it_has_a_page_with_its_text_and_a_result(template: Template) -> None:
     # The live figure shows the file and the command that writes it.
     included = f"python/sojourn/templates/{template.file}\n" in page
     assert included or re.search(rf"```{{live}} {re.escape(template.name)}\n(:.*\n)*:file:\n", page)
-    assert "% test: output" in page
+    assert "test: output" in page
     figures = re.findall(r"\]\((\.\./images/[\w.-]+)\)", page)
     assert figures
     assert all((ROOT / "docs" / "scenarios" / figure).is_file() for figure in figures)
