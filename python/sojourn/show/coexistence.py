@@ -95,7 +95,7 @@ def drawing(matrix: Coexistence, incumbent: str | None = None, theme: str = "lig
         _heads(grid[0], queues, look)
         for axes in grid[-1]:
             _round_trips(axes, rtts, look)
-        _title(figure, matrix, mine, look, width, height)
+        title(figure, matrix.seeds, mine, look)
     return figure
 
 
@@ -199,9 +199,9 @@ def _round_trips(axes: Axes, rtts: Sequence[str], look: Theme) -> None:
     axes.tick_params(labelbottom=True)
 
 
-def _title(
-    figure: Figure, matrix: Coexistence, mine: str, look: Theme, width: float, height: float
-) -> None:
+def title(figure: Figure, seeds: int, mine: str, look: Theme) -> None:
+    """Adds title, legend and explanations to the figure of the incumbent `mine`."""
+    width, height = figure.get_size_inches()
     name = mine.upper() if mine == "cubic" else mine
 
     def put(x: float, y: float, text: str, size: float, colour: str, **how: str) -> None:
@@ -226,14 +226,14 @@ def _title(
         put(x + 0.22, 0.39, text, 8, look.ink)
         x += 0.36 + 0.068 * len(text)
     bars = (
-        "Bars: one for each round-trip time without queues (in ms), beginning at the equal "
-        f"share; the last is 20 ms for the rival and 80 ms for {name}. Lines: simultaneous 95 % "
-        f"intervals, {matrix.seeds} runs of one minute."
+        "One bar for each base RTT in ms; the last is 20 ms for the rival and 80 ms for "
+        f"{name}. Bars start at the equal share. Lines: simultaneous 95 % intervals, {seeds} "
+        "runs of one minute."
     )
     texts = (
-        "In each cell: the mean share, and the median delays in addition to propagation, rival "
-        f"| {name}. {HARM}: the rival does more harm to {name} than {name} does to itself (Ware "
-        f"et al. 2019), by more than a tenth of the goodput of {name} alone."
+        f"In each cell: the mean share, and the median queueing delays, rival | {name}. {HARM}: "
+        f"the rival harms {name} more than {name} harms itself (Ware et al. 2019), by over a tenth "
+        f"of {name}'s goodput alone."
     )
     for at, line in enumerate((bars, texts)):
         put(0.2, height - 0.42 + 0.2 * at, line, 8, look.faint)
