@@ -10,9 +10,10 @@ from contextlib import contextmanager
 
 import pytest
 
+from sojourn.lab.looks import Look
 from sojourn.lab.sandbox.process import Process
 from sojourn.lab.typed import of_json
-from sojourn.lb.status import Look, notes
+from sojourn.lb.status import notes
 from tests.lb.bench import Bench
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]

@@ -13,13 +13,13 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import IO
 
 from sojourn._core import PolicyError
 from sojourn.data import Object
 from sojourn.lab.errors import LabError
+from sojourn.lab.looks import Look
 from sojourn.lab.openvswitch import Datapath, OpenVSwitch, require, switch_off_offloads, version
 from sojourn.lab.programs import RunSetup
 from sojourn.lab.programs.balanced import Balanced
@@ -63,63 +63,6 @@ def mac(node: int) -> str:
     return f"02:00:00:00:{node >> 8:02x}:{node & 255:02x}"
 
 
-@dataclass(frozen=True)
-class Server:
-    """A server, as the controller sees it."""
-
-    name: str
-    up: bool
-    why: str
-    """Reason why the server is not up."""
-    chosen: int
-    """Number of flows for which the controller selected the server."""
-    port_dropped: int | None
-    """Packets that the switch dropped at the server's port; `None` if unknown."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The selection of a server for a flow."""
-
-    to: int
-    """Destination port of the flow."""
-    server: str
-
-
-@dataclass(frozen=True)
-class Decisions:
-    """Numbers of decisions of the controller."""
-
-    by_turns: int
-    """Servers that were selected by round robin because a backlog was too old."""
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Numbers of events at the switch and the controller."""
-
-    limited: int
-    """Packets beyond the controller's rate limit."""
-    refused: int
-    """Packets for which no server was available."""
-    full: int
-    """Rules that the switch refused because its table was full."""
-    errors: int
-    """Other messages that the switch refused."""
-
-
-@dataclass(frozen=True)
-class Status:
-    """The controller's status (`sojourn.lb.status`), as far as a run needs it."""
-
-    ready: bool
-    servers: Sequence[Server]
-    choices: Sequence[Choice]
-    """The latest selections."""
-    decisions: Decisions
-    counts: Counts
-
-
 class Switch(Part):
     """The switch, its controller, and a cable from every host."""
 
@@ -138,7 +81,7 @@ class Switch(Part):
         self.switch: OpenVSwitch
         self.controller: Process
         self.version = ""
-        self.status: Status
+        self.status: Look
         self.went: dict[int, str] = {}
         """Name of the server that was last selected for each flow, by the flow's number."""
         self._control = ""
@@ -283,8 +226,8 @@ class Switch(Part):
         lines = self.controller.output().splitlines()
         return [line for line in lines if line.startswith(b'{"address"')]
 
-    def _statuses(self) -> list[Status]:
-        return [typed(Status, line) for line in self._lines()]
+    def _statuses(self) -> list[Look]:
+        return [typed(Look, line) for line in self._lines()]
 
     def check(self) -> None:
         """Raises an error if the controller has ended: `PolicyError` if a user's policy failed."""

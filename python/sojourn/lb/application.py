@@ -22,6 +22,7 @@ from os_ken.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER, set_ev_c
 from os_ken.ofproto import ofproto_v1_3 as of
 from os_ken.ofproto import ofproto_v1_3_parser as parser
 
+from sojourn.lab.looks import Counts
 from sojourn.lb import packets
 from sojourn.lb.director import Director
 from sojourn.lb.flows import Flow, FlowTable, Key
@@ -45,33 +46,6 @@ STANDING_AGAIN = 1.0
 
 class Tick(EventBase):
     """Event of the clock, every `TICK` seconds."""
-
-
-@dataclass
-class Counts:
-    """Counters of the controller since its start."""
-
-    packets: int = 0
-    """Number of packets that the switch sent to the controller."""
-    unreadable: int = 0
-    strange: int = 0
-    """Number of readable packets that are not addressed to the virtual address."""
-    limited: int = 0
-    """Number of packets from clients that were ignored because the rate limit was exceeded."""
-    refused: int = 0
-    """Packets without a server: none was up, a limit was reached, or a rule was missing."""
-    flows: int = 0
-    """Number of new flows for which a server was chosen."""
-    found: int = 0
-    """Number of flows found in the switch's rules when it connected."""
-    forwarded: int = 0
-    """Number of packets that the controller itself forwarded to a server."""
-    full: int = 0
-    """Number of rules that the switch rejected because its table was full."""
-    errors: int = 0
-    """Number of other messages that the switch rejected."""
-    connections: int = 0
-    """Number of times that a switch connected."""
 
 
 @dataclass

@@ -6,8 +6,8 @@ import html
 import json
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -16,8 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from sojourn.lab.errors import LabError
+from sojourn.lab.looks import ChoiceLook, Decisions, Flows, Look, ServerLook
 from sojourn.lab.wire.quantities import bits, duration, octets
-from sojourn.lb.application import Counts
 from sojourn.serving import PageServer
 
 if TYPE_CHECKING:
@@ -25,88 +25,6 @@ if TYPE_CHECKING:
 
 SHOWN = 12
 """Number of latest choices on the page."""
-
-
-@dataclass(frozen=True)
-class ServerLook:
-    """Status of a server; what is unknown is None."""
-
-    name: str
-    address: str
-    port: int | str
-    """OpenFlow port of the switch; its name until the switch has reported its ports."""
-    mac: str | None
-    up: bool
-    why: str
-    """Reason why the server is up or down."""
-    port_dropped: int | None
-    """Packets that the switch's port dropped."""
-    chosen: int
-    open: int
-    sends: float | None
-    """Sending rate of the port in bit/s."""
-    backlog_packets: int | None
-    backlog_bytes: int | None
-    backlog_age: float | None
-    """Age of the backlog's reading in seconds."""
-    remembers: Mapping[str, float]
-    """State of the policy for this server, by name."""
-
-
-@dataclass(frozen=True)
-class Flows:
-    """Numbers of flows in the balancer's table."""
-
-    installed: int
-    remembered: int
-    pending: int
-
-
-@dataclass(frozen=True)
-class Decisions:
-    """Numbers of decisions, and percentiles of their durations in seconds."""
-
-    made: int
-    followed: int
-    by_turns: int
-    seconds_p50: float | None
-    seconds_p95: float | None
-
-
-@dataclass(frozen=True)
-class ChoiceLook:
-    """One of the latest choices of a server."""
-
-    ago: float
-    """Seconds since the choice."""
-    client: str
-    protocol: str | None
-    to: int
-    """Destination port of the flow."""
-    server: str
-    reason: str
-    age: float | None
-    """Age of the policy's reading in seconds; None if the policy uses no reading."""
-
-
-@dataclass(frozen=True)
-class Look:
-    """The complete status at one moment; `asdict` returns the data of `/status.json`."""
-
-    address: str
-    policy: str
-    affinity: str
-    switch: str | None
-    ready: bool
-    meters: bool
-    blind: str | None
-    """Reason why servers are selected by round robin instead of the policy; None if they are not.
-    """
-    servers: Sequence[ServerLook]
-    flows: Flows
-    counts: Counts
-    decisions: Decisions
-    choices: Sequence[ChoiceLook]
 
 
 class Status:
