@@ -250,7 +250,10 @@ def calibration(found: Comparison, scenario: Scenario) -> Calibration:
         raise Unlike("the queues were in a shaper, and Linux was measured without one")
     metrics = list(recorded()[0].means["sim"])
     if found.by not in metrics:
-        raise Unlike(f"Linux was measured only by {listed(metrics)}")
+        raise Unlike(
+            f"{listed(metrics)} were checked against Linux in {len(recorded())} scenarios, "
+            f"{found.by} was not"
+        )
     within: dict[str, float] = {}
     beyond: dict[str, float] = {}
     unknown: dict[str, str] = {}
@@ -278,7 +281,7 @@ def description(found: Comparison, scenario: Scenario) -> str:
     try:
         known = calibration(found, scenario)
     except Unlike as reason:
-        return f"Not calibrated against Linux: {reason}."
+        return f"Simulated; the error of simulation is not known for this answer: {reason}."
     names, unit_of = found.short, found.table.units.get(found.by, unit(found.by))
     best = names[found.entries[0].choice]
     text = []
@@ -293,5 +296,5 @@ def description(found: Comparison, scenario: Scenario) -> str:
     if known.within:
         said += " Simulation cannot decide a difference that is not larger than the error."
     if known.unknown:
-        said += f" Not calibrated: {listed([names[q] for q in known.unknown])}."
+        said += f" The error is not known for {listed([names[q] for q in known.unknown])}."
     return said
