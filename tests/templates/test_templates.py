@@ -213,6 +213,17 @@ def test_the_deciding_metric_is_measured(hurts: str) -> None:
     assert value > 0
 
 
+@pytest.mark.parametrize("word", ["uploads", "downloads", "films"])
+def test_the_queue_of_the_question_is_where_the_load_is(word: str) -> None:
+    """Pages that load slowly during uploads wait in the direction up; its buffer is fitted."""
+    for does in ([word, "calls"], [word, "web", "games"], [word, "video"]):
+        for hurts in about(does):
+            text = compose(Answers("50mbit", "10mbit", "20ms", does, hurts, loaded="400ms"), "m")
+            scenario = Scenario.from_toml(text)
+            assert scenario.bottleneck == ("line" if word == "uploads" else "line.reverse")
+            assert scenario.queue != "pfifo limit 1000p"
+
+
 @pytest.mark.parametrize(
     ("does", "hurts", "by"),
     [

@@ -47,7 +47,7 @@ class Complaint:
 
     what: str
     up: bool
-    """Whether the queue of the direction up causes the problem."""
+    """Whether the queue of the direction up usually causes the problem."""
     needs: str = ""
     """Activity that has the problem, a word of `ACTIVITIES`; empty: any activity."""
 
@@ -105,11 +105,26 @@ class Answers:
     """Round-trip time while the direction of the problem is full; empty if unknown."""
 
     @property
+    def is_up(self) -> bool:
+        """Returns whether the queue of the direction up causes the problem.
+
+        If the activities fill only one direction, it is this one; otherwise that of the problem.
+        """
+        flows = [flows for word in self.does for flows in ACTIVITIES[word].flows]
+        for app in ("bulk", "transfer"):
+            ways = {one.up for one in flows if one.app.split()[0] == app}
+            if len(ways) == 1:
+                return ways.pop()
+            if ways:
+                break
+        return COMPLAINTS[self.hurts].up
+
+    @property
     def buffer(self) -> int:
         """Returns the size in full frames of the present buffer, which holds the added delay."""
         if not self.loaded:
             return 1000
-        rate = self.up if COMPLAINTS[self.hurts].up else self.down
+        rate = self.up if self.is_up else self.down
         added = _core.parse_quantity("time", self.loaded) - _core.parse_quantity("time", self.rtt)
         frame = 8 * (1514 + LINES[self.line].overhead)
         return max(2, round(added * _core.parse_quantity("rate", rate) / (frame * 10**9)))
@@ -135,8 +150,8 @@ def compose(answers: Answers, file: str) -> str:
     file = shlex.quote(file)
     by = decides(answers)
     smallest = next((a.smallest for a in ACTIVITIES.values() if _is_of(by, a)), "")
-    subject = "line" if hurts.up else "line.reverse"
-    way = "up" if hurts.up else "down"
+    subject = "line" if answers.is_up else "line.reverse"
+    way = "up" if answers.is_up else "down"
     top = [
         f"{hurts.what[0].upper()}{hurts.what[1:]}.",
         "",
@@ -167,14 +182,14 @@ def decides(answers: Answers) -> str:
         activity = ACTIVITIES.get(word)
         if activity is not None and activity.felt:
             flows = activity.flows
-            way = next((f for f in flows if f.up == hurts.up), flows[0])
+            way = next((f for f in flows if f.up == answers.is_up), flows[0])
             return f"{way.name}.{activity.felt}"
     return BY
 
 
 def _network(answers: Answers, subject: str) -> str:
     half = _core.format_quantity("time", _core.parse_quantity("time", answers.rtt) // 2)
-    is_up = COMPLAINTS[answers.hurts].up
+    is_up = answers.is_up
     up, down = (answers.buffer, 1000) if is_up else (1000, answers.buffer)
     fits = f", fitted to a ping of {answers.loaded} under load" if answers.loaded else ""
     lines = [
