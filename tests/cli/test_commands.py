@@ -21,7 +21,8 @@ import pytest
 from sojourn import _core
 from sojourn.cli import main
 from sojourn.cli.arguments import spread
-from sojourn.cli.compare import of_policies
+from sojourn.cli.compare import default_queues, of_policies
+from sojourn.cli.leaves import limit
 from sojourn.cli.verify import scenarios
 from sojourn.cli.words import CONSISTENCY, COORDINATORS
 from sojourn.scenario import Scenario
@@ -690,3 +691,16 @@ def test_a_tree_in_front_of_a_modem_is_shaped_below_its_line(tmp_path: Path) -> 
     found = sojourn("compare", file, "--seeds", "2")
     assert "To change this class and nothing else" in found.out
     assert not [line for line in found.out.splitlines() if line.startswith("tc ")]
+
+
+def test_default_queues_do_not_lift_a_limit(tmp_path: Path) -> None:
+    """On a port that is faster than the limit of its users, other queues get the same limit."""
+    fast = GATEWAY.replace("rate 4mbit;", "rate 4mbit ceil 18mbit;").replace("20mbit", "1gbit")
+    (tmp_path / "tree.toml").write_text(fast)
+    found = sojourn("compare", "tree.toml", "--seeds", "2", "--json", cwd=tmp_path).json()
+    assert {row["queue"] for row in found["queues"]} == {"present", "fq_codel-in-1-40"}
+    for own in ("tbf rate 5mbit burst 20kb latency 25ms", "cake bandwidth 5mbit"):
+        scenario = Scenario.from_toml(fast).with_queue(own)
+        for queue in default_queues(scenario):
+            assert limit(scenario.with_queue(queue)) == 5_000_000
+    assert limit(Scenario.from_toml(SHORT)) is None

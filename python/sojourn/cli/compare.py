@@ -332,15 +332,22 @@ def of_policies(scenario: Scenario, policies: list[str]) -> Factors:
 def default_queues(scenario: Scenario) -> list[str]:
     """Returns the queues of the scenario's question, otherwise its own queue and the usual ones.
 
-    The usual RED has thresholds computed from the bottleneck's rate.
+    The usual RED has thresholds computed from the bottleneck's rate. If the own queue limits the
+    line's rate, the usual ones have the same limit, with bursts of 4 ms.
     """
     if asked := scenario.asked_queues:
         return asked
+    from sojourn.cli.leaves import limit
     from sojourn.suites.disciplines import FULL_FRAME, adaptive_red
 
-    rate = scenario.bottleneck_rate
-    red = adaptive_red(rate, 1000 * FULL_FRAME)
-    usual = ["pfifo limit 1000p", red, "codel", "fq_codel", "pie", "cobalt", "cake"]
+    if (rate := limit(scenario)) is not None:
+        written = _core.format_quantity("rate", rate)
+        bucket = f"tbf rate {written} burst {max(rate // 2000, 2 * FULL_FRAME)}b child"
+        usual = [f"{bucket} {queue}" for queue in ("codel", "fq_codel", "pie", "cobalt")]
+        usual.append(f"cake bandwidth {written}")
+    else:
+        red = adaptive_red(scenario.bottleneck_rate, 1000 * FULL_FRAME)
+        usual = ["pfifo limit 1000p", red, "codel", "fq_codel", "pie", "cobalt", "cake"]
     own = scenario.bottleneck_link.params.queue
     tried = {q: scenario.with_queue(q).bottleneck_link.params.queue for q in usual}
     others = [q for q in usual if tried[q] != own]

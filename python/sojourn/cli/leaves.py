@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from sojourn import _core
 from sojourn._core import NoKernelEquivalent
 from sojourn.data import Json
+from sojourn.own.sources import is_own
+from sojourn.plan import decoding
 from sojourn.scenario import ScenarioError, classes
 from sojourn.scenario.placement import place
 from sojourn.scenario.summary import format_value
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 
 SLOW = 0.1
 """Queueing delay (95 %), in seconds, above which another queue is proposed for a class."""
+FULL = 0.9
+"""Utilisation below which a line is not full; a tree for a line itself is at 95 % of its rate."""
 BETTER = "fq_codel"
 LONGEST = 40
 """Largest length of the classes in the name of a tree."""
@@ -38,10 +43,12 @@ class Leaves:
     """Queueing delay (95 %) of each slow class in seconds, in a run with seed 1."""
     after: dict[str, float]
     """The same with `BETTER` in all these classes."""
+    limits: bool = False
+    """Whether packets wait for the rates of the classes, because the line is not full."""
 
     def beside(self, queues: list[str]) -> list[str]:
-        """Returns the trees and other queues to compare."""
-        return list(dict.fromkeys([*self.queues, *queues]))
+        """Returns the trees, and other queues to compare, which must not lift the users' limits."""
+        return list(dict.fromkeys([*self.queues, *([] if self.limits else queues)]))
 
     def as_dict(self) -> dict[str, Json]:
         """Returns the delays as plain data; without slow classes an empty dictionary."""
@@ -89,6 +96,13 @@ class Leaves:
         return "\n".join([*said, f"To change {number} and nothing else:", "", *lines])
 
 
+def limit(scenario: Scenario) -> int | None:
+    """Returns the rate to which the scenario's queue limits the line; `None` if it does not."""
+    queue = scenario.bottleneck_link.params.queue
+    found = None if is_own(scenario.queue) else _core.queue_rate(decoding.queue_text(queue))
+    return found if found is not None and found < scenario.bottleneck_rate else None
+
+
 def slow(scenario: Scenario, *, asked: bool) -> Leaves:
     """Returns the classes of the bottleneck's tree that a better queue helps.
 
@@ -99,15 +113,17 @@ def slow(scenario: Scenario, *, asked: bool) -> Leaves:
         return none
     fifos = [one.name for one in classes.tree(scenario.queue).leaves if one.is_fifo]
 
-    def delays(of: Scenario) -> dict[str, float]:
+    def delays(of: Scenario) -> tuple[dict[str, float], float]:
         metrics = of.run(1).metrics
-        return {name: metrics.get(f"{of.bottleneck}.{name}.sojourn_p95", 0.0) for name in fifos}
+        waits = {name: metrics.get(f"{of.bottleneck}.{name}.sojourn_p95", 0.0) for name in fifos}
+        return waits, metrics["utilisation"]
 
-    waits = delays(scenario) if fifos and len(scenario.bottlenecks) == 1 else {}
+    alone = len(scenario.bottlenecks) == 1
+    waits, used = delays(scenario) if fifos and alone else ({}, 1.0)
     before = {name: delay for name, delay in waits.items() if delay > SLOW}
     if not before:
         return none
-    better = delays(scenario.replace(_changes(before)))
+    better, _ = delays(scenario.replace(_changes(before)))
     before = {name: delay for name, delay in before.items() if better[name] < delay / 2}
     groups = [[name] for name in before] + ([list(before)] if len(before) > 1 else [])
     if not groups:
@@ -119,7 +135,7 @@ def slow(scenario: Scenario, *, asked: bool) -> Leaves:
         trees[name] = scenario.replace(_changes(group)).queue
     named = scenario.replace({f"queues.{name}": text for name, text in trees.items()})
     after = {name: better[name] for name in before}
-    return Leaves(named.with_queue(OWN), list(trees), before, after)
+    return Leaves(named.with_queue(OWN), list(trees), before, after, used < FULL)
 
 
 def _changes(names: Iterable[str]) -> dict[str, object]:
