@@ -3,7 +3,7 @@
 //! Sources: tc-u32(8), tc-flower(8), tc-basic(8), tc-ematch(8), tc-flow(8), tc-fw(8).
 
 use crate::name::{Name, mask, number};
-use crate::place::{Fault, Place, Word, Words};
+use crate::place::{Fault, Place, Word, Words, among};
 use crate::table::Table;
 use std::net::Ipv4Addr;
 
@@ -30,8 +30,8 @@ const NOT_READ: [(&str, &str); 6] = [
     ("ematch", "it is not a filter by itself"),
 ];
 const READ: [&str; 6] = ["u32", "flower", "basic", "flow", "fw", "matchall"];
-const NEXT: [&str; 9] =
-    ["action", "actions", "flowid", "classid", "police", "pipe", "continue", "drop", "pass"];
+const NEXT: &str =
+    "action actions flowid classid police pipe continue drop pass keys divisor baseclass perturb";
 
 /// End of a connection whose port is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,66 +172,6 @@ impl Filter {
         }
         self.given = words.iter().map(|word| word.text.clone()).collect();
         Ok(())
-    }
-
-    /// Adds a comparison of a header's word that `tc` printed.
-    pub fn add_header_word(&mut self, is_next: bool, value: u32, mask: u32, offset: u32) {
-        let is_network = mask.leading_ones() + mask.trailing_zeros() == 32;
-        self.match_words(&match (is_next, offset) {
-            (false, 12 | 16) if is_network => {
-                let key = if offset == 12 { "src" } else { "dst" };
-                format!("ip {key} {}/{}", Ipv4Addr::from(value), mask.leading_ones())
-            }
-            _ => {
-                let behind = if is_next { "nexthdr+" } else { "" };
-                format!("u32 {value:#010x} {mask:#010x} at {behind}{offset}")
-            }
-        });
-        self.tests.push(header_word(is_next, value, mask, offset));
-    }
-
-    /// Adds a comparison of the mark that `tc` printed.
-    pub fn add_mark(&mut self, value: u32, mask: u32) {
-        self.match_words(&format!("mark {value:#x} {mask:#x}"));
-        self.tests.push(Match::Mark { value, mask });
-    }
-
-    fn match_words(&mut self, words: &str) {
-        self.given.extend(std::iter::once("match").chain(words.split(' ')).map(str::to_owned));
-    }
-
-    /// Adds the words of a filter that `tc` prints apart from its tests.
-    pub fn end_shown(&mut self) {
-        let mut words: Vec<String> = Vec::new();
-        let mut add = |key: &str, value: &Word| words.extend([key.to_owned(), value.text.clone()]);
-        let is_flow = self.kind.is("flow");
-        if let Some(divisor) = &self.flow.divisor {
-            add("divisor", divisor);
-        }
-        if let Some(base) = &self.flow.base {
-            add("baseclass", base);
-        }
-        if let Some(target) = self.target.as_ref().filter(|_| !is_flow) {
-            add("flowid", target);
-        }
-        if let Some(device) = &self.redirect {
-            let action = ["action", "mirred", "egress", "redirect", "dev", device];
-            words.extend(action.map(str::to_owned));
-        }
-        if is_flow {
-            let kind = if self.flow.map { "map" } else { "hash" };
-            let lead = [kind, "keys", &self.flow.keys].map(str::to_owned);
-            self.given.splice(0..0, lead);
-        }
-        self.given.append(&mut words);
-        match (self.kind.text.as_str(), self.tests.first()) {
-            // Linux chooses the number of the hash table, which it has in its first part.
-            ("u32", _) => self.handle = None,
-            ("fw", Some(Match::Mark { value, mask })) if self.handle.is_none() => {
-                self.handle = Some(Word::new(format!("{value:#x}/{mask:#x}"), self.line));
-            }
-            _ => {}
-        }
     }
 
     /// Returns the words of its command after its place.
@@ -382,12 +322,8 @@ impl Filter {
     // flower
 
     /// Reads a key of `flower` and its value.
-    pub fn flower(&mut self, key: &Word, value: &Word) -> Result<(), Fault> {
-        if !key.is("eth_type") {
-            self.given.extend([key.text.clone(), value.text.clone()]);
-        }
+    fn flower(&mut self, key: &Word, value: &Word) -> Result<(), Fault> {
         match key.text.as_str() {
-            "eth_type" => self.protocol.clone_from(&value.text),
             "ip_proto" => self.tests.push(protocol(value)?),
             "src_ip" | "dst_ip" if value.text.contains(':') => self.tests.push(Match::Ipv6),
             "src_ip" => self.tests.push(network(value, 12)?),
@@ -410,11 +346,8 @@ impl Filter {
     // basic and flow
 
     fn expression(&mut self, key: &Word, given: &mut Words<'_>) -> Result<(), Fault> {
-        let ends = |word: &str| {
-            NEXT.contains(&word) || matches!(word, "keys" | "divisor" | "baseclass" | "perturb")
-        };
         let mut words = Vec::new();
-        while let Some(word) = given.next_if(|word| !ends(word)) {
+        while let Some(word) = given.next_if(|word| !among(word, NEXT)) {
             words.push(word.text.as_str());
         }
         let text = Word::new(words.join(" "), key.place);
@@ -476,7 +409,12 @@ fn selector(word: &Word, given: &mut Words<'_>) -> Result<Match, Fault> {
             let bits = mask(given.value(kind)?)?;
             let place = given.next_if(|word| word == "at").map(|at| given.value(at)).transpose()?;
             let zero = Word::new("0", kind.place);
-            header_bytes(place.unwrap_or(&zero), width, value, bits)
+            let place = place.unwrap_or(&zero);
+            // The link header precedes the IP header.
+            if place.text.starts_with('-') {
+                return Ok(Match::Link);
+            }
+            header_bytes(place, width, value, bits)
         }
         "mark" => {
             let value = number(given.value(kind)?)?;
@@ -693,140 +631,5 @@ fn compared(
             Some(bound(&words[1], *side == "gt"))
         }
         _ => None,
-    }
-}
-
-impl Filter {
-    /// Reads a line of `tc filter show` that has tests or an action.
-    pub fn read_shown(&mut self, words: &[Word]) -> Result<(), Fault> {
-        // Words of a filter and its actions that show its state.
-        const STATE: [&str; 17] = [
-            "not_in_hw",
-            "in_hw",
-            "in_hw_count",
-            "skip_hw",
-            "skip_sw",
-            "used_hw_stats",
-            "hw_stats",
-            "index",
-            "ref",
-            "random",
-            "Action",
-            "Sent",
-            "backlog",
-            "cookie",
-            "no_percpu",
-            "hw_tc",
-            "Skip_hw",
-        ];
-        let mut given = Words::new(words);
-        while let Some(word) = given.next() {
-            match word.text.as_str() {
-                "match" => self.shown_match(word, &mut given)?,
-                // `action order 1: gact action drop`
-                "action" if given.next_if(|word| word == "order").is_some() => {
-                    let order = given.value(word)?;
-                    if !given.peek().is_some_and(|kind| matches!(&*kind.text, "mirred" | "police"))
-                    {
-                        self.action(order, &mut given)?;
-                        return Ok(());
-                    }
-                }
-                "mark" => {
-                    if let (Some(value), Some(bits)) = (given.next(), given.next()) {
-                        self.add_mark(number(value)?, number(bits)?);
-                    }
-                }
-                "police" => self.police(word, &mut given)?,
-                // `mirred (Egress Redirect to device ifb0) stolen`
-                "mirred" => {
-                    let kind: Vec<_> =
-                        given.rest().iter().map(|w| w.text.as_str()).take(5).collect();
-                    match kind.as_slice() {
-                        ["(Egress", "Redirect", "to", "device", name] => {
-                            self.redirect = Some(name.trim_end_matches(')').to_owned());
-                        }
-                        ["(Egress", "Mirror", ..] => {
-                            return Err(word.fault("a copy of a packet (mirror) is not modelled"));
-                        }
-                        _ => {}
-                    }
-                }
-                key if STATE.contains(&key) => return Ok(()),
-                _ if self.kind.is("flower") => {
-                    let value = given.value(word)?;
-                    self.flower(word, value)?;
-                }
-                // `hash mask 000000ff at 16`
-                "hash" if self.kind.is("u32") => {
-                    self.table.read(&Word::new("hashkey", word.place), &mut given)?;
-                }
-                "offset" if self.kind.is("u32") => {
-                    return Err(word.fault("`offset` of a hash table is not supported here"));
-                }
-                joint @ ("OR" | "NOT") if matches!(self.kind.text.as_str(), "basic" | "flow") => {
-                    return Err(
-                        word.fault(format!("an expression with `{joint}` is not supported"))
-                    );
-                }
-                key if matches!(self.kind.text.as_str(), "basic" | "flow") && key.contains('(') => {
-                    let mut text = vec![key];
-                    while let Some(next) = given.next() {
-                        text.push(&next.text);
-                    }
-                    let text = Word::new(text.join(" "), word.place);
-                    self.tests.extend(expression(&text)?);
-                    self.given.extend(["match".to_owned(), text.text]);
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads a test: raw, such as `00000050/0000ffff at 20`, or pretty, such as `IP dport 80`.
-    fn shown_match(&mut self, word: &Word, given: &mut Words<'_>) -> Result<(), Fault> {
-        let first = given.value(word)?;
-        if let Some((value, bits)) = first.text.split_once('/')
-            && let (Ok(value), Ok(bits)) =
-                (u32::from_str_radix(value, 16), u32::from_str_radix(bits, 16))
-        {
-            let at = given.value(word)?;
-            let place = given.value(at)?;
-            let behind = place.text.strip_prefix("nexthdr+");
-            let text = Word::new(behind.unwrap_or(&place.text), place.place);
-            if text.text.starts_with('-') {
-                self.match_words(&format!("u32 {value:#x} {bits:#x} at {}", text.text));
-                self.tests.push(Match::Link);
-                return Ok(());
-            }
-            self.add_header_word(behind.is_some(), value, bits, number(&text)?);
-            return Ok(());
-        }
-        if first.is("IP6") {
-            self.tests.push(Match::Ipv6);
-            let key = given.value(first)?;
-            let value = given.value(key)?;
-            let bits = match key.text.as_str() {
-                "src" | "dst" => "",
-                "sport" | "dport" => " 0xffff",
-                _ => " 0xff",
-            };
-            self.match_words(&format!("ip6 {} {}{bits}", key.text, value.text));
-            while given.next().is_some() {}
-            return Ok(());
-        }
-        let key = if first.is("IP") { given.value(first)? } else { first };
-        let value = given.value(key)?;
-        let is_address = matches!(key.text.as_str(), "src" | "dst");
-        let bits = if matches!(key.text.as_str(), "sport" | "dport") { "0xffff" } else { "0xff" };
-        let mut words = vec![Word::new("ip", key.place), key.clone(), value.clone()];
-        if !is_address {
-            words.push(Word::new(bits, value.place));
-        }
-        let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-        self.match_words(&texts.join(" "));
-        self.tests.push(selector(word, &mut Words::new(&words))?);
-        Ok(())
     }
 }

@@ -1,78 +1,47 @@
 //! The output of `tc -j`: lists of disciplines, classes and filters, one after another.
 
-use crate::device::{Class, Discipline};
-use crate::filter::{Filter, Match, marked};
-use crate::name::{Name, handle};
-use crate::place::{Fault, Place, Word, Words};
+use crate::place::{Fault, Place, Word};
 use crate::reading::Reading;
-use crate::shown::{Printed, add_qdisc};
+use crate::shown::{self, Entry, Printed};
 use crate::values::table;
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use sojourn_units::words::Kind;
 use std::fmt;
 
 /// A JSON value; objects keep the order of their keys, and `u32` repeats the key `match`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
 pub(crate) enum Json {
     Null,
     Bool(bool),
     Number(f64),
     Text(String),
     List(Vec<Json>),
-    Object(Vec<(String, Json)>),
+    Object(Pairs),
 }
 
-impl<'de> Deserialize<'de> for Json {
+/// The keys of an object with their values.
+#[derive(Clone, Debug)]
+pub(crate) struct Pairs(Vec<(String, Json)>);
+
+impl<'de> Deserialize<'de> for Pairs {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Reader;
         impl<'de> Visitor<'de> for Reader {
-            type Value = Json;
+            type Value = Pairs;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON value")
+                f.write_str("an object")
             }
 
-            fn visit_unit<E>(self) -> Result<Json, E> {
-                Ok(Json::Null)
-            }
-
-            fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
-                Ok(Json::Bool(value))
-            }
-
-            fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
-                Ok(Json::Number(value as f64))
-            }
-
-            fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
-                Ok(Json::Number(value as f64))
-            }
-
-            fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
-                Ok(Json::Number(value))
-            }
-
-            fn visit_str<E>(self, value: &str) -> Result<Json, E> {
-                Ok(Json::Text(value.to_owned()))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Json, A::Error> {
-                let mut list = Vec::new();
-                while let Some(value) = from.next_element()? {
-                    list.push(value);
-                }
-                Ok(Json::List(list))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Json, A::Error> {
-                let mut object = Vec::new();
-                while let Some(pair) = from.next_entry()? {
-                    object.push(pair);
-                }
-                Ok(Json::Object(object))
+            fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Pairs, A::Error> {
+                std::iter::from_fn(|| from.next_entry().transpose())
+                    .collect::<Result<_, _>>()
+                    .map(Pairs)
             }
         }
-        from.deserialize_any(Reader)
+        from.deserialize_map(Reader)
     }
 }
 
@@ -82,7 +51,7 @@ impl Json {
     }
 
     fn pairs(&self) -> &[(String, Self)] {
-        if let Self::Object(pairs) = self { pairs } else { &[] }
+        if let Self::Object(Pairs(pairs)) = self { pairs } else { &[] }
     }
 
     fn number(&self) -> Option<f64> {
@@ -104,10 +73,15 @@ impl Json {
             Self::Null | Self::Bool(false) => true,
             Self::Number(value) => *value == 0.0,
             Self::Text(text) => text.is_empty(),
-            Self::Object(pairs) => pairs.is_empty(),
+            Self::Object(Pairs(pairs)) => pairs.is_empty(),
             _ => false,
         }
     }
+}
+
+/// Returns the number of bytes per second as a rate.
+fn rate(bytes: f64) -> String {
+    format!("{}bit", plain(bytes * 8.0))
 }
 
 /// Returns a number without an exponent.
@@ -125,7 +99,8 @@ pub(crate) fn is_json(text: &str) -> bool {
     start.starts_with("[{") || start.starts_with("[]") || start.starts_with("{\"")
 }
 
-/// Reads the JSON output in one text; adds problems for entries that cannot be read.
+/// Reads the JSON output in one text, each entry as the text that `tc` prints without `-j`; adds
+/// problems for entries that cannot be read.
 pub(crate) fn read(
     reading: &mut Reading,
     printed: &mut Printed,
@@ -140,14 +115,10 @@ pub(crate) fn read(
         let begin = begin + text[begin..].len() - text[begin..].trim_start().len();
         let line = text[..begin].matches('\n').count() as u32 + 1;
         let place = Place { line, ..at };
-        match values.next() {
+        let entries = match values.next() {
             None => return,
-            Some(Ok(Json::List(list))) => {
-                for entry in list {
-                    add(reading, printed, name, &mut device, &entry, place);
-                }
-            }
-            Some(Ok(entry)) => add(reading, printed, name, &mut device, &entry, place),
+            Some(Ok(Json::List(list))) => list,
+            Some(Ok(entry)) => vec![entry],
             Some(Err(why)) => {
                 let line = (why.line() as u32).max(1);
                 let message = if why.to_string().contains("recursion") {
@@ -159,292 +130,239 @@ pub(crate) fn read(
                          command (`tc class show`, `tc filter show`)"
                     )
                 };
-                reading.problem(Place { line, ..at }, Fault::new(message));
-                return;
+                return reading.problem(Place { line, ..at }, Fault::new(message));
+            }
+        };
+        for entry in &entries {
+            if let Some(dev) = entry.get("dev") {
+                device = Some(dev.text());
+            }
+            match (Source { entry, place }).lines(reading) {
+                Ok(lines) => {
+                    let words = |texts: Vec<String>| {
+                        texts.into_iter().map(|text| Word::new(text, place)).collect()
+                    };
+                    let mut lines = lines.into_iter().map(words);
+                    let first = lines.next().unwrap_or_default();
+                    let entry = Entry { line: place, words: first, more: lines.collect() };
+                    shown::entry(reading, printed, name, &mut device, &entry);
+                }
+                Err(fault) => reading.problem(place, fault),
             }
         }
     }
 }
 
-fn add(
-    reading: &mut Reading,
-    printed: &mut Printed,
-    name: &str,
-    device: &mut Option<String>,
-    entry: &Json,
-    place: Place,
-) {
-    let reader = Entry { entry, place };
-    let has = |key: &str| entry.get(key).is_some();
-    let result = if has("class") {
-        reader.class(reading, printed, device.clone())
-    } else if has("protocol") || has("pref") {
-        reader.filter(printed, device.clone())
-    } else if has("handle") && has("kind") {
-        reader.qdisc(reading, name, device)
-    } else {
-        Err(Fault::new("this is not a discipline, class or filter as `tc -j` prints it"))
-    };
-    if let Err(fault) = result {
-        reading.problem(place, fault);
-    }
-}
-
-struct Entry<'a> {
+/// An entry, and its place.
+struct Source<'a> {
     entry: &'a Json,
     place: Place,
 }
 
-impl Entry<'_> {
-    fn word(&self, text: impl Into<String>) -> Word {
-        Word::new(text, self.place)
+/// Returns texts as owned words.
+fn owned<const N: usize>(texts: [&str; N]) -> Vec<String> {
+    texts.map(str::to_owned).to_vec()
+}
+
+impl Source<'_> {
+    /// Returns the lines that `tc` prints for the entry without `-j`.
+    fn lines(&self, reading: &mut Reading) -> Result<Vec<Vec<String>>, Fault> {
+        let has = |key: &str| self.entry.get(key).is_some();
+        if has("class") {
+            Ok(vec![self.class(reading)?])
+        } else if has("protocol") || has("pref") {
+            self.filter()
+        } else if has("handle") && has("kind") {
+            Ok(vec![self.qdisc(reading)?])
+        } else {
+            Err(Fault::new("this is not a discipline, class or filter as `tc -j` prints it"))
+        }
     }
 
-    fn words(&self, texts: Vec<String>) -> Vec<Word> {
-        texts.into_iter().map(|text| self.word(text)).collect()
-    }
-
-    fn need(&self, key: &str) -> Result<Word, Fault> {
+    fn need(&self, key: &str) -> Result<String, Fault> {
         let value = self.entry.get(key);
         let value = value.ok_or_else(|| Fault::new(format!("this entry lacks `{key}`")))?;
-        let text = value.text();
-        if text.is_empty() {
-            return Err(Fault::new(format!("`{key}` of this entry has the wrong type")));
-        }
-        Ok(self.word(text))
+        Some(value.text()).filter(|text| !text.is_empty()).ok_or_else(|| wrong_type(key))
     }
 
-    fn qdisc(
-        &self,
-        reading: &mut Reading,
-        name: &str,
-        device: &mut Option<String>,
-    ) -> Result<(), Fault> {
-        let kind = self.need("kind")?;
-        let own = handle(&self.need("handle")?)?;
-        if let Some(dev) = self.entry.get("dev") {
-            *device = Some(dev.text());
-        }
-        let device =
-            device.get_or_insert_with(|| name.rsplit('/').next().unwrap_or_default().to_owned());
+    /// Returns the first words of an entry: its kind, its name and its parent.
+    fn lead(&self, object: &str, kind: &str) -> Result<Vec<String>, Fault> {
+        let mut words = vec![object.to_owned(), self.need(kind)?, self.need("handle")?];
         let is_root = matches!(self.entry.get("root"), Some(Json::Bool(true)));
-        let parent = self.entry.get("parent").filter(|_| !is_root);
-        let parent = parent.map(|parent| Name::of(&self.word(parent.text()))).transpose()?;
-        let options = self.entry.get("options").cloned().unwrap_or(Json::Null);
-        if kind.is("tbf") && options.get("minburst").is_some() {
+        if let Some(parent) = self.entry.get("parent").filter(|_| !is_root) {
+            words.extend(["parent".to_owned(), parent.text()]);
+        }
+        Ok(words)
+    }
+
+    fn qdisc(&self, reading: &mut Reading) -> Result<Vec<String>, Fault> {
+        let mut words = self.lead("qdisc", "kind")?;
+        let options = self.entry.get("options").unwrap_or(&Json::Null);
+        if words[1] == "tbf" && options.get("minburst").is_some() {
             let message = "`tc -j` does not print `peakrate`, so it is ignored; the text output of \
                            `tc` has it";
             reading.note(self.place, message);
         }
-        let one = Discipline {
-            words: self.words(words_of(&kind.text, &options)?),
-            kind,
-            parent: parent.unwrap_or(Name::ROOT),
-            handle: Some(own).filter(|own| *own != 0),
-            stab: Vec::new(),
-            line: self.place,
-            shown: true,
-        };
-        let device = device.clone();
-        add_qdisc(reading, &device, one)
+        let own = words_of(&words[1], options)?;
+        words.extend(own);
+        Ok(words)
     }
 
-    fn class(
-        &self,
-        reading: &mut Reading,
-        printed: &mut Printed,
-        device: Option<String>,
-    ) -> Result<(), Fault> {
-        let kind = self.need("class")?;
-        let name = Name::of(&self.need("handle")?)?;
-        let parent = self.entry.get("parent").map(|parent| Name::of(&self.word(parent.text())));
-        let number = |key: &str| self.entry.get(key).and_then(Json::number);
+    fn class(&self, reading: &mut Reading) -> Result<Vec<String>, Fault> {
+        let mut words = self.lead("class", "class")?;
         let numbers = ["rate", "ceil", "burst", "cburst", "quantum", "prio"];
         let is_wrong = |key: &&&str| self.entry.get(key).is_some_and(|v| v.number().is_none());
         if let Some(key) = numbers.iter().find(is_wrong) {
-            return Err(Fault::new(format!("`{key}` of this entry has the wrong type")));
+            return Err(wrong_type(key));
         }
-        let mut words = Vec::new();
-        let mut push = |key: &str, value: String| words.extend([key.to_owned(), value]);
-        match kind.text.as_str() {
-            "htb" => {
-                for key in ["rate", "ceil"] {
-                    if let Some(bytes) = number(key) {
-                        push(key, format!("{}bit", plain(bytes * 8.0)));
-                    }
-                }
-                for key in ["burst", "cburst", "prio", "quantum", "overhead", "linklayer"] {
-                    if let Some(value) = self.entry.get(key) {
-                        push(key, value.text());
-                    }
-                }
-                if let Some(mpu) = number("mpu_rate").filter(|mpu| *mpu != 0.0) {
-                    push("mpu", plain(mpu));
-                }
-            }
-            "hfsc" => {
-                for key in ["sc", "rt", "ls", "ul"] {
-                    let Some(curve) = self.entry.get(key) else { continue };
-                    let part = |name: &str| curve.get(name).and_then(Json::number).unwrap_or(0.0);
-                    let rate = |name| format!("{}bit", plain(part(name) * 8.0));
-                    push(key, format!("m1 {}", rate("m1")));
-                    push("d", format!("{}us", plain(part("d"))));
-                    push("m2", rate("m2"));
-                }
-            }
-            _ => {
-                if let Some(quantum) = number("quantum") {
-                    push("quantum", plain(quantum));
-                } else if kind.is("drr") {
+        let keys: &[&str] = match words[1].as_str() {
+            "htb" => &[
+                "rate",
+                "ceil",
+                "burst",
+                "cburst",
+                "prio",
+                "quantum",
+                "overhead",
+                "linklayer",
+                "mpu_rate",
+            ],
+            "hfsc" => &["sc", "rt", "ls", "ul"],
+            kind => {
+                if kind == "drr" && self.entry.get("quantum").is_none() {
                     let message =
                         "`tc -j` does not print the quantum of drr; the text output of `tc` has it";
                     reading.note(self.place, message);
                 }
+                &["quantum"]
+            }
+        };
+        for &key in keys {
+            let Some(value) = self.entry.get(key) else { continue };
+            let part = |name: &str| value.get(name).and_then(Json::number).unwrap_or(0.0);
+            words.push(key.trim_end_matches("_rate").to_owned());
+            match (key, value.number()) {
+                ("sc" | "rt" | "ls" | "ul", _) => {
+                    words.extend(["m1".to_owned(), rate(part("m1")), "d".to_owned()]);
+                    words.extend([format!("{}us", plain(part("d"))), "m2".to_owned()]);
+                    words.push(rate(part("m2")));
+                }
+                ("rate" | "ceil", Some(bytes)) => words.push(rate(bytes)),
+                _ => words.push(value.text()),
             }
         }
-        let words: Vec<String> =
-            words.iter().flat_map(|word| word.split(' ')).map(str::to_owned).collect();
-        let parent = parent.transpose()?.unwrap_or(Name::new(name.major, 0));
-        let class = Class { kind, name, parent, words: self.words(words), line: self.place };
-        printed.add_class(class, device);
-        Ok(())
+        Ok(words)
     }
 
-    fn filter(&self, printed: &mut Printed, device: Option<String>) -> Result<(), Fault> {
-        let Some(options) = self.entry.get("options") else { return Ok(()) };
-        if options.pairs().is_empty() || options.get("ht_divisor").is_some() {
-            return Ok(());
-        }
+    fn filter(&self) -> Result<Vec<Vec<String>>, Fault> {
         let text = |key: &str| self.entry.get(key).map(Json::text);
-        let parent = text("parent").and_then(|text| Name::read(&text)).unwrap_or(Name::ROOT);
-        let kind = self.word(text("kind").unwrap_or_default());
-        let mut found = Filter::new(kind, parent, self.place);
-        let pref = self.entry.get("pref").and_then(Json::number);
-        found.prio = pref.map(|pref| pref as u32).filter(|pref| *pref != 0);
-        if let Some(protocol) = text("protocol") {
-            found.protocol = protocol;
+        let kind = text("kind").unwrap_or_default();
+        let mut first = owned(["filter"]);
+        for key in ["parent", "protocol", "pref", "chain"] {
+            first.extend(text(key).into_iter().flat_map(|value| [key.to_owned(), value]));
+        }
+        first.push(kind.clone());
+        let mut more = Vec::new();
+        let options = self.entry.get("options").unwrap_or(&Json::Null);
+        if options.get("ht_divisor").is_some() {
+            return Ok(vec![first]);
         }
         let keys = options.get("keys").map_or(&[][..], Json::pairs);
         for (key, value) in options.pairs().iter().chain(keys) {
-            self.option(&mut found, key, value)?;
+            let part = |name: &str| value.get(name).map(Json::text).unwrap_or_default();
+            let hex = |name: &str| part(name).trim_start_matches("0x").to_owned();
+            let is_object = !value.pairs().is_empty();
+            match (kind.as_str(), key.as_str()) {
+                (_, "match") if is_object => {
+                    let behind =
+                        if matches!(&*part("offmask"), "" | "0") { "" } else { "nexthdr+" };
+                    let test = format!("{}/{}", hex("value"), hex("mask"));
+                    let offset = value.get("off").and_then(Json::number).unwrap_or(0.0);
+                    more.push(owned(["match", &test, "at", &format!("{behind}{offset}")]));
+                }
+                (_, "mark") if is_object => {
+                    let numbers = ["value", "mask"].map(|name| format!("0x{}", hex(name)));
+                    more.push(owned(["mark", &numbers[0], &numbers[1]]));
+                }
+                (_, "fwmark_value") => {
+                    let bits =
+                        options.get("fwmark_mask").map_or("0xffffffff".to_owned(), Json::text);
+                    more.push(owned(["mark", &value.text(), &bits]));
+                }
+                ("fw", "fw") if is_object => {
+                    let mark = format!("{}/{}", part("mark"), part("mask"));
+                    first.extend(owned(["handle", &mark]));
+                }
+                ("fw", "fw") => first.extend(owned(["handle", &value.text()])),
+                (_, "actions") => {
+                    let Json::List(actions) = value else { continue };
+                    more.extend(actions.iter().map(action));
+                }
+                ("flow", "mode") => first.push(value.text()),
+                ("u32", "link") => {
+                    let why = "hash tables of `u32` are read in the text output of `tc`: give that";
+                    return Err(Fault::new(why));
+                }
+                ("flow", "keys" | "divisor" | "baseclass")
+                | ("fw" | "flow" | "flower" | "basic" | "matchall", "handle")
+                | (_, "flowid" | "classid" | "fh") => first.extend([key.clone(), value.text()]),
+                (
+                    _,
+                    "keys" | "not_in_hw" | "in_hw" | "skip_hw" | "skip_sw" | "chain"
+                    | "ip_tos_mask",
+                ) => {}
+                ("flower", _) => {
+                    let mut text = match (value.get("start"), value.get("end")) {
+                        (Some(start), Some(end)) => format!("{}-{}", start.text(), end.text()),
+                        _ => value.text(),
+                    };
+                    let bits = keys.iter().find(|(other, _)| *other == format!("{key}_mask"));
+                    if let Some((_, bits)) = bits {
+                        text = format!("{text}/0x{}", bits.text().trim_start_matches("0x"));
+                    }
+                    more.push(vec![key.clone(), text]);
+                }
+                _ => {}
+            }
         }
-        printed.add_filter(found, device);
-        Ok(())
+        Ok([vec![first], more].concat())
     }
+}
 
-    fn option(&self, found: &mut Filter, key: &str, value: &Json) -> Result<(), Fault> {
-        let is_flower = found.kind.is("flower");
-        let hex = |name: &str| {
-            let text = value.get(name).map(Json::text).unwrap_or_default();
-            u32::from_str_radix(text.trim_start_matches("0x"), 16)
-                .map_err(|_| Fault::new(format!("`{text}` is not a number")))
-        };
-        match key {
-            "flowid" | "classid" => found.target = Some(self.word(value.text())),
-            "match" if !value.pairs().is_empty() => {
-                let offmask = value.get("offmask").map(Json::text).unwrap_or_default();
-                let is_next = !matches!(offmask.as_str(), "" | "0");
-                let offset = value.get("off").and_then(Json::number).unwrap_or(0.0) as u32;
-                found.add_header_word(is_next, hex("value")?, hex("mask")?, offset);
-            }
-            "mark" if !value.pairs().is_empty() => {
-                found.add_mark(hex("value")?, hex("mask")?);
-            }
-            "fwmark_value" => found.tests.push(marked(&self.word(value.text()))?),
-            "fwmark_mask" => {
-                if let Some(Match::Mark { mask, .. }) = found.tests.last_mut() {
-                    *mask = crate::name::number(&self.word(value.text()))?;
-                }
-            }
-            "fw" if !value.pairs().is_empty() => {
-                let part = |name: &str| value.get(name).map(Json::text).unwrap_or_default();
-                let text = format!("{}/{}", part("mark"), part("mask"));
-                found.tests.push(marked(&self.word(text))?);
-            }
-            "fw" | "handle" if found.kind.is("fw") => {
-                found.tests.push(marked(&self.word(value.text()))?);
-            }
-            "actions" => {
-                if let Json::List(actions) = value {
-                    for action in actions {
-                        self.action(found, action)?;
-                    }
-                }
-            }
-            "mode" if found.kind.is("flow") => found.flow.map = value.text() == "map",
-            "keys" if found.kind.is("flow") => found.flow.keys = value.text(),
-            "divisor" if found.kind.is("flow") => {
-                found.flow.divisor = Some(self.word(value.text()));
-            }
-            "baseclass" if found.kind.is("flow") => {
-                found.flow.base = Some(self.word(value.text()));
-            }
-            "ip_tos_mask" => {
-                let bits = crate::name::mask(&self.word(value.text()))?;
-                for test in &mut found.tests {
-                    if let Match::Ip { mask, offset: 0, .. } = test {
-                        *mask = bits << 16;
-                    }
-                }
-                if let Some(at) = found.given.iter().position(|word| word == "ip_tos") {
-                    let tos = &found.given[at + 1];
-                    found.given[at + 1] = format!("{tos}/{bits:#x}");
-                }
-            }
-            "link" if found.kind.is("u32") => {
-                let why = "hash tables of `u32` are read in the text output of `tc`: give that";
-                return Err(Fault::new(why));
-            }
-            "handle" | "keys" | "not_in_hw" | "in_hw" | "skip_hw" | "skip_sw" | "chain" => {}
-            _ if is_flower => {
-                let text = match (value.get("start"), value.get("end")) {
-                    (Some(start), Some(end)) => format!("{}-{}", start.text(), end.text()),
-                    _ => value.text(),
-                };
-                found.flower(&self.word(key), &self.word(text))?;
-            }
-            _ => {}
+fn wrong_type(key: &str) -> Fault {
+    Fault::new(format!("`{key}` of this entry has the wrong type"))
+}
+
+/// Returns the line that `tc` prints for an action without `-j`.
+fn action(action: &Json) -> Vec<String> {
+    let part = |name: &str| action.get(name).map(Json::text);
+    let kind = part("kind").unwrap_or_default();
+    match kind.as_str() {
+        "mirred" => {
+            let is_redirect = part("mirred_action").is_some_and(|act| act == "redirect");
+            let act = if is_redirect { "Redirect" } else { "Mirror" };
+            let device = part("to_dev").unwrap_or_default();
+            owned(["mirred", "(Egress", act, "to", "device", &device])
         }
-        Ok(())
-    }
-
-    fn action(&self, found: &mut Filter, action: &Json) -> Result<(), Fault> {
-        let kind = action.get("kind").map(Json::text).unwrap_or_default();
-        match kind.as_str() {
-            "mirred" => {
-                let act = action.get("mirred_action").map(Json::text).unwrap_or_default();
-                if act != "redirect" {
-                    return Err(Fault::new("a copy of a packet (mirror) is not modelled"));
+        "police" => owned(["police", "rate", &part("rate").unwrap_or_default()]),
+        _ => {
+            let mut words = owned(["action", "order", "1:", &kind]);
+            let verdict = action.get("control_action").and_then(|one| one.get("type"));
+            if let Some(verdict) = verdict.filter(|_| kind == "gact") {
+                words.extend(owned(["action", &verdict.text()]));
+            } else {
+                for key in ["priority", "mark", "queue_mapping", "ptype", "zone"] {
+                    words.extend(part(key).into_iter().flat_map(|value| [key.to_owned(), value]));
                 }
-                found.redirect = action.get("to_dev").map(Json::text);
-                Ok(())
             }
-            "police" => {
-                let rate = action.get("rate").map(Json::text).unwrap_or_default();
-                found.police(&self.word(format!("police rate {rate}")), &mut Words::new(&[]))
-            }
-            _ => {
-                let verdict = action.get("control_action").and_then(|one| one.get("type"));
-                let options = ["priority", "mark", "queue_mapping", "ptype", "zone"];
-                let options = options.map(|key| (key, action.get(key)));
-                let parts = std::iter::once(("action", verdict)).chain(options);
-                let mut words = vec![kind.clone()];
-                for (key, value) in parts {
-                    let is_meant = (key == "action") == (kind == "gact");
-                    if let Some(value) = value.filter(|_| is_meant) {
-                        words.extend([key.to_owned(), value.text()]);
-                    }
-                }
-                let words = self.words(words);
-                found.action(&self.word("action"), &mut Words::new(&words))
-            }
+            words
         }
     }
 }
 
 /// Words for keys of the JSON output that have another name there, by discipline; a key with an
 /// empty word is ignored.
-const RENAMED: [(&str, &str, &str); 21] = [
+const RENAMED: [(&str, &str, &str); 12] = [
     ("tbf", "lat", "latency"),
     ("tbf", "minburst", ""),
     ("dualpi2", "memory-limit", "memlimit"),
@@ -452,20 +370,11 @@ const RENAMED: [(&str, &str, &str); 21] = [
     ("dualpi2", "coupling", "coupling_factor"),
     ("dualpi2", "min-qlen-step", "min_qlen_step"),
     ("dualpi2", "c-protection", "classic_protection"),
-    ("htb", "direct_packets_stat", ""),
-    ("htb", "ver", ""),
     ("prio", "multiqueue", ""),
-    ("sfq", "ewma", ""),
     ("sfq", "adaptive", ""),
     ("sfq", "nodrop", ""),
-    ("red", "ewma", ""),
-    ("red", "Scell_log", ""),
-    ("red", "Plog", ""),
     ("choke", "adaptive", ""),
     ("choke", "nodrop", ""),
-    ("choke", "ewma", ""),
-    ("choke", "Scell_log", ""),
-    ("choke", "Plog", ""),
 ];
 /// Words for values of the JSON output, by discipline, key and value.
 const SPOKEN: [(&str, &str, &str, &str); 7] = [
@@ -492,9 +401,6 @@ fn words_of(kind: &str, options: &Json) -> Result<Vec<String>, Fault> {
             let rows = SPOKEN.iter().filter(spoken);
             let fits = rows.filter(|(_, _, text, _)| *text == value.text());
             words.extend(fits.map(|(.., word)| (*word).to_owned()));
-            continue;
-        }
-        if kind == "fq" && raw == "bands" {
             continue;
         }
         let raw = raw.trim();
@@ -524,7 +430,7 @@ fn written(discipline: &str, key: &str, value: &Json) -> String {
         _ if key == "classic_protection" => format!("{}%", plain(number)),
         _ if matches!(key, "latency" | "step_thresh") => format!("{}us", plain(number)),
         Some(Kind::Time) => format!("{}us", plain(number)),
-        Some(Kind::Rate) => format!("{}bit", plain(number * 8.0)),
+        Some(Kind::Rate) => rate(number),
         Some(Kind::Size) => format!("{}b", plain(number)),
         _ => plain(number),
     }
@@ -538,7 +444,7 @@ fn cake(options: &Json) -> Vec<String> {
         let (is_on, text) = (!value.is_empty(), value.text());
         match key.as_str() {
             "bandwidth" => match value.number() {
-                Some(bytes) => add(&["bandwidth", &format!("{}bit", plain(bytes * 8.0))]),
+                Some(bytes) => add(&["bandwidth", &rate(bytes)]),
                 None => add(&["bandwidth", &text]),
             },
             "diffserv" | "flowmode" | "atm" => add(&[&text]),
@@ -586,7 +492,7 @@ fn netem(options: &Json) -> Result<Vec<String>, Fault> {
                 words.extend(correlation);
             }
             "rate" if !value.pairs().is_empty() => {
-                words.extend([key.clone(), format!("{}bit", plain(share(value, "rate") * 8.0))]);
+                words.extend([key.clone(), rate(share(value, "rate"))]);
                 let more =
                     ["packetoverhead", "cellsize", "celloverhead"].map(|key| share(value, key));
                 let used = more.iter().rposition(|number| *number != 0.0).map_or(0, |n| n + 1);

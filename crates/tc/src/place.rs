@@ -2,6 +2,11 @@
 
 use sojourn_units::words::{WordError, nearest};
 
+/// Whether a word is one of those in a list, which blanks separate.
+pub(crate) fn among(word: &str, list: &str) -> bool {
+    list.split_ascii_whitespace().any(|one| one == word)
+}
+
 /// A place in the texts that are read: a line, or a part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {

@@ -3,10 +3,11 @@
 use crate::device::{Class, Discipline};
 use crate::filter::Filter;
 use crate::name::{Name, handle, number};
-use crate::place::{Fault, Place, Word};
+use crate::place::{Fault, Place, Word, Words, among};
 use crate::reading::Reading;
 use crate::table;
 use crate::tree::CLASSFUL;
+use std::net::Ipv4Addr;
 
 /// Classes and filters that were printed, each with the device of the command that printed them.
 #[derive(Default)]
@@ -18,10 +19,10 @@ pub(crate) struct Printed {
 }
 
 /// A printed entry: its first line, and the lines that follow it.
-struct Entry {
-    line: Place,
-    words: Vec<Word>,
-    more: Vec<Vec<Word>>,
+pub(crate) struct Entry {
+    pub line: Place,
+    pub words: Vec<Word>,
+    pub more: Vec<Vec<Word>>,
 }
 
 /// Whether a line seems to begin an entry.
@@ -81,7 +82,9 @@ pub(crate) fn read(
     }
 }
 
-fn entry(
+/// Reads an entry; adds a problem if that is not possible. `device` is the device of the command that
+/// printed it.
+pub(crate) fn entry(
     reading: &mut Reading,
     printed: &mut Printed,
     name: &str,
@@ -139,19 +142,7 @@ fn qdisc(
         line: entry.line,
         shown: true,
     };
-    add_qdisc(reading, &device, one)
-}
-
-/// Returns the words before counters, which follow on the same line if line ends were lost.
-fn without_counters(words: &[Word]) -> &[Word] {
-    let begins =
-        |pair: &[Word]| pair[0].is("Sent") && pair[1].text.bytes().all(|b| b.is_ascii_digit());
-    &words[..words.windows(2).position(begins).unwrap_or(words.len())]
-}
-
-/// Adds a printed discipline to its device.
-pub(crate) fn add_qdisc(reading: &mut Reading, device: &str, one: Discipline) -> Result<(), Fault> {
-    let device = reading.device(device);
+    let device = reading.device(&device);
     if one.kind.is("ingress") || one.kind.is("clsact") {
         device.ingress = Some(one.line);
         return Ok(());
@@ -159,6 +150,13 @@ pub(crate) fn add_qdisc(reading: &mut Reading, device: &str, one: Discipline) ->
     device.check_depth(&one)?;
     device.put(one);
     Ok(())
+}
+
+/// Returns the words before counters, which follow on the same line if line ends were lost.
+fn without_counters(words: &[Word]) -> &[Word] {
+    let begins =
+        |pair: &[Word]| pair[0].is("Sent") && pair[1].text.bytes().all(|b| b.is_ascii_digit());
+    &words[..words.windows(2).position(begins).unwrap_or(words.len())]
 }
 
 fn class(printed: &mut Printed, device: Option<&String>, entry: &Entry) -> Result<(), Fault> {
@@ -186,11 +184,12 @@ fn class(printed: &mut Printed, device: Option<&String>, entry: &Entry) -> Resul
     Ok(())
 }
 
+/// Reads a filter as the command that adds it.
 fn filter(printed: &mut Printed, device: Option<&String>, entry: &Entry) -> Result<(), Fault> {
     let mut new = Filter::new(Word::default(), Name::ROOT, entry.line);
-    let (mut pref, mut is_table) = (None, false);
+    let mut is_table = false;
     let mut rest = entry.words[1..].iter().peekable();
-    let mut tests: Vec<Word> = Vec::new();
+    let (mut words, mut target, mut tests) = (Vec::new(), Vec::new(), Vec::new());
     while let Some(key) = rest.next() {
         // iproute2 6 marks the target of a filter that selects a class by itself: `*flowid`, and
         // prints `???` for one that leads to none.
@@ -200,7 +199,7 @@ fn filter(printed: &mut Printed, device: Option<&String>, entry: &Entry) -> Resu
             "ingress" => new.parent = Name::new(Name::INGRESS, 0),
             "egress" => new.parent = Name::new(Name::INGRESS, Name::EGRESS),
             "protocol" => new.protocol.clone_from(&rest.next().unwrap_or(key).text),
-            "pref" => pref = Some(number(rest.next().unwrap_or(key))?),
+            "pref" => new.prio = Some(number(rest.next().unwrap_or(key))?),
             "chain" => {
                 if let Some(chain) = rest.next().filter(|chain| !chain.is("0")) {
                     return Err(chain.fault("only filters of chain 0 are evaluated here"));
@@ -213,77 +212,180 @@ fn filter(printed: &mut Printed, device: Option<&String>, entry: &Entry) -> Resu
                 let value = rest.next();
                 if name == "fh" {
                     new.handle = value.cloned();
-                    new.table.seat = value.map(table::seat).transpose()?;
                 } else if name == "key" && value.is_some_and(|value| value.is("ht")) {
                     rest.next();
                 }
             }
             "ht" => is_table = true,
             "divisor" if is_table => {
-                let count = rest.next().and_then(|word| word.text.parse().ok());
-                new.table.divisor = count.filter(|count| *count > 1);
+                let count = rest.next().filter(|count| !count.is("1"));
+                words.extend(count.into_iter().flat_map(|count| [key.clone(), count.clone()]));
             }
-            "link" => new.table.link = rest.next().map(table::seat).transpose()?.map(|to| to.0),
+            "link" => words.extend([key].into_iter().chain(rest.next()).cloned()),
             "flowid" | "classid" => {
-                new.target = rest.next().filter(|value| !value.text.starts_with('?')).cloned();
+                let class = rest.next().filter(|class| !class.text.starts_with('?'));
+                target = class
+                    .map_or(Vec::new(), |class| vec![said("flowid", key.place), class.clone()]);
             }
             "not_in_hw" | "in_hw" | "skip_hw" | "skip_sw" | "(rule" | "in_hw_count" | "" => {}
-            _ if new.kind.text.is_empty() && pref.is_some() => new.kind = key.clone(),
+            _ if new.kind.text.is_empty() && new.prio.is_some() => new.kind = key.clone(),
             _ => {
                 tests.push(key.clone());
                 tests.extend(rest.by_ref().cloned());
             }
         }
     }
-    new.prio = pref;
     let kind = new.kind.text.clone();
-    let has_content = new.target.is_some() || !tests.is_empty() || !entry.more.is_empty();
-    if new.table.divisor.is_some() {
-        printed.add_filter(new, device.cloned());
-        return Ok(());
-    }
-    if pref.is_none() || kind.is_empty() || is_table && !has_content {
-        return Ok(());
-    }
+    let has_tests = !tests.is_empty() || !entry.more.is_empty();
     // The first line of each filter names only its kind.
     let is_whole = matches!(kind.as_str(), "fw" | "matchall") && new.handle.is_some();
-    if !(has_content || is_whole) {
-        return Ok(());
+    let has_content = !target.is_empty() || has_tests || is_whole;
+    let creates_table = words.iter().any(|word: &Word| word.is("divisor"));
+    if !creates_table {
+        if new.prio.is_none() || kind.is_empty() || !has_content {
+            return Ok(());
+        }
+        if let Some(handle) = new.handle.take_if(|_| kind == "u32") {
+            let (table, bucket) = table::seat(&handle)?;
+            if table < table::ROOT {
+                let seat = Word::new(format!("{table:x}:{bucket:x}:"), handle.place);
+                words.splice(0..0, [said("ht", handle.place), seat]);
+            }
+        }
     }
-    if is_table && new.target.is_none() && entry.more.is_empty() {
-        return Ok(());
+    let mut actions = Vec::new();
+    for line in std::iter::once(&tests).chain(&entry.more) {
+        commanded(&mut new, line, &mut words, &mut actions)?;
     }
-    if kind == "flow" {
-        flow(&mut new, &tests)?;
-        tests.clear();
+    new.prio = new.prio.filter(|prio| *prio != 0);
+    if kind != "flow" {
+        words.extend(target);
     }
-    if kind == "fw"
-        && let Some(handle) = new.handle.clone()
-    {
-        new.tests.push(crate::filter::marked(&handle)?);
-    }
-    for words in std::iter::once(&tests).chain(&entry.more).filter(|words| !words.is_empty()) {
-        new.read_shown(words)?;
-    }
-    printed.add_filter(new, device.cloned());
+    new.read(&[words, actions].concat())?;
+    printed.filters.push((new, device.cloned()));
     Ok(())
 }
 
-/// Reads what `tc` prints of a filter `flow`: `hash keys src,dst divisor 4 baseclass 1:1`.
-fn flow(new: &mut Filter, words: &[Word]) -> Result<(), Fault> {
-    let mut rest = words.iter();
-    let mut others = Vec::new();
-    while let Some(word) = rest.next() {
-        match word.text.as_str() {
-            "hash" => {}
-            "map" => new.flow.map = true,
-            "keys" => new.flow.keys.clone_from(&rest.next().unwrap_or(word).text),
-            "divisor" => new.flow.divisor = rest.next().cloned(),
-            "baseclass" => new.flow.base = rest.next().cloned(),
-            _ => others.push(word.clone()),
+/// Words of a filter and its actions that show its state.
+const STATE: &str = "not_in_hw in_hw in_hw_count skip_hw skip_sw used_hw_stats hw_stats index ref \
+                     random Action Sent backlog cookie no_percpu hw_tc Skip_hw";
+
+fn said(text: &str, place: Place) -> Word {
+    Word::new(text, place)
+}
+
+/// Adds the words by which a command states what a line of `tc filter show` prints: tests, and actions.
+fn commanded(
+    filter: &mut Filter,
+    line: &[Word],
+    tests: &mut Vec<Word>,
+    actions: &mut Vec<Word>,
+) -> Result<(), Fault> {
+    let kind = filter.kind.text.clone();
+    let mut given = Words::new(line);
+    while let Some(word) = given.next() {
+        let words = |text: String| -> Vec<Word> {
+            text.split(' ').map(|text| said(text, word.place)).collect()
+        };
+        match (kind.as_str(), word.text.as_str()) {
+            ("flow", "hash" | "map") => tests.push(word.clone()),
+            ("flow", "keys" | "divisor" | "baseclass") => {
+                tests.extend([word, given.value(word)?].map(Word::clone));
+            }
+            (_, "match") => tests.extend(words(matched(word, &mut given)?)),
+            // `action order 1: gact action drop`
+            (_, "action") if given.next_if(|word| word == "order").is_some() => {
+                let order = given.value(word)?;
+                if given.peek().is_some_and(|kind| matches!(&*kind.text, "mirred" | "police")) {
+                    continue;
+                }
+                let rest = given.rest();
+                filter.clone().action(order, &mut given)?;
+                actions.push(word.clone());
+                actions.extend_from_slice(&rest[..rest.len() - given.rest().len()]);
+                return Ok(());
+            }
+            (_, "mark") => {
+                if let (Some(value), Some(bits)) = (given.next(), given.next()) {
+                    let (value, bits) = (number(value)?, number(bits)?);
+                    tests.extend(words(format!("match mark {value:#x} {bits:#x}")));
+                }
+            }
+            (_, "police") => filter.police(word, &mut given)?,
+            // `mirred (Egress Redirect to device ifb0) stolen`
+            (_, "mirred") => {
+                let texts: Vec<_> = given.rest().iter().map(|w| w.text.as_str()).take(5).collect();
+                match texts.as_slice() {
+                    ["(Egress", "Redirect", "to", "device", name] => {
+                        let name = name.trim_end_matches(')');
+                        actions.extend(words(format!("action mirred egress redirect dev {name}")));
+                    }
+                    ["(Egress", "Mirror", ..] => {
+                        return Err(word.fault("a copy of a packet (mirror) is not modelled"));
+                    }
+                    _ => {}
+                }
+            }
+            (_, key) if among(key, STATE) => return Ok(()),
+            ("flower", "eth_type") => filter.protocol.clone_from(&given.value(word)?.text),
+            ("flower", _) => tests.extend([word, given.value(word)?].map(Word::clone)),
+            // `hash mask 000000ff at 16`
+            ("u32", "hash") => {
+                tests.push(said("hashkey", word.place));
+                while let Some(key) = given.next_if(|word| matches!(word, "mask" | "at")) {
+                    tests.extend([key, given.value(key)?].map(Word::clone));
+                }
+            }
+            ("u32", "offset") => {
+                return Err(word.fault("`offset` of a hash table is not supported here"));
+            }
+            ("basic" | "flow", joint @ ("OR" | "NOT")) => {
+                let why = format!("an expression with `{joint}` is not supported");
+                return Err(word.fault(why));
+            }
+            ("basic" | "flow", key) if key.contains('(') => {
+                let is_first = !tests.iter().any(|word| word.is("match"));
+                tests.push(said(if is_first { "match" } else { "and" }, word.place));
+                let rest = std::iter::once(word).chain(given.rest());
+                let text: Vec<_> = rest.map(|word| word.text.as_str()).collect();
+                tests.push(said(&text.join(" "), word.place));
+                return Ok(());
+            }
+            _ => {}
         }
     }
-    new.read_shown(&others)
+    Ok(())
+}
+
+/// Returns a test as a command states it. It is printed raw, such as `00000050/0000ffff at 20`, or
+/// pretty, such as `IP dport 80`.
+fn matched(word: &Word, given: &mut Words<'_>) -> Result<String, Fault> {
+    let first = given.value(word)?;
+    let hexadecimal = |text: &str| u32::from_str_radix(text, 16).ok();
+    if let Some((value, bits)) = first.text.split_once('/')
+        && let (Some(value), Some(bits)) = (hexadecimal(value), hexadecimal(bits))
+    {
+        let at = given.value(word)?;
+        let place = given.value(at)?.text.as_str();
+        let is_network = bits.leading_ones() + bits.trailing_zeros() == 32;
+        return Ok(match place {
+            "12" | "16" if is_network => {
+                let key = if place == "12" { "src" } else { "dst" };
+                format!("match ip {key} {}/{}", Ipv4Addr::from(value), bits.leading_ones())
+            }
+            _ => format!("match u32 {value:#010x} {bits:#010x} at {place}"),
+        });
+    }
+    let of = if first.is("IP6") { "ip6" } else { "ip" };
+    let key = if first.text.starts_with("IP") { given.value(first)? } else { first };
+    let value = &given.value(key)?.text;
+    let bits = match key.text.as_str() {
+        "src" | "dst" => "",
+        "sport" | "dport" => " 0xffff",
+        _ => " 0xff",
+    };
+    while given.next_if(|_| of == "ip6").is_some() {}
+    Ok(format!("match {of} {} {value}{bits}", key.text))
 }
 
 impl Printed {
@@ -292,15 +394,10 @@ impl Printed {
     }
 
     /// Adds a class that has parameters; the flows of `fq_codel` are classes without any.
-    pub fn add_class(&mut self, class: Class, device: Option<String>) {
+    fn add_class(&mut self, class: Class, device: Option<String>) {
         if CLASSFUL.contains(&class.kind.text.as_str()) && class.name.minor != 0 {
             self.classes.push((class, device));
         }
-    }
-
-    pub fn add_filter(&mut self, mut filter: Filter, device: Option<String>) {
-        filter.end_shown();
-        self.filters.push((filter, device));
     }
 
     /// Assigns classes and filters to devices, because `tc` prints them without their device.
