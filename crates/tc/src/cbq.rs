@@ -1,31 +1,14 @@
 //! Reads CBQ, which Linux no longer has, as its replacement HTB.
 
 use crate::device::{Class, Device, Discipline};
-use crate::place::{Notice, Word};
+use crate::place::{Notice, Word, among};
 
 /// Words of CBQ that take a value.
-const VALUES: [&str; 18] = [
-    "bandwidth",
-    "rate",
-    "allot",
-    "prio",
-    "weight",
-    "maxburst",
-    "minburst",
-    "avpkt",
-    "cell",
-    "mpu",
-    "est",
-    "ewma",
-    "split",
-    "defmap",
-    "maxidle",
-    "minidle",
-    "linklayer",
-    "overhead",
-];
+const VALUES: &str = "\
+    bandwidth rate allot prio weight maxburst minburst avpkt cell mpu est ewma split defmap \
+    maxidle minidle linklayer overhead";
 /// Words of CBQ without a value.
-const FLAGS: [&str; 4] = ["bounded", "isolated", "borrow", "sharing"];
+const FLAGS: &str = "bounded isolated borrow sharing";
 
 /// Replaces the CBQ disciplines and classes of a device by HTB, and adds a notice.
 pub(crate) fn replaced(device: &mut Device, notices: &mut Vec<Notice>) {
@@ -66,7 +49,7 @@ fn given(words: &[Word]) -> (Vec<(Word, Word)>, Vec<Word>) {
     let (mut pairs, mut flags) = (Vec::new(), Vec::new());
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
-        let takes_value = VALUES.contains(&word.text.as_str());
+        let takes_value = among(&word.text, VALUES);
         match if takes_value { rest.next() } else { None } {
             Some(value) => pairs.push((word.clone(), value.clone())),
             None => flags.push(word.clone()),
@@ -76,7 +59,7 @@ fn given(words: &[Word]) -> (Vec<(Word, Word)>, Vec<Word>) {
 }
 
 /// Words that a class of HTB has too.
-const USED: [&str; 5] = ["rate", "bandwidth", "prio", "mpu", "overhead"];
+const USED: &str = "rate bandwidth prio mpu overhead";
 
 /// Makes a class of CBQ a class of HTB; returns the words that have no effect.
 fn read(class: &mut Class, line: Option<&Word>) -> Vec<String> {
@@ -104,8 +87,8 @@ fn read(class: &mut Class, line: Option<&Word>) -> Vec<String> {
             push(key, value, value.text.clone());
         }
     }
-    words.extend(flags.into_iter().filter(|word| !FLAGS.contains(&word.text.as_str())));
+    words.extend(flags.into_iter().filter(|word| !among(&word.text, FLAGS)));
     class.words = words;
     "htb".clone_into(&mut class.kind.text);
-    pairs.iter().filter(|(key, _)| !USED.contains(&key.text.as_str())).map(text).collect()
+    pairs.iter().filter(|(key, _)| !among(&key.text, USED)).map(text).collect()
 }

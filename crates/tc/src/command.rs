@@ -5,14 +5,15 @@
 use crate::device::{Class, Device, Discipline, placed};
 use crate::filter::Filter;
 use crate::name::{Name, handle, hexadecimal, number};
-use crate::place::{Fault, Place, Word, Words};
+use crate::place::{Fault, Place, Word, Words, among};
 use crate::reading::Reading;
 use crate::wrapper::located;
+use std::collections::BTreeMap;
 
-const OBJECTS: [&str; 3] = ["qdisc", "class", "filter"];
+const OBJECTS: &str = "qdisc class filter";
 /// Other objects of `tc`, which set up no queue.
-const OTHERS: [&str; 4] = ["actions", "chain", "monitor", "exec"];
-const STAB: [&str; 5] = ["mtu", "mpu", "tsize", "overhead", "linklayer"];
+const OTHERS: &str = "actions chain monitor exec";
+const STAB: &str = "mtu mpu tsize overhead linklayer";
 
 /// Effect of a command on its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,14 +39,14 @@ const VERBS: [(&str, Verb); 10] = [
 ];
 
 /// Returns the first of the words that `word` abbreviates.
-fn begins<'a>(word: &str, whole: &[&'a str]) -> Option<&'a str> {
-    whole.iter().copied().find(|one| !word.is_empty() && one.starts_with(word))
+fn begins<'a>(word: &str, whole: &'a str) -> Option<&'a str> {
+    whole.split(' ').find(|one| !word.is_empty() && one.starts_with(word))
 }
 
 /// Returns object and verb of the words after `tc` and its options; `None` if they do not concern
 /// queues.
 pub(crate) fn object_of(words: &[&str]) -> Option<(&'static str, Verb)> {
-    let object = begins(words.first()?, &OBJECTS)?;
+    let object = begins(words.first()?, OBJECTS)?;
     let Some(word) = words.get(1) else { return Some((object, Verb::Print)) };
     let verb = VERBS.iter().find(|(name, _)| !word.is_empty() && name.starts_with(word));
     verb.filter(|(name, _)| object == "qdisc" || *name != "link").map(|(_, verb)| (object, *verb))
@@ -81,8 +82,8 @@ fn applied(reading: &mut Reading, command: Command<'_>) -> Result<(), Fault> {
     }
     let texts: Vec<&str> = given.rest().iter().map(|word| word.text.as_str()).collect();
     let Some(first) = given.next() else { return Ok(()) };
-    if let Some(other) = begins(&first.text, &OTHERS)
-        && begins(&first.text, &OBJECTS).is_none()
+    if let Some(other) = begins(&first.text, OTHERS)
+        && begins(&first.text, OBJECTS).is_none()
     {
         if texts.get(1).is_some_and(|verb| matches!(*verb, "add" | "replace" | "change")) {
             let message =
@@ -93,13 +94,14 @@ fn applied(reading: &mut Reading, command: Command<'_>) -> Result<(), Fault> {
     }
     let Some((object, verb)) = object_of(&texts) else {
         let verbs: Vec<&str> = VERBS.iter().map(|(name, _)| *name).collect();
-        if let (Some(object), Some(verb)) = (begins(&first.text, &OBJECTS), given.next()) {
+        if let (Some(object), Some(verb)) = (begins(&first.text, OBJECTS), given.next()) {
             let why = format!("unknown command `{}` for `tc {object}`", verb.text);
             return Err(verb.unknown(why, &verbs));
         }
-        let known = OBJECTS.join(", ");
+        let objects: Vec<&str> = OBJECTS.split(' ').collect();
+        let known = objects.join(", ");
         let why = format!("unknown word `{}` for `tc`; known words: {known}", first.text);
-        return Err(first.unknown(why, &OBJECTS));
+        return Err(first.unknown(why, &objects));
     };
     given.next();
     if verb == Verb::Print {
@@ -131,18 +133,61 @@ impl At<'_> {
     }
 }
 
-/// Options of a command before the kind of its object.
+/// Options of a command before the kind of its object: values by name.
 #[derive(Default)]
 struct Options {
-    device: Option<Word>,
-    parent: Option<Word>,
-    handle: Option<Word>,
-    id: Option<Word>,
-    prio: Option<Word>,
-    protocol: Option<Word>,
-    chain: Option<Word>,
+    values: BTreeMap<&'static str, Word>,
     stab: Vec<Word>,
     kind: Option<Word>,
+}
+
+impl Options {
+    /// Reads the options up to the first word that is none of `known`, which is the kind.
+    fn read(
+        given: &mut Words<'_>,
+        known: impl Fn(&str) -> Option<&'static str>,
+    ) -> Result<Self, Fault> {
+        let mut options = Self::default();
+        while let Some(key) = given.next() {
+            let Some(name) = known(&key.text) else {
+                options.kind = Some(key.clone());
+                break;
+            };
+            let parent = match name {
+                "root" => "root",
+                "ingress" => "ffff:",
+                "egress" => "ffff:fff3",
+                _ => "",
+            };
+            if !parent.is_empty() {
+                options.values.insert("parent", Word::new(parent, key.place));
+            } else if name == "estimator" {
+                given.value(key)?;
+                given.value(key)?;
+            } else if name == "stab" {
+                while let Some(word) = given.next_if(|word| among(word, STAB)) {
+                    options.stab.extend([word.clone(), given.value(word)?.clone()]);
+                }
+            } else {
+                let name = if matches!(name, "preference" | "priority") { "prio" } else { name };
+                options.values.insert(name, given.value(key)?.clone());
+            }
+        }
+        Ok(options)
+    }
+
+    fn get(&self, name: &str) -> Option<&Word> {
+        self.values.get(name)
+    }
+
+    fn parent(&self) -> Result<Option<Name>, Fault> {
+        self.get("parent").map(Name::of).transpose()
+    }
+}
+
+/// Returns the option of this name.
+fn exactly(word: &str, known: &'static str) -> Option<&'static str> {
+    known.split(' ').find(|name| *name == word)
 }
 
 // Disciplines
@@ -153,54 +198,32 @@ fn qdisc(
     mut given: Words<'_>,
     at: &At<'_>,
 ) -> Result<(), Fault> {
-    let whole = given.rest().to_vec();
-    let mut options = Options::default();
-    while let Some(key) = given.next() {
-        match key.text.as_str() {
-            "dev" => options.device = Some(given.value(key)?.clone()),
-            "handle" => options.handle = Some(given.value(key)?.clone()),
-            "parent" => options.parent = Some(given.value(key)?.clone()),
-            "root" => options.parent = Some(key.clone()),
-            "classid" if verb == Verb::Add => {
-                let message = "`tc qdisc` has no `classid`, so Linux rejects this command; it is \
-                               read as `tc class`";
-                reading.note(at.line, message);
-                return class(reading, verb, Words::new(&whole), at);
-            }
-            "ingress_block" | "egress_block" => {
-                given.value(key)?;
-            }
-            "estimator" => {
-                given.value(key)?;
-                given.value(key)?;
-            }
-            "stab" => {
-                while let Some(word) = given.next_if(|word| STAB.contains(&word)) {
-                    let value = given.value(word)?;
-                    options.stab.extend([word.clone(), value.clone()]);
-                }
-            }
-            _ => {
-                options.kind = Some(key.clone());
-                break;
-            }
-        }
+    const KEYS: &str = "dev handle parent root classid ingress_block egress_block estimator stab";
+    let whole = given.rest();
+    let known =
+        |word: &str| exactly(word, KEYS).filter(|name| verb == Verb::Add || *name != "classid");
+    let mut options = Options::read(&mut given, known)?;
+    if options.get("classid").is_some() && verb == Verb::Add {
+        let message = "`tc qdisc` has no `classid`, so Linux rejects this command; it is read as \
+                       `tc class`";
+        reading.note(at.line, message);
+        return class(reading, verb, Words::new(whole), at);
     }
-    let own = options.handle.as_ref().map(handle).transpose()?.filter(|handle| *handle != 0);
-    let parent = options.parent.as_ref().map(Name::of).transpose()?;
+    let own = options.get("handle").map(handle).transpose()?.filter(|handle| *handle != 0);
+    let parent = options.parent()?;
     // The device, the handle and the place may also follow `ingress`.
     let mut rest = given.rest().to_vec();
     let is_ingress = options.kind.as_ref().is_some_and(|k| k.is("ingress") || k.is("clsact"));
-    if options.device.is_none()
+    if options.get("dev").is_none()
         && is_ingress
         && let Some(n) = rest.iter().position(|word| word.is("dev"))
     {
-        options.device = rest.get(n + 1).cloned();
+        options.values.extend(rest.get(n + 1).map(|device| ("dev", device.clone())));
         rest.clear();
     }
     let to_ingress = parent == Some(Name::new(Name::INGRESS, 0xfff1));
     let line = at.line;
-    let device = at.device(reading, options.device.as_ref())?;
+    let device = at.device(reading, options.get("dev"))?;
     if is_ingress || own == Some(Name::INGRESS) || to_ingress {
         device.clear_ingress();
         device.ingress = (verb != Verb::Delete).then_some(line);
@@ -295,11 +318,8 @@ fn put(device: &mut Device, verb: Verb, mut new: Discipline) -> Result<Vec<Strin
 /// unless `tc` states all values anew.
 fn changed(kind: &str, old: &[Word], new: &[Word]) -> Vec<Word> {
     // Disciplines for which `tc` sends all parameters, or whose words depend on their order.
-    const ANEW: [&str; 12] = [
-        "netem", "tbf", "red", "choke", "gred", "prio", "ets", "htb", "hfsc", "pfifo", "bfifo",
-        "sfq",
-    ];
-    if ANEW.contains(&kind) || old.is_empty() {
+    const ANEW: &str = "netem tbf red choke gred prio ets htb hfsc pfifo bfifo sfq";
+    if among(kind, ANEW) || old.is_empty() {
         return new.to_vec();
     }
     [old, new].concat()
@@ -313,29 +333,14 @@ fn class(
     mut given: Words<'_>,
     at: &At<'_>,
 ) -> Result<(), Fault> {
-    let mut options = Options::default();
-    while let Some(key) = given.next() {
-        match key.text.as_str() {
-            "dev" => options.device = Some(given.value(key)?.clone()),
-            "classid" => options.id = Some(given.value(key)?.clone()),
-            "parent" => options.parent = Some(given.value(key)?.clone()),
-            "root" => options.parent = Some(key.clone()),
-            "estimator" => {
-                given.value(key)?;
-                given.value(key)?;
-            }
-            _ => {
-                options.kind = Some(key.clone());
-                break;
-            }
-        }
-    }
+    let known = |word: &str| exactly(word, "dev classid parent root estimator");
+    let options = Options::read(&mut given, known)?;
     let line = at.line;
-    let device = at.device(reading, options.device.as_ref())?;
-    let id = options.id.as_ref();
+    let device = at.device(reading, options.get("dev"))?;
+    let id = options.get("classid");
     let id = id.ok_or_else(|| at.verb.fault("`classid` is missing, such as `classid 1:10`"))?;
     let mut name = Name::of(id)?;
-    let parent = options.parent.as_ref().map(Name::of).transpose()?;
+    let parent = options.parent()?;
     if let Some(parent) = parent.filter(|parent| name.major == 0 && *parent != Name::ROOT) {
         name.major = parent.major;
     }
@@ -388,55 +393,15 @@ fn filter(
     mut given: Words<'_>,
     at: &At<'_>,
 ) -> Result<(), Fault> {
-    const KEYS: [&str; 13] = [
-        "dev",
-        "root",
-        "ingress",
-        "egress",
-        "parent",
-        "handle",
-        "preference",
-        "prio",
-        "protocol",
-        "chain",
-        "estimator",
-        "block",
-        "priority",
-    ];
-    let mut options = Options::default();
-    while let Some(key) = given.next() {
-        let word = Word::new("root", key.place);
-        match begins(&key.text, &KEYS) {
-            Some("dev") => options.device = Some(given.value(key)?.clone()),
-            Some("handle") => options.handle = Some(given.value(key)?.clone()),
-            Some("protocol") => options.protocol = Some(given.value(key)?.clone()),
-            Some("chain") => options.chain = Some(given.value(key)?.clone()),
-            Some("block") => {
-                given.value(key)?;
-            }
-            Some("parent") => options.parent = Some(given.value(key)?.clone()),
-            Some("preference" | "prio" | "priority") => {
-                options.prio = Some(given.value(key)?.clone());
-            }
-            Some("root") => options.parent = Some(word),
-            Some("ingress") => options.parent = Some(Word { text: "ffff:".to_owned(), ..word }),
-            Some("egress") => options.parent = Some(Word { text: "ffff:fff3".to_owned(), ..word }),
-            Some("estimator") => {
-                given.value(key)?;
-                given.value(key)?;
-            }
-            _ => {
-                options.kind = Some(key.clone());
-                break;
-            }
-        }
-    }
+    const KEYS: &str = "dev root ingress egress parent handle preference prio protocol chain \
+                        estimator block priority";
+    let mut options = Options::read(&mut given, |word| begins(word, KEYS))?;
     let line = at.line;
-    let device = at.device(reading, options.device.as_ref())?;
-    let parent = options.parent.as_ref().map(Name::of).transpose()?.unwrap_or(Name::ROOT);
-    let prio = options.prio.as_ref().map(number).transpose()?.filter(|prio| *prio != 0);
+    let device = at.device(reading, options.get("dev"))?;
+    let parent = options.parent()?.unwrap_or(Name::ROOT);
+    let prio = options.get("prio").map(number).transpose()?.filter(|prio| *prio != 0);
     if verb == Verb::Delete {
-        let of_handle = options.handle.as_ref().map(|handle| of_handle(device, handle));
+        let of_handle = options.get("handle").map(|handle| of_handle(device, handle));
         let mut n = 0;
         device.filters.retain(|one| {
             n += 1;
@@ -445,14 +410,15 @@ fn filter(
         });
         return Ok(());
     }
-    if let Some(chain) = options.chain.filter(|chain| !chain.is("0")) {
+    if let Some(chain) = options.get("chain").filter(|chain| !chain.is("0")) {
         return Err(chain.fault("only filters of chain 0 are evaluated here"));
     }
     let Some(kind) = options.kind else {
         return Err(at.verb.fault("the kind of filter is missing, such as `u32`"));
     };
-    let mut new = Filter { prio, handle: options.handle, ..Filter::new(kind, parent, line) };
-    if let Some(protocol) = options.protocol {
+    let mut new = Filter { prio, ..Filter::new(kind, parent, line) };
+    new.handle = options.values.remove("handle");
+    if let Some(protocol) = options.values.remove("protocol") {
         new.protocol = protocol.text;
     }
     new.read(given.rest())?;

@@ -3,7 +3,7 @@
 use crate::filter::{End, Match, network, port_range, protocol};
 use crate::firewall::{Change, Firewall, HOOKS, Step, Verdict};
 use crate::name::{Name, number};
-use crate::place::{Fault, Place, Word, Words};
+use crate::place::{Fault, Place, Word, Words, among};
 
 pub(crate) const PROGRAMS: [&str; 5] =
     ["iptables", "ip6tables", "ipt", "iptables-legacy", "iptables-nft"];
@@ -18,36 +18,11 @@ const TOS: [(&str, u32); 5] = [
     ("normal-service", 0),
 ];
 /// Modules whose tests are supported.
-const MODULES: [&str; 8] = ["tcp", "udp", "multiport", "dscp", "tos", "mark", "length", "comment"];
+const MODULES: &str = "tcp udp multiport dscp tos mark length comment";
 /// Targets that are not names of chains, and are not supported.
-const OTHERS: [&str; 26] = [
-    "CONNMARK",
-    "CONNSECMARK",
-    "CT",
-    "DNAT",
-    "DROP",
-    "IDLETIMER",
-    "IMQ",
-    "LOG",
-    "MASQUERADE",
-    "NETMAP",
-    "NFLOG",
-    "NFQUEUE",
-    "NOTRACK",
-    "QUEUE",
-    "RATEEST",
-    "REDIRECT",
-    "REJECT",
-    "SET",
-    "SNAT",
-    "TCPMSS",
-    "TCPOPTSTRIP",
-    "TEE",
-    "TPROXY",
-    "TRACE",
-    "TTL",
-    "ULOG",
-];
+const OTHERS: &str = "\
+    CONNMARK CONNSECMARK CT DNAT DROP IDLETIMER IMQ LOG MASQUERADE NETMAP NFLOG NFQUEUE NOTRACK \
+    QUEUE RATEEST REDIRECT REJECT SET SNAT TCPMSS TCPOPTSTRIP TEE TPROXY TRACE TTL ULOG";
 
 #[derive(Clone, Copy, PartialEq)]
 enum Act {
@@ -184,7 +159,7 @@ fn test(word: &Word, given: &mut Words<'_>, tests: &mut Vec<Vec<Match>>) -> Resu
         }
         "-m" | "--match" => {
             let module = given.value(word)?;
-            if !MODULES.contains(&module.text.as_str()) {
+            if !among(&module.text, MODULES) {
                 return Err(module.fault(format!("`-m {}` is not supported", module.text)));
             }
         }
@@ -252,7 +227,7 @@ fn target(goal: &Word, given: &mut Words<'_>) -> Result<Option<(Vec<Change>, Ver
             let key = given.value(goal)?;
             change(Change::Class(Name::of(given.value(key)?)?))
         }
-        text if OTHERS.contains(&text) => {
+        text if among(text, OTHERS) => {
             Err(goal.fault(format!("the target `{text}` is not supported")))
         }
         _ => Ok(None),

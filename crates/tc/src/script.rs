@@ -3,7 +3,7 @@
 use crate::command::{Command, Verb, object_of, run};
 use crate::iptables;
 use crate::nft;
-use crate::place::{Fault, Place, Word};
+use crate::place::{Fault, Place, Word, among};
 use crate::reading::Reading;
 use crate::shell::{self, Files, Host, List, Run, Shell, WHICH_IS, looks_like_tc, parse};
 use crate::values::table;
@@ -14,13 +14,10 @@ const FAULTS: usize = 100;
 /// Largest number of lines of the firewall that are reported one by one.
 const TOLD: usize = 20;
 /// Programs whose arguments are printed and not run.
-const SPEAKERS: [&str; 11] =
-    ["echo", "printf", "which", "type", "logger", "grep", "egrep", "man", "alias", "log", "sed"];
+const SPEAKERS: &str = "echo printf which type logger grep egrep man alias log sed";
 /// Programs whose output is known to be empty here.
-const QUIET: [&str; 14] = [
-    "ip", "modprobe", "insmod", "ethtool", "ifconfig", "sleep", "logger", "tee", "rm", "mkdir",
-    "sysctl", "brctl", "rmmod", "touch",
-];
+const QUIET: &str = "\
+    ip modprobe insmod ethtool ifconfig sleep logger tee rm mkdir sysctl brctl rmmod touch";
 
 /// An effect of a script.
 enum Event {
@@ -46,7 +43,7 @@ impl Host for Collector {
         let line = run.line;
         let name = run.words[0].text.rsplit('/').next().unwrap_or("").to_owned();
         let whole: Vec<&str> = run.words.iter().map(|word| word.text.as_str()).collect();
-        if SPEAKERS.contains(&name.as_str()) {
+        if among(&name, SPEAKERS) {
             if looks_like_tc(&whole.join(" ")) {
                 self.spoken.push(line);
             }
@@ -92,7 +89,7 @@ impl Host for Collector {
             self.events.push(Event::Problem(line, run.words[0].fault(message)));
         }
         self.length(&name, &run);
-        QUIET.contains(&name.as_str())
+        among(&name, QUIET)
     }
 
     fn doubt(&mut self, line: Place, message: String) {
@@ -605,8 +602,8 @@ pub(crate) fn restore(
 }
 
 /// Options that set a mark, a class or a code point.
-const SETTERS: [&str; 6] =
-    ["--set-mark", "--set-xmark", "--or-mark", "--set-class", "--set-dscp", "--set-dscp-class"];
+const SETTERS: &str = "\
+    --set-mark --set-xmark --or-mark --set-class --set-dscp --set-dscp-class";
 
 /// Adds notices on lines of the firewall that are not supported.
 pub(crate) fn tell_unread(reading: &mut Reading, unread: Vec<(Place, Fault, String)>) {
@@ -619,7 +616,7 @@ pub(crate) fn tell_unread(reading: &mut Reading, unread: Vec<(Place, Fault, Stri
         let words: Vec<&str> = text.split_whitespace().collect();
         let mut marks: Vec<&str> = words
             .windows(2)
-            .filter(|pair| SETTERS.contains(&pair[0]) || pair[0] == "set" && !pair[1].is_empty())
+            .filter(|pair| among(pair[0], SETTERS) || pair[0] == "set" && !pair[1].is_empty())
             .map(|pair| pair[1])
             .collect();
         marks.dedup();

@@ -5,72 +5,34 @@
 //! second; counts may be hexadecimal or octal; of repeated words the last one counts, and 0 leaves
 //! most options unchanged. `tc` prints some values in forms that it does not accept.
 
-use crate::place::Word;
+use crate::place::{Word, among};
 use sojourn_units::quantity::{format_time, parse_size};
 use sojourn_units::words::{Kind, Table, Word as Known};
 
 /// Disciplines whose own words are not repeated options.
-const CLASSFUL: [&str; 6] = ["prio", "drr", "ets", "htb", "hfsc", "mq"];
+const CLASSFUL: &str = "prio drr ets htb hfsc mq";
 
 /// Words for which 0 is a value. For other words of disciplines without classes, 0 leaves the
 /// option unchanged.
-const ZERO: [&str; 34] = [
-    "ce_threshold",
-    "memory_limit",
-    "probability",
-    "bandwidth",
-    "rehash",
-    "db",
-    "increment",
-    "decrement",
-    "penalty_rate",
-    "penalty_burst",
-    "memlimit",
-    "perturb",
-    "redflowlimit",
-    "rate",
-    "peakrate",
-    "buffer",
-    "maxburst",
-    "mtu",
-    "minburst",
-    "latency",
-    "overhead",
-    "mpu",
-    "flow_limit",
-    "initial_quantum",
-    "maxrate",
-    "refill_delay",
-    "low_rate_threshold",
-    "orphan_mask",
-    "timer_slack",
-    "horizon",
-    "offload_horizon",
-    "linklayer",
-    "burst_tbf",
-    "fwmark",
-];
+const ZERO: &str = "\
+    ce_threshold memory_limit probability bandwidth rehash db increment decrement penalty_rate \
+    penalty_burst memlimit perturb redflowlimit rate peakrate buffer maxburst mtu minburst \
+    latency overhead mpu flow_limit initial_quantum maxrate refill_delay low_rate_threshold \
+    orphan_mask timer_slack horizon offload_horizon linklayer burst_tbf fwmark";
 
-/// Words of iproute2 that have another meaning than the kind of their value here: sizes.
+/// Words whose value is a size in iproute2, of all disciplines.
+const SIZED: &str =
+    "memory_limit memlimit redflowlimit buffer maxburst mtu minburst initial_quantum avpkt";
+
+/// Whether the value of a word is a size in iproute2; here its kind may be another.
 fn is_size(discipline: &str, word: &str) -> bool {
-    matches!(
-        (word, discipline),
-        ("limit", "pfifo" | "bfifo" | "red" | "tbf")
-            | ("burst", "tbf")
-            | ("quantum", "fq_pie" | "sfq" | "fq")
-            | (
-                "memory_limit"
-                    | "memlimit"
-                    | "redflowlimit"
-                    | "buffer"
-                    | "maxburst"
-                    | "mtu"
-                    | "minburst"
-                    | "initial_quantum"
-                    | "avpkt",
-                _
-            )
-    ) || matches!(word, "min" | "max") && !matches!(discipline, "choke" | "sfb")
+    match word {
+        "limit" => among(discipline, "pfifo bfifo red tbf"),
+        "burst" => discipline == "tbf",
+        "quantum" => among(discipline, "fq_pie sfq fq"),
+        "min" | "max" => !among(discipline, "choke sfb"),
+        word => among(word, SIZED),
+    }
 }
 
 /// Message about a word whose value is not used, and the word.
@@ -88,7 +50,7 @@ fn known(table: Option<&'static Table>, word: &str) -> Option<&'static Known> {
 /// Returns the words after the discipline's name as words with units.
 pub(crate) fn read(name: &str, words: &[Word], remarks: &mut Vec<Remark>) -> Vec<Word> {
     let table = table(name);
-    let is_classful = CLASSFUL.contains(&name);
+    let is_classful = among(name, CLASSFUL);
     // Options in their order: the option's name, its word, its values.
     let mut options: Vec<(&str, Word, Vec<Word>)> = Vec::new();
     let mut rest = words.iter().peekable();
@@ -116,7 +78,7 @@ pub(crate) fn read(name: &str, words: &[Word], remarks: &mut Vec<Remark>) -> Vec
             let value = sized.as_ref().unwrap_or(value);
             values.push(Word { text: value_of(name, known, &value.text), ..*value });
             let is_zero = matches!(values[0].text.as_str(), "0" | "0us" | "0p" | "0b");
-            let keeps = ZERO.contains(&known.name) && name != "fq_pie" || name.ends_with("fifo");
+            let keeps = among(known.name, ZERO) && name != "fq_pie" || name.ends_with("fifo");
             if is_zero && !keeps && !is_classful && may_be_left(known) {
                 let message =
                     format!("`{} {}` leaves the default, as in `tc`", word.text, value.text);
@@ -165,14 +127,14 @@ pub(crate) fn value_of(discipline: &str, known: &Known, text: &str) -> String {
     let is_plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
         && text.bytes().any(|b| b.is_ascii_digit());
     let read = match known.kind {
-        Kind::Time => scaled(text, TIMES).map(|micros| match micros {
+        Kind::Time => scaled(text, time).map(|micros| match micros {
             0 => "0us".to_owned(),
             micros => format_time(u64::from(micros) * 1000),
         }),
         Kind::Rate if is_plain => Some(format!("{}bit", text.split('.').next().unwrap_or("0"))),
         Kind::Size | Kind::Packets | Kind::Integer { .. } if is_size(discipline, known.name) => {
             // A text with the same value in this project's syntax stays as it is.
-            scaled(text, SIZES)
+            scaled(text, size)
                 .filter(|bytes| known.kind != Kind::Size || parse_size(text) != Ok((*bytes).into()))
                 .map(|bytes| bytes.to_string())
         }
@@ -187,32 +149,30 @@ pub(crate) fn value_of(discipline: &str, known: &Known, text: &str) -> String {
     read.unwrap_or_else(|| text.to_owned())
 }
 
-const TIMES: &[(&str, f64)] = &[
-    ("", 1.0),
-    ("us", 1.0),
-    ("usec", 1.0),
-    ("usecs", 1.0),
-    ("ms", 1e3),
-    ("msec", 1e3),
-    ("msecs", 1e3),
-    ("s", 1e6),
-    ("sec", 1e6),
-    ("secs", 1e6),
-];
+/// Returns the microseconds of a unit of time.
+fn time(unit: &str) -> Option<f64> {
+    match unit {
+        "" | "us" | "usec" | "usecs" => Some(1.0),
+        "ms" | "msec" | "msecs" => Some(1e3),
+        "s" | "sec" | "secs" => Some(1e6),
+        _ => None,
+    }
+}
 
-const SIZES: &[(&str, f64)] = &[
-    ("", 1.0),
-    ("b", 1.0),
-    ("k", 1024.0),
-    ("kb", 1024.0),
-    ("kbit", 128.0),
-    ("m", 1_048_576.0),
-    ("mb", 1_048_576.0),
-    ("mbit", 131_072.0),
-    ("g", 1_073_741_824.0),
-    ("gb", 1_073_741_824.0),
-    ("gbit", 134_217_728.0),
-];
+/// Returns the bytes of a unit of size.
+fn size(unit: &str) -> Option<f64> {
+    let (scale, rest) = match unit.chars().next() {
+        Some('k') => (1024.0, &unit[1..]),
+        Some('m') => (1_048_576.0, &unit[1..]),
+        Some('g') => (1_073_741_824.0, &unit[1..]),
+        _ => (1.0, unit),
+    };
+    match rest {
+        "" | "b" => Some(scale),
+        "bit" if scale > 1.0 => Some(scale / 8.0),
+        _ => None,
+    }
+}
 
 /// Parses an integer: hexadecimal after `0x`, octal after `0`, otherwise decimal.
 fn count(text: &str) -> Option<u32> {
@@ -227,7 +187,7 @@ fn count(text: &str) -> Option<u32> {
 }
 
 /// Parses a real number and its unit. Returns the product, truncated to a 32-bit integer.
-fn scaled(text: &str, units: &[(&str, f64)]) -> Option<u32> {
+fn scaled(text: &str, factor: fn(&str) -> Option<f64>) -> Option<u32> {
     let lower = text.to_ascii_lowercase();
     // Takes the longest prefix that is a number, since an `e` may belong to it.
     let (number, unit) =
@@ -237,29 +197,22 @@ fn scaled(text: &str, units: &[(&str, f64)]) -> Option<u32> {
             let number = number.parse::<f64>().ok().filter(|_| plain)?;
             Some((number, unit))
         })?;
-    let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
-    let value = (number * factor).trunc();
+    let value = (number * factor(unit)?).trunc();
     (0.0..=f64::from(u32::MAX)).contains(&value).then_some(value as u32)
 }
 
 // Printed words
 
-/// Words that `tc` prints but does not accept, with the number of their values, by discipline.
-const DROPPED: [(&str, &str, usize); 14] = [
-    ("htb", "direct_packets_stat", 1),
-    ("htb", "ver", 1),
-    ("sfq", "ewma", 1),
-    ("red", "ewma", 1),
-    ("red", "Plog", 1),
-    ("red", "Scell_log", 1),
-    ("choke", "ewma", 1),
-    ("choke", "Plog", 1),
-    ("choke", "Scell_log", 1),
-    ("fq", "bands", 1),
-    ("netem", "seed", 1),
-    ("pfifo_fast", "bands", 1),
-    ("tbf", "linklayer_", 1),
-    ("prio", "multiqueue:", 1),
+/// Words that `tc` prints but does not accept, each with a value, by discipline.
+const DROPPED: [(&str, &str); 8] = [
+    ("htb", "direct_packets_stat ver"),
+    ("sfq", "ewma"),
+    ("red", "ewma Plog Scell_log"),
+    ("choke", "ewma Plog Scell_log"),
+    ("fq pfifo_fast", "bands"),
+    ("netem", "seed"),
+    ("tbf", "linklayer_"),
+    ("prio", "multiqueue:"),
 ];
 
 /// Converts the words that `tc` prints of a discipline into words that it accepts; returns a remark
@@ -268,11 +221,8 @@ pub(crate) fn printed(name: &str, words: &[Word]) -> (Vec<Word>, Option<&'static
     let mut found: Vec<Word> = Vec::new();
     let mut rest = words.iter().filter(|word| !word.text.starts_with('[')).peekable();
     while let Some(word) = rest.next() {
-        if let Some((.., values)) = DROPPED.iter().find(|(of, key, _)| *of == name && word.is(key))
-        {
-            for _ in 0..*values {
-                rest.next();
-            }
+        if DROPPED.iter().any(|(of, keys)| among(name, of) && among(&word.text, keys)) {
+            rest.next();
             continue;
         }
         if name == "pfifo_fast" && word.is("priomap") {

@@ -1,7 +1,7 @@
 //! Programs that run another command: as another user, in a namespace, in a container, on another
 //! host.
 
-use crate::place::Word;
+use crate::place::{Word, among};
 
 /// Returns a location within another one.
 pub(crate) fn located(outer: &str, inner: &str) -> String {
@@ -24,75 +24,36 @@ pub(crate) enum Inner {
 }
 
 /// Programs that run the words after their options here, and their options with a value.
-const PLAIN: [(&str, &[&str]); 25] = [
-    ("sudo", &["-u", "-g", "-h", "-p", "-C", "-U", "-r", "-t", "--user"]),
-    ("doas", &["-u", "-C"]),
-    ("env", &["-u", "--unset", "-C"]),
-    ("nice", &["-n"]),
-    ("ionice", &["-c", "-n", "-p"]),
-    ("nohup", &[]),
-    ("setsid", &[]),
-    ("time", &["-f", "-o"]),
-    ("timeout", &["-s", "-k"]),
-    ("stdbuf", &["-i", "-o", "-e"]),
-    ("busybox", &[]),
-    ("toybox", &[]),
-    ("exec", &["-a"]),
-    ("unshare", &[]),
-    ("setpriv", &[]),
-    ("chrt", &[]),
-    ("taskset", &["-c"]),
-    ("flock", &["-w", "-E"]),
-    ("retry", &[]),
-    ("eatmydata", &[]),
-    ("runuser", &["-u", "-g"]),
-    ("pkexec", &["--user"]),
-    ("strace", &["-e", "-o", "-s"]),
-    ("systemd-run", &["-p", "-u", "--unit", "--uid"]),
-    ("firejail", &[]),
+const PLAIN: [(&str, &str); 16] = [
+    ("sudo", "-u -g -h -p -C -U -r -t --user"),
+    ("doas", "-u -C"),
+    ("env", "-u --unset -C"),
+    ("nice", "-n"),
+    ("ionice", "-c -n -p"),
+    ("nohup setsid busybox toybox unshare setpriv chrt retry eatmydata firejail", ""),
+    ("time", "-f -o"),
+    ("timeout", "-s -k"),
+    ("stdbuf", "-i -o -e"),
+    ("exec", "-a"),
+    ("taskset", "-c"),
+    ("flock", "-w -E"),
+    ("runuser", "-u -g"),
+    ("pkexec", "--user"),
+    ("strace", "-e -o -s"),
+    ("systemd-run", "-p -u --unit --uid"),
 ];
 /// Programs that run a command in a container by `exec`, and their options with a value.
-const CONTAINERS: [&str; 9] =
-    ["docker", "podman", "nerdctl", "kubectl", "oc", "crictl", "lxc", "incus", "docker-compose"];
-const OF_CONTAINERS: [&str; 16] = [
-    "-u",
-    "--user",
-    "-e",
-    "--env",
-    "-w",
-    "--workdir",
-    "-n",
-    "--namespace",
-    "-c",
-    "--container",
-    "--context",
-    "--detach-keys",
-    "--env-file",
-    "--index",
-    "--cwd",
-    "-f",
-];
+const CONTAINERS: &str = "\
+    docker podman nerdctl kubectl oc crictl lxc incus docker-compose";
+const OF_CONTAINERS: &str = "\
+    -u --user -e --env -w --workdir -n --namespace -c --container --context --detach-keys \
+    --env-file --index --cwd -f";
 /// Options of `docker run` without a value; letters may be joined.
-const RUN_FLAGS: [&str; 13] = [
-    "--detach",
-    "--init",
-    "--interactive",
-    "--no-healthcheck",
-    "--no-hosts",
-    "--oom-kill-disable",
-    "--privileged",
-    "--publish-all",
-    "--quiet",
-    "--read-only",
-    "--replace",
-    "--rm",
-    "--tty",
-];
-const SHELLS: [&str; 7] = ["sh", "bash", "dash", "ash", "zsh", "ksh", "busybox-sh"];
-const OF_SSH: [&str; 18] = [
-    "-i", "-l", "-p", "-o", "-F", "-J", "-b", "-c", "-D", "-E", "-e", "-I", "-L", "-m", "-O", "-Q",
-    "-R", "-S",
-];
+const RUN_FLAGS: &str = "\
+    --detach --init --interactive --no-healthcheck --no-hosts --oom-kill-disable --privileged \
+    --publish-all --quiet --read-only --replace --rm --tty";
+const SHELLS: &str = "sh bash dash ash zsh ksh busybox-sh";
+const OF_SSH: &str = "-i -l -p -o -F -J -b -c -D -E -e -I -L -m -O -Q -R -S";
 
 /// Returns the command that the words run, and where.
 pub(crate) fn unwrapped(words: &[Word], location: &str) -> (Inner, String) {
@@ -106,7 +67,7 @@ pub(crate) fn unwrapped(words: &[Word], location: &str) -> (Inner, String) {
             at += 1;
             continue;
         }
-        if let Some((_, valued)) = PLAIN.iter().find(|(known, _)| *known == name) {
+        if let Some((_, valued)) = PLAIN.iter().find(|(known, _)| among(name, known)) {
             at += 1;
             at += options(words, at, valued);
             // The duration of `timeout`, the file of `flock`, the priority of `chrt`.
@@ -114,7 +75,7 @@ pub(crate) fn unwrapped(words: &[Word], location: &str) -> (Inner, String) {
             continue;
         }
         if name == "ip" {
-            let begin = at + 1 + options(words, at + 1, &[]);
+            let begin = at + 1 + options(words, at + 1, "");
             match (text(begin), text(begin + 1)) {
                 ("netns" | "net" | "netn", "exec" | "e") | ("vrf", "exec") => {
                     location = located(&location, text(begin + 2));
@@ -146,8 +107,8 @@ pub(crate) fn unwrapped(words: &[Word], location: &str) -> (Inner, String) {
             }
             continue;
         }
-        if CONTAINERS.contains(&name) {
-            let before = 1 + options(words, at + 1, &OF_CONTAINERS);
+        if among(name, CONTAINERS) {
+            let before = 1 + options(words, at + 1, OF_CONTAINERS);
             let exec = match (text(at + 1), text(at + 2)) {
                 ("exec", _) => Some(2),
                 ("compose", "exec") => Some(3),
@@ -155,15 +116,15 @@ pub(crate) fn unwrapped(words: &[Word], location: &str) -> (Inner, String) {
             };
             if let Some(count) = exec {
                 at += count;
-                at += options(words, at, &OF_CONTAINERS);
+                at += options(words, at, OF_CONTAINERS);
                 location = located(&location, text(at));
                 at += 1;
                 // `kubectl exec POD -c CONTAINER -- COMMAND`
-                at += options(words, at, &OF_CONTAINERS);
+                at += options(words, at, OF_CONTAINERS);
                 continue;
             }
         }
-        if SHELLS.contains(&name) {
+        if among(name, SHELLS) {
             return (of_shell(words, at), location);
         }
         if let Some((inner, place)) = of_text(name, words, at) {
@@ -180,14 +141,14 @@ fn entered(name: &str, words: &[Word], at: usize) -> Option<(Option<String>, usi
     let text = |at: usize| words.get(at).map_or("", |word| word.text.as_str());
     let (place, count) = match name {
         "nsenter" => {
-            let count = options(words, at + 1, &["-t", "--target", "-S", "-G"]);
+            let count = options(words, at + 1, "-t --target -S -G");
             let given: Vec<&str> =
                 words[at + 1..at + 1 + count].iter().map(|w| w.text.as_str()).collect();
             (format!("nsenter {}", given.join(" ")), 1 + count)
         }
         "chroot" => return Some((None, 2)),
         "lxc-attach" => {
-            let count = options(words, at + 1, &["-n", "--name"]);
+            let count = options(words, at + 1, "-n --name");
             let named = words[at + 1..at + 1 + count].windows(2).find(|pair| pair[0].is("-n"));
             (named.map_or("container", |pair| &pair[1].text).to_owned(), 1 + count)
         }
@@ -215,7 +176,7 @@ fn of_text<'w>(name: &str, words: &'w [Word], at: usize) -> Option<(Inner, &'w s
     };
     match (name, text(at + 1)) {
         ("ssh" | "dropbear" | "dbclient", _) => {
-            let begin = at + 1 + options(words, at + 1, &OF_SSH);
+            let begin = at + 1 + options(words, at + 1, OF_SSH);
             Some((rest(begin + 1), text(begin)))
         }
         ("su", _) => Some((option(), "")),
@@ -229,7 +190,7 @@ fn of_text<'w>(name: &str, words: &'w [Word], at: usize) -> Option<(Inner, &'w s
 
 /// Returns the command that a shell at this index runs.
 fn of_shell(words: &[Word], at: usize) -> Inner {
-    let count = options(words, at + 1, &["-o"]);
+    let count = options(words, at + 1, "-o");
     let given = &words[at + 1..at + 1 + count];
     let is_command = given.iter().any(|word| {
         !word.text.starts_with("--") && word.text.starts_with('-') && word.text.contains('c')
@@ -242,7 +203,7 @@ fn of_shell(words: &[Word], at: usize) -> Inner {
 }
 
 /// Returns the number of words that are options or their values, and of a closing `--`.
-fn options(words: &[Word], from: usize, valued: &[&str]) -> usize {
+fn options(words: &[Word], from: usize, valued: &str) -> usize {
     let mut at = from;
     while let Some(word) = words.get(at) {
         if word.is("--") {
@@ -251,7 +212,7 @@ fn options(words: &[Word], from: usize, valued: &[&str]) -> usize {
         if !word.text.starts_with('-') || word.text.len() < 2 {
             break;
         }
-        at += if valued.contains(&word.text.as_str()) { 2 } else { 1 };
+        at += if among(&word.text, valued) { 2 } else { 1 };
     }
     at.min(words.len()) - from
 }
@@ -269,7 +230,7 @@ fn container_run(words: &[Word], from: usize) -> Option<(usize, &str)> {
     {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         let letters = name.trim_start_matches('-');
-        let is_flag = RUN_FLAGS.contains(&name);
+        let is_flag = among(name, RUN_FLAGS);
         let is_cluster = !name.starts_with("--") && letters.chars().all(|c| "ditqP".contains(c));
         let has_value = !(option.contains('=') || is_flag || is_cluster);
         if name == "--entrypoint" {
