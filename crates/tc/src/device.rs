@@ -3,7 +3,7 @@
 use crate::filter::Filter;
 use crate::name::Name;
 use crate::place::{Fault, Place, Word};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Disciplines that hold exactly one inner discipline.
 pub(crate) const SEATED: [&str; 2] = ["tbf", "netem"];
@@ -163,6 +163,26 @@ impl Device {
     pub fn classes_of(&self, handle: u16) -> Vec<&Class> {
         let of = self.order.iter().filter(|name| name.major == handle);
         of.filter_map(|name| self.classes.get(name)).collect()
+    }
+
+    /// Returns the classes of the discipline with this number, each behind its parent, and those that
+    /// would contain themselves.
+    pub fn parents_first(&self, handle: u16) -> (Vec<&Class>, Vec<&Class>) {
+        let (mut waiting, mut found) = (self.classes_of(handle), Vec::new());
+        let mut pending: BTreeSet<Name> = waiting.iter().map(|class| class.name).collect();
+        let mut before = 0;
+        while waiting.len() != before {
+            before = waiting.len();
+            waiting.retain(|class| {
+                let waits = class.parent.minor != 0 && pending.contains(&class.parent);
+                if !waits {
+                    pending.remove(&class.name);
+                    found.push(*class);
+                }
+                waits
+            });
+        }
+        (found, waiting)
     }
 
     /// Removes the discipline at a place with everything in it: disciplines, classes and filters.

@@ -1,6 +1,6 @@
 //! Rules in commands of `iptables` and in the input of `iptables-restore` (iptables-extensions(8)).
 
-use crate::filter::{End, Match, network, port_range, protocol};
+use crate::filter::{End, Match, marked, network, port_range, protocol};
 use crate::firewall::{Change, Firewall, HOOKS, Step, Verdict};
 use crate::name::{Name, number};
 use crate::place::{Fault, Place, Word, Words, among};
@@ -115,7 +115,8 @@ pub(crate) fn command(
     Ok(())
 }
 
-fn step(words: &[Word], table: &str, line: Place) -> Result<Step, Fault> {
+/// Returns a rule, whose targets may be several.
+pub(crate) fn step(words: &[Word], table: &str, line: Place) -> Result<Step, Fault> {
     let mut given = Words::new(words);
     let mut step = Step { line, ..Step::default() };
     while let Some(word) = given.next() {
@@ -125,7 +126,10 @@ fn step(words: &[Word], table: &str, line: Place) -> Result<Step, Fault> {
             "-j" | "--jump" | "-g" | "--goto" => {
                 let goal = given.value(word)?;
                 if let Some((changes, verdict)) = target(goal, &mut given)? {
-                    (step.changes, step.verdict) = (changes, verdict);
+                    step.changes.extend(changes);
+                    if verdict != Verdict::Continue {
+                        step.verdict = verdict;
+                    }
                 } else {
                     let chain = format!("{table}/{}", goal.text);
                     let goes = matches!(word.text.as_str(), "-g" | "--goto");
@@ -138,59 +142,49 @@ fn step(words: &[Word], table: &str, line: Place) -> Result<Step, Fault> {
     Ok(step)
 }
 
-/// Reads the tests of an option.
+/// Reads the tests of an option; commas separate alternatives.
 fn test(word: &Word, given: &mut Words<'_>, tests: &mut Vec<Vec<Match>>) -> Result<(), Fault> {
-    let end = match word.text.as_str() {
-        "--sport" | "--source-port" | "--sports" | "--source-ports" => Some(End::Source),
+    let read: fn(&Word) -> Result<Match, Fault> = match word.text.as_str() {
+        "--sport" | "--source-port" | "--sports" | "--source-ports" => {
+            |part| ports(part, End::Source)
+        }
         "--dport" | "--destination-port" | "--dports" | "--destination-ports" => {
-            Some(End::Destination)
+            |part| ports(part, End::Destination)
         }
-        _ => None,
-    };
-    if let Some(end) = end {
-        let value = given.value(word)?;
-        let parts = value.text.split(',').map(|part| ports(value, end, part, ':'));
-        tests.push(parts.collect::<Result<_, _>>()?);
-        return Ok(());
-    }
-    match word.text.as_str() {
-        "-i" | "--in-interface" | "--comment" => {
-            given.value(word)?;
-        }
+        "-p" | "--protocol" | "--proto" => protocol,
+        "-s" | "--source" | "--src" => |part| network(part, 12),
+        "-d" | "--destination" | "--dst" => |part| network(part, 16),
+        "--length" => length,
+        "--mark" => marked,
+        "--dscp" | "--dscp-class" => |part| code_point(part).map(dscp),
+        "--tos" => |part| tos(part).map(dscp),
+        "-i" | "--in-interface" | "--comment" => return given.value(word).map(|_| ()),
         "-m" | "--match" => {
             let module = given.value(word)?;
-            if !among(&module.text, MODULES) {
-                return Err(module.fault(format!("`-m {}` is not supported", module.text)));
-            }
-        }
-        "-p" | "--protocol" | "--proto" => {
-            let value = given.value(word)?;
-            if !matches!(value.text.as_str(), "all" | "0") {
-                tests.push(vec![protocol(value)?]);
-            }
-        }
-        "--length" => {
-            let value = given.value(word)?;
-            let (first, last) = value.text.split_once(':').unwrap_or((&value.text, &value.text));
-            let end = |text: &str, open: &str| {
-                let text = if text.is_empty() { open } else { text };
-                let number = number(&Word::new(text, value.place))?;
-                let why = || value.fault(format!("`{}` is not a length in bytes", value.text));
-                u16::try_from(number).map_err(|_| why())
-            };
-            tests.push(vec![Match::Length(end(first, "0")?, end(last, "65535")?)]);
-        }
-        "-s" | "--source" | "--src" => tests.push(vec![network(given.value(word)?, 12)?]),
-        "-d" | "--destination" | "--dst" => tests.push(vec![network(given.value(word)?, 16)?]),
-        "--mark" => tests.push(vec![crate::filter::marked(given.value(word)?)?]),
-        "--dscp" | "--dscp-class" => tests.push(vec![dscp(code_point(given.value(word)?)?)]),
-        "--tos" => {
-            let value = given.value(word)?;
-            tests.push(vec![dscp(tos(value)?)]);
+            let why = || module.fault(format!("`-m {}` is not supported", module.text));
+            return among(&module.text, MODULES).then_some(()).ok_or_else(why);
         }
         text => return Err(word.fault(format!("`{text}` is not supported"))),
+    };
+    let value = given.value(word)?;
+    if !(word.text.starts_with("-p") || word.text.starts_with("--proto"))
+        || !matches!(value.text.as_str(), "all" | "0")
+    {
+        let parts = value.text.split(',').map(|part| read(&Word::new(part, value.place)));
+        tests.push(parts.collect::<Result<_, _>>()?);
     }
     Ok(())
+}
+
+/// Returns the test of the length of a packet, or of a range of lengths.
+fn length(word: &Word) -> Result<Match, Fault> {
+    let (first, last) = word.text.split_once(':').unwrap_or((&word.text, &word.text));
+    let end = |text: &str, open: &str| {
+        let number = number(&Word::new(if text.is_empty() { open } else { text }, word.place))?;
+        let why = || word.fault(format!("`{}` is not a length in bytes", word.text));
+        u16::try_from(number).map_err(|_| why())
+    };
+    Ok(Match::Length(end(first, "0")?, end(last, "65535")?))
 }
 
 /// Returns the changes and the verdict of a target; `None` for a chain.
@@ -201,7 +195,7 @@ fn target(goal: &Word, given: &mut Words<'_>) -> Result<Option<(Vec<Change>, Ver
         "RETURN" => Ok(Some((Vec::new(), Verdict::Return))),
         "MARK" => {
             let key = given.value(goal)?;
-            let Match::Mark { value, mask } = crate::filter::marked(given.value(key)?)? else {
+            let Match::Mark { value, mask } = marked(given.value(key)?)? else {
                 return Ok(None);
             };
             match key.text.as_str() {
@@ -234,25 +228,23 @@ fn target(goal: &Word, given: &mut Words<'_>) -> Result<Option<(Vec<Change>, Ver
     }
 }
 
-/// Returns the test of a port or of a range, whose ends `dash` separates.
-pub(crate) fn ports(word: &Word, end: End, text: &str, dash: char) -> Result<Match, Fault> {
-    let part = |text: &str, open: &str| {
-        Word::new(if text.is_empty() { open.to_owned() } else { text.to_owned() }, word.place)
-    };
-    if let Some((first, last)) = text.split_once(dash) {
-        return port_range(word, end, &part(first, "0"), &part(last, "65535"));
-    }
-    let port = part(text, "");
-    port_range(&port, end, &port, &port)
+/// Returns the test of a port or of a range of ports.
+fn ports(word: &Word, end: End) -> Result<Match, Fault> {
+    let (first, last) = word.text.split_once(':').unwrap_or((&word.text, &word.text));
+    let part =
+        |text: &str, open: &str| Word::new(if text.is_empty() { open } else { text }, word.place);
+    let is_range = word.text.contains(':');
+    let (low, high) = if is_range { ("0", "65535") } else { ("", "") };
+    port_range(word, end, &part(first, low), &part(last, high))
 }
 
 /// Returns the test of a differentiated services code point.
-pub(crate) fn dscp(value: u8) -> Match {
+fn dscp(value: u8) -> Match {
     Match::Ip { value: u32::from(value) << 18, mask: 0xfc << 16, offset: 0 }
 }
 
 /// Reads a code point (DSCP) by name or number.
-pub(crate) fn code_point(word: &Word) -> Result<u8, Fault> {
+fn code_point(word: &Word) -> Result<u8, Fault> {
     let name = if word.text.eq_ignore_ascii_case("be") { "cs0" } else { &word.text };
     let named = sojourn_queue::classes::filter::code_point(name);
     let number = named.map_or_else(|| number(word), |dscp| Ok(dscp.into()))?;

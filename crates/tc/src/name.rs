@@ -60,6 +60,11 @@ pub(crate) fn hexadecimal(text: &str) -> Option<u16> {
     is_plain.then(|| u16::from_str_radix(digits, 16).ok()).flatten()
 }
 
+/// Reads the number of a class, which that of its discipline may precede.
+pub(crate) fn minor(text: &str) -> Option<u16> {
+    hexadecimal(text.rsplit(':').next()?)
+}
+
 /// Reads a handle: `1:`, `1`, `0x1:`, `1:0`.
 pub(crate) fn handle(word: &Word) -> Result<u16, Fault> {
     let (major, minor) = word.text.split_once(':').unwrap_or((&word.text, ""));

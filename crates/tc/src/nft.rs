@@ -1,10 +1,8 @@
 //! Commands and files of `nft` (nft(8)): rules that set marks, code points and classes.
 
-use crate::filter::{End, Match, network, protocol};
-use crate::firewall::{Change, Firewall, HOOKS, Step, Verdict};
-use crate::iptables::{code_point, dscp, ports};
-use crate::name::{Name, number};
-use crate::place::{Fault, Place, Word, Words};
+use crate::firewall::{Firewall, HOOKS, Step, Verdict};
+use crate::iptables;
+use crate::place::{Fault, Place, Word, Words, among};
 use std::collections::BTreeMap;
 
 const FAMILIES: [&str; 6] = ["ip", "ip6", "inet", "arp", "bridge", "netdev"];
@@ -16,13 +14,7 @@ const PRIORITIES: [(&str, i32); 6] = [
     ("security", 50),
     ("srcnat", 100),
 ];
-const OPERATORS: [&str; 10] = ["!", "!=", "<", ">", "<=", ">=", "and", "&", "map", "vmap"];
-
-/// A rule's tests, each a list of alternatives, or the change that its statement makes.
-enum Part {
-    Tests(Vec<Vec<Match>>),
-    Change(Change),
-}
+const OPERATORS: &str = "! != < > <= >= and & map vmap";
 
 /// Splits a text into the words of `nft`: names, numbers, operators, brackets, quoted texts.
 fn words_of(text: &str, place: Place) -> Vec<Word> {
@@ -197,144 +189,130 @@ fn rule(
     line: Place,
 ) -> Result<(), Fault> {
     let table = chain.split('/').next().unwrap_or("");
-    let Some(mut step) = step(words, table, line)? else { return Ok(()) };
+    let mut step = match spoken(words)? {
+        Some(words) => iptables::step(&words, &format!("nft:{table}"), line)?,
+        None => Step { line, is_idle: true, ..Step::default() },
+    };
+    if !step.is_idle && step.changes.is_empty() && step.verdict == Verdict::Continue {
+        return Ok(());
+    }
     step.is_idle |= family == "ip6";
     let steps = firewall.chains.entry(format!("nft:{chain}")).or_default();
     steps.insert(if is_last { steps.len() } else { 0 }, step);
     Ok(())
 }
 
-/// Returns a rule; `None` if it neither changes packets nor has a verdict.
-fn step(words: &[Word], table: &str, line: Place) -> Result<Option<Step>, Fault> {
+/// Returns a rule in the words of `iptables`, which has the same tests and changes; `None` for a rule
+/// of IPv6, because packets here are IPv4.
+fn spoken(words: &[Word]) -> Result<Option<Vec<Word>>, Fault> {
     let mut given = Words::new(words);
-    let mut step = Step { line, ..Step::default() };
+    let mut found = Vec::new();
     while let Some(word) = given.next() {
+        let mut add = |words: &[&str]| {
+            found.extend(words.iter().map(|text| Word::new(*text, word.place)));
+        };
         match word.text.as_str() {
             "counter" => {
                 while let Some(key) = given.next_if(|word| matches!(word, "packets" | "bytes")) {
                     given.value(key)?;
                 }
             }
-            "comment" => {
-                given.value(word)?;
-            }
+            "comment" => _ = given.value(word)?,
             "oif" | "oifname" | "iif" | "iifname" => {
                 let name = given.value(word)?;
                 if matches!(name.text.as_str(), "{" | "!" | "!=") {
                     let why = format!("`{} {}` is not supported", word.text, name.text);
                     return Err(word.fault(why));
                 }
-                if word.text.starts_with('o') {
-                    step.device = Some(name.text.clone());
+                add(&[if word.text.starts_with('o') { "-o" } else { "-i" }, &name.text]);
+            }
+            "accept" => add(&["-j", "ACCEPT"]),
+            "return" => add(&["-j", "RETURN"]),
+            "jump" => add(&["-j", &given.value(word)?.text]),
+            "goto" => add(&["-g", &given.value(word)?.text]),
+            "ip6" => return Ok(None),
+            one => {
+                let key = given.value(word)?;
+                let sets = given.next_if(|word| word == "set").is_some();
+                match (one, key.text.as_str(), sets) {
+                    ("meta", "l4proto", false) | ("ip", "protocol", false) => {
+                        add(&["-p", &values(key, &mut given)?]);
+                    }
+                    ("ip", "saddr", false) => add(&["-s", &values(key, &mut given)?]),
+                    ("ip", "daddr", false) => add(&["-d", &values(key, &mut given)?]),
+                    ("tcp" | "udp" | "th", end @ ("sport" | "dport"), false) => {
+                        if one != "th" {
+                            add(&["-p", one]);
+                        }
+                        let ports = values(key, &mut given)?.replace('-', ":");
+                        add(&[&format!("--{end}"), &ports]);
+                    }
+                    ("ip", "dscp", false) => add(&["--dscp", &values(key, &mut given)?]),
+                    ("ip", "dscp", true) => {
+                        add(&["-j", "DSCP", "--set-dscp", &given.value(key)?.text]);
+                    }
+                    ("meta", "mark", false) => add(&["--mark", &mark(key, &mut given)?]),
+                    ("meta", "mark", true) => {
+                        let (option, value) = set_mark(key, &mut given)?;
+                        add(&["-j", "MARK", option, &value.text]);
+                    }
+                    ("meta", "priority", true) => {
+                        add(&["-j", "CLASSIFY", "--set-class", &given.value(key)?.text]);
+                    }
+                    (one, other, _) => {
+                        return Err(word.fault(format!("`{one} {other}` is not supported")));
+                    }
                 }
             }
-            "accept" => step.verdict = Verdict::Accept,
-            "return" => step.verdict = Verdict::Return,
-            "jump" | "goto" => {
-                let chain = format!("nft:{table}/{}", given.value(word)?.text);
-                let jumps = word.is("jump");
-                step.verdict = if jumps { Verdict::Jump(chain) } else { Verdict::Goto(chain) };
-            }
-            // Packets here are IPv4.
-            "ip6" => return Ok(Some(Step { line, is_idle: true, ..Step::default() })),
-            _ => match expression(word, &mut given)? {
-                Part::Tests(tests) => step.tests.extend(tests),
-                Part::Change(change) => step.changes.push(change),
-            },
         }
     }
-    let is_empty = step.changes.is_empty() && step.verdict == Verdict::Continue;
-    Ok((!is_empty).then_some(step))
+    Ok(Some(found))
 }
 
-fn expression(word: &Word, given: &mut Words<'_>) -> Result<Part, Fault> {
-    let key = given.value(word)?;
-    let sets = |given: &mut Words<'_>| given.next_if(|word| word == "set").is_some();
-    let one_of = |values: Vec<Word>, test: &dyn Fn(&Word) -> Result<Match, Fault>| {
-        let tests = values.iter().map(test).collect::<Result<Vec<_>, _>>()?;
-        Ok(Part::Tests(vec![tests]))
-    };
-    match (word.text.as_str(), key.text.as_str()) {
-        ("meta", "l4proto") | ("ip", "protocol") => one_of(values(key, given)?, &protocol),
-        ("ip", "saddr") => one_of(values(key, given)?, &|value| network(value, 12)),
-        ("ip", "daddr") => one_of(values(key, given)?, &|value| network(value, 16)),
-        ("tcp" | "udp" | "th", "sport" | "dport") => {
-            let end = if key.is("sport") { End::Source } else { End::Destination };
-            let tests = values(key, given)?;
-            let tests = tests.iter().map(|value| ports(value, end, &value.text, '-'));
-            let mut all = vec![tests.collect::<Result<Vec<_>, _>>()?];
-            if !word.is("th") {
-                all.insert(0, vec![protocol(word)?]);
-            }
-            Ok(Part::Tests(all))
-        }
-        ("ip", "dscp") if sets(given) => {
-            Ok(Part::Change(Change::Dscp(code_point(given.value(key)?)?)))
-        }
-        ("ip", "dscp") => one_of(values(key, given)?, &|value| Ok(dscp(code_point(value)?))),
-        ("meta", "mark") => mark(key, given),
-        ("meta", "priority") if sets(given) => {
-            Ok(Part::Change(Change::Class(Name::of(given.value(key)?)?)))
-        }
-        (one, other) => Err(word.fault(format!("`{one} {other}` is not supported"))),
+/// Reads `N`, `mark or N` or `mark and N` behind `meta mark set`.
+fn set_mark<'w>(key: &Word, given: &mut Words<'w>) -> Result<(&'static str, &'w Word), Fault> {
+    let reads_mark = given.next_if(|word| matches!(word, "mark" | "meta")).is_some();
+    given.next_if(|word| reads_mark && word == "mark");
+    let operator = if reads_mark { given.value(key)?.text.as_str() } else { "" };
+    let value = given.value(key)?;
+    let ends = |word: &str| matches!(word, "counter" | "accept" | "return" | "comment");
+    match operator {
+        _ if given.peek().is_some_and(|word| !ends(&word.text)) => {}
+        "" => return Ok(("--set-mark", value)),
+        "or" | "|" => return Ok(("--or-mark", value)),
+        "and" | "&" => return Ok(("--and-mark", value)),
+        _ => {}
     }
+    Err(key.fault("this form of `mark set` is not supported"))
 }
 
-/// Reads `meta mark set N`, `set mark or N`, `set mark and N`, and the tests `meta mark N` and
-/// `meta mark and M == N`.
-fn mark(key: &Word, given: &mut Words<'_>) -> Result<Part, Fault> {
-    if given.next_if(|word| word == "set").is_some() {
-        let reads_mark = given.peek().is_some_and(|w| matches!(w.text.as_str(), "mark" | "meta"));
-        let words: Vec<&Word> = std::iter::from_fn(|| {
-            given.next_if(|word| !matches!(word, "counter" | "accept" | "return" | "comment"))
-        })
-        .collect();
-        let others =
-            words.iter().filter(|w| !reads_mark || !matches!(w.text.as_str(), "meta" | "mark"));
-        let others: Vec<&Word> = others.copied().collect();
-        let change = match others.as_slice() {
-            [value] if !reads_mark => Change::Mark { value: number(value)?, mask: u32::MAX },
-            [op, value] if reads_mark && matches!(op.text.as_str(), "or" | "|") => {
-                Change::Mark { value: number(value)?, mask: number(value)? }
-            }
-            [op, value] if reads_mark && matches!(op.text.as_str(), "and" | "&") => {
-                Change::Mark { value: 0, mask: !number(value)? }
-            }
-            _ => return Err(key.fault("this form of `mark set` is not supported")),
-        };
-        return Ok(Part::Change(change));
+/// Reads a test of the mark: values, or `and M == N`.
+fn mark(key: &Word, given: &mut Words<'_>) -> Result<String, Fault> {
+    if given.next_if(|word| matches!(word, "and" | "&")).is_none() {
+        return values(key, given);
     }
-    if given.next_if(|word| matches!(word, "and" | "&")).is_some() {
-        let bits = number(given.value(key)?)?;
-        let operator = given.value(key)?;
-        if !operator.is("==") {
-            return Err(operator.fault("a comparison of a mark other than `==` is not supported"));
-        }
-        let value = number(given.value(key)?)?;
-        return Ok(Part::Tests(vec![vec![Match::Mark { value, mask: bits }]]));
+    let bits = given.value(key)?;
+    let operator = given.value(key)?;
+    if !operator.is("==") {
+        return Err(operator.fault("a comparison of a mark other than `==` is not supported"));
     }
-    let tests = values(key, given)?;
-    let tests = tests.iter().map(|one| Ok(Match::Mark { value: number(one)?, mask: u32::MAX }));
-    Ok(Part::Tests(vec![tests.collect::<Result<_, Fault>>()?]))
+    Ok(format!("{}/{}", given.value(key)?.text, bits.text))
 }
 
-/// Returns the values of a test: a single value, or the values of a set in braces.
-fn values(key: &Word, given: &mut Words<'_>) -> Result<Vec<Word>, Fault> {
+/// Returns the values of a test, separated by commas: a single value, or those of a set in braces.
+fn values(key: &Word, given: &mut Words<'_>) -> Result<String, Fault> {
     given.next_if(|word| word == "==");
     let first = given.value(key)?;
-    if OPERATORS.contains(&first.text.as_str()) || first.text.starts_with(['@', '$']) {
+    if among(&first.text, OPERATORS) || first.text.starts_with(['@', '$']) {
         return Err(first.fault(format!("a test by `{}` is not supported", first.text)));
     }
-    if !first.is("{") {
-        return Ok(vec![first.clone()]);
-    }
-    let mut found = Vec::new();
-    loop {
-        let word = given.value(key)?;
-        match word.text.as_str() {
-            "}" => return Ok(found),
-            "," => {}
-            _ => found.push(word.clone()),
+    let mut found = first.text.clone();
+    if first.is("{") {
+        found.clear();
+        while let Some(word) = given.next_if(|word| word != "}") {
+            found.push_str(&word.text);
         }
+        given.value(key)?;
     }
+    Ok(found)
 }

@@ -132,6 +132,11 @@ pub struct Notice {
     pub message: String,
 }
 
+/// Returns the word behind the word `key`.
+pub(crate) fn value_of<'w>(words: &'w [Word], key: &str) -> Option<&'w Word> {
+    words.iter().skip_while(|word| !word.is(key)).nth(1)
+}
+
 /// The words of a command or entry, taken one by one.
 #[derive(Clone, Debug)]
 pub(crate) struct Words<'a> {

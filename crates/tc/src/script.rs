@@ -5,7 +5,7 @@ use crate::iptables;
 use crate::nft;
 use crate::place::{Fault, Place, Word, among};
 use crate::reading::Reading;
-use crate::shell::{self, Files, Host, List, Run, Shell, WHICH_IS, looks_like_tc, parse};
+use crate::shell::{self, Files, Host, Run, Shell, WHICH_IS, looks_like_tc, parse};
 use crate::values::table;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -437,14 +437,14 @@ pub(crate) fn read(
     let mut parsed = Vec::new();
     let mut problems = Vec::new();
     for script in scripts {
-        let list = parsed_script(&commands_of(script.text), script.start, &mut problems);
+        let commands = parsed_script(&commands_of(script.text), script.start, &mut problems);
         if !shell.read.contains(&short(script.name))
-            && let Err(message) = shell.run(&list, script.start)
+            && let Err(message) = shell.run(&commands, script.start)
         {
             let line = Place { line: shell.line, ..script.start };
             problems.push((line, Fault::new(message)));
         }
-        parsed.push((script.start, list));
+        parsed.push((script.start, commands));
     }
     let idle = not_run(&parsed, &shell);
     reading.asked.extend(shell.asked().iter().cloned());
@@ -489,12 +489,12 @@ fn told(reading: &mut Reading, mut lines: Vec<Place>, what: &str) {
 }
 
 /// Returns the parsed script; a line that is no command of a shell is reported and skipped.
-fn parsed_script(text: &str, start: Place, problems: &mut Vec<(Place, Fault)>) -> List {
+fn parsed_script(text: &str, start: Place, problems: &mut Vec<(Place, Fault)>) -> shell::Script {
     let mut lines: Vec<&str> = text.lines().collect();
     for _ in 0..FAULTS {
         let text = lines.join("\n");
         let why = match parse(&text, start) {
-            Ok(list) => return list,
+            Ok(script) => return script,
             Err(why) => why,
         };
         let mut number =
@@ -513,20 +513,16 @@ fn parsed_script(text: &str, start: Place, problems: &mut Vec<(Place, Fault)>) -
         }
         lines[number] = "";
     }
-    List::default()
+    shell::Script::default()
 }
 
 /// Returns the lines with commands of `tc` that change queues and that were not run.
-fn not_run<H: Host>(parsed: &[(Place, List)], shell: &Shell<'_, H>) -> Vec<Place> {
+fn not_run<H: Host>(parsed: &[(Place, shell::Script)], shell: &Shell<'_, H>) -> Vec<Place> {
     let mut found = Vec::new();
-    for (start, list) in parsed {
-        shell::visit(list, &mut |node, simple| {
-            let texts: Vec<String> = simple.words.iter().map(shell::Parts::sketch).collect();
-            let is_change = looks_like_tc(&texts.join(" "));
-            if is_change && !shell.ran.contains(&(start.file, node.line)) {
-                found.push(Place { line: node.line, ..start.whole() });
-            }
-        });
+    for (start, script) in parsed {
+        let ran = |line: u32| shell.ran.contains(&(start.file, line));
+        let idle = script.simple.iter().filter(|(line, text)| !ran(*line) && looks_like_tc(text));
+        found.extend(idle.map(|(line, _)| Place { line: *line, ..start.whole() }));
     }
     found
 }

@@ -4,8 +4,8 @@ use crate::bucket::flattened;
 use crate::device::{Class, Device, Discipline, SEATED};
 use crate::filter::Filter;
 use crate::firewall::{Firewall, Rewriter, Ways};
-use crate::name::{Name, hexadecimal};
-use crate::place::{Fault, Notice, Place, Problem, Word};
+use crate::name::{Name, hexadecimal, minor};
+use crate::place::{Fault, Notice, Place, Problem, Word, value_of};
 use crate::rules::{Hosts, Rule, Test, descended, meaning, spread};
 use crate::values::{self, Remark};
 use crate::{cbq, mq};
@@ -228,8 +228,7 @@ impl Builder<'_> {
     fn without_classes(&mut self, root: Discipline) -> Discipline {
         let handle = root.handle.unwrap_or(0);
         let has_classes = self.device.order.iter().any(|name| name.major == handle);
-        let default = root.words.windows(2).find(|pair| pair[0].is("default"));
-        let minor = default.and_then(|pair| hexadecimal(pair[1].text.rsplit(':').next()?));
+        let minor = value_of(&root.words, "default").and_then(|word| minor(&word.text));
         let Some(minor) = minor.filter(|minor| {
             *minor != 0 && root.shown && !has_classes && self.device.filters.is_empty()
         }) else {
@@ -480,7 +479,7 @@ impl Builder<'_> {
         let at = words.iter().position(|word| word.is("default"))?;
         let value = words.get(at + 1)?.clone();
         let major = one.handle.unwrap_or(1);
-        let digits = value.text.rsplit(':').next().unwrap_or("");
+        let digits = value.text.rsplit(':').next().unwrap_or_default();
         // 0 is the discipline itself: packets bypass all classes.
         let minor = hexadecimal(digits).filter(|minor| *minor != 0)?;
         let exists = |minor| self.device.classes.contains_key(&Name::new(major, minor));
@@ -589,35 +588,17 @@ impl Builder<'_> {
         lines: &mut BTreeMap<u16, Place>,
         statements: &mut Vec<String>,
     ) {
-        let own = self.device.classes_of(handle);
-        let names: BTreeSet<Name> = own.iter().map(|class| class.name).collect();
-        let mut waiting = own;
-        while !waiting.is_empty() {
-            let count = waiting.len();
-            let mut later = Vec::new();
-            for class in waiting {
-                let parent = class.parent;
-                let is_pending = parent.minor != 0
-                    && names.contains(&parent)
-                    && !lines.contains_key(&parent.minor);
-                if is_pending {
-                    later.push(class);
-                    continue;
-                }
-                lines.insert(class.name.minor, class.line);
-                match self.class(holder, class, &names, into) {
-                    Ok(statement) => statements.extend(statement),
-                    Err(fault) => self.fault(class.line, fault),
-                }
+        let (classes, circular) = self.device.parents_first(handle);
+        for class in classes {
+            lines.insert(class.name.minor, class.line);
+            match self.class(holder, class, into) {
+                Ok(statement) => statements.extend(statement),
+                Err(fault) => self.fault(class.line, fault),
             }
-            if later.len() == count {
-                for class in later {
-                    let why = format!("`{}` would contain itself", class.name);
-                    self.fault(class.line, Fault::new(why));
-                }
-                return;
-            }
-            waiting = later;
+        }
+        for class in circular {
+            let why = format!("`{}` would contain itself", class.name);
+            self.fault(class.line, Fault::new(why));
         }
     }
 
@@ -625,7 +606,6 @@ impl Builder<'_> {
         &mut self,
         holder: &Discipline,
         class: &Class,
-        names: &BTreeSet<Name>,
         into: &mut dyn ClassBuilder,
     ) -> Result<Option<String>, Fault> {
         let kind = holder.kind.text.as_str();
@@ -634,7 +614,9 @@ impl Builder<'_> {
             return Err(class.kind.fault(why));
         }
         let mut parent = class.parent.minor;
-        if parent != 0 && !names.contains(&class.parent) && kind == "htb" {
+        let exists = class.parent.major == class.name.major
+            && self.device.classes.contains_key(&class.parent);
+        if parent != 0 && !exists && kind == "htb" {
             let message = format!(
                 "the parent `{}` does not exist: as in Linux, the class is below the root",
                 class.parent
@@ -740,14 +722,11 @@ impl Builder<'_> {
     fn is_only_leaf(&self, holder: &Discipline, handle: u16, name: Name) -> bool {
         let mut leaves =
             self.device.order.iter().filter(|n| n.major == handle && !self.parents.contains(n));
-        let is_default =
-            |one: &Word| hexadecimal(one.text.rsplit(':').next().unwrap_or("")) == Some(name.minor);
-        let default =
-            holder.words.windows(2).any(|pair| pair[0].is("default") && is_default(&pair[1]));
+        let default = value_of(&holder.words, "default").and_then(|word| minor(&word.text));
         holder.parent == Name::ROOT
             && leaves.next() == Some(&name)
             && leaves.next().is_none()
-            && default
+            && default == Some(name.minor)
     }
 
     fn child(
@@ -1055,6 +1034,7 @@ impl Builder<'_> {
 /// Returns the default class of a printed discipline whose number is decimal, as iproute2 4.17 and
 /// 4.18 printed it; `None` for a hexadecimal number.
 pub(crate) fn decimal_default(device: &Device, one: &Discipline, digits: &str) -> Option<u16> {
+    let digits = digits.rsplit(':').next().unwrap_or_default();
     let exists = |minor| device.classes.contains_key(&Name::new(one.handle.unwrap_or(1), minor));
     let is_hexadecimal = hexadecimal(digits).is_none_or(|minor| minor == 0 || exists(minor));
     let decimal = digits.parse().ok().filter(|minor| exists(*minor));

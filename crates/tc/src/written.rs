@@ -95,25 +95,11 @@ impl<'a> Own<'a> {
     fn discipline(&self, one: &Discipline, into: &mut Vec<Command>) {
         into.push(self.qdisc(one));
         let Some(handle) = self.number(one) else { return };
-        let mut waiting = self.device.classes_of(handle);
         // Classes of some disciplines exist without a command.
         let exists = |class: &&Class| IMPLICIT.contains(&class.kind.text.as_str());
-        waiting.retain(|class| !(exists(class) && class.words.is_empty()));
-        let mut pending: BTreeSet<Name> = waiting.iter().map(|class| class.name).collect();
-        while !waiting.is_empty() {
-            let count = waiting.len();
-            waiting.retain(|class| {
-                let is_ready = !pending.contains(&class.parent);
-                if is_ready {
-                    pending.remove(&class.name);
-                    into.push(Self::class(one, class));
-                }
-                !is_ready
-            });
-            if waiting.len() == count {
-                break;
-            }
-        }
+        let (classes, _) = self.device.parents_first(handle);
+        let classes = classes.into_iter().filter(|one| !(exists(one) && one.words.is_empty()));
+        into.extend(classes.map(|class| Self::class(one, class)));
         for inner in self.device.inside(handle) {
             self.discipline(inner, into);
         }
@@ -130,8 +116,7 @@ impl<'a> Own<'a> {
         };
         if let Some(at) = words.iter().position(|word| word.is("default"))
             && let Some(value) = words.get_mut(at + 1)
-            && let digits = value.text.rsplit(':').next().unwrap_or_default()
-            && let Some(decimal) = decimal_default(&self.device, one, digits)
+            && let Some(decimal) = decimal_default(&self.device, one, &value.text)
         {
             value.text = format!("{decimal:x}");
         }

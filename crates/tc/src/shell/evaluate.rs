@@ -1,11 +1,11 @@
 //! Evaluation of scripts: finds the commands that a script would run.
 
-use super::parse;
 use super::syntax::{
     Assigned, Assignment, Command, Join, List, Node, Parts, PieceKind, Pipeline, Redirection,
     Simple,
 };
 use super::value::{LENGTH, Origins, UNKNOWN, Value, Variables};
+use super::{Script, parse};
 use crate::place::{Place, Word};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -128,9 +128,9 @@ impl<'h, H: Host> Shell<'h, H> {
     }
 
     /// Evaluates a script to its end; `start` is the place of its first line.
-    pub fn run(&mut self, script: &List, start: Place) -> std::result::Result<(), String> {
+    pub fn run(&mut self, script: &Script, start: Place) -> std::result::Result<(), String> {
         self.start = start;
-        match self.list(script) {
+        match self.list(&script.list) {
             Err(Stop::Fault(message) | Stop::Doubt(message)) => Err(message),
             _ => Ok(()),
         }
@@ -636,7 +636,7 @@ impl<'h, H: Host> Shell<'h, H> {
             Ok(script) => {
                 // The lines of the text are those of the command that contains it.
                 self.callers.push(line);
-                let result = self.list(&script);
+                let result = self.list(&script.list);
                 self.callers.pop();
                 result
             }
@@ -668,7 +668,7 @@ impl<'h, H: Host> Shell<'h, H> {
         let script = parse(&text, start);
         self.start = start;
         let result = match script {
-            Ok(script) => self.list(&script),
+            Ok(script) => self.list(&script.list),
             Err(why) => Err(self.doubt(format!("{file}: {}", why.message))),
         };
         (self.start, self.line) = (outer, line);

@@ -18,5 +18,4 @@ mod tests;
 mod value;
 
 pub(crate) use evaluate::{Files, Host, Run, Shell, WHICH_IS, looks_like_tc};
-pub(crate) use parse::parse;
-pub(crate) use syntax::{List, Parts, visit};
+pub(crate) use parse::{Script, parse};

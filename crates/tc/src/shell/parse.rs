@@ -33,12 +33,19 @@ pub(crate) struct SyntaxError {
 
 type Result<T> = std::result::Result<T, SyntaxError>;
 
+/// A script: its commands, and the lines and texts of all simple commands, also of those in functions.
+#[derive(Debug, Default)]
+pub(crate) struct Script {
+    pub list: List,
+    pub simple: Vec<(u32, String)>,
+}
+
 /// Returns the commands of a script; `start` is the place of its first line.
-pub(crate) fn parse(text: &str, start: Place) -> Result<List> {
+pub(crate) fn parse(text: &str, start: Place) -> Result<Script> {
     parse_within(text, start, 0)
 }
 
-fn parse_within(text: &str, start: Place, depth: u32) -> Result<List> {
+fn parse_within(text: &str, start: Place, depth: u32) -> Result<Script> {
     let mut parser = Parser {
         text,
         at: 0,
@@ -48,6 +55,7 @@ fn parse_within(text: &str, start: Place, depth: u32) -> Result<List> {
         depth,
         sign: None,
         pending: Vec::new(),
+        simple: Vec::new(),
     };
     if depth > DEPTH {
         return Err(parser.error("commands or expansions are nested too deeply"));
@@ -57,7 +65,7 @@ fn parse_within(text: &str, start: Place, depth: u32) -> Result<List> {
     if let Some(sign) = parser.sign {
         return Err(parser.error(&format!("`{}` is not allowed here", sign.trim_matches('\n'))));
     }
-    Ok(list)
+    Ok(Script { list, simple: parser.simple })
 }
 
 /// A text after `<<`: where it goes, the line at its end, whether tabs are removed, and whether
@@ -81,6 +89,8 @@ struct Parser<'a> {
     sign: Option<&'static str>,
     /// Texts after `<<` that begin on the next line.
     pending: Vec<HereDocument>,
+    /// Lines and texts of the simple commands.
+    simple: Vec<(u32, String)>,
 }
 
 impl<'a> Parser<'a> {
@@ -248,7 +258,10 @@ impl<'a> Parser<'a> {
         let line = self.line;
         let mut redirections = Vec::new();
         let command = self.bare(&mut redirections)?;
-        if !matches!(command, Command::Simple(_)) {
+        if let Command::Simple(simple) = &command {
+            let texts: Vec<String> = simple.words.iter().map(Parts::sketch).collect();
+            self.simple.push((line, texts.join(" ")));
+        } else {
             while self.redirection(&mut redirections)? {}
         }
         self.depth -= 1;
@@ -637,6 +650,7 @@ impl<'a> Parser<'a> {
             depth: self.depth + 1,
             sign: None,
             pending: Vec::new(),
+            simple: Vec::new(),
         }
     }
 
@@ -801,7 +815,7 @@ impl<'a> Parser<'a> {
             let script = parse_within(&inside, self.place(self.at), self.depth + 1)?;
             self.at += end + 2;
             self.lines_in(&rest[..end + 2]);
-            PieceKind::Substitution(Rc::new(script), inside)
+            PieceKind::Substitution(Rc::new(script.list), inside)
         } else if rest.starts_with("$((")
             && let Some(end) = closing(&rest[2..])
             && rest[2 + end..].starts_with("))")
@@ -821,7 +835,7 @@ impl<'a> Parser<'a> {
             let script = parse_within(inside, self.place(self.at), self.depth + 1)?;
             self.at += end + 2;
             self.lines_in(&rest[..end + 2]);
-            PieceKind::Substitution(Rc::new(script), inside.to_owned())
+            PieceKind::Substitution(Rc::new(script.list), inside.to_owned())
         } else if rest.starts_with("${") {
             let end = closing(&rest[1..]).ok_or_else(|| self.error("`}` is missing"))?;
             let parameter = self.parameter(&rest[2..=end])?;

@@ -141,39 +141,3 @@ pub(crate) enum Join {
 pub(crate) struct List {
     pub items: Vec<(Join, Pipeline)>,
 }
-
-/// Visits all simple commands of a script.
-pub(crate) fn visit(list: &List, see: &mut dyn FnMut(&Node, &Simple)) {
-    for node in list.items.iter().flat_map(|(_, pipeline)| &pipeline.commands) {
-        visit_node(node, see);
-    }
-}
-
-fn visit_node(node: &Node, see: &mut dyn FnMut(&Node, &Simple)) {
-    match &node.command {
-        Command::Simple(simple) => see(node, simple),
-        Command::If(branches, otherwise) => {
-            for (test, body) in branches {
-                visit(test, see);
-                visit(body, see);
-            }
-            if let Some(body) = otherwise {
-                visit(body, see);
-            }
-        }
-        Command::For(_, _, body) | Command::Counted(_, body) | Command::Group(body, _) => {
-            visit(body, see);
-        }
-        Command::While(test, body, _) => {
-            visit(test, see);
-            visit(body, see);
-        }
-        Command::Case(_, branches) => {
-            for (_, body, _) in branches {
-                visit(body, see);
-            }
-        }
-        Command::Function(_, body) => visit_node(body, see),
-        Command::Test(_) | Command::Evaluation(_) => {}
-    }
-}

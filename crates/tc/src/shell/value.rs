@@ -52,11 +52,11 @@ impl Value {
     }
 }
 
-/// A variable: one value, or the elements of an array by index.
-#[derive(Clone, Debug)]
-pub(super) enum Variable {
-    One(Value),
-    Array(Vec<(String, Value)>),
+/// The elements of an array with their indices; a variable that is no array has the element 0.
+type Elements = Vec<(String, Value)>;
+
+fn single(value: Value) -> Elements {
+    vec![("0".to_owned(), value)]
 }
 
 /// Variables by name. A value that the user gives overrides the script's, as on `make`'s command
@@ -64,16 +64,16 @@ pub(super) enum Variable {
 #[derive(Debug)]
 pub(super) struct Variables {
     pub given: BTreeMap<String, String>,
-    values: BTreeMap<String, Variable>,
+    values: BTreeMap<String, Elements>,
     pub positional: Vec<Value>,
-    scopes: Vec<BTreeMap<String, Option<Variable>>>,
+    scopes: Vec<BTreeMap<String, Option<Elements>>>,
     pub status: i64,
     /// Names of used variables without a value, in the order of their first use.
     pub asked: Vec<String>,
 }
 
 /// State of the variables before a subshell.
-pub(super) type Saved = (BTreeMap<String, Variable>, Vec<Value>);
+pub(super) type Saved = (BTreeMap<String, Elements>, Vec<Value>);
 
 impl Variables {
     pub fn new(given: &BTreeMap<String, String>) -> Self {
@@ -87,7 +87,7 @@ impl Variables {
             given: given.clone(),
             values: given
                 .iter()
-                .map(|(name, text)| (name.clone(), Variable::One(Value::of(text.clone()))))
+                .map(|(name, text)| (name.clone(), single(Value::of(text.clone()))))
                 .collect(),
             positional: (1..=last).map(positional).collect(),
             scopes: Vec::new(),
@@ -121,30 +121,19 @@ impl Variables {
                 }
                 Some(joined)
             }
-            _ => match self.values.get(name)? {
-                Variable::One(value) => Some(value.clone()),
-                Variable::Array(elements) => elements.first().map(|(_, value)| value.clone()),
-            },
+            _ => self.values.get(name)?.first().map(|(_, value)| value.clone()),
         }
     }
 
-    /// Returns an element of an array; the element 0 of a single value is this value.
+    /// Returns an element of an array.
     pub fn element(&self, name: &str, index: &str) -> Option<Value> {
-        match self.values.get(name)? {
-            Variable::One(value) => (index == "0").then(|| value.clone()),
-            Variable::Array(elements) => {
-                elements.iter().find(|(key, _)| key == index).map(|(_, value)| value.clone())
-            }
-        }
+        let mut elements = self.values.get(name)?.iter();
+        elements.find(|(key, _)| key == index).map(|(_, value)| value.clone())
     }
 
     /// Returns the elements of an array with their indices.
-    pub fn elements(&self, name: &str) -> Vec<(String, Value)> {
-        match self.values.get(name) {
-            Some(Variable::Array(elements)) => elements.clone(),
-            Some(Variable::One(value)) => vec![("0".to_owned(), value.clone())],
-            None => Vec::new(),
-        }
+    pub fn elements(&self, name: &str) -> Elements {
+        self.values.get(name).cloned().unwrap_or_default()
     }
 
     /// Returns the value of a variable. A variable without a value is recorded in `asked`, and is
@@ -160,24 +149,19 @@ impl Variables {
 
     /// Sets a variable, unless the user gave its value.
     pub fn put(&mut self, name: &str, value: Value) {
-        if !self.given.contains_key(name) {
-            self.values.insert(name.to_owned(), Variable::One(value));
-        }
+        self.put_array(name, single(value));
     }
 
     /// Sets the elements of an array.
-    pub fn put_array(&mut self, name: &str, elements: Vec<(String, Value)>) {
+    pub fn put_array(&mut self, name: &str, elements: Elements) {
         if !self.given.contains_key(name) {
-            self.values.insert(name.to_owned(), Variable::Array(elements));
+            self.values.insert(name.to_owned(), elements);
         }
     }
 
     /// Sets an element of an array.
     pub fn put_element(&mut self, name: &str, index: &str, value: Value) {
-        let mut elements = match self.values.get(name) {
-            Some(Variable::Array(elements)) => elements.clone(),
-            _ => Vec::new(),
-        };
+        let mut elements = self.elements(name);
         match elements.iter_mut().find(|(key, _)| key == index) {
             Some((_, old)) => *old = value,
             None => elements.push((index.to_owned(), value)),
