@@ -57,13 +57,14 @@ def unknown(kind: str, name: object, known: collections.abc.Iterable[str]) -> Un
 
 
 def hint(word: str, known: collections.abc.Iterable[str], what: str = "allowed") -> str:
-    """Returns the end of a message on an unknown word: the nearest known one, or the first twelve.
+    """Returns the end of a message on an unknown word: the nearest known one, or the first twenty.
 
     `what` is the word before the list.
     """
     listed = list(known)
-    near = _core.nearest(word, listed)
-    return f": did you mean `{near}`?" if near else f"; {what}: {', '.join(listed[:12])}"
+    if near := _core.nearest(word, listed):
+        return f": did you mean `{near}`?"
+    return f"; {what}: {', '.join(listed[:20])}{', ...' * (len(listed) > 20)}"
 
 
 @dataclass(frozen=True)

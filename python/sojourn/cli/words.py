@@ -142,15 +142,9 @@ def catalogue() -> dict[str, list[Item]]:
         queue["class_words"] = of_classes.get(queue["name"], [])
     for app in known["app"]:
         app["presets"] = [p for p in known["presets"] if p["app"] == app["name"]]
+    families = ("queue", "tcp", "app", "netem", "medium", "host", "buffer", "balancer")
     return {
-        "queue": known["queue"],
-        "tcp": known["tcp"],
-        "app": known["app"],
-        "netem": known["netem"],
-        "medium": known["medium"],
-        "host": known["host"],
-        "buffer": known["buffer"],
-        "balancer": known["balancer"],
+        **{kind: known[kind] for kind in families},
         "profile": known["profiles"],
         "preset": known["presets"],
         "consistency": _meanings(CONSISTENCY),
@@ -376,12 +370,9 @@ def _show(kind: str, item: Item) -> None:
         _show_words(words)
     if item.get("class_words"):
         _show_words(item["class_words"], title="words of a class")
-    if item.get("shown"):
+    if shown := item.get("shown") or _flat(item.get("params", {})):
         typer.echo()
-        output.table([{"value": k, "is": v} for k, v in item["shown"]], ["value", "is"])
-    elif isinstance(item.get("params"), dict):
-        typer.echo()
-        output.table([{"value": k, "is": v} for k, v in _flat(item["params"])], ["value", "is"])
+        output.table([{"value": k, "is": v} for k, v in shown], ["value", "is"])
     if item.get("presets"):
         typer.echo()
         output.table(item["presets"], ["name", "words", "source"], title="presets")

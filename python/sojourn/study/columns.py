@@ -50,17 +50,23 @@ _ARROW = {"f8": pa.float64(), "i8": pa.int64(), "?": pa.bool_(), "text": pa.stri
 
 def to_arrow(columns: Sequence[Column]) -> pa.Table:
     """Returns a record's table as an Arrow table; raises `StudyError` for an unknown type."""
-    fields, arrays = [], []
-    for name, unit, dtype, data in columns:
+    arrays = {}
+    for name, _, dtype, data in columns:
         if dtype == "text":
-            array = pa.array(list(data), pa.string())
+            arrays[name] = pa.array(list(data), pa.string())
         elif dtype in _TYPES:
-            array = pa.array(np.frombuffer(data, _TYPES[dtype]))  # type: ignore[arg-type]
+            arrays[name] = pa.array(np.frombuffer(data, _TYPES[dtype]))  # type: ignore[arg-type]
         else:
             raise StudyError(f"column {name!r} has the unknown type {dtype!r}")
-        fields.append(pa.field(name, array.type, metadata={"unit": unit} if unit else None))
-        arrays.append(array)
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    return _with_units(arrays, {name: unit for name, unit, _, _ in columns})
+
+
+def _with_units(arrays: Mapping[str, pa.Array], units: Mapping[str, str]) -> pa.Table:
+    fields = [
+        pa.field(name, array.type, metadata={"unit": unit} if (unit := units.get(name)) else None)
+        for name, array in arrays.items()
+    ]
+    return pa.Table.from_arrays([*arrays.values()], schema=pa.schema(fields))
 
 
 def plain(table: pa.Table) -> list[Column]:
@@ -75,13 +81,11 @@ def plain(table: pa.Table) -> list[Column]:
 
 def of_rows(rows: PlainRows) -> pa.Table:
     """Returns rows as an Arrow table."""
-    fields, arrays = [], []
-    for name, values in rows.columns.items():
-        array = pa.array(values, _FRONT.get(name) or _ARROW.get(rows.types[name]))
-        unit = rows.units.get(name)
-        fields.append(pa.field(name, array.type, metadata={"unit": unit} if unit else None))
-        arrays.append(array)
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    arrays = {
+        name: pa.array(values, _FRONT.get(name) or _ARROW.get(rows.types[name]))
+        for name, values in rows.columns.items()
+    }
+    return _with_units(arrays, rows.units)
 
 
 def parquet(table: pa.Table) -> bytes:
