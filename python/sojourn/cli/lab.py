@@ -7,18 +7,17 @@ import os
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from sojourn import engines, metrics
 from sojourn.cli import bars, exits, options, output
-from sojourn.cli.real import description, exit_if_bad, report_violations
+from sojourn.cli.real import conclude
 from sojourn.lab import Unavailable
 from sojourn.settings import Option, settings
 
 if TYPE_CHECKING:
-    from sojourn.lab.record import LabRecord
     from sojourn.lab.validate import Measured, Result
     from sojourn.scenario.engine import Engine
 
@@ -98,21 +97,9 @@ def run(file: options.ScenarioFile, asked: LabRun, as_json: options.AsJson = Fal
             if asked.watch:
                 stack.enter_context(Beside(path_of(name), Console(stderr=True)))
         result = simulate(scenario, asked.seed, maker, quiet=asked.watch)
-    record = cast("LabRecord", cast("object", result.record))
     if asked.out is not None:
         keep(result, asked.out, maker)
-    report_violations(record)
-    if as_json:
-        output.print_data(result.as_dict() | {"real": record.real})
-    else:
-        typer.echo(result.summary())
-        typer.echo(description(record))
-        if kind.virtual:
-            chosen.tell_limits()
-    if not result.complete:
-        output.note("stopped early: the results cover only the elapsed time")
-        raise typer.Exit(exits.INTERRUPTED)
-    exit_if_bad(record)
+    conclude(result, chosen.tell_limits if kind.virtual else None, as_json)
 
 
 @settings

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, cast
 
 import typer
 
@@ -12,12 +12,31 @@ from sojourn.cli import exits, output
 if TYPE_CHECKING:
     from sojourn.lab.described import Described
     from sojourn.lab.record import LabRecord
+    from sojourn.scenario.scenario import Run
 
 
-def report_violations(record: LabRecord) -> None:
-    """Prints why a run is not valid; called before the results are printed."""
-    for violation in record.violations:
-        typer.echo(f"NOT VALID: {violation}", err=output.is_data())
+def conclude(result: Run, tell_limits: Callable[[], None] | None, as_json: bool) -> None:
+    """Prints the results of a run; ends the command unless the run is complete and valid.
+
+    Why a real run is not valid is printed first.
+    """
+    real = getattr(result.record, "real", None)
+    record = cast("LabRecord", cast("object", result.record))
+    for violation in () if real is None else record.violations:
+        typer.echo(f"NOT VALID: {violation}", err=as_json)
+    if as_json:
+        output.print_data(result.as_dict() | ({} if real is None else {"real": real}))
+    else:
+        typer.echo(result.summary())
+        if real is not None:
+            typer.echo(description(record))
+        if tell_limits is not None:
+            tell_limits()
+    if not result.complete:
+        output.note("stopped early: the results cover only the elapsed time")
+        raise typer.Exit(exits.INTERRUPTED)
+    if real is not None:
+        exit_if_bad(record)
 
 
 def description(record: LabRecord) -> str:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import math
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sojourn import extras
 from sojourn.cli import bars, exits, options, output
-from sojourn.cli.real import description, exit_if_bad, report_violations
+from sojourn.cli.real import conclude
 from sojourn.engines import SIM
 from sojourn.plan import Plan
 from sojourn.settings import Option
 
 if TYPE_CHECKING:
-    from sojourn.lab.record import LabRecord
     from sojourn.scenario import Run, Scenario
     from sojourn.scenario.engine import Engine, Record, RunProgress
     from sojourn.study import Table
@@ -68,22 +67,7 @@ def run(
         repeat.prove(scenario.plan, seed, result.record, whole=False)
     if out is not None:
         keep(result, out, chosen.one)
-    real = getattr(result.record, "real", None)
-    record = cast("LabRecord", cast("object", result.record))
-    if real is not None:
-        report_violations(record)
-    if as_json:
-        output.print_data(result.as_dict() | ({} if real is None else {"real": real}))
-    else:
-        typer.echo(result.summary())
-        if real is not None:
-            typer.echo(description(record))
-        chosen.tell_limits()
-    if not result.complete:
-        output.note("stopped early: the results cover only the elapsed time")
-        raise typer.Exit(exits.INTERRUPTED)
-    if real is not None:
-        exit_if_bad(record)
+    conclude(result, chosen.tell_limits, as_json)
 
 
 def beside(
