@@ -115,7 +115,9 @@ def _print(outcome: Outcome[Size], written: list[Path]) -> None:
     from sojourn.papers.report import rows, verdicts
     from sojourn.show import print_claims
 
-    print_claims(outcome.judgements, outcome.units, output.console(), outcome.asides)
+    console = output.console()
+    print_claims(outcome.judgements, outcome.units, console, outcome.asides, outcome.rulings)
+    typer.echo(outcome.answer.partition(". ")[2])
     if outcome.real is not None:
         shown = (verdicts if outcome.real.verdicts_shown else rows)(outcome)
         output.table(shown, list(shown[0]), "Real and simulated")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -14,7 +15,8 @@ from sojourn.lab.violation import FORMER, violations_in
 from sojourn.papers import steady
 from sojourn.papers.outcome import About, Column, Facts, Outcome, Publication
 from sojourn.papers.part import Cells, Frames, Part, S_co, Size, Stage, silent
-from sojourn.papers.side_by_side import REAL, SIMULATED, Measured, WallClock, agreement
+from sojourn.papers.rule import Measured
+from sojourn.papers.side_by_side import REAL, SIMULATED, Quantified, WallClock, agreement
 from sojourn.plan import Plan
 from sojourn.scenario.engine import Engine
 from sojourn.scenario.errors import QuestionError
@@ -34,6 +36,10 @@ ABOUT_A_RUN = ("violations", FORMER, "valid", "load")
 """Fields of a real run's record that differ from run to run."""
 LONGER = "quick runs are too few or too short; run the whole study, without --quick"
 """Advice for an undecided claim with `--quick`, in place of a required number of seeds."""
+
+
+_HOLE = "\0"
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,11 +82,13 @@ class Bench(Generic[S_co]):
         self._undecided: dict[str, str] = {}
         self._engines = engines
         self._columns = {name: Column() for name in engines}
-        self._measured: dict[str, Measured] = {n: [] for n in engines}
-        self._read: dict[str, dict[tuple[str, str], Measured]] = {n: {} for n in engines}
+        self._measured: dict[str, Quantified] = {n: [] for n in engines}
+        self._read: dict[str, dict[tuple[str, str], Quantified]] = {n: {} for n in engines}
         self._open: list[Claim] = []
         self._violations: dict[str, tuple[str, ...]] = {}
         self._left_out: dict[str, str] = {}
+        self._invalid: dict[str, str] = {}
+        self._published = paper.published()
         self._about: About = {}
         self._runs: list[tuple[str, bool, float]] = []
 
@@ -127,9 +135,18 @@ class Bench(Generic[S_co]):
         if self.real:
             claims, lacking = split(claims, levels_of(part))
             self._open += [claim for claim in lacking if claim not in self._open]
-        measured = quantified(claims, self._columns[name].frames[part.name])
+        column = self._columns[name]
+        frames = column.frames[part.name]
+        measured = quantified(claims, frames)
         if name == REAL:
-            measured = self._of_valid(part, claims, measured)
+            frames = self._of_valid(part)
+            whole, measured = measured, quantified(claims, frames)
+            self._left_out |= {
+                claim.id: self._invalid[part.name]
+                for (claim, before), (_, left) in zip(whole, measured, strict=True)
+                if sum(c.n for c in left) < sum(c.n for c in before)
+            }
+        self._measure_conditions(part, claims, frames, column)
         stopped = self._stopped.get(part.name)
         if stopped is not None and not stopped.reached:
             self._undecided |= {claim.id: too_wide(stopped) for claim, _ in measured}
@@ -138,28 +155,36 @@ class Bench(Generic[S_co]):
         else:
             self._measured[name] += measured
 
-    def _of_valid(self, part: Part, claims: Sequence[Claim], measured: Measured) -> Measured:
-        """Returns the claims with their quantities from valid runs only.
+    def _measure_conditions(
+        self, part: Part, claims: Sequence[Claim], frames: Frames, column: Column
+    ) -> None:
+        """Measures the conditions of claims in the same runs as the claims."""
+        listed = column.conditions.setdefault(part.reading, {})
+        found: dict[int, Measured | None] = {}
+        for number, one in enumerate(self.paper.conditions):
+            for claim in filter(one.concerns, claims):
+                if number not in found:
+                    found[number] = one.measured(frames, self._published)
+                if (measured := found[number]) is not None:
+                    listed.setdefault(claim.id, []).append(measured)
 
-        Records the claims whose quantities are then computed from fewer runs.
+    def _of_valid(self, part: Part) -> Frames:
+        """Returns a part's derived tables from valid real runs only.
+
+        Records why runs are invalid.
         """
-        column = self._columns[REAL]
-        table = column.tables[part.name]
+        table = self._columns[REAL].tables[part.name]
         violations = {run.key: violations_in(run.about.real) for _, run in runs_of(table)}
         invalid = {key: found for key, found in violations.items() if found}
         if not invalid:
-            return measured
+            return self._columns[REAL].frames[part.name]
         rows = table.frame.loc[table.frame["key"].isin(list(invalid)), [*table.factors, "seed"]]
         # Invalid runs are left out before values are derived. A derived row has no measurements if
         # one of its runs is invalid.
         derived = part.frames(table.having(without(table.frame, rows)))
-        valid = quantified(claims, {n: without(f, rows) for n, f in derived.items()})
-        why = "; ".join(dict.fromkeys(d["what"] for found in invalid.values() for d in found))
-        for (claim, whole), (_, left) in zip(measured, valid, strict=True):
-            if sum(c.n for c in left) < sum(c.n for c in whole):
-                reason = f"{len(invalid)} of {len(violations)} runs are not valid ({why})"
-                self._left_out[claim.id] = reason
-        return valid
+        why = summarised(d["what"] for found in invalid.values() for d in found)
+        self._invalid[part.name] = f"{len(invalid)} of {len(violations)} runs are not valid ({why})"
+        return {name: without(frame, rows) for name, frame in derived.items()}
 
     def _table(self, part: Part, name: str) -> Table:
         """Makes the runs of a part with the engine of column `name`, and returns their table."""
@@ -254,15 +279,14 @@ class Bench(Generic[S_co]):
                 apart[reading] = without_verdict(judged, self._undecided)
         if quick and not self.real:
             self._leave_open(steady.left_out(self.paper.name))
-        published = self.paper.published()
         claims = [claim for listed in self._measured.values() for claim, _ in listed]
         agreed = {}
         if self.paper.real is not None and self.real:
             both = (self._measured[REAL], self._measured[SIMULATED])
             agreed = agreement(*both, self.paper.real.means.margin)
         return Outcome(
-            support={claim.id: support(claim, published) for claim in claims}, agreement=agreed,
-            paper=self.paper, size=self.size, quick=quick, folder=self.folder,
+            support={claim.id: support(claim, self._published) for claim in claims},
+            agreement=agreed, paper=self.paper, size=self.size, quick=quick, folder=self.folder,
             columns=self._columns, found=found, open=tuple(self._open),
             violations=self._violations, about=self._about, wall_clock=WallClock.of(self._runs),
             rule=self.rule, stopped=self._stopped,
@@ -327,7 +351,7 @@ def begun_alike(folder: Path, rule: Until | None) -> None:
         )
 
 
-def quantified(claims: Sequence[Claim], frames: Frames) -> Measured:
+def quantified(claims: Sequence[Claim], frames: Frames) -> Quantified:
     """Returns each claim with its quantities.
 
     The quantities are computed from the table with the name of the claim's metric, or else from the
@@ -367,6 +391,26 @@ def runs_of(table: Table) -> Iterator[tuple[dict[str, Level], StoredRun]]:
             {str(name): level for name, level in row.items()},
             StoredRun(table.results.storage, key),
         )
+
+
+def summarised(reasons: Iterable[str]) -> str:
+    """Returns reasons that differ in their numbers only as one, with the range of each number.
+
+    The number of reasons is in parentheses if there are several.
+    """
+    alike: dict[str, list[list[float]]] = {}
+    for reason in reasons:
+        alike.setdefault(_NUMBER.sub(_HOLE, reason), []).append(
+            [float(x) for x in _NUMBER.findall(reason)]
+        )
+    texts = []
+    for text, listed in alike.items():
+        ends = [(min(column), max(column)) for column in zip(*listed, strict=True)]
+        ranges = [f"{a:g}" if a == b else f"{a:g} to {b:g}" for a, b in ends]
+        words = [w for pair in zip(text.split(_HOLE), [*ranges, ""], strict=True) for w in pair]
+        several = len({*map(tuple, listed)}) > 1
+        texts.append("".join(words) + f" ({len(listed)} times)" * several)
+    return "; ".join(texts)
 
 
 def described(violation: Mapping[str, str]) -> str:

@@ -16,6 +16,9 @@ conjunction; its fields other than `id`, `text`, `published` and `reading` hold 
   (within a factor of the square root of two), `{ equal = m }`, `{ around = x, margin = m }` and
   `{ between = [x, y], margin = m }`; m is relative.
 - An entry with `when = "$name"` is omitted if this value is false.
+- An entry of the group `conditions` is a condition of claims (`sojourn.papers.rule`): `quantity`,
+  `of` (patterns of identifiers), a kind with its metric and cells as above, and, if known, `paper`,
+  `scatter`, `runs` and `calibrated`. Each cell is a condition.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from itertools import product
 from pathlib import Path
 from typing import TypeVar
 
+from sojourn.papers.rule import Condition
 from sojourn.stats import Claim, ClaimError, claim_from_dict
 from sojourn.stats.cells import Level
 from sojourn.stats.claims import KINDS
@@ -41,6 +45,8 @@ Row = dict[str, object]
 Names = Mapping[str, object]
 
 _OWN = ("id", "text", "published", "reading")
+_OF_CONDITION = ("quantity", "of", "paper", "scatter", "runs", "calibrated")
+_ANY = (-math.inf, math.inf)
 _SPREAD = ("who", "a", "b", "from", "to", "cells")
 _VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "cannot be told")
 
@@ -104,6 +110,24 @@ class ClaimTable:
     def withdrawn(self, names: Names | None = None) -> tuple[Withdrawn, ...]:
         """Returns the claims of the group `withdrawn`."""
         return tuple(self._each("withdrawn", names, self._withdrawn))
+
+    def conditions(
+        self, names: Names | None = None, complete: Complete = _unchanged
+    ) -> tuple[Condition, ...]:
+        """Returns the conditions of the group `conditions`, one for each cell of an entry."""
+
+        def make(row: Row, scope: Names) -> list[Condition]:
+            own = {key: resolved(row[key], scope) for key in _OF_CONDITION if key in row}
+            rest = {key: row[key] for key in row if key not in (*_OF_CONDITION, "repeat", "when")}
+            return [
+                _condition(claim_from_dict({"id": "", "text": "", **made}), own)
+                for one in self._spread({**rest, "region": [*_ANY]}, scope)
+                if (made := complete(one)) is not None
+            ]
+
+        if "conditions" not in self._data:
+            return ()
+        return tuple(one for listed in self._each("conditions", names, make) for one in listed)
 
     def texts(self, field: str) -> dict[str, str]:
         """Returns a further field of the entries that have it, by the claim's identifier."""
@@ -174,6 +198,19 @@ class ClaimTable:
                 levels = cell.values() if isinstance(cell, dict) else ()
                 made.setdefault("text", ", ".join(map(str, levels)))
             yield made
+
+
+def _condition(ours: Claim, row: Row) -> Condition:
+    """Returns the condition with the fields of an entry."""
+    of, paper, scatter = row["of"], row.get("paper"), row.get("scatter")
+    if not isinstance(of, tuple):
+        raise ClaimError(f"`of` is a list of identifiers, not {of!r}")
+    return Condition(
+        quantity=str(row["quantity"]), ours=ours, of=tuple(map(str, of)),
+        paper=None if paper is None else _number(paper),
+        scatter=None if scatter is None else _number(scatter),
+        runs=int(_number(row.get("runs", 1))), calibrated=bool(row.get("calibrated", False)),
+    )  # fmt: skip
 
 
 def _scopes(row: Row, scope: Names) -> Iterator[Names]:

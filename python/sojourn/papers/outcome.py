@@ -19,6 +19,7 @@ from sojourn.data import Json
 from sojourn.lab.violation import with_former_key
 from sojourn.papers.claim_table import Withdrawn
 from sojourn.papers.part import Drawn, Frames, S_co, Titled
+from sojourn.papers.rule import Condition, Measured, Ruled, answered, near, nearness
 from sojourn.papers.side_by_side import (
     AGREE,
     REAL,
@@ -53,6 +54,8 @@ class Column:
     """Exploratory verdicts under alternative readings of the paper, by the reading's name."""
     sweeps: dict[str, dict[str, tuple[Judgement, ...]]] = field(default_factory=dict)
     """Exploratory verdicts at each value of a parameter, by the names of parameter and value."""
+    conditions: dict[str, dict[str, list[Measured]]] = field(default_factory=dict)
+    """Measured conditions by the name of the reading (empty for the main one) and by claim."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +104,8 @@ class Publication(Generic[S_co]):
     """Title of the page."""
     reference: str
     """Bibliographic reference of the paper."""
+    question: str = ""
+    """Question that the paper asks."""
     first_seed: int = 1
     """First seed of the runs, which no run before the claims were fixed has used."""
     command: str = ""
@@ -110,6 +115,10 @@ class Publication(Generic[S_co]):
 
     These tables show whether the paper's own numbers support its claims.
     """
+    conditions: Sequence[Condition] = ()
+    """Published quantities that runs near the paper's have."""
+    compared: Callable[[Outcome[S_co]], pd.DataFrame] | None = None
+    """Returns the published numbers beside ours, for `nearness`; by default the conditions."""
     withdrawn: Sequence[Withdrawn] = ()
     """Claims that are no longer judged."""
     remarks: Callable[[Outcome[S_co]], list[str]] = lambda outcome: outcome.notes
@@ -198,14 +207,59 @@ class Outcome(Generic[S_co]):
         own = claim.reading or "main"
         return {own: mine.get(own, "")} | mine | _verdicts(self.column.readings, claim)
 
+    def ruled(self, judgement: Judgement) -> Ruled:
+        """Returns the verdict of the rule on a claim of `judgements`.
+
+        Readings that are far from the paper allow no conclusion about it, so they are no readings
+        in which the finding holds.
+        """
+        claim, conditions = judgement.claim, self.column.conditions
+        given = [
+            reading
+            for reading, verdict in _verdicts(self.column.readings, claim).items()
+            if verdict == "holds"
+            and near(conditions.get(reading, {}).get(claim.id, ())) is not False
+        ]
+        measured = conditions.get("", {}).get(claim.id, ())
+        return Ruled(judgement.verdict, tuple(measured), tuple(given))
+
+    @property
+    def rulings(self) -> dict[str, str]:
+        """Returns the verdicts of the rule, by the claim's identifier."""
+        return {j.claim.id: self.ruled(j).verdict for j in self.judgements}
+
+    @property
+    def answer(self) -> str:
+        """Returns the answer to the paper's question: how its findings fare, and how near we are.
+
+        If more than a quarter of the findings are not reproduced, a third sentence says so and
+        names the readings that were tried.
+        """
+        return answered(list(self.rulings.values()), self.how_near(), list(self.column.readings))
+
+    def how_near(self) -> pd.DataFrame:
+        """Returns how near our numbers are to the paper's, by quantity."""
+        if self.paper.compared is not None:
+            return nearness(self.paper.compared(self))
+        found = {
+            (one.condition.quantity, one.ours.label): (one.paper, one.ours.point())
+            for listed in self.column.conditions.get("", {}).values()
+            for one in listed
+        }
+        rows = [(quantity, *numbers) for (quantity, _), numbers in found.items()]
+        return nearness(pd.DataFrame(rows, columns=["quantity", "paper", "ours"]))
+
     def asides(self, claim: Claim) -> list[str]:
         """Returns notes on a claim's verdict.
 
-        The notes state whether the paper's own numbers contradict the claim, and in how many
-        readings and at how many values of each swept parameter the claim holds.
+        The notes state how the verdict follows from the rule, whether the paper's own numbers
+        contradict the claim, and in how many readings and at how many values of each swept
+        parameter the claim holds.
         """
         own = self.support.get(claim.id)
-        lines = [f"{own.verdict}: {own.text}"] if own is not None and own.holds is False else []
+        lines = [self.ruled(j).why for j in self.judgements if j.claim.id == claim.id]
+        lines = [line for line in lines if line]
+        lines += [f"{own.verdict}: {own.text}"] if own is not None and own.holds is False else []
         readings = self.readings(claim)
         if len(readings) > 1:
             lines.append(tried(readings))
@@ -295,6 +349,8 @@ class Outcome(Generic[S_co]):
     def _claim(self, judgement: Judgement) -> dict[str, object]:
         claim = judgement.claim
         fields = {**judgement.to_dict(), **self.paper.about_claim(self, judgement)}
+        ruled = self.ruled(judgement)
+        fields |= {"ruling": ruled.verdict, "conditions": encode.fields({"": ruled.as_list()})[""]}
         own = self.support.get(claim.id)
         if own is not None and own.holds is not None:
             fields["own_table"] = {"verdict": own.verdict, "text": own.text}
@@ -317,6 +373,7 @@ class Outcome(Generic[S_co]):
             "engine": _core.fingerprint(),
             "folder": str(self.folder),
             "claims": [self._claim(j) for j in self.judgements],
+            "how_near": records(self.how_near()),
             "withdrawn": [claim.as_dict() for claim in self.paper.withdrawn],
         }
         if self.rule is not None:

@@ -15,7 +15,7 @@ from sojourn.papers.side_by_side import AGREE, RATIO, REAL, RUNS, SIMULATED
 from sojourn.show import plots, write_report
 from sojourn.show.html.paper import Account
 from sojourn.show.html.paper import page as paper_page
-from sojourn.show.terminal import BADGES, decisive
+from sojourn.show.terminal import decisive
 from sojourn.stats import Claim, Judgement
 from sojourn.study import Table, quantities
 from sojourn.study.quantities import interval, value
@@ -37,6 +37,10 @@ def show(outcome: Outcome[Size]) -> list[Path]:
         reference=outcome.paper.reference,
         judgements=outcome.judgements,
         asides=outcome.asides,
+        question=outcome.paper.question,
+        answer=outcome.answer,
+        near=outcome.how_near(),
+        rulings=outcome.rulings,
         results=results,
         figures=list(figures.values()),
         tables=tables,
@@ -135,7 +139,7 @@ def verdicts(outcome: Outcome[Size]) -> list[dict[str, str]]:
     def shown_verdict(judgement: Judgement | None) -> tuple[str, str]:
         if judgement is None:
             return "cannot be simulated", ""
-        word = BADGES[judgement.verdict][0]
+        word = judgement.verdict
         if not judgement.findings or not math.isfinite(decisive(judgement).interval.low):
             return judgement.note, word
         plain = judgement.claim.kind in ("mean", "all", "difference")

@@ -23,7 +23,7 @@ FEWEST = 5
 """Number of valid wall-clock runs of a cell below which their mean is weak evidence."""
 AGREE = {"holds": "agree", "does not hold": "differ", "cannot be told": "undecided"}
 """Whether two engines agree, by the verdict on the claim that their ratio is within the margin."""
-Measured = list[tuple[Claim, list[Component]]]
+Quantified = list[tuple[Claim, list[Component]]]
 """Claims, each with the quantities on which it is judged."""
 
 
@@ -84,14 +84,14 @@ def _logs(component: Component) -> Floats:
     return np.asarray(n * math.log(whole) - (n - 1) * logs)
 
 
-def agreement(real: Measured, simulated: Measured, margin: float) -> dict[str, Judgement]:
+def agreement(real: Quantified, simulated: Quantified, margin: float) -> dict[str, Judgement]:
     """Returns, by claim, whether the ratio of real to simulated results is within the margin.
 
     The engines *agree* if the ratio's interval is inside the margin, and *differ* if the interval
     is outside. Otherwise they are undecided. One alpha applies to all claims together.
     """
     here = {claim.id: components for claim, components in simulated}
-    pairs: Measured = []
+    pairs: Quantified = []
     for claim, components in real:
         known = {c.label: c for c in here.get(claim.id, ())}
         both = [(c, known[c.label]) for c in components if c.label in known]
@@ -192,6 +192,23 @@ def means(
         for cell, number in zip(there.index, runs, strict=True)
         for metric in known
     )
+
+
+def beside(
+    frame: pd.DataFrame, how: MeansTable, quantity: Callable[[Mapping[str, Level]], str]
+) -> pd.DataFrame:
+    """Returns the published means of a metric beside ours, for `sojourn.papers.rule.nearness`.
+
+    `frame` has our runs, and `quantity` names the quantity of a cell, given its levels.
+    """
+    assert how.paper is not None
+    ours = frame.groupby(list(how.factors), sort=False)[how.metrics[0]].mean()
+    rows = [
+        (quantity(dict(zip(how.factors, cell, strict=True))), value, float(ours.loc[cell]))
+        for cell, value in how.paper().items()
+        if cell in ours.index
+    ]
+    return pd.DataFrame(rows, columns=["quantity", "paper", "ours"])
 
 
 def compared_means(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from rich.console import Console
@@ -27,10 +29,14 @@ if TYPE_CHECKING:
     from sojourn.study.contrast import Contrast, Contrasts
 
 BADGES = {
-    "holds": ("holds", "bold green"),
-    "does not hold": ("does not hold", "bold red"),
-    "cannot be told": ("cannot be told", "bold yellow"),
+    "holds": "bold green",
+    "does not hold": "bold red",
+    "not reproduced": "bold magenta",
+    "holds in our network": "green",
+    "does not hold in our network": "red",
+    "cannot be told": "bold yellow",
 }
+"""Styles of the verdicts on claims, and on findings of papers (`sojourn.papers.rule`)."""
 
 
 def aligned(
@@ -367,10 +373,12 @@ def claims(
     judgements: Sequence[Judgement],
     units: Mapping[str, str] | None = None,
     asides: Asides = no_asides,
+    rulings: Mapping[str, str] = MappingProxyType({}),
 ) -> RichTable:
     """Returns a table of claims: the paper's values, the measured ones and the verdicts.
 
-    The parts of a conjunction are below it and have no verdicts.
+    `rulings` replaces the verdicts of claims, by identifier. The parts of a conjunction are below
+    it and have no verdicts.
     """
     table = tables.table()
     table.add_column("finding", ratio=3, overflow="fold")
@@ -378,12 +386,12 @@ def claims(
     table.add_column("here", ratio=3, overflow="fold")
     table.add_column("verdict", no_wrap=True)
     for j in judgements:
-        word, style = BADGES[j.verdict]
+        word = rulings.get(j.claim.id, j.verdict)
         table.add_row(
             Text(j.claim.text),
             Text(j.claim.published),
             Text("\n".join([here(j, units or {}), *asides(j.claim)])),
-            Text(word, style=style),
+            Text(word.replace(" in our ", "\nin our "), style=BADGES[word]),
         )
         below = parts(j)
         for name, finding in below.items() if len(below) <= MOST_PARTS else ():
@@ -464,18 +472,24 @@ def print_claims(
     units: Mapping[str, str] | None = None,
     console: Console | None = None,
     asides: Asides = no_asides,
+    rulings: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Prints the verdicts on all claims, and the number of claims with each verdict."""
     console = console or _console()
-    console.print(claims(judgements, units, asides))
-    counts = []
-    for verdict, (word, _) in BADGES.items():
-        number = sum(j.verdict == verdict for j in judgements)
-        plural = {"holds": "hold", "does not hold": "do not hold"}.get(word, word)
-        counts.append(f"{number} {word if number == 1 else plural}")
-    claimed = f"{len(judgements)} claim{'' if len(judgements) == 1 else 's'}"
-    console.print(Text(f"{claimed}: {', '.join(counts)}."))
+    console.print(claims(judgements, units, asides, rulings))
+    console.print(Text(counted([rulings.get(j.claim.id, j.verdict) for j in judgements])))
     _dim(console, [confidence(judgements)])
+
+
+def counted(verdicts: Sequence[str]) -> str:
+    """Returns how many claims have each verdict that occurs, as a sentence."""
+    numbers = [(verdicts.count(word), word) for word in BADGES if word in verdicts]
+    listed = [f"{n} {_many(word) if n > 1 else word}" for n, word in numbers]
+    return f"{len(verdicts)} claim{'' if len(verdicts) == 1 else 's'}: {', '.join(listed)}."
+
+
+def _many(word: str) -> str:
+    return re.sub("^holds", "hold", word.replace("does not", "do not"))
 
 
 def confidence(judgements: Sequence[Judgement]) -> str:

@@ -22,7 +22,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from sojourn.papers.claim_table import ClaimTable
-from sojourn.papers.daqm.terms import KINDS, Terms, completed
+from sojourn.papers.daqm import published
+from sojourn.papers.daqm.terms import KINDS, PUBLISHED, Terms, completed
 from sojourn.stats.claims import Claim
 
 FROZEN = "2026-11-23"
@@ -63,4 +64,9 @@ def made(terms: Terms) -> tuple[Claim, ...]:
     return tuple(claim for section in SECTIONS.values() for claim in section(terms))
 
 
+CONDITIONS = _TABLE.conditions(
+    {f"scatter-{metric}": value for metric, value in published.scatter().items()},
+    partial(completed, PUBLISHED),
+)
+"""Published quantities that runs near the thesis' have, in the reading *as published*."""
 WITHDRAWN = _TABLE.withdrawn()

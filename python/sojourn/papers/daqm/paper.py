@@ -243,6 +243,16 @@ def _facts(outcome: Results) -> Facts:
     }
 
 
+def _compared(outcome: Results) -> pd.DataFrame:
+    """Returns all published values beside ours, by metric and kind of mechanism."""
+    found = study.against_published(outcome.frame("published", "estimates"))
+    ours = found["mechanism"].map(lambda name: "dAQM" if "dAQM" in name else "rivals")
+    models = found["model"].map(lambda name: "constant rate" if name == "cbr" else "random")
+    words = found["metric"].str.replace("_final", " at the end").str.replace("plr", "loss")
+    quantity = words.str.replace("fct", "completion time") + ", " + ours + ", " + models
+    return pd.DataFrame({"quantity": quantity, "paper": found["published"], "ours": found["here"]})
+
+
 def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
     """Returns the comparison with published values, rounded and without the columns of levels."""
     shown = frame.copy()
@@ -303,7 +313,10 @@ PAPER = Paper(
     quick=parts.QUICK,
     full=parts.FULL,
     measure=study.measure,
+    question="Do derivatives of queue length and waiting time make a better queue discipline?",
     first_seed=claims.FIRST_SEED,
+    conditions=claims.CONDITIONS,
+    compared=_compared,
     remarks=_remarks,
     notes=differences.messages,
     figures=_figures,

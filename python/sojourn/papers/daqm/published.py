@@ -9,15 +9,18 @@ length and sojourn time, and with drops at queues counted twice.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from sojourn.papers.daqm.mechanisms import CONFIGURATIONS, EIGHT, FEATURES
+from sojourn.papers.daqm.scenarios import FLOWS
 
 #: Units of the published metrics, by metric. `_final` is the value at the end of a run.
 METRICS = {
@@ -116,3 +119,35 @@ def frame() -> pd.DataFrame:
         for mechanism, value in zip(source.mechanisms, row, strict=True)
         if value is not None
     )
+
+
+LONGER = "table 5"
+"""Published table whose rivals ran about twice as long as all other runs of the same cells."""
+_COPIES = 0.005
+"""Relative difference up to which two published values are one value with different digits."""
+
+
+def scatter() -> dict[str, float]:
+    """Returns the relative standard deviation of one published value, by metric.
+
+    The values are those that the thesis publishes more than once for one cell, from distinct runs.
+    Copies of a value and the runs of `LONGER` are omitted.
+    """
+    known, flows = frame(), {flow.name: flow for flow in FLOWS.values()}
+    known = known[(known["published"] > 0) & (known["source"] != LONGER)]
+    drop_rate = known["drop_rate"].where(known["mechanism"].isin(CONFIGURATIONS))
+    known = known.assign(
+        rate=known["rate"].fillna(known["flow"].map(lambda name: flows[name].rate)),
+        payload=known["payload"].fillna(known["flow"].map(lambda name: flows[name].payload)),
+        drop_rate=drop_rate.fillna(0.0),
+    )
+    variances: dict[str, list[float]] = {}
+    for key, values in known.groupby(["metric", "flow", "model", *SWEPT, "mechanism"])["published"]:
+        runs: list[float] = []
+        for value in values:
+            if all(abs(value / other - 1) > _COPIES for other in runs):
+                runs.append(value)
+        if len(runs) > 1:
+            relative = float(np.std(runs, ddof=1) / np.mean(runs))
+            variances.setdefault(str(key[0]), []).append(relative**2)
+    return {metric: math.sqrt(float(np.mean(found))) for metric, found in variances.items()}

@@ -8,7 +8,7 @@ from sojourn.papers.edge_store.study import KEYS, Results
 from sojourn.papers.outcome import Facts, Real, records
 from sojourn.papers.paper import Paper
 from sojourn.papers.part import Titled
-from sojourn.papers.side_by_side import RATIO, REAL, SIMULATED, MeansTable
+from sojourn.papers.side_by_side import RATIO, REAL, SIMULATED, MeansTable, beside
 from sojourn.stats.quorum import phi_table
 
 ROOM = 0.15
@@ -120,6 +120,10 @@ def _real_facts(outcome: Results) -> Facts:
     return {"seeds": seeds, "writes": outcome.size.writes, "outside": outside(outcome)}
 
 
+_MEANS = MeansTable(
+    part="grid", factors=KEYS, metrics=("latency",), paper=published.by_cell, unit="ms"
+)
+
 PAPER = Paper(
     name="edge-store",
     title="Replicated stores at the edge: replication factors under delay and loss",
@@ -130,7 +134,12 @@ PAPER = Paper(
     quick=study.QUICK,
     full=study.FULL,
     measure=every(study.parts),
+    question="Which replication factor has the lowest latency on links with delay and loss?",
     first_seed=claims.FIRST_SEED,
+    conditions=claims.CONDITIONS,
+    compared=lambda outcome: beside(
+        outcome.frame("grid"), _MEANS, lambda cell: f"latency at {cell['loss']} loss"
+    ),
     withdrawn=claims.WITHDRAWN,
     cluster=False,
     remarks=_remarks,
@@ -144,9 +153,7 @@ PAPER = Paper(
         title="Replicated stores at the edge, on real Cassandra",
         quick=study.REAL_QUICK,
         full=study.REAL_FULL,
-        means=MeansTable(
-            part="grid", factors=KEYS, metrics=("latency",), paper=published.by_cell, unit="ms"
-        ),
+        means=_MEANS,
         estimate=study.lasting,
         remarks=_real_remarks,
         notes=_real_notes,

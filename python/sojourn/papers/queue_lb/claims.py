@@ -50,4 +50,6 @@ def made(
 
 CLAIMS: tuple[Claim, ...] = made(tuple(network.name for network in NETWORKS))
 """All claims; their cells have the factors `network`, `transport`, `clients` and `policy`."""
+CONDITIONS = _TABLE.conditions({"networks": tuple(n.name for n in NETWORKS)})
+"""Published quantities that runs near the paper's have."""
 WITHDRAWN = _TABLE.withdrawn()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pandas as pd
 
 from sojourn.papers.bench import every
@@ -10,7 +12,8 @@ from sojourn.papers.paper import Paper
 from sojourn.papers.part import Titled
 from sojourn.papers.queue_lb import analysis, claims, figures, published, scenarios, study
 from sojourn.papers.queue_lb.study import Results
-from sojourn.papers.side_by_side import MeansTable
+from sojourn.papers.side_by_side import MeansTable, beside
+from sojourn.study.cells import Level
 
 _NETWORK = """\
 The paper does not state link rates, queues, UDP rates, lengths and start times. The total
@@ -156,6 +159,17 @@ def _real_facts(outcome: Results) -> Facts:
     return {"part": "for real", "seeds": outcome.size.seeds}
 
 
+def _quantity(cell: Mapping[str, Level]) -> str:
+    return f"throughput, {cell['transport']}, {cell['network']} ports"
+
+
+_MEANS = MeansTable(
+    part="iperf",
+    factors=study.FACTORS,
+    metrics=("throughput",),
+    paper=published.by_cell,
+)
+
 PAPER = Paper(
     name="queue-lb",
     title="Choosing servers by queue length: IQLB and QTM",
@@ -166,7 +180,13 @@ PAPER = Paper(
     quick=study.QUICK,
     full=study.FULL,
     measure=every(study.parts),
+    question=(
+        "Do flows have a higher throughput if the switch sends them t"
+        "o the server with the shortest queue?"
+    ),
     first_seed=claims.FIRST_SEED,
+    conditions=claims.CONDITIONS,
+    compared=lambda outcome: beside(outcome.frame("iperf"), _MEANS, _quantity),
     published=published.frames,
     withdrawn=claims.WITHDRAWN,
     remarks=_remarks,
@@ -180,12 +200,7 @@ PAPER = Paper(
         title="Choosing servers by queue length: IQLB and QTM, real runs",
         quick=study.REAL_QUICK,
         full=study.REAL_FULL,
-        means=MeansTable(
-            part="iperf",
-            factors=study.FACTORS,
-            metrics=("throughput",),
-            paper=published.by_cell,
-        ),
+        means=_MEANS,
         estimate=study.lasting,
         remarks=_real_remarks,
         notes=_real_notes,

@@ -107,4 +107,5 @@ def overhead(readings: tuple[str, ...]) -> tuple[Claim, ...]:
 
 
 CLAIMS: tuple[Claim, ...] = (*made(), *memory(), *average())
+CONDITIONS = _TABLE.conditions({"readings": tuple(READINGS)})
 WITHDRAWN = _TABLE.withdrawn()

@@ -48,5 +48,7 @@ WEB = _TABLE.claims("web")
 """Claims on Web traffic; their cells have the factors `sessions` and `mechanism`."""
 SETTINGS = _TABLE.claims("settings")
 """Claims on REDopt's parameters, which are the same in all runs of a load and have no interval."""
+CONDITIONS = _TABLE.conditions()
+"""Published quantities that runs near the paper's have."""
 WITHDRAWN = _TABLE.withdrawn()
 """Claims that are no longer judged."""

@@ -7,7 +7,7 @@ from sojourn.papers.paper import Paper
 from sojourn.papers.part import Titled
 from sojourn.papers.side_by_side import MeansTable
 from sojourn.papers.taildrop import figures, study
-from sojourn.papers.taildrop.claims import FIRST_SEED, WITHDRAWN
+from sojourn.papers.taildrop.claims import CONDITIONS, FIRST_SEED, WITHDRAWN
 from sojourn.papers.taildrop.study import Results
 from sojourn.papers.taildrop.variants import VARIANTS
 from sojourn.stats import Judgement
@@ -152,7 +152,9 @@ PAPER = Paper(
     quick=study.QUICK,
     full=study.FULL,
     measure=study.measure,
+    question=("Does random early detection serve bulk and Web traffic better than a plain buffer?"),
     first_seed=FIRST_SEED,
+    conditions=CONDITIONS,
     work=study.work,
     withdrawn=WITHDRAWN,
     remarks=_remarks,

@@ -40,6 +40,8 @@ class Table:
     caption: str = ""
     dim: Sequence[int] = ()
     """Numbers of the rows that are shown in a faint colour."""
+    folded: bool | None = None
+    """Whether the table is folded; by default if it has many rows."""
     kind: str = "table"
 
 

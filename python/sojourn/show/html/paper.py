@@ -12,12 +12,13 @@ from matplotlib.figure import Figure
 from sojourn.show import style
 from sojourn.show.html import common
 from sojourn.show.html.blocks import Block, Cell, Drawing, Page, Section, Table, Text
-from sojourn.show.terminal import Asides, confidence, here, no_asides, parts, region
+from sojourn.show.terminal import Asides, confidence, counted, here, no_asides, region
 from sojourn.stats import Judgement
 from sojourn.study import quantities
 from sojourn.study.results import Results
 
-KINDS = {"holds": "good", "does not hold": "bad", "cannot be told": "open"}
+KINDS = {"holds": "good", "does not hold": "bad"}
+"""Kinds of labels by verdict; the other verdicts leave the paper's finding open."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +38,17 @@ class Account:
     commands: Sequence[str] = ()
     units: Mapping[str, str] = field(default_factory=dict)
     asides: Asides = no_asides
+    question: str = ""
+    answer: str = ""
+    """Answer to the question in two sentences; by default, the numbers of verdicts."""
+    near: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """How near our numbers are to the paper's; empty without published numbers."""
+    rulings: Mapping[str, str] = field(default_factory=dict)
+    """Verdicts that replace those of `judgements`, by the claim's identifier."""
+
+    def verdict(self, judgement: Judgement) -> str:
+        """Returns the verdict that the page shows on a claim."""
+        return self.rulings.get(judgement.claim.id, judgement.verdict)
 
 
 def page(a: Account) -> Page:
@@ -44,18 +56,14 @@ def page(a: Account) -> Page:
     known = dict(a.units)
     for r in a.results.values():
         known |= r.table().units
-    counts = {v: sum(j.verdict == v for j in a.judgements) for v in KINDS}
+    verdicts = [a.verdict(j) for j in a.judgements]
     lead: list[Block] = [
         Text(a.reference, "note"),
-        Text(
-            f"Of {len(a.judgements)} finding{'' if len(a.judgements) == 1 else 's'}, "
-            f"{counts['holds']} hold here, {counts['does not hold']} do not, and these runs "
-            f"cannot decide {counts['cannot be told']}.",
-            "answer",
-        ),
-        *(Text(r) for r in a.remarks),
+        *([Text(a.question, "question")] if a.question else []),
+        Text(a.answer or counted(verdicts), "answer"),
     ]
-    sections = [Section("findings", "The findings", _findings(a.judgements, known, a.asides))]
+    sections = [] if a.near.empty else [Section("near", "How near", _near(a.near))]
+    sections.append(Section("findings", "The findings", _findings(a, known)))
     if a.figures:
         drawings = [
             Drawing(style.svg(f), name, alt=f"{name}. {caption}", caption=caption)
@@ -65,6 +73,8 @@ def page(a: Account) -> Page:
     if a.tables:
         sections.append(Section("tables", "Tables", [_frame(n, f) for n, f in a.tables]))
     sections.append(Section("details", "Every quantity", [_details(a.judgements, known)]))
+    if a.remarks:
+        sections.append(Section("made", "How it was made", [Text(r) for r in a.remarks]))
     first = True
     for name, r in a.results.items():
         part = common.scenario_section(r)
@@ -84,46 +94,46 @@ def page(a: Account) -> Page:
         sections=sections,
         made=any_.manifest.updated if any_ else "",
         version=any_.manifest.version if any_ else "",
-        badges=[(f"{v}: {n}", KINDS[v]) for v, n in counts.items()],
+        badges=[(f"{v}: {verdicts.count(v)}", kind_of(v)) for v in dict.fromkeys(verdicts)],
     )
 
 
-def _findings(
-    judgements: Sequence[Judgement], units: Mapping[str, str], asides: Asides
-) -> list[Block]:
-    rows = []
-    for j in judgements:
-        rows.append(
-            [
-                Cell(j.verdict, badge=KINDS[j.verdict]),
-                Cell(j.claim.text, sub=j.claim.id),
-                Cell(j.claim.published or quantities.NOTHING),
-                Cell(here(j, units), sub="; ".join(asides(j.claim))),
-                Cell("<0.0001" if j.p_holm < 1e-4 else f"{j.p_holm:.2g}", numeric=True),
-            ]
-        )
-        rows += [
-            [
-                Cell(""),
-                Cell(f"– {name}"),
-                Cell(""),
-                Cell(f"{f.interval}, predicted {f.region}: {f.where}"),
-                Cell(""),
-            ]
-            for name, f in parts(j).items()
+def kind_of(verdict: str) -> str:
+    """Returns the kind of a verdict's label."""
+    return KINDS.get(verdict, "open")
+
+
+def _near(near: pd.DataFrame) -> list[Block]:
+    """Returns the table of how near our numbers are to the paper's, and what it means."""
+    text = (
+        "Our numbers divided by the paper's, by quantity: the median, and the share of numbers "
+        "that are within a quarter (0.8 to 1.25). A finding is not reproduced if the published "
+        "quantities that do not belong to it are farther away."
+    )
+    return [_frame("", near), Text(text, "note")]
+
+
+def _findings(a: Account, units: Mapping[str, str]) -> list[Block]:
+    rows = [
+        [
+            Cell(a.verdict(j), badge=kind_of(a.verdict(j))),
+            Cell(j.claim.text, sub=j.claim.id),
+            Cell(j.claim.published or quantities.NOTHING),
+            Cell(here(j, units), sub="; ".join(a.asides(j.claim))),
+            Cell("<0.0001" if j.p_holm < 1e-4 else f"{j.p_holm:.2g}", numeric=True),
         ]
+        for j in a.judgements
+    ]
     heads = (("verdict", ""), ("finding", ""), ("the paper", ""), ("here", ""), ("p, Holm", ""))
     return [
-        Table(heads, rows),
+        Table(heads, rows, folded=False),
         Text(
-            "A finding holds if the confidence interval of its quantity is wholly inside the "
-            "predicted region, and does not hold if it is wholly outside. Otherwise it cannot "
-            "be decided. Runs are paired by seed; alpha is 0.05 over all findings together "
+            "The contrast of a finding holds if the confidence interval of its quantity is wholly "
+            "inside the predicted region, and does not hold if it is wholly outside. Otherwise it "
+            "cannot be decided. Runs are paired by seed; alpha is 0.05 over all findings together "
             "(Holm). For a finding about several quantities, the table shows the decisive one; "
-            "all quantities are below. The parts of a finding that joins several statements are "
-            "listed below it and are not counted. Their intervals are simultaneous: the "
-            "interval of a single part may cross the region's edge although all parts together "
-            "are inside. " + confidence(judgements),
+            "all quantities are below, with the intervals of the verdict. "
+            + confidence(a.judgements),
             "note",
         ),
     ]
@@ -138,10 +148,11 @@ def _details(judgements: Sequence[Judgement], units: Mapping[str, str]) -> Table
         for f in j.findings:
             kind = {"inside": "good", "outside": "bad", "across": "open"}[f.where]
             effect = f"{f.effect.estimate:.2f}" if f.effect is not None else quantities.NOTHING
+            part = f"{f.part}: " * bool(f.part)
             rows.append(
                 [
                     Cell(j.claim.id),
-                    Cell(f.label),
+                    Cell(f"{part}{f.label}"),
                     Cell(quantities.interval(f.interval, unit, metric)),
                     Cell(str(f.region) if not plain else region(f.region, unit, metric)),
                     Cell(f.where, badge=kind),
@@ -158,7 +169,7 @@ def _details(judgements: Sequence[Judgement], units: Mapping[str, str]) -> Table
         ("effect size", "d_z"),
         ("seeds", ""),
     )
-    return Table(heads, rows, "Intervals with the correction that is used for the verdict")
+    return Table(heads, rows, "All comparisons, with the intervals of the verdict", folded=True)
 
 
 def _frame(name: str, frame: pd.DataFrame) -> Table:

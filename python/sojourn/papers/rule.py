@@ -1,0 +1,246 @@
+"""The rule of all studies: a verdict is nearness times contrast.
+
+The *contrast* of a claim is its quantity with the region that the paper's sentence asserts. Its
+*conditions* are published quantities that are not part of the contrast, such as the level of the
+reference mechanism. Our runs are *near* the paper if every condition is: if the paper's number is
+inside the prediction interval of one more run made as the paper's was, or, if the scatter of the
+paper's number is unknown, if ours is within a quarter of it. Far from the paper a contrast says
+nothing about the paper, whichever way it falls; without a published condition it says something
+about our network only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Literal, get_args
+
+import pandas as pd
+
+from sojourn.papers.part import Frames
+from sojourn.show.terminal import counted
+from sojourn.stats import Claim
+from sojourn.stats.cells import ClaimError
+from sojourn.stats.estimate import Component
+from sojourn.stats.interval import t_critical
+from sojourn.stats.verdict import Verdict
+
+QUARTER = 1.25
+"""Largest ratio of two numbers that are within a quarter of each other."""
+EQUAL = 1.05
+"""Largest ratio of two numbers that are equal for all purposes, however small their scatter is."""
+ALPHA = 0.05
+"""Probability that runs like the paper's are called far from it, over all conditions of a claim."""
+
+Ruling = Literal[
+    "holds",
+    "does not hold",
+    "not reproduced",
+    "holds in our network",
+    "does not hold in our network",
+    "cannot be told",
+]
+RULINGS: tuple[Ruling, ...] = get_args(Ruling)
+"""All verdicts of the rule, in the order in which they are counted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """A published quantity that runs near the paper's have, whatever its sentences assert."""
+
+    quantity: str
+    """Name of the quantity, which several conditions may share."""
+    ours: Claim
+    """How the quantity is measured in our runs; its region is not used."""
+    of: tuple[str, ...]
+    """Identifiers of the claims with this condition; `*` is any text."""
+    paper: float | None = None
+    """The paper's number; `None` if it is in the paper's tables."""
+    scatter: float | None = None
+    """Standard deviation of the paper's number, relative to it; `None` if it is unknown."""
+    runs: int = 1
+    """Number of runs whose mean is the paper's number."""
+    calibrated: bool = False
+    """Whether a value of the reading was chosen to meet the condition."""
+
+    def concerns(self, claim: Claim) -> bool:
+        """Returns whether this is a condition of the claim."""
+        return any(fnmatchcase(claim.id, pattern) for pattern in self.of)
+
+    def measured(self, frames: Frames, published: Frames) -> Measured | None:
+        """Returns the quantity in our runs beside the paper's number.
+
+        Returns `None` if the runs lack the quantity's levels, or the paper has no number above 0.
+        """
+        ours = _quantity(self.ours, frames)
+        paper = self.paper
+        if paper is None and (theirs := _quantity(self.ours, published)) is not None:
+            paper = theirs.point()
+        if ours is None or not ours.n or paper is None or not paper > 0:
+            return None
+        return Measured(self, ours, paper)
+
+
+def _quantity(claim: Claim, frames: Frames) -> Component | None:
+    frame = frames.get(claim.metric, frames.get(""))
+    if frame is None or claim.metric not in frame:
+        return None
+    try:
+        return claim.components(frame)[0]
+    except ClaimError:  # levels that were not run, or have no published number
+        return None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A condition, our quantity, and the paper's number."""
+
+    condition: Condition
+    ours: Component
+    paper: float
+
+    @property
+    def ratio(self) -> float:
+        """Returns our quantity divided by the paper's number."""
+        return self.ours.point() / self.paper
+
+    def reach(self, level: float) -> float:
+        """Returns half of the prediction interval of one more run made as the paper's was.
+
+        The run scatters as ours do or as the paper's number does, whichever is more; our mean is
+        uncertain too. NaN if the scatter is unknown.
+        """
+        n, scatter = self.ours.n, self.condition.scatter
+        if scatter is None or n < 2:
+            return math.nan
+        mean = self.ours.interval(level).half_width
+        runs = mean**2 * n / self.condition.runs
+        return math.sqrt(
+            mean**2 + max(runs, (t_critical(level, n - 1) * scatter * self.paper) ** 2)
+        )
+
+    def near(self, among: int = 1) -> bool:
+        """Returns whether our quantity is near the paper's, as one of `among` conditions."""
+        reach = self.reach(1 - ALPHA / among)
+        if math.isnan(reach):
+            return alike(self.ratio, QUARTER)
+        return abs(self.ours.point() - self.paper) <= reach or alike(self.ratio, EQUAL)
+
+    def as_dict(self, among: int) -> dict[str, object]:
+        """Returns the condition as data for JSON, judged as one of `among` conditions."""
+        return {
+            "quantity": self.condition.quantity,
+            "where": self.ours.label,
+            "paper": self.paper,
+            "ours": self.ours.point(),
+            "near": self.near(among),
+            **({"calibrated": True} if self.condition.calibrated else {}),
+        }
+
+
+def alike(ratio: float, most: float) -> bool:
+    """Returns whether two positive numbers with this ratio differ by at most the factor `most`."""
+    return 1 / most <= ratio <= most
+
+
+def near(measured: Sequence[Measured]) -> bool | None:
+    """Returns whether all conditions of a claim are near; `None` if it has none."""
+    return all(one.near(len(measured)) for one in measured) if measured else None
+
+
+def rule(contrast: Verdict, near: bool | None, given_in: Sequence[str] = ()) -> Ruling:
+    """Returns the verdict on the paper's finding.
+
+    `contrast` is the verdict on the claim's region in the main reading, `near` whether the
+    conditions are near, `None` without a condition. `given_in` are the other readings that the text
+    allows in which the contrast is inside the region: while there is one, runs near the paper do
+    not refute the finding.
+    """
+    if near is False:
+        return "not reproduced"
+    if contrast == "cannot be told" or (contrast == "does not hold" and near and given_in):
+        return "cannot be told"
+    if contrast == "holds":
+        return "holds" if near else "holds in our network"
+    return "does not hold" if near else "does not hold in our network"
+
+
+@dataclass(frozen=True)
+class Ruled:
+    """The verdict of the rule on a claim, with what it follows from."""
+
+    contrast: Verdict
+    measured: tuple[Measured, ...] = ()
+    given_in: tuple[str, ...] = ()
+    """Other readings in which the finding holds."""
+
+    @property
+    def verdict(self) -> Ruling:
+        """Returns the verdict of the rule."""
+        return rule(self.contrast, near(self.measured), self.given_in)
+
+    def as_list(self) -> list[dict[str, object]]:
+        """Returns the conditions as data for JSON."""
+        return [one.as_dict(len(self.measured)) for one in self.measured]
+
+    @property
+    def why(self) -> str:
+        """Describes what the verdict adds to the contrast; empty if it adds nothing."""
+        return explained(self.verdict, self.contrast, self.as_list(), self.given_in)
+
+
+def explained(
+    verdict: str, contrast: str, conditions: Sequence[Mapping[str, object]], given_in: Sequence[str]
+) -> str:
+    """Describes how a verdict of the rule follows from contrast and conditions."""
+    if verdict == "not reproduced":
+        far = [f"{c['quantity']} {c['ours']:.3g} (paper {c['paper']:.3g})"
+               for c in conditions if not c["near"]]  # fmt: skip
+        return f"far from the paper: {'; '.join(dict.fromkeys(far))}; contrast here: {contrast}"
+    if verdict == "cannot be told" != contrast:
+        return f"depends on the reading: holds in {'; '.join(given_in)}"
+    return f"near the paper in {len(conditions)} of {len(conditions)} conditions" * bool(conditions)
+
+
+def nearness(values: pd.DataFrame) -> pd.DataFrame:
+    """Returns our numbers over the paper's, by quantity: their median, and the share near 1.
+
+    `values` has the columns `quantity`, `paper` and `ours`, with a row for each published number.
+    Rows without a number above 0 are omitted, because they have no ratio.
+    """
+    known = values[(values["paper"] > 0) & values["ours"].notna()]
+    ratio = known["ours"] / known["paper"]
+    rows = [
+        {
+            "quantity": quantity,
+            "numbers": len(one),
+            "ours / paper, median": round(float(one.median()), 3),
+            "within a quarter": round(float(one.map(lambda x: alike(x, QUARTER)).mean()), 2),
+        }
+        for quantity, one in [*ratio.groupby(known["quantity"], sort=False), ("all", ratio)]
+        if len(one)
+    ]
+    return pd.DataFrame(rows if len(rows) != 2 else rows[:1])
+
+
+def answered(verdicts: Sequence[str], near: pd.DataFrame, tried: Sequence[str]) -> str:
+    """Returns the answer to a paper's question: how its findings fare, and how near our runs are.
+
+    If more than a quarter of the findings are not reproduced, a third sentence says so. `near` is
+    the result of `nearness`, and `tried` names the other readings that were run.
+    """
+    text = counted(verdicts)
+    if near.empty:
+        return f"{text} The paper publishes no number that shows how near our runs are."
+    whole = near.to_dict("records")[-1]
+    text += (
+        f" Of {whole['numbers']} published numbers, {100 * whole['within a quarter']:.0f} % are "
+        f"within a quarter of ours; the median of ours over the paper's is "
+        f"{whole['ours / paper, median']:.3g}."
+    )
+    if 4 * verdicts.count("not reproduced") <= len(verdicts):
+        return text
+    causes = "; ".join(tried) or "none"
+    return f"{text} More than a quarter is not reproduced; causes tried: {causes}."
