@@ -2,6 +2,7 @@
 
 `{verdicts} NAME`   a table of all findings, from the study's record, which
                     `docs/studies/record.py` writes from a study's results
+`{how-near} NAME`   a table of how near the study's numbers are to the paper's, by quantity
 `{recorded} NAME`   figures of the same results: each line of the content is `FIGURE: CAPTION`;
                     a figure that does not exist is omitted
 `{standings}`       the number of findings of each study by verdict
@@ -17,8 +18,21 @@ from sphinx.util.docutils import SphinxDirective
 from words import inline, link_first, table
 
 from sojourn.papers import NAMES as STUDIES
-from sojourn.papers.records import COLUMNS, WORDS, Claim, Record, counts, path, record
+from sojourn.papers.records import (
+    COLUMNS,
+    GROUPS,
+    Claim,
+    Record,
+    grouped,
+    judged,
+    path,
+    record,
+    ruling,
+)  # fmt: skip
+from sojourn.papers.rule import RULINGS
 from sojourn.papers.side_by_side import WallClock
+from sojourn.show.terminal import counted
+from sojourn.stats import NOT_SUPPORTED, SUPPORTED
 
 FOLDER = "studies"
 
@@ -29,14 +43,15 @@ def columns(claims: list[Claim]) -> tuple[tuple[str, ...], list[tuple[str, ...]]
     rows = [
         (
             claim["finding"],
-            "; ".join(filter(None, (claim["paper"], claim.get("own_table")))) or "–",
-            *(claim.get(key, "–") for key in there),
+            claim["paper"] or "–",
+            {NOT_SUPPORTED: "no", SUPPORTED: "yes"}.get(claim.get("own_table", ""), "–"),
+            *(ruling(claim) if k == "verdict" else claim.get(k, "–") for k in there),
             claim["here"],
         )
         for claim in claims
     ]
-    heads = ("finding", "the paper", *there.values(), "here")
-    return heads, rows, (28, 20, *(12 for _ in there), 30)
+    heads = ("finding", "the paper", "its own numbers agree", *there.values(), "here")
+    return heads, rows, (26, 18, 8, *(12 for _ in there), 30)
 
 
 def marked(built: nodes.table, claims: list[Claim]) -> nodes.table:
@@ -45,7 +60,7 @@ def marked(built: nodes.table, claims: list[Claim]) -> nodes.table:
     for row, claim in zip(body.findall(nodes.row), claims, strict=True):
         *_, last = cells = list(row.findall(nodes.entry))
         for cell in cells:
-            if (word := cell.astext()) in WORDS:
+            if (word := cell.astext()) in RULINGS:
                 classes = ["verdict", f"verdict-{nodes.make_id(word)}"]
                 cell[0].children = [nodes.inline("", word, classes=classes)]
         for aside in claim.get("asides", ()):
@@ -82,11 +97,11 @@ class Verdicts(Recorded):
             text = f"No verdicts are recorded here. `sojourn paper {name} --quick` gives them."
             return [nodes.paragraph("", "", *inline(text))]
         claims = found["claims"]
-        holds, not_, unsure = counts(claims)
+        open_ = " The runs are exploratory: their seeds do not follow from the claims."
+        made = "" if judged(found) else open_
         summary = (
-            f"Of {len(claims)} findings {holds} {'holds' if holds == 1 else 'hold'}, {not_} "
-            f"{'does' if not_ == 1 else 'do'} not, and {unsure} are undecided. "
-            f"{found['how']} The command is `{found['command']}`."
+            f"{counted([ruling(claim) for claim in claims])} {found['how']} The command is "
+            f"`{found['command']}`.{made}"
         )
         built = [nodes.paragraph("", "", *inline(summary)), marked(table(*columns(claims)), claims)]
         if "wall_clock" in found:
@@ -100,6 +115,26 @@ class Verdicts(Recorded):
             heads = ("withdrawn claim", "last verdict", "withdrawn on", "because")
             built.append(table(heads, withdrawn, (36, 14, 14, 36)))
         return built
+
+
+class HowNear(Recorded):
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        found = self.recorded(self.arguments[0])
+        rows = found.get("near", []) if found else []
+        if not rows:
+            return [
+                nodes.paragraph("", "The paper publishes no number that shows how near we are.")
+            ]
+        heads = tuple(str(head) for head in rows[0])
+        built = table(heads, [tuple(map(str, row.values())) for row in rows], (50, 12, 18, 20))
+        text = (
+            "Our numbers divided by the paper's: their median, and the share within a quarter (0.8 "
+            "to 1.25)"
+        )
+        made = f", in exploratory runs of `{found['near_from']}`" if "near_from" in found else ""
+        return [nodes.paragraph("", "", *inline(f"{text}{made}.")), built]
 
 
 class Figures(Recorded):
@@ -128,16 +163,17 @@ class Standings(Recorded):
         rows = []
         for name in STUDIES:
             found = self.recorded(name)
-            numbers = [str(n) for n in counts(found["claims"])] if found else ["–"] * 3
+            numbers = [str(n) for n in grouped(found["claims"]).values()] if found else ["–"] * 5
             rows.append((f"`{name}`", *numbers, found["how"] if found else "not recorded here"))
-        heads = ("study", *WORDS, "from")
-        built = table(heads, rows, (14, 10, 14, 16, 46))
+        heads = ("study", *GROUPS, "from")
+        built = table(heads, rows, (12, 8, 10, 12, 10, 10, 38))
         link_first(built, {name: f"{FOLDER}/{name}" for name in STUDIES}, self.env.docname)
         return [built]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("verdicts", Verdicts)
+    app.add_directive("how-near", HowNear)
     app.add_directive("recorded", Figures)
     app.add_directive("standings", Standings)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -6,6 +6,8 @@
 Runs `sojourn paper NAME` (`--quick` unless `--full`) for these studies, or for all, into
 `DIR/NAME`, and writes the record that is part of the package and `docs/images/studies/NAME-*.png`.
 `--linux` adds the verdicts of Linux in virtual time, on the runs that each study names for it.
+`--judged` makes the runs with the seeds that follow from the frozen claims. `--near NAME=FILE` adds
+to a record how near exploratory runs are to the paper, from `sojourn paper NAME --quick --json`.
 `--steady` makes twenty quick runs with other seeds, and records which claims they cannot judge. The
 CPU-hours of all these runs are printed first. After an interruption, the runs in the folder are not
 repeated. `--real NAME=FILE` adds the verdicts of real runs, from what
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -108,6 +111,49 @@ def real_verdicts(printed: str) -> dict[str, str]:
     return {claim["id"]: claim["verdict"] for claim in json.loads(printed)["claims"]}
 
 
+def nearer(name: str, printed: str) -> None:
+    """Adds conditions and nearness of exploratory runs to a record, and rules on its contrasts.
+
+    A claim is ruled if at least one of its conditions was measured.
+    """
+    from sojourn.papers import load, records
+    from sojourn.papers.rule import explained, rule
+    from sojourn.stats import MeanIn, Region
+    from sojourn.stats.cells import describe
+
+    kept, found = records.record(name), json.loads(printed)
+    assert kept is not None
+    known = {
+        (c["quantity"], c["where"]): {**c, "ours": float(f"{c['ours']:.6g}")}
+        for one in found["claims"]
+        for c in one["conditions"]
+    }
+    for claim in kept["claims"]:
+        probe = MeanIn(id=claim["id"], text="", metric="", region=Region())
+        measured = [
+            one
+            for condition in load(name).conditions
+            if condition.concerns(probe)
+            for (quantity, where), one in known.items()
+            if quantity == condition.quantity
+            and (not isinstance(condition.ours, MeanIn) or where == describe(condition.ours.cell))
+        ]
+        asides = [a for a in claim.get("asides", ()) if not a.startswith(("near the", "far from"))]
+        holding = [m[1] for a in asides if (m := re.search(r"readings tried \((.*)\)", a))]
+        given = [n for names in holding for n in names.split("; ") if n != "main"]
+        claim["asides"] = asides
+        if measured:
+            near = all(one["near"] for one in measured)
+            claim["conditions"], claim["ruling"] = measured, rule(claim["verdict"], near, given)
+            why = explained(claim["ruling"], claim["verdict"], measured, given)
+            claim["asides"] = [why, *asides]
+    kept["near"] = found["how_near"]
+    kept["near_from"] = f"sojourn paper {name} --quick"
+    write(records.path(name), kept)
+    groups = ", ".join(f"{n} {group}" for group, n in records.grouped(kept["claims"]).items())
+    print(f"{name}: {groups}", flush=True)
+
+
 def planned(asked: argparse.Namespace) -> None:
     """Prints the CPU-hours of all requested studies, as far as they are known."""
     from sojourn.papers import load, records, steady
@@ -194,7 +240,7 @@ def write(file: Path, data: dict[str, Any]) -> None:
 def make(name: str, asked: argparse.Namespace) -> None:
     """Makes the record of a study."""
     from sojourn import _core, engines
-    from sojourn.papers import load, records, steady
+    from sojourn.papers import frozen, load, records, steady
     from sojourn.papers.bench import Making
     from sojourn.papers.report import show
     from sojourn.show.terminal import here
@@ -203,9 +249,12 @@ def make(name: str, asked: argparse.Namespace) -> None:
     kept = records.record(name)
     took = kept.get("took", {}) if kept else {}
     drawn: list[Path] = []
+    seeds = frozen.seeds(frozen.file(name))
+    shift = seeds["first"] - study.first_seed if asked.judged else 0
 
     def simulated(stage: Any) -> Any:
-        outcome = study.run(asked.results / name, not asked.full, Making(stage=stage))
+        making = Making(stage=stage)
+        outcome = study.run(asked.results / name, not asked.full, making, shift=shift)
         drawn.extend(path for path in show(outcome) if path.suffix == ".png")
         return outcome
 
@@ -234,6 +283,8 @@ def make(name: str, asked: argparse.Namespace) -> None:
         "engine": _core.fingerprint(),
         "made": datetime.now(UTC).date().isoformat(),
         "took": took,
+        **({"seeds": seeds} if asked.judged else {}),
+        "near": json.loads(outcome.how_near().to_json(orient="records")),
         **({"wall_clock": wall_clock} if wall_clock else {}),
         "withdrawn": [claim.as_dict() for claim in outcome.paper.withdrawn],
         "claims": [
@@ -243,11 +294,13 @@ def make(name: str, asked: argparse.Namespace) -> None:
                 "paper": j.claim.published,
                 "here": here(j, outcome.units),
                 "verdict": j.verdict,
+                **({"ruling": r.verdict, "conditions": r.as_list()} if r.measured else {}),
                 **{key: told[j.claim.id] for key, told in others.items() if j.claim.id in told},
                 "own_table": outcome.support[j.claim.id].verdict,
                 "asides": outcome.asides(j.claim),
             }
             for j in outcome.judgements
+            for r in [outcome.ruled(j)]
         ],
     }
     write(records.path(name), record)
@@ -271,14 +324,19 @@ def main() -> None:
         return name, Path(file)
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*NAMES, []], default=list(NAMES))
+    parser.add_argument("names", nargs="*", choices=[*NAMES, []], default=[])
     parser.add_argument("--results", type=Path, default=Path("results/records"))
     parser.add_argument("--full", action="store_true")
+    parser.add_argument("--judged", action="store_true")
+    parser.add_argument("--near", type=real, metavar="NAME=FILE")
     parser.add_argument("--linux", action="store_true")
     parser.add_argument("--steady", action="store_true")
     parser.add_argument("--real", type=real, action="append", default=[], metavar="NAME=FILE")
     asked = parser.parse_args()
-    asked.real = dict(asked.real)
+    asked.real, asked.names = dict(asked.real), asked.names or list(NAMES)
+    if asked.near:
+        nearer(asked.near[0], asked.near[1].read_text(encoding="utf-8"))
+        return
     planned(asked)
     for name in asked.names:
         make(name, asked)

@@ -39,13 +39,13 @@ def test_verdicts_on_real_runs_are_next_to_simulated_ones(
     simulated = {"verdict": "cannot be told", "here": "1", "paper": ""}
     claims = [{"finding": key, **simulated} for key in ("near", "far", "simulated only")]
     heads, rows, widths = verdicts.columns(claims)
-    assert heads == ("finding", "the paper", "simulated", "here")
+    assert heads == ("finding", "the paper", "its own numbers agree", "simulated", "here")
     for claim in claims[:2]:
         claim["real"] = real[claim["finding"]]
     heads, rows, widths = verdicts.columns(claims)
-    assert heads[2:4] == ("simulated", "real")
+    assert heads[3:5] == ("simulated", "real")
     assert len(heads) == len(widths) == len(rows[0])
-    assert [row[2:4] for row in rows] == [
+    assert [row[3:5] for row in rows] == [
         ("cannot be told", "holds"),
         ("cannot be told", "does not hold"),
         ("cannot be told", "–"),

@@ -54,10 +54,16 @@ def test_recorded_claims_are_claims_of_the_study() -> None:
 def test_a_record_in_all_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     claims = [
         {"id": "a", "verdict": "holds", "real": "cannot be told", "own_table": NOT_SUPPORTED},
-        {"id": "b", "verdict": "holds", "real": "does not hold", "linux": "holds"},
+        {
+            "id": "b",
+            "verdict": "holds",
+            "real": "does not hold",
+            "linux": "holds",
+            "ruling": "not reproduced",
+        },
     ]
     kept = {
-        "command": "sojourn paper rrda --quick", "claims": claims, "engine": "e",
+        "study": "rrda", "command": "sojourn paper rrda --quick", "claims": claims, "engine": "e",
         "made": "2026-11-20", "took": {"quick": {"cpu": 400.0, "calibration": 0.2}},
         "withdrawn": [{}],
     }  # fmt: skip
@@ -65,7 +71,7 @@ def test_a_record_in_all_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     records.path("rrda").write_text(json.dumps(kept), encoding="utf-8")
     rows = {row["study"]: row for row in records.rows(date(2026, 11, 23))}
     assert rows["rrda"] == {
-        "study": "rrda", "simulated": "2/0/0", "Linux": "1/0/0", "real": "0/1/1",
+        "study": "rrda", "simulated": "0/0/1/1/0", "Linux": "1/0/0", "real": "0/1/1",
         "runs": "quick", "age": "3 d", "time": "7 min",
     }  # fmt: skip
     assert rows["daqm"]["simulated"] == rows["daqm"]["age"] == records.NOTHING
@@ -92,6 +98,8 @@ def test_a_time_follows_from_another_machine_s_and_from_the_quick_size(
     assert full["cpu"] / quick["cpu"] == study.work(study.full) / study.work(study.quick) > 10
     assert "no time is recorded" in records.estimate("rrda", "linux")
     assert "no time is recorded" in records.estimate("daqm", "quick")
+    records.path("daqm").write_text(json.dumps({"took": {"full": took["quick"]}}), encoding="utf-8")
+    assert records.estimate("daqm", "quick", 1) == "daqm: less than 7 min on 1 idle core"
 
 
 def test_cpu_time_is_kept_over_interruptions(tmp_path: Path) -> None:

@@ -46,9 +46,9 @@ def test_quick_takes_under_four_minutes_and_announces_it() -> None:
 
 def test_claims_speak_of_what_is_run() -> None:
     ids = {claim.id for claim in study.REAL_QUICK.claims}
-    assert "figure-6-tenth-processed" in ids
+    assert "figure-6-factor-processed" in ids
     assert not any(name.startswith(("static", "figure-3")) for name in ids)
-    told = next(c for c in study.REAL_QUICK.claims if c.id == "figure-6-tenth-enqueued")
+    told = next(c for c in study.REAL_QUICK.claims if c.id == "figure-6-factor-enqueued")
     assert "20 to 35 clients" in told.text
     assert {claim.id for claim in claims.overhead(study.REAL_QUICK.readings)} == {
         "cpu-overhead-processed",

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import sojourn
 from sojourn import engines
 from sojourn.cli.app import app
-from sojourn.papers.bench import LONGER, Bench, without
+from sojourn.papers.bench import LONGER, Bench, summarised, without
 from sojourn.papers.claim_table import Withdrawn
 from sojourn.papers.outcome import Outcome, Real, tried
 from sojourn.papers.paper import Paper
@@ -137,6 +137,14 @@ def test_the_command_says_first_what_is_not_valid_and_ends_with_status_1(
         assert len(json.loads(result.stdout)["violations"]) == 2 * len(invalid)
     else:
         assert result.stdout.startswith(first) == bool(invalid)
+
+
+def test_reasons_that_differ_in_numbers_are_told_once() -> None:
+    waits = [f"udp-receive waited for {n} % of the time" for n in (5, 33, 9.5)]
+    assert summarised([*waits, "2 clients failed", "2 clients failed"]) == (
+        "udp-receive waited for 5 to 33 % of the time (3 times); 2 clients failed"
+    )
+    assert summarised([]) == ""
 
 
 def test_wall_clock_runs_state_their_number_load_and_validity(tmp_path: Path) -> None:

@@ -135,6 +135,6 @@ def _list(as_json: bool) -> None:
         output.print_data(records.listed())
         return
     shown = records.rows()
-    output.table(shown, list(shown[0]), "Recorded verdicts: holds / does not hold / cannot be told")
+    output.table(shown, list(shown[0]), "Recorded verdicts")
     for line in records.footnotes():
         typer.echo(line)

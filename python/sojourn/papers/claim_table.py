@@ -151,7 +151,7 @@ class ClaimTable:
     def _withdrawn(self, row: Row, scope: Names) -> Withdrawn:
         text = {key: str(resolved(row[key], scope)) for key in ("id", "text", "reason")}
         verdict = resolved(row["verdict"], scope)
-        date = str(self._data["withdrawn_on"])
+        date = str(row.get("date", self._data["withdrawn_on"]))
         return Withdrawn(**text, date=date, verdict=_VERDICTS[_VERDICTS.index(verdict)])
 
     def _claim(self, row: Row, scope: Names, complete: Complete) -> Claim | None:

@@ -15,21 +15,32 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import NotRequired, TypedDict, get_args
 
 from sojourn import _core
 from sojourn.data import Object
-from sojourn.papers import NAMES, load
+from sojourn.papers import NAMES, frozen, load
+from sojourn.papers.frozen import Seeds
+from sojourn.papers.rule import Ruling, rule
 from sojourn.papers.steady import FOLDER
 from sojourn.scenario import Scenario
 from sojourn.stats import NOT_SUPPORTED
+from sojourn.stats.verdict import Verdict
 from sojourn.study.machine import cores
 
 COLUMNS = {"verdict": "simulated", "linux": "Linux in virtual time", "real": "real"}
 """Names of the engines, by the key of the engine's verdict in a recorded claim."""
 _SHORT = {"linux": "Linux"}
 """Shorter names of engines for column heads in terminals."""
-WORDS = ("holds", "does not hold", "cannot be told")
+WORDS: tuple[Verdict, ...] = get_args(Verdict)
+GROUPS: dict[str, tuple[Ruling, ...]] = {
+    "holds": ("holds",),
+    "does not hold": ("does not hold",),
+    "not reproduced": ("not reproduced",),
+    "in our network": ("holds in our network", "does not hold in our network"),
+    "cannot be told": ("cannot be told",),
+}
+"""Verdicts of the rule that are counted together, by the name of the group."""
 NOTHING = "–"
 _CALIBRATION = """\
 duration = "60s"
@@ -55,6 +66,11 @@ class Claim(TypedDict):
     paper: str
     here: str
     verdict: str
+    """Verdict on the contrast alone."""
+    conditions: NotRequired[list[Object]]
+    """The fields of `rule.Measured`; absent if none was measured."""
+    ruling: NotRequired[str]
+    """Verdict of the rule; absent if no condition was measured."""
     real: NotRequired[str]
     linux: NotRequired[str]
     own_table: NotRequired[str]
@@ -74,6 +90,12 @@ class Record(TypedDict):
     wall_clock: NotRequired[Object]
     """The fields of `side_by_side.WallClock`."""
     withdrawn: NotRequired[list[dict[str, str]]]
+    seeds: NotRequired[Seeds]
+    """Seeds that follow from the frozen claims; absent if the runs are exploratory."""
+    near: NotRequired[list[Object]]
+    """How near our numbers are to the paper's, as from `rule.nearness`."""
+    near_from: NotRequired[str]
+    """Command of the exploratory runs that measured nearness; absent if the record's own did."""
     claims: list[Claim]
 
 
@@ -88,6 +110,29 @@ def record(name: str) -> Record | None:
         return None
     found: Record = json.loads(path(name).read_text(encoding="utf-8"))
     return found
+
+
+def ruling(claim: Mapping[str, object]) -> str:
+    """Returns the verdict of the rule on a recorded claim.
+
+    A contrast without a measured condition is one in our network only.
+    """
+    found = claim.get("ruling")
+    if found is not None:
+        return str(found)
+    contrast = WORDS[[str(word) for word in WORDS].index(str(claim["verdict"]))]
+    return rule(contrast, None)
+
+
+def grouped(claims: Sequence[Mapping[str, object]]) -> dict[str, int]:
+    """Returns the numbers of verdicts of the rule by group, as in `GROUPS`."""
+    found = Counter(map(ruling, claims))
+    return {group: sum(found[word] for word in words) for group, words in GROUPS.items()}
+
+
+def judged(kept: Record) -> bool:
+    """Returns whether the seeds of a record follow from the study's frozen claims."""
+    return kept.get("seeds") == frozen.seeds(frozen.file(kept["study"]))
 
 
 def counts(claims: Sequence[Mapping[str, object]], column: str = "verdict") -> list[int]:
@@ -116,7 +161,9 @@ def seconds_shown(seconds: float) -> str:
 def _verdicts(claims: Sequence[Claim]) -> dict[str, dict[str, int]]:
     """Returns the numbers of verdicts by engine."""
     return {
-        engine: dict(zip(WORDS, counts(claims, key), strict=True))
+        engine: grouped(claims)
+        if key == "verdict"
+        else dict(zip(WORDS, counts(claims, key), strict=True))
         for key, engine in COLUMNS.items()
         if any(key in claim for claim in claims)
     }
@@ -178,9 +225,16 @@ def footnotes() -> list[str]:
     fingerprint = _core.fingerprint()
     kept = {name: record(name) for name in NAMES}
     other = [name for name, one in kept.items() if one and one["engine"] != fingerprint]
-    if not other:
-        return notes
-    return [*notes, f"Made by another version of the engine: {', '.join(other)}."]
+    if other:
+        notes.append(f"Made by another version of the engine: {', '.join(other)}.")
+    open_ = [name for name, one in kept.items() if one and not judged(one)]
+    if open_:
+        notes.append(
+            "Exploratory, because the seeds do not follow from the frozen claims: "
+            f"{', '.join(open_)}."
+        )
+    contrasts = "Linux, real: the contrast alone holds / does not hold / cannot be told."
+    return [*notes, f"simulated: {' / '.join(GROUPS)}. {contrasts}"]
 
 
 def calibrated() -> float:
@@ -260,9 +314,11 @@ def estimate(name: str, size: str, workers: int | None = None) -> str:
 
     The default of `workers` is the number of cores.
     """
-    here = expected(name, size)
+    here, about = expected(name, size), "about"
+    if here is None and size == "quick":
+        here, about = expected(name, "full"), "less than"
     if here is None:
         return f"{name}: duration unknown, because no time is recorded for this size"
     number = workers or cores()
     wall = here["serial"] + (here["cpu"] - here["serial"]) / number
-    return f"{name}: about {seconds_shown(wall)} on {number} idle core{'s'[: number != 1]}"
+    return f"{name}: {about} {seconds_shown(wall)} on {number} idle core{'s'[: number != 1]}"

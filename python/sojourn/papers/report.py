@@ -153,7 +153,9 @@ def verdicts(outcome: Outcome[Size]) -> list[dict[str, str]]:
             return ""
         word = AGREE[found.verdict]
         ends = decisive(found).interval
-        return f"{word}: {ends}" if math.isfinite(ends.low) else f"{word}: {found.note}"
+        return (
+            f"{word}: {interval(ends, '1')}" if math.isfinite(ends.low) else f"{word}: {found.note}"
+        )
 
     here = outcome.in_simulation
     heads = ("finding", "simulated", "verdict simulated", "real", "verdict real", "engines")

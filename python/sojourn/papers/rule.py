@@ -133,8 +133,8 @@ class Measured:
         return {
             "quantity": self.condition.quantity,
             "where": self.ours.label,
-            "paper": self.paper,
-            "ours": self.ours.point(),
+            "paper": float(f"{self.paper:.6g}"),
+            "ours": float(f"{self.ours.point():.6g}"),
             "near": self.near(among),
             **({"calibrated": True} if self.condition.calibrated else {}),
         }

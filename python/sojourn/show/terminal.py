@@ -395,7 +395,7 @@ def claims(
         )
         below = parts(j)
         for name, finding in below.items() if len(below) <= MOST_PARTS else ():
-            values = f"{finding.interval}, predicted {finding.region}"
+            values = f"{quantities.interval(finding.interval, '1')}, predicted {finding.region}"
             table.add_row(
                 *(Text(text, style="dim") for text in (f"  {name}", "", values, finding.where))
             )

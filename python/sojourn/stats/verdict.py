@@ -21,6 +21,8 @@ from sojourn.stats.interval import Interval
 from sojourn.stats.multiple import holm, holm_alphas
 
 Verdict = Literal["holds", "does not hold", "cannot be told"]
+TIE = 200
+"""Number of seeds beyond which a claim that more seeds would decide is called a tie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,8 @@ def _judgement(
     if problems and not violation:
         parts.append(problems[0] + (f" (and {len(problems) - 1} more)" if problems[1:] else ""))
     if needed is not None:
-        parts.append(f"about {needed} seeds would decide (this study has {seeds})")
+        do = f"about {needed} seeds would decide" if needed <= TIE else f"a tie within {TIE} seeds"
+        parts.append(f"{do} (this study has {seeds})")
     elif why and not problems:
         parts.append(why)
     lost = max((c.dropped for c in components), default=0)

@@ -12,6 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from sojourn.papers.drawing import whiskers
 from sojourn.papers.outcome import Column
 from sojourn.papers.part import Drawn
 from sojourn.papers.rrda.claims import FIRST_SEED
@@ -28,6 +29,7 @@ from sojourn.papers.rrda.scenarios import (
 from sojourn.papers.rrda.study import Results, beaten, cost
 from sojourn.papers.side_by_side import REAL, ratio
 from sojourn.show import style
+from sojourn.stats import mean_interval
 
 _THROUGHPUT = "Throughput (Mbit/s)"
 _PUBLISHED_COST = {"rrda": 66.1, "static": 64.2}
@@ -66,7 +68,7 @@ def _panels(readings: Iterable[str], draw: Callable[[Axes, str], None], x: str, 
 def _over(
     frame: pd.DataFrame, study: str, metric: str, over: str, by: str, x: str, y: str
 ) -> Figure:
-    """Draws the means of a metric over factor `over`, a line for each level of factor `by`.
+    """Draws means with 95 % intervals over factor `over`, a line for each level of factor `by`.
 
     There is a panel for each reading; `x` and `y` are the labels of the axes.
     """
@@ -75,7 +77,11 @@ def _over(
     def draw(axes: Axes, reading: str) -> None:
         lines = part[part["reading"] == reading].groupby(by, sort=False)
         for i, (name, line) in enumerate(lines):
-            _line(axes, i, line.groupby(over)[metric].mean(), str(name))
+            spans = {at: mean_interval(one.to_numpy()) for at, one in line.groupby(over)[metric]}
+            whiskers(
+                axes, [float(str(at)) for at in spans], list(spans.values()), i, label=str(name),
+                linestyle=style.line(i), marker=style.marker(i), markersize=3,
+            )  # fmt: skip
         if over == "bytes":
             axes.set_xscale("log")
 
