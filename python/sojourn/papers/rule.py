@@ -196,9 +196,13 @@ def explained(
 ) -> str:
     """Describes how a verdict of the rule follows from contrast and conditions."""
     if verdict == "not reproduced":
-        far = [f"{c['quantity']} {c['ours']:.3g} (paper {c['paper']:.3g})"
-               for c in conditions if not c["near"]]  # fmt: skip
-        return f"far from the paper: {'; '.join(dict.fromkeys(far))}; contrast here: {contrast}"
+        far: dict[str, list[str]] = {}
+        for one in conditions:
+            if not one["near"]:
+                ratio = float(str(one["ours"])) / float(str(one["paper"]))
+                far.setdefault(str(one["quantity"]), []).append(f"{ratio:.2f}")
+        texts = [f"{quantity} {', '.join(ratios)}" for quantity, ratios in far.items()]
+        return f"ours / paper: {'; '.join(texts)}; contrast here: {contrast}"
     if verdict == "cannot be told" != contrast:
         return f"depends on the reading: holds in {'; '.join(given_in)}"
     return f"near the paper in {len(conditions)} of {len(conditions)} conditions" * bool(conditions)
