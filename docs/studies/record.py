@@ -138,7 +138,8 @@ def nearer(name: str, printed: str) -> None:
             if quantity == condition.quantity
             and (not isinstance(condition.ours, MeanIn) or where == describe(condition.ours.cell))
         ]
-        asides = [a for a in claim.get("asides", ()) if not a.startswith(("near the", "ours / paper", "depends on"))]
+        former = ("near the paper", "ours / paper", "depends on")
+        asides = [a for a in claim.get("asides", ()) if not a.startswith(former)]
         holding = [m[1] for a in asides if (m := re.search(r"readings tried \((.*)\)", a))]
         given = [n for names in holding for n in names.split("; ") if n != "main"]
         claim["asides"] = asides

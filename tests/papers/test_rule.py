@@ -43,7 +43,7 @@ positive = st.floats(1e-6, 1e6)
 
 
 @given(contrasts, readings)
-def test_far_from_the_paper_nothing_is_said_about_it(
+def test_far_from_the_paper_there_is_no_verdict_on_it(
     contrast: Verdict, given_in: list[str]
 ) -> None:
     assert rule(contrast, False, given_in) == "not reproduced"
@@ -89,7 +89,7 @@ def test_nearness_does_not_depend_on_the_unit(
 
 
 @given(st.lists(positive, min_size=2, max_size=6), positive, st.floats(0, 1), st.floats(0, 1))
-def test_more_scatter_or_fewer_runs_bring_no_one_farther(
+def test_more_scatter_or_fewer_runs_never_bring_a_number_farther(
     values: list[float], paper: float, scatter: float, more: float
 ) -> None:
     one = _measured(values, paper, scatter)
@@ -108,7 +108,7 @@ def test_without_the_paper_s_scatter_near_is_within_a_quarter(
 
 
 def test_one_more_run_is_near_in_nineteen_of_twenty_studies() -> None:
-    """Over all conditions of a claim together, whatever the number of our runs."""
+    """Over all conditions of a claim together, for few and many runs."""
     rng = np.random.default_rng(1)
     for n, conditions in ((3, 1), (10, 4)):
         hits = 0
@@ -122,7 +122,7 @@ def test_one_more_run_is_near_in_nineteen_of_twenty_studies() -> None:
         assert 1 - ALPHA - 0.02 < hits / 600 < 1 - ALPHA + 0.04
 
 
-def test_how_near_is_told_by_quantity_and_for_all() -> None:
+def test_nearness_is_shown_by_quantity_and_for_all() -> None:
     values = pd.DataFrame(
         {
             "quantity": ["loss", "loss", "delay", "delay"],
@@ -141,7 +141,7 @@ def test_an_answer_says_when_more_than_a_quarter_is_not_reproduced() -> None:
     table = nearness(pd.DataFrame({"quantity": ["x"], "paper": [2.0], "ours": [1.0]}))
     far = answered(["holds", "not reproduced", "not reproduced"], table, ["slow clock"])
     assert "1 holds, 2 not reproduced" in far
-    assert "0 % are within a quarter" in far
+    assert "within a quarter of 0 %" in far
     assert far.endswith("More than a quarter is not reproduced; causes tried: slow clock.")
     few = answered([*["holds"] * 3, "not reproduced"], table, [])
     assert "causes tried" not in few

@@ -139,7 +139,7 @@ def test_the_command_says_first_what_is_not_valid_and_ends_with_status_1(
         assert result.stdout.startswith(first) == bool(invalid)
 
 
-def test_reasons_that_differ_in_numbers_are_told_once() -> None:
+def test_reasons_that_differ_in_numbers_are_shown_once() -> None:
     waits = [f"udp-receive waited for {n} % of the time" for n in (5, 33, 9.5)]
     assert summarised([*waits, "2 clients failed", "2 clients failed"]) == (
         "udp-receive waited for 5 to 33 % of the time (3 times); 2 clients failed"

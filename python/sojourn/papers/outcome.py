@@ -118,7 +118,7 @@ class Publication(Generic[S_co]):
     conditions: Sequence[Condition] = ()
     """Published quantities that runs near the paper's have."""
     compared: Callable[[Outcome[S_co]], pd.DataFrame] | None = None
-    """Returns the published numbers beside ours, for `nearness`; by default the conditions."""
+    """Returns the published numbers and ours, for `nearness`; by default the conditions."""
     withdrawn: Sequence[Withdrawn] = ()
     """Claims that are no longer judged."""
     remarks: Callable[[Outcome[S_co]], list[str]] = lambda outcome: outcome.notes
@@ -232,8 +232,8 @@ class Outcome(Generic[S_co]):
     def answer(self) -> str:
         """Returns the answer to the paper's question: how its findings fare, and how near we are.
 
-        If more than a quarter of the findings are not reproduced, a third sentence says so and
-        names the readings that were tried.
+        If more than a quarter of the findings are not reproduced, a third sentence names the
+        readings that were tried.
         """
         return answered(list(self.rulings.values()), self.how_near(), list(self.column.readings))
 

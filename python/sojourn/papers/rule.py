@@ -4,9 +4,8 @@ The *contrast* of a claim is its quantity with the region that the paper's sente
 *conditions* are published quantities that are not part of the contrast, such as the level of the
 reference mechanism. Our runs are *near* the paper if every condition is: if the paper's number is
 inside the prediction interval of one more run made as the paper's was, or, if the scatter of the
-paper's number is unknown, if ours is within a quarter of it. Far from the paper a contrast says
-nothing about the paper, whichever way it falls; without a published condition it says something
-about our network only.
+paper's number is unknown, if ours is within a quarter of it. Far from the paper, no contrast is
+evidence about the paper; without a published condition, it is evidence about our network only.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ RULINGS: tuple[Ruling, ...] = get_args(Ruling)
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """A published quantity that runs near the paper's have, whatever its sentences assert."""
+    """A published quantity that runs near the paper's have, regardless of the claim's contrast."""
 
     quantity: str
     """Name of the quantity, which several conditions may share."""
@@ -70,7 +69,7 @@ class Condition:
         return any(fnmatchcase(claim.id, pattern) for pattern in self.of)
 
     def measured(self, frames: Frames, published: Frames) -> Measured | None:
-        """Returns the quantity in our runs beside the paper's number.
+        """Returns the quantity in our runs with the paper's number.
 
         Returns `None` if the runs lack the quantity's levels, or the paper has no number above 0.
         """
@@ -109,7 +108,7 @@ class Measured:
     def reach(self, level: float) -> float:
         """Returns half of the prediction interval of one more run made as the paper's was.
 
-        The run scatters as ours do or as the paper's number does, whichever is more; our mean is
+        The run has the greater of our scatter and that of the paper's number; our mean is
         uncertain too. NaN if the scatter is unknown.
         """
         n, scatter = self.ours.n, self.condition.scatter
@@ -232,16 +231,17 @@ def nearness(values: pd.DataFrame) -> pd.DataFrame:
 def answered(verdicts: Sequence[str], near: pd.DataFrame, tried: Sequence[str]) -> str:
     """Returns the answer to a paper's question: how its findings fare, and how near our runs are.
 
-    If more than a quarter of the findings are not reproduced, a third sentence says so. `near` is
-    the result of `nearness`, and `tried` names the other readings that were run.
+    If more than a quarter of the findings are not reproduced, a third sentence names the causes
+    that were tried. `near` is the result of `nearness`, and `tried` has the names of the other
+    readings that were run.
     """
     text = counted(verdicts)
     if near.empty:
         return f"{text} The paper publishes no number that shows how near our runs are."
     whole = near.to_dict("records")[-1]
     text += (
-        f" Of {whole['numbers']} published numbers, {100 * whole['within a quarter']:.0f} % are "
-        f"within a quarter of ours; the median of ours over the paper's is "
+        f" Of {whole['numbers']} published numbers, ours are within a quarter of "
+        f"{100 * whole['within a quarter']:.0f} %; the median of our numbers over the paper's is "
         f"{whole['ours / paper, median']:.3g}."
     )
     if 4 * verdicts.count("not reproduced") <= len(verdicts):

@@ -197,7 +197,7 @@ def means(
 def beside(
     frame: pd.DataFrame, how: MeansTable, quantity: Callable[[Mapping[str, Level]], str]
 ) -> pd.DataFrame:
-    """Returns the published means of a metric beside ours, for `sojourn.papers.rule.nearness`.
+    """Returns the published means of a metric and ours, for `sojourn.papers.rule.nearness`.
 
     `frame` has our runs, and `quantity` names the quantity of a cell, given its levels.
     """

@@ -244,7 +244,7 @@ def _facts(outcome: Results) -> Facts:
 
 
 def _compared(outcome: Results) -> pd.DataFrame:
-    """Returns all published values beside ours, by metric and kind of mechanism."""
+    """Returns all published values and ours, by metric and kind of mechanism."""
     found = study.against_published(outcome.frame("published", "estimates"))
     ours = found["mechanism"].map(lambda name: "dAQM" if "dAQM" in name else "rivals")
     models = found["model"].map(lambda name: "constant rate" if name == "cbr" else "random")
