@@ -11,6 +11,7 @@ import pytest
 
 from sojourn import _core
 from sojourn.papers.bench import Making
+from sojourn.papers.records import WORDS
 from sojourn.papers.report import show
 from sojourn.papers.rrda import claims, figures, scenarios, study
 from sojourn.papers.rrda.paper import PAPER
@@ -238,8 +239,8 @@ def test_a_small_run_is_reported_and_kept(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(outcome.readings(factor)) == 4
     assert "of 2 values" in outcome.asides(factor)[-1]
     _check_figures(figures.simulated(outcome))
-    in_readings = json.loads(json.dumps(outcome.as_dict()))["readings"]
-    assert {row["processed"] for row in in_readings} <= {"yes", "no", "?", "no claim"}
+    in_readings = json.loads(json.dumps(outcome.as_dict()))["by_reading"]
+    assert {row["processed"] for row in in_readings} <= {*WORDS, ""}
     assert next(r for r in in_readings if r["finding"] == "freed")["holds in"].endswith("of 3")
     assert len(outcome.judgements) == len(claims.CLAIMS)
     assert (

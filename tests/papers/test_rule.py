@@ -29,6 +29,7 @@ from sojourn.papers.rule import (
     near,
     nearness,
     rule,
+    without_margin,
 )
 from sojourn.scenario import Scenario
 from sojourn.stats import MeanIn, Ratio, Region, judge
@@ -162,6 +163,22 @@ def test_conditions_are_of_claims_and_have_a_published_number(name: str) -> None
         assert any(map(condition.concerns, claims)) or condition.of[0].startswith("cpu-overhead")
     for claim in claims:
         assert sum(condition.concerns(claim) for condition in paper.conditions) <= 4, claim.id
+
+
+@pytest.mark.parametrize(
+    ("region", "bare"),
+    [(Region(low=1.1), "holds"), (Region(high=0.95), "does not hold"), (Region(low=1.0), "")],
+)
+def test_a_margin_of_our_own_is_shown_with_the_verdict_without_it(
+    region: Region, bare: str
+) -> None:
+    claim = Ratio(id="c", text="", metric="x", a={"q": "a"}, b={"q": "b"}, region=region)
+    rows = [{"q": q, "seed": s, "x": x + s / 1e3} for q, x in (("a", 1.07), ("b", 1.0))
+            for s in range(6)]  # fmt: skip
+    (judgement,) = judge([claim], pd.DataFrame(rows))
+    assert without_margin(judgement) == bare
+    difference = replace(judgement, claim=MeanIn(id="m", text="", metric="x", region=region))
+    assert without_margin(difference) == ""
 
 
 # Papers that are written from our own runs

@@ -19,7 +19,7 @@ from sojourn.data import Json
 from sojourn.lab.violation import with_former_key
 from sojourn.papers.claim_table import Withdrawn
 from sojourn.papers.part import Drawn, Frames, S_co, Titled
-from sojourn.papers.rule import Condition, Measured, Ruled, answered, near, nearness
+from sojourn.papers.rule import Condition, Measured, Ruled, answered, near, nearness, without_margin
 from sojourn.papers.side_by_side import (
     AGREE,
     REAL,
@@ -133,8 +133,6 @@ class Publication(Generic[S_co]):
     """Names of the parts whose runs the page documents; `None` for all parts."""
     facts: Callable[[Outcome[S_co]], Facts] = lambda _: {}
     """Returns additional fields of the JSON form."""
-    about_claim: Callable[[Outcome[S_co], Judgement], Facts] = lambda _outcome, _judgement: {}
-    """Returns additional fields of a claim in the JSON form."""
     units: Mapping[str, str] = field(default_factory=dict)
     """Units by metric, for metrics without a unit in the runs' tables."""
     real: Real[S_co] | None = None
@@ -257,7 +255,11 @@ class Outcome(Generic[S_co]):
         parameter the claim holds.
         """
         own = self.support.get(claim.id)
-        lines = [self.ruled(j).why for j in self.judgements if j.claim.id == claim.id]
+        lines = []
+        for judgement in self.judgements:
+            if judgement.claim.id == claim.id:
+                bare = without_margin(judgement)
+                lines += [self.ruled(judgement).why, f"without our margin: {bare}" * bool(bare)]
         lines = [line for line in lines if line]
         lines += [f"{own.verdict}: {own.text}"] if own is not None and own.holds is False else []
         readings = self.readings(claim)
@@ -268,6 +270,27 @@ class Outcome(Generic[S_co]):
             if verdicts:
                 lines.append(f"{parameter}: {count(verdicts, 'values')}")
         return lines
+
+    def by_reading(self) -> pd.DataFrame:
+        """Returns each finding's verdict by the paper's own numbers, and its contrast by reading.
+
+        The values of swept parameters follow the readings and are not counted.
+        """
+        found: dict[str, dict[str, str]] = {}
+        for judgement in self.judgements:
+            claim, own = judgement.claim, self.support.get(judgement.claim.id)
+            if claim.finding in found:
+                continue
+            readings = self.readings(claim)
+            held = list(readings.values()).count("holds")
+            swept = [_verdicts(values, claim) for values in self.column.sweeps.values()]
+            found[claim.finding] = {
+                "finding": claim.finding,
+                "the paper's own numbers": own.text if own and own.holds is not None else "",
+                "holds in": f"{held} of {len(readings)}",
+                **{name: word for one in (readings, *swept) for name, word in one.items()},
+            }
+        return pd.DataFrame(list(found.values())).fillna("")
 
     @property
     def tables(self) -> Mapping[str, Table]:
@@ -348,7 +371,7 @@ class Outcome(Generic[S_co]):
 
     def _claim(self, judgement: Judgement) -> dict[str, object]:
         claim = judgement.claim
-        fields = {**judgement.to_dict(), **self.paper.about_claim(self, judgement)}
+        fields: dict[str, object] = {**judgement.to_dict()}
         ruled = self.ruled(judgement)
         fields |= {"ruling": ruled.verdict, "conditions": encode.fields({"": ruled.as_list()})[""]}
         own = self.support.get(claim.id)
@@ -374,6 +397,7 @@ class Outcome(Generic[S_co]):
             "folder": str(self.folder),
             "claims": [self._claim(j) for j in self.judgements],
             "how_near": records(self.how_near()),
+            "by_reading": records(self.by_reading()),
             "withdrawn": [claim.as_dict() for claim in self.paper.withdrawn],
         }
         if self.rule is not None:

@@ -56,7 +56,8 @@ def _simulated(outcome: Outcome[Size]) -> tuple[Drawn, Titled, list[str]]:
     paper = outcome.paper
     figures = paper.figures(outcome) if paper.figures else _claimed(outcome)
     tables = paper.tables(outcome) if paper.tables else _means(outcome)
-    return figures, [*tables, *_withdrawn(outcome)], paper.remarks(outcome)
+    readings = ("Contrasts in all readings", outcome.by_reading())
+    return figures, [readings, *tables, *_withdrawn(outcome)], paper.remarks(outcome)
 
 
 def _real(outcome: Outcome[Size]) -> tuple[Drawn, Titled, list[str]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Literal, get_args
 
@@ -20,7 +20,7 @@ import pandas as pd
 
 from sojourn.papers.part import Frames
 from sojourn.show.terminal import counted
-from sojourn.stats import Claim
+from sojourn.stats import Claim, Judgement, Region
 from sojourn.stats.cells import ClaimError
 from sojourn.stats.estimate import Component
 from sojourn.stats.interval import t_critical
@@ -248,3 +248,35 @@ def answered(verdicts: Sequence[str], near: pd.DataFrame, tried: Sequence[str]) 
         return text
     causes = "; ".join(tried) or "none"
     return f"{text} More than a quarter is not reproduced; causes tried: {causes}."
+
+
+_RATIOS = ("ratio", "least", "monotone", "least-variation")
+_SMALL = 0.1
+"""Largest margin of our own around the ratio of 1."""
+
+
+def without_margin(judgement: Judgement) -> str:
+    """Returns the verdict on a claim about ratios without our own margin; empty if it has none.
+
+    A one-sided region with a limit within `_SMALL` of 1 then has the limit 1, so that *more* means
+    by any amount.
+    """
+    if not {part.kind for part in judgement.claim.parts} <= {*_RATIOS}:
+        return ""
+    bare = [_bare(finding.region) for finding in judgement.findings]
+    if bare == [finding.region for finding in judgement.findings]:
+        return ""
+    if all(replace(f, region=r).where == "inside"
+           for f, r in zip(judgement.findings, bare, strict=True)):  # fmt: skip
+        return "holds"
+    outside = (replace(f, region=r).where == "outside"
+               for f, r in zip(judgement.simultaneous, bare, strict=True))  # fmt: skip
+    return "does not hold" if any(outside) else "cannot be told"
+
+
+def _bare(region: Region) -> Region:
+    if math.isinf(region.low) and abs(region.high - 1) <= _SMALL:
+        return replace(region, high=1.0)
+    if math.isinf(region.high) and abs(region.low - 1) <= _SMALL:
+        return replace(region, low=1.0)
+    return region

@@ -207,26 +207,9 @@ def _figures(outcome: Results) -> Drawn:
     return {**_published_figures(outcome), **_meant_figures(outcome)}
 
 
-def _readings(outcome: Results) -> pd.DataFrame:
-    """Returns each claim's verdicts: by the thesis' own numbers, and in each reading."""
-    rows = []
-    for judgement in outcome.judgements:
-        verdicts = outcome.readings(judgement.claim)
-        own = outcome.support[judgement.claim.id]
-        rows.append({
-            "claim": judgement.claim.id,
-            "finding": judgement.claim.text,
-            "the thesis' own numbers": own.verdict or "none",
-            "as published": verdicts["main"],
-            **{name: verdicts.get(name, "") for name in outcome.column.readings},
-        })  # fmt: skip
-    return pd.DataFrame(rows)
-
-
 def _tables(outcome: Results) -> Titled:
     compared = study.against_published(outcome.frame("published", "estimates"))
     return [
-        ("Findings in all readings", _readings(outcome)),
         ("HTTP at a constant rate in all readings", differences.readings(outcome)),
         ("Rank correlation of the mechanisms' orders", differences.order(outcome)),
         ("Effect of the published averaging", differences.averaging(outcome)),

@@ -227,20 +227,6 @@ def phi_rows() -> pd.DataFrame:
     )
 
 
-def claim_rows(outcome: Results) -> pd.DataFrame:
-    """Returns each claim's verdict on the paper's own points and on our runs."""
-    return pd.DataFrame(
-        [
-            {
-                "claim": j.claim.id,
-                "on the paper's points": outcome.support[j.claim.id].text,
-                "on our runs": j.verdict,
-            }
-            for j in outcome.judgements
-        ]
-    )
-
-
 def means_rows(outcome: Results) -> pd.DataFrame:
     """Returns the latencies in five nodes: the paper's, the simulated and the model's."""
     table = study.departures(outcome)

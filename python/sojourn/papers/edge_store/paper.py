@@ -39,19 +39,8 @@ def _remarks(outcome: Results) -> list[str]:
     ]
 
 
-def _notes(outcome: Results) -> list[str]:
-    """Returns the verdicts on the paper's own points, and the result on the two explanations."""
-    listed = [
-        f"{name}: with the paper's own values the claim {found.text}"
-        for name, found in outcome.support.items()
-        if found.holds is not None
-    ]
-    return [*listed, *study.answer(outcome)]
-
-
 def _tables(outcome: Results) -> Titled:
     return [
-        ("Verdicts on the paper's points and on our runs", figures.claim_rows(outcome)),
         ("phi (the paper's table 1) as fractions", figures.phi_rows()),
         (
             "phi, and latency in ms by order statistics and by simulation",
@@ -143,7 +132,7 @@ PAPER = Paper(
     withdrawn=claims.WITHDRAWN,
     cluster=False,
     remarks=_remarks,
-    notes=_notes,
+    notes=study.answer,
     figures=figures.all_figures,
     tables=_tables,
     shown=("grid",),

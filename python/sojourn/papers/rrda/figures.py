@@ -6,7 +6,6 @@ Of the values in its figures, the paper states only the two means of figure 9.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from itertools import chain
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -20,7 +19,6 @@ from sojourn.papers.rrda.scenarios import (
     BUSY,
     CLIENTS_CPU,
     KNEE,
-    READINGS,
     SIZES,
     TIMEOUT,
     USES,
@@ -264,34 +262,6 @@ def _memory(sizes: pd.DataFrame) -> Figure:
             )  # fmt: skip
 
     return _panels(dict.fromkeys(sizes["reading"]), draw, "Time (s)", "Size (MiB)")
-
-
-_MARKS = {"holds": "yes", "does not hold": "no", "cannot be told": "?"}
-
-
-def readings(outcome: Results) -> pd.DataFrame:
-    """Returns each finding's verdict in each reading, and in how many readings it holds."""
-    found: dict[str, dict[str, str]] = {}
-    for judgement in outcome.judgements:
-        claim = judgement.claim
-        if claim.reading:
-            found.setdefault(claim.finding, {})[claim.reading] = _MARKS[judgement.verdict]
-    rows = []
-    for name, verdicts in found.items():
-        marks = {reading: verdicts.get(reading, "no claim") for reading in READINGS}
-        held = list(verdicts.values()).count("yes")
-        rows.append({"finding": name, **marks, "holds in": f"{held} of {len(verdicts)}"})
-    return pd.DataFrame(rows)
-
-
-def sweep(outcome: Results) -> pd.DataFrame:
-    """Returns whether claims hold in reading `datagram`, for each retransmission time."""
-    rows: dict[str, dict[str, str]] = {}
-    for time, judgements in chain(*(values.items() for values in outcome.column.sweeps.values())):
-        for judgement in judgements:
-            name = judgement.claim.finding
-            rows.setdefault(name, {})[time] = _MARKS[judgement.verdict]
-    return pd.DataFrame([{"finding": name, **row} for name, row in rows.items()])
 
 
 def grid(outcome: Results) -> pd.DataFrame:

@@ -75,8 +75,6 @@ def _notes(outcome: Results) -> list[str]:
 
 def _tables(outcome: Results) -> Titled:
     return [
-        ("Verdicts by reading", figures.readings(outcome)),
-        ("Verdicts by retransmission time (reading datagram)", figures.sweep(outcome)),
         ("Share of epochs in which equation 2 decides", figures.decisions(outcome)),
         ("Comparison of policies", figures.grid(outcome)),
     ]
@@ -89,8 +87,6 @@ def _facts(outcome: Results) -> Facts:
         "duration": outcome.size.seconds,
         "grid": records(means.drop(columns="seed").reset_index()),
         "elastic_beaten": study.beaten(outcome),
-        "readings": records(figures.readings(outcome)),
-        "retransmission_times": records(figures.sweep(outcome)),
     }
 
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from sojourn.papers.part import Drawn
 from sojourn.papers.side_by_side import REAL, SIMULATED
 from sojourn.papers.taildrop.study import TODAY, Results, Setting
-from sojourn.papers.taildrop.variants import VARIANTS, World
+from sojourn.papers.taildrop.variants import World
 from sojourn.show.multipanel import Losses, Over, panels
 from sojourn.study import Table
 
@@ -122,25 +122,3 @@ def today(outcome: Results, world: World) -> pd.DataFrame:
             "UDP's delay, ms": (found["udp.delay_mean"] * 1e3).round(1),
         }
     )
-
-
-def sensitivity(outcome: Results, world: World) -> pd.DataFrame:
-    """Returns the verdicts on the claims of bulk or Web traffic in all readings."""
-    tried = [v.name for v in VARIANTS if v.world == world]
-    readings = outcome.column.readings
-    looked = {name: {j.claim.id: j.verdict for j in readings[name]} for name in tried}
-    known = next(iter(looked.values()))
-    rows = []
-    for j in outcome.judgements:
-        if j.claim.id not in known:
-            continue
-        found = [j.verdict, *(verdicts[j.claim.id] for verdicts in looked.values())]
-        rows.append(
-            {
-                "claim": j.claim.id,
-                "holds in": f"{found.count('holds')} of {len(found)}",
-                "main reading": j.verdict,
-                **dict(zip(looked, found[1:], strict=True)),
-            }
-        )
-    return pd.DataFrame(rows)

@@ -10,7 +10,6 @@ from sojourn.papers.taildrop import figures, study
 from sojourn.papers.taildrop.claims import CONDITIONS, FIRST_SEED, WITHDRAWN
 from sojourn.papers.taildrop.study import Results
 from sojourn.papers.taildrop.variants import VARIANTS
-from sojourn.stats import Judgement
 
 _REDOPT = """\
 REDopt is a reconstruction, because the formulas of its authors are not available. Its drop
@@ -56,12 +55,6 @@ def _remarks(outcome: Results) -> list[str]:
     ]
 
 
-def _notes(outcome: Results) -> list[str]:
-    """Returns, for each finding that does not hold, the readings in which it would hold."""
-    found = [(j.claim.id, study.reason(outcome, j)) for j in outcome.judgements]
-    return [f"{claim}: {reason}" for claim, reason in found if reason]
-
-
 def _tables(outcome: Results) -> Titled:
     return [
         ("REDopt's parameters, bulk", figures.settings(study.chosen(outcome, "bulk"), "flows")),
@@ -78,8 +71,6 @@ def _tables(outcome: Results) -> Titled:
             figures.today(outcome, "bulk"),
         ),
         ("Today's queues, Web", figures.today(outcome, "web")),
-        ("Bulk claims in all readings", figures.sensitivity(outcome, "bulk")),
-        ("Web claims in all readings", figures.sensitivity(outcome, "web")),
     ]
 
 
@@ -100,10 +91,6 @@ def _facts(outcome: Results) -> Facts:
             for variant in VARIANTS
         },
     }
-
-
-def _about_claim(outcome: Results, judgement: Judgement) -> Facts:
-    return {} if outcome.real else {"reason": study.reason(outcome, judgement)}
 
 
 # The study with real TCP and real packets.
@@ -158,12 +145,10 @@ PAPER = Paper(
     work=study.work,
     withdrawn=WITHDRAWN,
     remarks=_remarks,
-    notes=_notes,
     figures=figures.simulated,
     tables=_tables,
     shown=("bulk", "web"),
     facts=_facts,
-    about_claim=_about_claim,
     real=Real(
         title="Tail drop against RED under bulk traffic, real runs",
         quick=study.REAL_QUICK,

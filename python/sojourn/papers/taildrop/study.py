@@ -17,7 +17,6 @@ from sojourn.papers.taildrop import claims, mechanisms, scenarios
 from sojourn.papers.taildrop.variants import FLOWS as VARIANT_FLOWS
 from sojourn.papers.taildrop.variants import SPACING, VARIANTS, Variant, World
 from sojourn.scenario import Scenario
-from sojourn.stats import Judgement
 from sojourn.study import Table
 from sojourn.study.machine import cores
 from sojourn.study.progress import Progress, Report
@@ -578,22 +577,3 @@ def chosen(outcome: Results, name: str) -> Settings:
     found = outcome.found[name]
     assert isinstance(found, tuple)
     return found
-
-
-def reason(outcome: Results, judgement: Judgement) -> str:
-    """Describes in which alternative readings a finding holds that the main reading contradicts.
-
-    Returns an empty text for other verdicts.
-    """
-    if judgement.verdict != "does not hold":
-        return ""
-    looks = {
-        v: {j.claim.id: j.verdict for j in outcome.column.readings[v.name]}.get(judgement.claim.id)
-        for v in VARIANTS
-    }
-    if not any(looks.values()):
-        return "No alternative reading was judged."
-    holding = [f"{v.name} ({v.text})" for v, verdict in looks.items() if verdict == "holds"]
-    if holding:
-        return f"The finding holds in the reading {' and in the reading '.join(holding)}."
-    return "The finding holds in no alternative reading."
