@@ -275,8 +275,7 @@ def without_margin(judgement: Judgement) -> str:
 
 
 def _bare(region: Region) -> Region:
-    if math.isinf(region.low) and abs(region.high - 1) <= _SMALL:
-        return replace(region, high=1.0)
-    if math.isinf(region.high) and abs(region.low - 1) <= _SMALL:
-        return replace(region, low=1.0)
-    return region
+    low, high = region.low, region.high
+    if math.isinf(low) and math.isclose(high, 1, rel_tol=_SMALL):
+        return Region(high=1.0)
+    return Region(low=1.0) if math.isinf(high) and math.isclose(low, 1, rel_tol=_SMALL) else region
