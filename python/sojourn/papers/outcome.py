@@ -36,6 +36,7 @@ Facts = Mapping[str, object]
 About = Mapping[str, Any]
 """How a real run was made, as the record of its engine states it."""
 
+_OWN = "the paper's own numbers"
 MOST_LISTED = 5
 """Maximum number of invalid runs, and of open claims, that are printed. `--json` contains all."""
 
@@ -279,14 +280,16 @@ class Outcome(Generic[S_co]):
         found: dict[str, dict[str, str]] = {}
         for judgement in self.judgements:
             claim, own = judgement.claim, self.support.get(judgement.claim.id)
+            numbers = own.text if own and own.holds is not None else ""
             if claim.finding in found:
+                found[claim.finding][_OWN] = found[claim.finding][_OWN] or numbers
                 continue
             readings = self.readings(claim)
             held = list(readings.values()).count("holds")
             swept = [_verdicts(values, claim) for values in self.column.sweeps.values()]
             found[claim.finding] = {
                 "finding": claim.finding,
-                "the paper's own numbers": own.text if own and own.holds is not None else "",
+                _OWN: numbers,
                 "holds in": f"{held} of {len(readings)}",
                 **{name: word for one in (readings, *swept) for name, word in one.items()},
             }

@@ -11,7 +11,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sojourn.papers.drawing import whiskers
 from sojourn.papers.outcome import Column
 from sojourn.papers.part import Drawn
 from sojourn.papers.rrda.claims import FIRST_SEED
@@ -75,11 +74,12 @@ def _over(
     def draw(axes: Axes, reading: str) -> None:
         lines = part[part["reading"] == reading].groupby(by, sort=False)
         for i, (name, line) in enumerate(lines):
-            spans = {at: mean_interval(one.to_numpy()) for at, one in line.groupby(over)[metric]}
-            whiskers(
-                axes, [float(str(at)) for at in spans], list(spans.values()), i, label=str(name),
-                linestyle=style.line(i), marker=style.marker(i), markersize=3,
-            )  # fmt: skip
+            runs = line.groupby(over)[metric]
+            means = runs.mean()
+            _line(axes, i, means, str(name))
+            spans = [mean_interval(one.to_numpy()) for _, one in runs]
+            low, high = [span.low for span in spans], [span.high for span in spans]
+            axes.vlines(means.index.to_numpy(), low, high, color=style.colour(i), linewidth=0.8)
         if over == "bytes":
             axes.set_xscale("log")
 
