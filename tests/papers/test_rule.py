@@ -141,7 +141,7 @@ def test_nearness_is_shown_by_quantity_and_for_all() -> None:
 def test_an_answer_says_when_more_than_a_quarter_is_not_reproduced() -> None:
     table = nearness(pd.DataFrame({"quantity": ["x"], "paper": [2.0], "ours": [1.0]}))
     far = answered(["holds", "not reproduced", "not reproduced"], table, ["slow clock"])
-    assert "1 holds, 2 not reproduced" in far
+    assert "1 holds, 0 do not hold, 2 not reproduced, 0 cannot be told." in far
     assert "within a quarter of 0 %" in far
     assert far.endswith("More than a quarter is not reproduced; causes tried: slow clock.")
     few = answered([*["holds"] * 3, "not reproduced"], table, [])

@@ -482,9 +482,13 @@ def print_claims(
 
 
 def counted(verdicts: Sequence[str]) -> str:
-    """Returns how many claims have each verdict that occurs, as a sentence."""
-    numbers = [(verdicts.count(word), word) for word in BADGES if word in verdicts]
-    listed = [f"{n} {_many(word) if n > 1 else word}" for n, word in numbers]
+    """Returns how many claims have each verdict, as a sentence.
+
+    Verdicts of the rule on papers are omitted if no claim has them.
+    """
+    contrasts = ("holds", "does not hold", "cannot be told")
+    numbers = [(verdicts.count(w), w) for w in BADGES if w in verdicts or w in contrasts]
+    listed = [f"{n} {word if n == 1 else _many(word)}" for n, word in numbers]
     return f"{len(verdicts)} claim{'' if len(verdicts) == 1 else 's'}: {', '.join(listed)}."
 
 
