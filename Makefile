@@ -228,7 +228,7 @@ demo: $(VENV)/.engine-release ## compare queues on the bottleneck of a paper; wr
 SITE := docs/_build/site
 .PHONY: site
 site: setup ## build the documentation and the playground as a static site in docs/_build/site
-	$(BIN)/sphinx-build -W --keep-going -q -d docs/_build/doctrees docs $(SITE)
+	$(BIN)/sphinx-build -a -W --keep-going -q -d docs/_build/doctrees docs $(SITE)
 	@test -e $(SITE)/playground || echo "the site has no playground and no interactive figures; make wasm shows the reason"
 	@echo "written to $(SITE)/index.html: $$(du -sk $(SITE) | awk '{printf "%.0f MB", $$1 * 1.024 / 1000}')"
 
