@@ -86,6 +86,7 @@ def test_requests_without_an_answer_are_named_with_the_latencies(tmp_path: Path)
     for out in (None, tmp_path):
         found = compare(lossy, vary={"store.write_timeout": ["300ms", "400ms"]}, seeds=2, out=out)
         assert "requests to store were not acknowledged" in found.answer()
+        assert "(With 300ms; with the others less.)" in found.answer()
         assert not found.meaningless
     calm = Scenario.from_toml(STORE.format(loss=0)).replace({"store.write_timeout": "2s"})
     assert calm.run(1).findings == []

@@ -102,9 +102,11 @@ def merged(found: Mapping[str, Sequence[Finding]]) -> list[Finding]:
             listed.setdefault((one.kind, one.subject), []).append((choice, one))
     out = []
     for each in listed.values():
-        worst = max((one for _, one in each), key=lambda one: one.size)
+        most, worst = max(each, key=lambda pair: pair[1].size)
         names = [name for name, _ in each]
         where = "" if len(names) == len(found) else f" (With {', '.join(names)}.)"
+        if worst.kind == "unfinished" and len(names) > 1:
+            where = f" (With {most}; with the others less.)"
         out.append(replace(worst, text=worst.text + where))
     return out
 
