@@ -9,7 +9,9 @@ use sojourn_units::{EPOCH, Nanos};
 pub struct Tally {
     /// Bytes of application payload delivered in order, each once.
     pub bytes: u64,
-    /// Bytes in `bytes` that datagrams carried, for a flow with both TCP and datagrams.
+    /// Bytes of application payload that reached the receiving host, in order or not, each once.
+    pub arrived: u64,
+    /// Bytes in `bytes` and `arrived` that datagrams carried, for a flow with both TCP and datagrams.
     pub datagrams: u64,
     /// Number of retransmitted segments.
     pub retransmissions: u64,
@@ -35,6 +37,7 @@ impl Tally {
     /// Adds the counters of another connection.
     pub fn add(&mut self, other: &Self) {
         self.bytes += other.bytes;
+        self.arrived += other.arrived;
         self.datagrams += other.datagrams;
         self.retransmissions += other.retransmissions;
         self.timeouts += other.timeouts;
@@ -52,6 +55,7 @@ impl Tally {
     pub fn since(&self, before: &Self) -> Self {
         Self {
             bytes: self.bytes - before.bytes,
+            arrived: self.arrived - before.arrived,
             datagrams: self.datagrams - before.datagrams,
             retransmissions: self.retransmissions - before.retransmissions,
             timeouts: self.timeouts - before.timeouts,
@@ -88,8 +92,8 @@ pub struct GroupProbe {
     /// Number of flows, transfers or Web objects that were active at the end of the warm-up or
     /// began after it.
     pub flows: u64,
-    /// Bytes of application payload delivered since the run's start; with TCP, bytes delivered in
-    /// order, each once.
+    /// Bytes of application payload that reached the receiving hosts since the run's start, each
+    /// once.
     pub bytes: u64,
 }
 

@@ -15,6 +15,8 @@ pub struct Counted {
     pub tcp: bool,
     /// Bytes of application payload delivered; with TCP, bytes delivered in order, each once.
     pub bytes: u64,
+    /// Bytes of application payload that reached the receiving host, in order or not, each once.
+    pub arrived: u64,
     /// TCP's counters.
     pub tally: Tally,
     /// The packet accounts of the data direction and of the opposite direction.
@@ -97,10 +99,13 @@ pub fn flow_row(plan: &Plan, flow: &FlowLine, span: Nanos) -> Row {
 /// Appends the metrics that rows of flows, of groups and of the run have in common.
 fn transfer_metrics(row: &mut Row, flows: &[Counted], span: Nanos) {
     let sum = |of: fn(&Counted) -> u64| flows.iter().map(of).sum::<u64>();
-    let tcp = sum(|f| if f.tcp { f.bytes - f.tally.datagrams } else { 0 });
+    let tcp = |f: &Counted, bytes: u64| if f.tcp { bytes - f.tally.datagrams } else { 0 };
+    let [delivered, arrived] = [|f: &Counted| f.bytes, |f: &Counted| f.arrived]
+        .map(|of| flows.iter().map(|f| tcp(f, of(f))).sum::<u64>());
     let udp = sum(|f| if f.tcp { f.tally.datagrams } else { f.bytes });
-    row.integer("bytes", tcp + udp);
-    row.real("goodput", rate(tcp, span));
+    row.integer("bytes", delivered + udp);
+    row.real("goodput", rate(arrived, span));
+    row.real("delivered", rate(delivered, span));
     row.real("udp_goodput", rate(udp, span));
     let sent = sum(|f| f.books[0].sent.packets);
     row.integer("sent", sent);
@@ -134,7 +139,7 @@ pub fn group_row(
     let mut row = Row::default();
     row.integer("flows", probe.flows);
     transfer_metrics(&mut row, flows, span);
-    row.real("jain", jain(flows.iter().map(|f| f.bytes as f64)));
+    row.real("jain", jain(flows.iter().map(|f| f.arrived as f64)));
     let delay = probe.delay.moments();
     row.real("delay_mean", delay.mean() / SECOND as f64);
     row.real("delay_sd", delay.deviation() / SECOND as f64);
@@ -216,7 +221,7 @@ pub fn total_row(
     row.integer("events", events);
     row.integer("packets", packets);
     transfer_metrics(&mut row, flows, span);
-    row.real("jain", jain(flows.iter().filter(|f| f.tcp).map(|f| f.bytes as f64)));
+    row.real("jain", jain(flows.iter().filter(|f| f.tcp).map(|f| f.arrived as f64)));
     row.integer("finished", groups.iter().map(|g| g.fct.moments().count()).sum());
     row.real("active_mean", groups.iter().map(|g| g.active.mean(now)).sum());
     row

@@ -25,6 +25,7 @@ fn counted(world: &World, flow: &Flow, tally: &Tally, report: &Report) -> Counte
     Counted {
         tcp: matches!(group.transport, Transport::Tcp(_)),
         bytes: report.bytes.unwrap_or(tally.bytes),
+        arrived: report.bytes.unwrap_or(tally.arrived),
         tally,
         books,
         jitter: report.jitter,

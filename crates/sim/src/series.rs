@@ -15,7 +15,7 @@ const SHOWN_FLOWS: u32 = 4;
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     links: LinkSeries,
-    /// Bytes of payload that had been delivered at the last sample, by group.
+    /// Bytes of payload that had arrived at the last sample, by group.
     delivered: Vec<u64>,
     /// Numbers of the flows whose congestion windows are sampled.
     flows: Vec<usize>,

@@ -3,6 +3,7 @@
 #![allow(clippy::float_cmp, reason = "counts are exact")]
 
 use crate::common::*;
+use proptest::prelude::*;
 use sojourn_units::SECOND;
 
 #[test]
@@ -23,6 +24,41 @@ fn one_flow_fills_the_bottleneck() {
         assert!(metric(&record, "retransmissions") > 0.0, "{words}");
         assert!((metric(&record, "ftp.goodput") - goodput).abs() < 1e-9);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 30, ..ProptestConfig::default() })]
+    /// Delays are on the way back only, so that few packets are between link and host.
+    #[test]
+    fn goodput_is_at_most_what_the_last_link_carried(
+        control in prop::sample::select(vec!["reno", "cubic", "bbr", "reno rwnd 20kb"]),
+        queue in prop::sample::select(vec!["pfifo limit 9p", "cake", "fq_codel", "codel ecn"]),
+        (hosts, rate, delay) in (1usize..49, 1_000_000u64..9_000_000, MS..60 * MS),
+        (warmup, seed) in (1u64..9, any::<u64>()),
+    ) {
+        let mut net = Dumbbell::new(hosts, rate, 0, queue);
+        net.plan.links[1].params.delay = delay;
+        let net = net.group("ftp", hosts as u32, tcp(control), "bulk").seconds(warmup, 10);
+        let record = run(&net.plan, seed).unwrap();
+        let bits = |name| metric(&record, name) * metric(&record, "measured");
+        let near = 3.0 * 1514.0 * 8.0;
+        prop_assert!(bits("goodput") <= bits("throughput") + near);
+        let sum = (0..hosts).map(|i| real(&record.flows, "goodput", i)).sum::<f64>();
+        prop_assert!((sum - metric(&record, "goodput")).abs() < 1.0);
+    }
+}
+
+/// Data that arrived before the end of the warm-up do not count when their hole is filled later.
+#[test]
+fn many_flows_have_no_goodput_above_the_rate() {
+    let plan = Dumbbell::new(48, 2_000_000, 40 * MS, "cake")
+        .group("ftp", 48, tcp("reno"), "bulk")
+        .seconds(8, 28)
+        .plan;
+    let record = run(&plan, 1).unwrap();
+    let carried = metric(&record, "throughput");
+    assert!(metric(&record, "goodput") <= carried, "{}", metric(&record, "goodput"));
+    assert!(metric(&record, "delivered") > 2e6, "the order of arrival was not the point");
 }
 
 #[test]

@@ -666,6 +666,11 @@ impl Connection {
         self.receiver.delivered()
     }
 
+    /// Payload bytes that have arrived from the peer, in order or not, each once.
+    pub fn bytes_arrived(&self) -> u64 {
+        self.receiver.arrived()
+    }
+
     /// Returns the payload bytes written and not yet acknowledged.
     pub fn bytes_buffered(&self) -> u64 {
         self.sender.sender().map_or(0, |sender| sender.stream.buffered(&sender.space))

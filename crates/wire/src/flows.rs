@@ -7,7 +7,7 @@
 //! data, or the Web server of Web traffic. A flow of a user's own programs (`command`) may use
 //! other ports; its data go in both directions. If no port identifies a packet between its hosts,
 //! the packet belongs to this flow. TCP connections are followed in both directions:
-//! retransmissions, bytes that arrive in order for the first time, and round-trip times from a
+//! retransmissions, bytes that arrive for the first time, in order or not, and round-trip times from a
 //! segment to its acknowledgement at the sender (Karn's rule).
 
 use crate::headers::{Headers, Transport as Carried};
@@ -126,9 +126,9 @@ struct Connection {
     origin: Option<u32>,
     /// End of all bytes sent so far.
     sent: u64,
-    /// End of all bytes received in order.
-    arrived: u64,
-    /// Ranges of sequence numbers that were received out of order.
+    /// End of all numbers received in order.
+    ordered: u64,
+    /// Ranges of numbers that were received out of order.
     ahead: Ranges,
     /// End and sending time of each timed segment. A segment that is sent again is not timed.
     timed: VecDeque<(u64, Nanos)>,
@@ -145,7 +145,7 @@ impl Connection {
             mirror,
             origin: None,
             sent: 0,
-            arrived: 0,
+            ordered: 0,
             ahead: Ranges::default(),
             timed: VecDeque::new(),
             began,
@@ -430,6 +430,7 @@ impl Flows {
             flow.last_delay = Some(delay);
             if first {
                 flow.tally.bytes += u64::from(facts.payload);
+                flow.tally.arrived += u64::from(facts.payload);
                 if both {
                     flow.tally.datagrams += u64::from(facts.payload);
                 } else {
@@ -443,26 +444,25 @@ impl Flows {
             flow.delays.add(now - sent_at);
         }
         let Some(connection) = self.connections.get_mut(whose.connection as usize) else { return };
-        let near = connection.arrived;
-        let (begin, end) = connection.range(facts, near);
-        let syn = u64::from(facts.flags & TcpView::SYN != 0);
-        let before = connection.arrived;
-        if begin <= before {
-            connection.arrived = before.max(end);
-            while let Some((low, high)) = connection.ahead.first() {
-                if low > connection.arrived {
-                    break;
-                }
-                connection.ahead.pop_first();
-                connection.arrived = connection.arrived.max(high);
-            }
-        } else if begin < end {
-            connection.ahead.insert(begin, end, |_, _| ());
+        let (begin, end) = connection.range(facts, connection.ordered);
+        let before = connection.ordered;
+        // The numbers of SYN and FIN are not payload.
+        let first = begin + u64::from(facts.flags & TcpView::SYN != 0);
+        let last = first + u64::from(facts.payload);
+        let mut new = 0;
+        if begin.max(before) < end {
+            let count = |from: u64, to: u64| new += to.min(last).saturating_sub(from.max(first));
+            connection.ahead.insert(begin.max(before), end, count);
         }
-        let fin = connection.fin.is_some_and(|end| before < end && connection.arrived >= end);
-        let bytes = (connection.arrived - before).saturating_sub(syn + u64::from(fin));
-        flow.tally.bytes += bytes;
-        group.bytes += bytes;
+        while let Some((_, high)) = connection.ahead.first().filter(|one| one.0 <= before) {
+            connection.ordered = high;
+            connection.ahead.pop_first();
+        }
+        let fin = connection.fin.is_some_and(|end| before < end && connection.ordered >= end);
+        let control = first - begin + u64::from(fin);
+        flow.tally.bytes += (connection.ordered - before).saturating_sub(control);
+        flow.tally.arrived += new;
+        group.bytes += new;
         if fin && !connection.closed {
             connection.closed = true;
             if self.transfers[flow.group as usize] {
@@ -534,6 +534,7 @@ impl Flows {
             Counted {
                 tcp,
                 bytes: tally.bytes,
+                arrived: tally.arrived,
                 tally,
                 books: if flow.both { [together(data, back), back] } else { [data, back] },
                 jitter,

@@ -113,8 +113,8 @@ pub(super) struct End {
     pub(super) expected: u64,
     /// Bytes of this end's payload that were acknowledged.
     pub(super) acked: u64,
-    /// Bytes of payload delivered at this end.
-    pub(super) delivered: u64,
+    /// Bytes of payload that have arrived at this end, in order or not.
+    pub(super) arrived: u64,
     /// Congestion window in bytes since the last change that was added to the [`Course`].
     cwnd: u64,
 }
@@ -149,6 +149,7 @@ impl End {
         let open = sends && self.forward;
         Tally {
             bytes: if receives { self.tcp.bytes_delivered() } else { 0 },
+            arrived: if receives { self.tcp.bytes_arrived() } else { 0 },
             retransmissions: counters.retransmits,
             timeouts: counters.rtos,
             recoveries: counters.recoveries,
@@ -261,7 +262,7 @@ impl Connections {
                 armed: NEVER,
                 expected: u64::MAX,
                 acked: 0,
-                delivered: 0,
+                arrived: 0,
             }
         };
         let pair =

@@ -230,9 +230,10 @@ impl World<'_> {
             }
         }
         if data {
-            group.bytes += delivered - end.delivered;
+            let arrived = end.tcp.bytes_arrived();
+            group.bytes += arrived - end.arrived;
+            end.arrived = arrived;
         }
-        end.delivered = delivered;
         let complete = delivered >= end.expected;
         if complete {
             end.expected = u64::MAX;

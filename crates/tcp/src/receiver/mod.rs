@@ -156,6 +156,13 @@ impl Receiver {
         self.nxt.saturating_sub(1 + u64::from(self.fin_received()))
     }
 
+    /// Returns the bytes of payload that arrived, in order or not, each once.
+    pub(crate) fn arrived(&self) -> u64 {
+        // Held data may end with the FIN, which is not payload.
+        let fin = self.fin_end != NEVER;
+        (self.nxt + self.buffer.held).saturating_sub(1 + u64::from(fin))
+    }
+
     /// Returns whether all data and the peer's FIN have arrived.
     pub(crate) fn fin_received(&self) -> bool {
         self.nxt >= self.fin_end

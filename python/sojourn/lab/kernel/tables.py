@@ -119,7 +119,8 @@ def flow(result: FlowResult, warmup: int, end: int) -> Row:
     if isinstance(result, BulkResult):
         goodput = result.goodput(warmup, end)
         again = sum(s.retransmissions or 0 for s in result.sent if s.start >= warmup)
-        return {"goodput": goodput, "bytes": goodput * seconds / 8, "retransmissions": again}
+        rates = {"goodput": goodput, "delivered": goodput}
+        return {**rates, "bytes": goodput * seconds / 8, "retransmissions": again}
     if isinstance(result, EndpointResult):
         row: Row = {"bytes": result.bytes}
         for name in ("mean", "sd"):
@@ -183,7 +184,7 @@ def tables(
         if asked.tcp is None:
             row |= datagrams(result, seconds)
         elif "bytes" in row and "goodput" not in row:
-            row["goodput"] = row["bytes"] * 8 / seconds
+            row["goodput"] = row["delivered"] = row["bytes"] * 8 / seconds
         flows.append(row | (observed.flows[asked.flow] if observed.flows else {}))
     tcp = [row for asked, row in zip(run.flows, flows, strict=True) if asked.tcp is not None]
     # The user's own programs may send both TCP and UDP.
@@ -193,7 +194,7 @@ def tables(
         if asked.tcp is None or asked.command is not None
     ]
     summary: Row = {"measured": seconds}
-    summary |= {k: v for k, v in together(tcp).items() if k in ("goodput", "jain")}
+    summary |= {k: v for k, v in together(tcp).items() if k in ("goodput", "delivered", "jain")}
     summary |= {k: v for k, v in together(tcp).items() if k == "retransmissions"}
     summary |= {k: v for k, v in together(udp).items() if k == "udp_goodput"}
     summary |= observed.total | _of_groups(plan, flows, groups, observed.groups)
