@@ -15,7 +15,9 @@ from sojourn import engines
 from sojourn.engines import EngineError
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.plan import Plan
-from sojourn.scenario.engine import Stopped
+from sojourn.plan.tcp import Tcp
+from sojourn.scenario import Scenario
+from sojourn.scenario.engine import Simulator, Stopped
 from sojourn.show import page_of, print_across
 from sojourn.show.html.render import render
 from sojourn.study import (
@@ -216,3 +218,47 @@ def test_names_of_engines() -> None:
     with pytest.raises(EngineError, match="twice"):
         engines.chosen("sim,sim")
     assert engines.find("sim").make().fingerprint()
+
+
+class Ticking(Simulator):
+    """The simulator, with the words of a kernel."""
+
+    def __init__(self, hz: int) -> None:
+        self.hz = hz
+        self.seen: set[tuple[tuple[int, int], ...]] = set()
+
+    def fingerprint(self) -> str:
+        return f"{super().fingerprint()}{self.hz}"
+
+    def check(self, plan: Plan, seed: int) -> None:
+        transports = [group.transport for group in plan.groups]
+        found = ((one.hz, one.frame_memory) for one in transports if isinstance(one, Tcp))
+        self.seen.add(tuple(found))
+
+
+class Stacked(Ticking):
+    """An engine with a kernel."""
+
+    def tcp_words(self, plan: Plan) -> dict[str, str]:
+        return {"hz": str(self.hz), "frame_memory": f"{plan.duration // 10**6}b"}
+
+
+def test_simulated_tcp_is_as_that_of_the_kernel_in_virtual_time() -> None:
+    given = Scenario(
+        duration="2s",
+        warmup="0s",
+        links={"up": {"from": "a", "to": "b", "rate": "1mbit", "queue": "codel"}},
+        flows=[
+            {"name": "own", "from": "a", "to": "b", "app": "bulk"},
+            {"name": "said", "from": "a", "to": "b", "app": "bulk", "tcp": "reno hz 250"},
+            {"name": "ideal", "from": "a", "to": "b", "app": "bulk", "tcp": "reno hz 0"},
+            {"name": "call", "from": "a", "to": "b", "app": "voip"},
+        ],
+    )
+    study = Study(given).vary({"flows.own.tcp": ["cubic", "bbr"]}).seeds(1)
+    for others, hz, memory in (((), 1000, 2304), ((100,), 100, 2000), ((250, 9), 250, 2000)):
+        by_name: dict[str, Ticking] = {"sim": Ticking(0)}
+        by_name |= {f"linux:{one}": Stacked(one) for one in others}
+        study.run(engine=by_name)
+        for engine in by_name.values():
+            assert engine.seen == {((hz, memory), (250, memory), (0, 2304))}

@@ -406,7 +406,13 @@ class Made:
         if self.cluster.on is not None and [kind.name for kind in kinds] != [engines.SIM]:
             what = "real runs are" if self.real else "runs of engines other than sim are"
             fail(f"`{option}` and `--on` exclude each other: {what} made only on this machine")
-        return Chosen({kind.name: kind.make() for kind in kinds})
+        made = Chosen({kind.name: kind.make() for kind in kinds})
+        if made.several:
+            from sojourn.scenario.engine import stack_of
+
+            if stack_of(made.by_name):
+                note("simulated TCP has the kernel's timers and memory (`hz`, `frame_memory`)")
+        return made
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -34,6 +34,8 @@ from sojourn.study.machine import cores, free_memory
 
 INTERVAL = 10_000_000
 """Interval between samples of queues, in nanoseconds."""
+VIRTUAL_FRAME = 4352
+"""Memory in bytes that a full frame occupies behind the kernel's links, without offloads."""
 APPS = ("bulk", *(app for app in endpoint.APPS if app != "external"), command.APP)
 """Applications that the engine supports."""
 LIMITS = (
@@ -89,6 +91,15 @@ class LinuxEngine(Counted):
     def slots(self) -> int:
         """Returns the number of simultaneous runs: one per processor, if the memory suffices."""
         return max(1, min(cores(), free_memory() // programs.MEMORY))
+
+    def tcp_words(self, plan: Plan) -> Mapping[str, str]:
+        """Returns the words that describe the kernel's TCP in runs of a plan."""
+        ticks = {"hz": str(self.kernel.hz)}
+        try:
+            own = self.prepared(plan, 1).links is not None
+        except NotPossible:
+            own = False
+        return ticks | ({"frame_memory": f"{VIRTUAL_FRAME}b"} if own else {})
 
     def fingerprint(self) -> str:
         """Returns the hash of the engine, the kernel and the guest's first program."""

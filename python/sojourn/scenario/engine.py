@@ -123,7 +123,8 @@ class Engine(Protocol):
     their `Records`; `call_seconds` is the intended duration of this call; `tables` receives the
     names of the required tables; `name`; `slots` is the number of concurrent runs that this machine
     supports; `limits` is a text on the limits of the results; `unmeasured` lists prefixes of the
-    names of metrics that the engine does not measure; `check(plan, seed)` raises an error with all
+    names of metrics that the engine does not measure; `tcp_words(plan)` returns the words that
+    describe the kernel's TCP in runs of a plan; `check(plan, seed)` raises an error with all
     `problems` of a plan that the engine cannot run.
     """
 
@@ -139,6 +140,20 @@ class Engine(Protocol):
 
 Choice: TypeAlias = Engine | str | Mapping[str, Engine] | None
 """Engines of a study: one, several by name, or names as text; None is the simulator."""
+
+
+Stacked: TypeAlias = Callable[[Plan], Mapping[str, str]]
+"""Function that returns the words of a kernel's TCP in runs of a plan, such as `hz`."""
+
+
+def stack_of(engines: Mapping[str, Engine]) -> Stacked | None:
+    """Returns the words that simulated TCP has in runs of several engines.
+
+    They are those of the first kernel in virtual time. None unless there are such a kernel and the
+    simulator.
+    """
+    found = [getattr(engine, "tcp_words", None) for engine in engines.values()]
+    return next(filter(None, found), None) if SIM in engines else None
 
 
 class Simulator:

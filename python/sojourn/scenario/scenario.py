@@ -20,6 +20,7 @@ from sojourn.arguments import checked
 from sojourn.data import Json, Object
 from sojourn.own.sources import is_own
 from sojourn.plan.queries import bottlenecks, mean_rate
+from sojourn.plan.tcp import Tcp
 from sojourn.scenario import (
     capture,
     change,
@@ -36,7 +37,7 @@ from sojourn.scenario.deploy import Deployment, as_installed, deploy
 from sojourn.scenario.engine import Engine, RunProgress, check_seed, single
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.findings import Finding, of_record
-from sojourn.scenario.flows import over_tcp
+from sojourn.scenario.flows import DEFAULT_TCP, over_tcp
 from sojourn.scenario.idle import idle_keys
 from sojourn.scenario.installed import Installed, of_text
 from sojourn.scenario.locate import Path
@@ -306,6 +307,19 @@ class Scenario:
         changed = self.replace(dict.fromkeys(self.queue_keys, queue))
         own = self.installed
         return changed if own is None else changed.on_devices({self._subjects[0].name: own})
+
+    def with_stack(self, words: Mapping[str, str]) -> Scenario:
+        """Returns the scenario whose TCP has these words, such as an engine's `tcp_words`.
+
+        Flows keep words that `tcp` has, and profiles without ticks, which are not Linux's.
+        """
+        changes = {}
+        for number, group in enumerate(self.plan.groups):
+            text, transport = self.model.flows[number].tcp or DEFAULT_TCP, group.transport
+            if isinstance(transport, Tcp) and transport.hz:
+                added = [f"{k} {v}" for k, v in words.items() if k not in text.split()]
+                changes[f"flows.{number}.tcp"] = " ".join([text, *added])
+        return self.replace(changes) if changes else self
 
     def on_devices(
         self, devices: Mapping[str, Installed], addresses: Mapping[str, str] | None = None

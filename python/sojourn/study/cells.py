@@ -11,7 +11,7 @@ from typing import Annotated, Protocol, TypeAlias
 from sojourn.data import Json
 from sojourn.metrics import nearest
 from sojourn.scenario import Scenario
-from sojourn.scenario.engine import ENGINE
+from sojourn.scenario.engine import ENGINE, Stacked
 from sojourn.scenario.words import queue_description
 from sojourn.study.errors import StudyError
 from sojourn.study.key import canonical, canonical_hash, short
@@ -118,10 +118,13 @@ class Factor:
         return cls(name, levels)
 
 
-def combine(scenario: Scenario, factors: Sequence[Factor]) -> list[Cell]:
+def combine(
+    scenario: Scenario, factors: Sequence[Factor], stack: Stacked | None = None
+) -> list[Cell]:
     """Returns a cell for each combination of levels; the last factor varies fastest.
 
-    Queues behind a modem are in the shapers with which they are installed.
+    Queues behind a modem are in the shapers with which they are installed. With `stack`, TCP is
+    that of a kernel.
     """
     combinations = list(product(*(f.levels.items() for f in factors)))
     made = []
@@ -132,7 +135,8 @@ def combine(scenario: Scenario, factors: Sequence[Factor]) -> list[Cell]:
                 if key in changes:
                     raise StudyError(f"{factor.name}: another factor also changes `{key}`")
             changes |= change
-        made.append(scenario.replace(changes) if changes else scenario)
+        one = scenario.replace(changes) if changes else scenario
+        made.append(one.with_stack(stack(one.plan)) if stack else one)
     return [
         Cell.of({f.name: level for f, (level, _) in zip(factors, chosen, strict=True)}, installed)
         for chosen, installed in zip(combinations, scenario.behind_modem(made), strict=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from sojourn.arguments import checked, expect
 from sojourn.data import Json
 from sojourn.scenario import Scenario
-from sojourn.scenario.engine import SEEDS, Choice
+from sojourn.scenario.engine import SEEDS, Choice, stack_of
 from sojourn.study.cells import Cell, Factor, Given, Level, Runnable, check, combine
 from sojourn.study.errors import PolicyFault, StudyError
 from sojourn.study.kept import WITHOUT_SERIES, Kept
@@ -292,7 +292,7 @@ class Study:
             prints = [engine.fingerprint() for engine in session.engines.values()]
             whole = tuple(
                 cell
-                for cell in self.cells
+                for cell in self._cells_in(session)
                 if not any(
                     run_key(cell.plan_hash, seed, print_) in keys
                     for seed in self._seeds
@@ -316,8 +316,13 @@ class Study:
         manifest = self._make(session, progress)
         return session.results.table(manifest, metrics)
 
+    def _cells_in(self, session: Session) -> tuple[Cell, ...]:
+        """Returns the cells; with a kernel in virtual time, simulated TCP is as its TCP."""
+        stack = None if self._cells else stack_of(session.engines)
+        return tuple(combine(self.scenario, self._factors, stack)) if stack else self.cells
+
     def _make(self, session: Session, progress: Report | None) -> Manifest:
-        cells, own = self.cells, self.present
+        cells, own = self._cells_in(session), self.present
         engines = [EngineEntry.of(name, engine) for name, engine in session.engines.items()]
         wanted = Manifest(
             kind=self._kind,
