@@ -45,6 +45,7 @@ COMMANDS = {
     "rcvbuf": ("rcvbuf", "Adapt the receive buffers of a running UDP server."),
     "udp": ("udp", "Transfer files over UDP, unencrypted, with an adaptive receive buffer."),
     "store": ("store", "Download a real store for `lab run`, or test a running one."),
+    "differ": ("differ", "Find the first packet by which two engines differ."),
     "linux": ("linux", "Manage kernels that run Linux's network code in virtual time."),
 }
 """Module in `sojourn.cli` and summary of each command, in the order of the help."""

@@ -248,7 +248,8 @@ def _with_samples(
         ends = [s.end for s in known]
         windows, times = [], []
         for row in range(1, rows + 1):
-            last = bisect_right(ends, row * step)
+            # The sampling thread wakes a moment late.
+            last = bisect_right(ends, row * step + step // 100)
             sample = known[last - 1] if last else None
             windows.append(math.nan if sample is None else float(sample.cwnd or 0))
             times.append(math.nan if sample is None else (sample.rtt or 0) / 1e9)
