@@ -116,6 +116,15 @@ def test_the_command_names_packet_and_states(tmp_path: Path) -> None:
     assert data.json()["difference"]["packets"][0]["at"] < 1
 
 
+def test_retransmissions_stay_in_the_queue_of_their_flow(kernel: Kernel) -> None:
+    keys = {"duration": "12s", "warmup": "4s", "links.line.rate": "2mbit", "flows.1": None}
+    cell = scenario("cake", "reno", 48).replace(keys)
+    runs = Study(cell).seeds(1).run(engine={"sim": Simulator(), "linux": LinuxEngine(kernel)})
+    for metric in ("goodput", "sojourn_mean", "sojourn_p95"):
+        ours, theirs = runs.column(metric)
+        assert ours == pytest.approx(theirs, rel=0.05)
+
+
 @pytest.mark.slow
 def test_windows_of_a_few_packets_agree_with_linux(kernel: Kernel) -> None:
     cell = scenario(count=16).replace({"duration": "30s", "warmup": "10s"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from sojourn.data import Object
 from sojourn.lab.kernel import qdiscs
@@ -30,8 +31,11 @@ SYSCTLS = {
     "net.ipv4.conf.default.rp_filter": 0,
     "net.ipv4.conf.all.send_redirects": 0,
     "net.ipv4.conf.default.send_redirects": 0,
+    # After a timeout Linux gives a connection another hash. Packets keep it between namespaces, so
+    # that a router's flow queues would take the connection for another flow.
+    "net.core.txrehash": 0,
 }
-"""Settings of every host: forwarding on; IPv6, reverse-path check and redirects off."""
+"""Settings of every host: forwarding on; IPv6, reverse-path check, redirects and new hashes off."""
 
 
 class KernelLinks(Links):
@@ -57,8 +61,11 @@ class KernelLinks(Links):
     def start(self, context: RunContext) -> None:
         """Makes the links, and configures the hosts."""
         self._context = context
+        # `txrehash` exists from Linux 5.18 on; before, there was nothing to turn off.
+        core = Path("/proc/sys/net/core/txrehash")
+        known = {k: v for k, v in SYSCTLS.items() if core.exists() or not k.endswith(core.name)}
         for host in context.hosts.values():
-            host.sysctl(SYSCTLS)
+            host.sysctl(known)
         self._middle = qdiscs.build(context.sandbox, context.hosts, self.links, context.setup.mtu)
         self._address()
 
