@@ -103,13 +103,6 @@ impl sojourn_queue::Packet for Packet {
         self.len
     }
 
-    #[inline]
-    fn truesize(&self) -> u32 {
-        // As in Linux: headroom, data and `skb_shared_info` are rounded up to a power of two, and
-        // the sk_buff adds 256. A frame of 1514 bytes takes 2304, a frame without data 768.
-        (self.len + 64 + 320).next_power_of_two() + 256
-    }
-
     fn flow_hash(&self) -> u32 {
         self.hash
     }
@@ -124,12 +117,7 @@ impl sojourn_queue::Packet for Packet {
 
     #[inline]
     fn ecn(&self) -> Ecn {
-        match self.tos & 3 {
-            0 => Ecn::NotEct,
-            1 => Ecn::Ect1,
-            2 => Ecn::Ect0,
-            _ => Ecn::Ce,
-        }
+        Ecn::from_bits(self.tos)
     }
 
     fn set_dscp(&mut self, dscp: u8) {

@@ -17,22 +17,54 @@ pub enum Ecn {
     Ce = 3,
 }
 
-/// A packet as queue disciplines read and mark it.
+impl Ecn {
+    /// Returns the code point in the two lower bits of `bits`, such as those of a TOS byte.
+    #[inline]
+    pub fn from_bits(bits: u8) -> Self {
+        match bits & 3 {
+            0 => Self::NotEct,
+            1 => Self::Ect1,
+            2 => Self::Ect0,
+            _ => Self::Ce,
+        }
+    }
+
+    /// Sets congestion experienced, unless the transport is not ECN-capable; returns whether it is
+    /// set.
+    #[inline]
+    pub fn mark(&mut self) -> bool {
+        let capable = *self != Self::NotEct;
+        if capable {
+            *self = Self::Ce;
+        }
+        capable
+    }
+}
+
+/// A packet as queue disciplines read and mark it. Length, flow and ECN field suffice for most of
+/// them; the defaults of the other methods are those of best-effort packets between two hosts.
 #[expect(clippy::len_without_is_empty, reason = "a packet is never empty")]
 pub trait Packet {
     /// Returns the length of the Ethernet frame in bytes, without frame check sequence.
     fn len(&self) -> u32;
 
     /// Returns the memory that the packet occupies, in bytes (`skb->truesize`); `memory_limit`
-    /// counts it.
-    fn truesize(&self) -> u32;
+    /// counts it. By default it is Linux's for a packet of this length: headroom, data and
+    /// `skb_shared_info` are rounded up to a power of two, and the sk_buff adds 256. A frame of 1514
+    /// bytes takes 2304, a frame without data 768.
+    #[inline]
+    fn truesize(&self) -> u32 {
+        (self.len() + 64 + 320).next_power_of_two() + 256
+    }
 
     /// Returns a hash of the packet's flow. Flow-queueing disciplines treat packets with equal
     /// hashes as one flow.
     fn flow_hash(&self) -> u32;
 
     /// Returns the numbers of the source and destination host, for fairness between hosts (`cake`).
-    fn hosts(&self) -> (u32, u32);
+    fn hosts(&self) -> (u32, u32) {
+        (0, 1)
+    }
 
     /// Returns the minor number of the class that the packet itself names (`skb->priority` with the
     /// discipline's handle as major number); `None` if it names no class.
@@ -41,7 +73,10 @@ pub trait Packet {
     }
 
     /// Returns the differentiated services code point, 0 to 63.
-    fn dscp(&self) -> u8;
+    #[inline]
+    fn dscp(&self) -> u8 {
+        0
+    }
 
     /// Returns the priority that Linux gives the packet (`skb->priority`). By default it follows
     /// from the TOS byte, after the table of `tc-prio(8)`: best effort 0, bulk 2, interactive 6,
@@ -53,8 +88,9 @@ pub trait Packet {
     /// Returns the ECN field.
     fn ecn(&self) -> Ecn;
 
-    /// Overwrites the differentiated services code point; `dscp` is 0 to 63.
-    fn set_dscp(&mut self, dscp: u8);
+    /// Overwrites the differentiated services code point; `dscp` is 0 to 63. By default a packet
+    /// keeps none.
+    fn set_dscp(&mut self, _dscp: u8) {}
 
     /// Sets congestion experienced and returns true, also if it was set before. Returns false for a
     /// packet that is not ECN-capable, without a change.

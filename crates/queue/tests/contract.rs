@@ -276,15 +276,6 @@ fn schedule() -> impl Strategy<Value = Vec<(u64, Op)>> {
     })
 }
 
-fn ecn(bits: u8) -> Ecn {
-    match bits {
-        0 => Ecn::NotEct,
-        1 => Ecn::Ect1,
-        2 => Ecn::Ect0,
-        _ => Ecn::Ce,
-    }
-}
-
 /// Returns a TCP header for every second flow. Each of its packets acknowledges more than the
 /// previous one; packets below 100 bytes are pure acknowledgements.
 fn acknowledgement(flow: u32, len: u32, id: u64) -> Option<TcpView> {
@@ -447,7 +438,7 @@ fn run(case: (&str, &str), ops: &[(u64, Op)], reading: bool) -> Vec<String> {
             Op::Arrive { flow, len, ecn: bits } => {
                 let frame = Frame {
                     flow: *flow,
-                    ecn: ecn(*bits),
+                    ecn: Ecn::from_bits(*bits),
                     dscp: [0, 8, 46, 34, 2][*flow as usize],
                     tcp: acknowledgement(*flow, *len, bench.next_id),
                     headers: Headers {
@@ -548,7 +539,7 @@ fn marks_only_what_is_capable() {
         for i in 0..4000u32 {
             bench.wait(700_000);
             let bits = (i % 2) as u8 * 2;
-            bench.offer(Frame { flow: i % 3, ecn: ecn(bits), ..Frame::new(0, 1000) });
+            bench.offer(Frame { flow: i % 3, ecn: Ecn::from_bits(bits), ..Frame::new(0, 1000) });
             if i % 3 == 0
                 && let Some(frame) = bench.take()
             {

@@ -78,11 +78,7 @@ impl Packet for Frame {
     }
 
     fn set_ce(&mut self) -> bool {
-        if self.ecn == Ecn::NotEct {
-            return false;
-        }
-        self.ecn = Ecn::Ce;
-        true
+        self.ecn.mark()
     }
 }
 
@@ -145,12 +141,7 @@ impl Sink<Frame> for Lost {
 
 /// Parses the recorded ECN field.
 pub fn ecn(line: usize, value: &Json) -> Result<Ecn> {
-    Ok(match read::unsigned(line, "ecn", value, 3)? {
-        0 => Ecn::NotEct,
-        1 => Ecn::Ect1,
-        2 => Ecn::Ect0,
-        _ => Ecn::Ce,
-    })
+    Ok(Ecn::from_bits(read::unsigned(line, "ecn", value, 3)? as u8))
 }
 
 /// Parses the class that a packet selects: its minor number, -1 for the discipline itself, or 0 for

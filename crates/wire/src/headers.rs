@@ -236,12 +236,7 @@ impl Headers {
 
     /// Returns the ECN field; [`Ecn::NotEct`] without an IP header.
     pub fn ecn(&self) -> Ecn {
-        match self.ip.map_or(0, |ip| ip.tos & 3) {
-            0 => Ecn::NotEct,
-            1 => Ecn::Ect1,
-            2 => Ecn::Ect0,
-            _ => Ecn::Ce,
-        }
+        Ecn::from_bits(self.ip.map_or(0, |ip| ip.tos))
     }
 
     /// Writes DSCP and ECN field into `frame`, which must be the frame with these headers, and

@@ -1,9 +1,10 @@
 //! A packet, a recorder of events, and functions that drive a link.
 #![allow(dead_code)]
 
-use sojourn_link::{Cells, Corrupt, Event, Impairments, Link, Observer, Params, Station};
+use sojourn_link::{Corrupt, Event, Link, Observer, Params, Station};
 use sojourn_queue::{Device, Ecn, Headers, Packet, Return, Sender, TcpView};
 use sojourn_random::Key;
+use sojourn_units::quantity::format_rate;
 use sojourn_units::{EPOCH, Nanos, Rate};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,20 +36,11 @@ impl Packet for Frame {
     fn hosts(&self) -> (u32, u32) {
         (self.flow, 1)
     }
-
-    fn dscp(&self) -> u8 {
-        0
-    }
-    fn set_dscp(&mut self, _: u8) {}
     fn ecn(&self) -> Ecn {
         self.ecn
     }
     fn set_ce(&mut self) -> bool {
-        if self.ecn == Ecn::NotEct {
-            return false;
-        }
-        self.ecn = Ecn::Ce;
-        true
+        self.ecn.mark()
     }
 }
 
@@ -91,20 +83,8 @@ impl Observer<Frame> for Log {
 /// Returns a link's parameters from a rate in bit/s (0 for none), words of netem, and a queue's
 /// words.
 pub fn params(rate: u64, netem: &str, queue: &str) -> Params {
-    let rate = Rate::new(rate);
-    let device = Device { rate, ..Device::default() };
-    let queue = sojourn_queue::Params::parse(queue, &device).unwrap();
-    let mut params = Params {
-        rate,
-        trace: None,
-        overhead: 0,
-        cells: Cells::None,
-        delay: 0,
-        impairments: Impairments::default(),
-        queue,
-    };
-    params.set_netem(netem).unwrap();
-    params
+    let rate = Rate::new(rate).map(format_rate).unwrap_or_default();
+    Params::parse(&rate, netem, queue).unwrap()
 }
 
 pub fn link(params: &Params, seed: u64) -> Link<Frame> {

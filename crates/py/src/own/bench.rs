@@ -29,10 +29,6 @@ impl Packet for Given {
         self.bytes
     }
 
-    fn truesize(&self) -> u32 {
-        (self.bytes + 384).next_power_of_two() + 256
-    }
-
     fn flow_hash(&self) -> u32 {
         self.flow.wrapping_mul(0x9e37_79b1)
     }
@@ -54,11 +50,7 @@ impl Packet for Given {
     }
 
     fn set_ce(&mut self) -> bool {
-        let capable = self.ecn != Ecn::NotEct;
-        if capable {
-            self.ecn = Ecn::Ce;
-        }
-        capable
+        self.ecn.mark()
     }
 }
 

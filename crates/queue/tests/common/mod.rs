@@ -80,11 +80,7 @@ impl Packet for Frame {
     }
 
     fn set_ce(&mut self) -> bool {
-        if self.ecn == Ecn::NotEct {
-            return false;
-        }
-        self.ecn = Ecn::Ce;
-        true
+        self.ecn.mark()
     }
 }
 
