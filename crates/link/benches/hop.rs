@@ -3,10 +3,10 @@
 //! `cargo bench -p sojourn-link [-- PART OF A CASE'S NAME]`
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
-use sojourn_link::{Cells, Corrupt, Event, Impairments, Link, Observer, Params};
-use sojourn_queue::{Device, Ecn, Headers, Packet, Sender, TcpView};
+use sojourn_link::{Corrupt, Event, Link, Observer, Params};
+use sojourn_queue::{Ecn, Headers, Packet, Sender, TcpView};
 use sojourn_random::Key;
-use sojourn_units::{EPOCH, Nanos, Rate};
+use sojourn_units::{EPOCH, Nanos};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -24,23 +24,9 @@ impl Packet for Frame {
         self.bytes
     }
     #[inline]
-    fn truesize(&self) -> u32 {
-        self.bytes
-    }
-    #[inline]
     fn flow_hash(&self) -> u32 {
         self.flow
     }
-    #[inline]
-    fn hosts(&self) -> (u32, u32) {
-        (0, 1)
-    }
-    #[inline]
-    fn dscp(&self) -> u8 {
-        0
-    }
-    #[inline]
-    fn set_dscp(&mut self, _: u8) {}
     #[inline]
     fn ecn(&self) -> Ecn {
         Ecn::NotEct
@@ -83,20 +69,9 @@ impl Corrupt for Frame {
 
 /// Offers a burst of packets every `gap` nanoseconds, and runs every event at its time. Returns
 /// nanoseconds and events per packet, of the fastest of five runs.
-fn measure(rate: u64, netem: &str, queue: &str, gap: Nanos, burst: u32) -> (f64, f64) {
+fn measure(rate: &str, netem: &str, queue: &str, gap: Nanos, burst: u32) -> (f64, f64) {
     const PACKETS: u32 = 2_000_000;
-    let rate = Rate::new(rate);
-    let queue = sojourn_queue::Params::parse(queue, &Device { rate, ..Device::default() }).unwrap();
-    let mut params = Params {
-        rate,
-        trace: None,
-        overhead: 0,
-        cells: Cells::None,
-        delay: 0,
-        impairments: Impairments::default(),
-        queue,
-    };
-    params.set_netem(netem).unwrap();
+    let params = Params::parse(rate, netem, queue).unwrap();
     let mut best = (f64::MAX, 0.0);
     for _ in 0..5 {
         let mut link: Link<Frame> = Link::new(&params, Key::new(1, "bench"), EPOCH);
@@ -124,7 +99,6 @@ fn measure(rate: u64, netem: &str, queue: &str, gap: Nanos, burst: u32) -> (f64,
 }
 
 fn main() {
-    const GIGABIT: u64 = 1_000_000_000;
     let cases = [
         ("uncongested pfifo", "delay 1ms", "pfifo limit 1000", 20_000, 1),
         ("congested pfifo", "delay 1ms", "pfifo limit 1000", 12_112 * 8, 8),
@@ -142,7 +116,7 @@ fn main() {
         if wanted.as_ref().is_some_and(|part| !name.contains(part)) {
             continue;
         }
-        let (nanos, events) = measure(GIGABIT, netem, queue, gap, burst);
+        let (nanos, events) = measure("1gbit", netem, queue, gap, burst);
         println!("{name:24} {nanos:6.1} ns a packet, {events:.2} events");
     }
 }

@@ -1,11 +1,12 @@
-//! One direction of a link as a state machine driven by time.
+#![doc = include_str!("../README.md")]
 //!
+//! # A link
 //! A link is a queue, a transmitter and a delay line. [`Link::offer`] brings a packet,
 //! [`Link::advance`] runs what is due, [`Link::next_event`] says when to call next; an [`Observer`]
 //! receives the events. The simulator calls with virtual time, the wire program with a real clock;
 //! the link works the same with both.
 //!
-//! # Time
+//! ## Time
 //! Everything that is due up to a call's `now` happens first and at its own *theoretical* time, so
 //! a late caller changes neither decisions nor times. At one instant, in this order:
 //!
@@ -17,19 +18,19 @@
 //! So a packet that comes at the very moment at which a transmission ends finds the queue without
 //! the packet whose transmission begins then.
 //!
-//! # Queue and transmitter
+//! ## Queue and transmitter
 //! A packet passes through the discipline even if the transmitter is idle: the dequeue follows the
 //! enqueue at the same instant. When a transmission ends the transmitter asks the queue again; if
 //! nothing is queued, this request needs no event: it is made before the next arrival, with the
 //! time at which it was due. The same holds for periodic tasks. So an uncongested link needs one
 //! event per packet, a congested link two.
 //!
-//! # Closed form
+//! ## Closed form
 //! A FIFO with a constant rate and a wire that only delays has a closed form ([`Link::go_direct`]):
 //! a packet's arrival at the far end is known when the packet comes, or when it is announced
 //! before. A departure then needs no event. It is recorded later, with its theoretical time.
 //!
-//! # Ring and shared medium
+//! ## Ring and shared medium
 //! A device may take packets from the queue ahead of their transmission, into a *transmit ring*:
 //! they have left the queue, and no discipline sees them. Several links may transmit on one
 //! [`Medium`]: each senses the medium before it transmits, and tries again later if the medium is
@@ -37,20 +38,20 @@
 //! the queue until the medium is free, and its sojourn time ends then; with a ring the packet waits
 //! outside the queue, as in ns-3. All links on a medium must be called in the order of time.
 //!
-//! # Late host
+//! ## Late host
 //! A [`host`] may serve the queue late: its wake-ups come at ticks or later, and not during a
 //! stall. Such a link is a [`Station`] too.
 //!
-//! # Trace
+//! ## Trace
 //! Instead of a rate a transmitter may have a [`Trace`] of opportunities to send. Packets then wait
 //! in the queue for the next opportunity, even if no packet is ahead of them.
 //!
-//! # Change
+//! ## Change
 //! [`Link::set_wire`] gives a link another rate or wire from a time on. A packet in transmission
 //! finishes at the old rate, and packets on the wire keep their arrival times, except with slots. A
 //! transmission that begins at exactly this time has the new rate and wire.
 //!
-//! # Wire
+//! ## Wire
 //! Impairments happen on the wire, after the queue: a lost packet has used the link. They are
 //! decided when a packet's transmission starts, in the order of netem: duplication, loss,
 //! corruption, then the limit, and reordering, jitter or the wire's own rate. A copy is subject to
@@ -60,6 +61,8 @@
 
 mod capacity;
 pub mod csma;
+mod datagram;
+mod description;
 pub mod host;
 mod impair;
 mod ledger;
@@ -68,12 +71,16 @@ mod link;
 pub mod netem;
 mod observer;
 mod params;
+mod path;
+pub mod presets;
 mod slots;
 mod trace;
 mod transmitter;
 
 pub use capacity::Capacity;
 pub use csma::Medium;
+pub use datagram::Datagram;
+pub use description::DescriptionError;
 pub use ledger::{Backlog, Ledger};
 pub use link::direct::{Stamped, Watch};
 pub use link::station::Station;
@@ -83,5 +90,7 @@ pub use observer::{Corrupt, Event, Observer};
 pub use params::{
     Chance, Framing, Impairments, Jitter, JitterDistribution, Loss, Params, Reorder, Slot, WireRate,
 };
+pub use path::{Arrival, Direction, Path, Stats};
 pub use sojourn_queue::cake::framing::Cells;
+pub use sojourn_queue::{Ecn, Packet};
 pub use trace::Trace;

@@ -39,10 +39,16 @@ pub enum Event {
 
 /// Receives the events of a link in the order of time.
 ///
-/// No method has a default, so that an observer that wraps another one forwards all calls.
+/// No method that a discipline's decisions depend on has a default, so that an observer that wraps
+/// another one forwards all such calls.
 pub trait Observer<P> {
     /// `event` happens to `packet` at the theoretical time `at`.
     fn on_event(&mut self, at: Nanos, packet: &P, event: Event);
+
+    /// Takes the packet that has arrived at the far end, after [`Event::Delivered`]; a link in
+    /// closed form keeps it. The default drops the packet, for observers that copied it before.
+    #[inline]
+    fn landed(&mut self, _at: Nanos, _packet: P) {}
 
     /// Returns the TCP header of `packet`, which arrives at the queue or is in it; `None` without a
     /// readable header. Decisions of disciplines that read TCP headers depend on it.

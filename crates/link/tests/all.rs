@@ -8,6 +8,7 @@ mod exact;
 mod host;
 mod impairments;
 mod medium;
+mod path;
 mod theory;
 mod timing;
 mod trace;

@@ -39,7 +39,7 @@ impl Station {
     fn step(&mut self, at: Nanos, by: i64) {
         self.area += u128::from(self.number) * u128::from(at - self.since);
         self.since = at;
-        self.number = self.number.strict_add_signed(by);
+        self.number = self.number.checked_add_signed(by).expect("a number of packets");
     }
 }
 

@@ -1,6 +1,6 @@
 //! The journal of a link that changes during the run is replayed with the same changes.
 
-use sojourn_link::{Cells, Event, Impairments, Link, Observer, Params};
+use sojourn_link::{Event, Link, Observer, Params};
 use sojourn_network::journal::{Journal, replay};
 use sojourn_network::{Class, Packet, node};
 use sojourn_plan::{Bottleneck, Change, Node, Observe, Plan};
@@ -41,7 +41,6 @@ impl Observer<Packet> for Scribe {
 }
 
 fn plan() -> Plan {
-    let device = Device::default();
     let change = |at, mbit: u64| Change {
         at: at * MILLISECOND,
         every: 200 * MILLISECOND,
@@ -62,15 +61,7 @@ fn plan() -> Plan {
             ring: 0,
             host: None,
             host_queue: false,
-            params: Params {
-                rate: Rate::new(10_000_000),
-                trace: None,
-                overhead: 0,
-                cells: Cells::None,
-                delay: 0,
-                impairments: Impairments::default(),
-                queue: sojourn_queue::Params::parse("codel", &device).unwrap(),
-            },
+            params: Params::parse("10mbit", "", "codel").unwrap(),
             changes: vec![change(100, 1), change(200, 10)],
         }],
         balancers: Vec::new(),

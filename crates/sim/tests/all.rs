@@ -12,6 +12,7 @@ mod fusing;
 mod host;
 mod l4s;
 mod lan;
+mod path;
 mod plans;
 mod random_plans;
 mod record;

@@ -3,6 +3,8 @@
 
 mod common;
 use common::*;
+use sojourn_link::{Direction, Params, Path};
+use sojourn_network::{Class, Packet, node};
 use sojourn_plan::{Link, Plan, Transport};
 use sojourn_sim::Control;
 use sojourn_units::Nanos;
@@ -85,6 +87,36 @@ fn no_allocation_in_steady_state() {
         assert!(events > 500_000);
         // Ring buffers grow when a maximum is exceeded, which happens ever more rarely.
         assert!(calls * 50_000 < events, "{queue}: {calls} allocations in {events} events");
+    }
+}
+
+/// The interface for other programs: two links in a row, with every effect of the wire that makes no
+/// copy.
+#[test]
+fn no_allocation_on_a_path() {
+    let _alone = ALONE.lock().unwrap();
+    for queue in ["pfifo limit 300p", "codel ecn", "fq_codel", "pie", "dualpi2", "sfq"] {
+        let first = Params::parse("100mbit", "delay 5ms 1ms loss 1% corrupt 1%", queue).unwrap();
+        let second = Params::parse("90mbit", "delay 5ms", queue).unwrap();
+        let mut path = Path::new(&[first.clone(), second], &[first], 1);
+        let (mut before, mut arrived) = (0, 0u32);
+        for number in 0..400_000u32 {
+            let now = u64::from(number) * 110_000;
+            let packet = Packet::new(Class::Udp, (node(0), node(1)), 0, (number % 9) << 28, 1514, 2);
+            path.send(now, Direction::Forward, packet);
+            path.send(now, Direction::Reverse, packet);
+            while path.poll(now).is_some() {
+                arrived += 1;
+            }
+            if number == 200_000 {
+                before = CALLS.load(Relaxed);
+            }
+        }
+        let calls = CALLS.load(Relaxed) - before;
+        assert!(
+            arrived > 500_000 && calls < 10,
+            "{queue}: {calls} allocations, {arrived} arrivals"
+        );
     }
 }
 

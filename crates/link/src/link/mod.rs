@@ -319,6 +319,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         let at = self.line.head();
         if let Some(packet) = self.line.pop(Packet::len) {
             self.ledger.record(at, &packet, Event::Delivered, observer);
+            observer.landed(at, packet);
         }
     }
 

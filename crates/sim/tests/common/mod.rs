@@ -1,7 +1,7 @@
 //! Small plans for tests, benchmarks and examples.
 #![allow(dead_code, missing_docs, clippy::missing_errors_doc)]
 
-use sojourn_link::{Cells, Impairments, Params, csma};
+use sojourn_link::{Params, csma};
 use sojourn_measure::{Table, Values};
 use sojourn_plan::{Bottleneck, Group, Link, Medium, Node, Observe, Plan, Transport};
 use sojourn_queue::Device;
@@ -16,15 +16,7 @@ pub fn queue(text: &str) -> sojourn_queue::Params {
 }
 
 pub fn line(rate: u64, delay: Nanos, text: &str) -> Params {
-    Params {
-        rate: Rate::new(rate),
-        trace: None,
-        overhead: 0,
-        cells: Cells::None,
-        delay,
-        impairments: Impairments::default(),
-        queue: queue(text),
-    }
+    Params { rate: Rate::new(rate), delay, ..Params::parse("", "", text).unwrap() }
 }
 
 pub fn tcp(text: &str) -> Transport {
