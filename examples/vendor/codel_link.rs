@@ -21,7 +21,7 @@ pub trait Packet {
     fn mark(&mut self) -> bool;
 }
 
-/// What happened to a packet.
+/// An event of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The queue was full.

@@ -35,7 +35,7 @@ pub struct Arrival<P> {
     pub packet: P,
 }
 
-/// What became of the packets of a direction. Every packet is in one place:
+/// The packets of a direction by their fate. Every packet is in one place:
 /// `sent + duplicated = dropped + lost + delivered + inside`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -209,7 +209,7 @@ impl<P: Packet + Clone + Corrupt, O: Observer<P>> Path<P, O> {
     }
 
     /// Returns the next packet that has arrived by `now`, in the order of arrival; of two packets
-    /// at the same time the forward one is first. Call until there is none.
+    /// at the same time the forward one is first. Call until it returns `None`.
     ///
     /// # Panics
     /// If `now` is before an earlier call's.
@@ -259,7 +259,7 @@ impl<P: Packet + Clone + Corrupt, O: Observer<P>> Path<P, O> {
         links[position].change(at, params, &mut Landing { landed, observer })
     }
 
-    /// Returns what became of the packets of a direction, all its links together.
+    /// Returns the counts of a direction's packets, all its links together.
     pub fn stats(&self, direction: Direction) -> Stats {
         let links = self.links(direction);
         let all: Ledger = links.iter().map(|link| *link.ledger()).sum();

@@ -12,7 +12,7 @@ type Words = (&'static str, &'static str, &'static str);
 pub struct Preset {
     /// The name.
     pub name: &'static str,
-    /// What the path is.
+    /// The kind of line, and its rates.
     pub summary: &'static str,
     /// The links towards the user (or the receiving server), in the order of a packet.
     pub forward: &'static [Words],

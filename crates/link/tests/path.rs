@@ -24,7 +24,7 @@ fn carry(
     let mut take = |path: &mut Path<Frame>, until: Nanos| {
         while let Some(at) = path.next_wakeup().filter(|at| *at <= until) {
             while let Some(arrival) = path.poll(at) {
-                assert_eq!(arrival.at, at, "next_wakeup told of it");
+                assert_eq!(arrival.at, at, "next_wakeup named this time");
                 arrivals.push((arrival.at, arrival.direction, arrival.packet.number));
             }
         }

@@ -102,7 +102,8 @@ fn no_allocation_on_a_path() {
         let (mut before, mut arrived) = (0, 0u32);
         for number in 0..400_000u32 {
             let now = u64::from(number) * 110_000;
-            let packet = Packet::new(Class::Udp, (node(0), node(1)), 0, (number % 9) << 28, 1514, 2);
+            let packet =
+                Packet::new(Class::Udp, (node(0), node(1)), 0, (number % 9) << 28, 1514, 2);
             path.send(now, Direction::Forward, packet);
             path.send(now, Direction::Reverse, packet);
             while path.poll(now).is_some() {
