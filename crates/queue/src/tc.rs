@@ -2,7 +2,7 @@
 //! filters for the commands of `tc`.
 
 use crate::classes::Filter;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Error: the kernel has no equivalent of a queue.
@@ -88,16 +88,13 @@ impl Inside<'_> {
             inner.for_each(|inside| inside.name_stated(prefix, names));
             return;
         }
-        let stated = self.classes.iter().map(|(id, ..)| *id);
-        let mut ids: BTreeSet<u16> =
-            stated.chain(self.children.iter().map(|(id, _)| *id)).collect();
-        self.classes.iter().for_each(|(_, parent, _)| _ = ids.remove(parent));
-        for id in ids.into_iter().filter(|_| self.selects) {
+        let mut stated: BTreeMap<_, _> = self.classes.iter().map(|(id, ..)| (*id, None)).collect();
+        stated.extend(self.children.iter().map(|(id, child)| (*id, Some(child))));
+        self.classes.iter().for_each(|(_, parent, _)| _ = stated.remove(parent));
+        for (id, child) in stated.into_iter().filter(|_| self.selects) {
             let name = format!("{prefix}{:x}:{id:x}", self.handle);
             let before = names.len();
-            if let Some((_, child)) = self.children.iter().find(|(at, _)| *at == id)
-                && let Some(inside) = child.inside()
-            {
+            if let Some(inside) = child.and_then(|child| child.inside()) {
                 inside.name_stated(&format!("{name}/"), names);
             }
             if names.len() == before {

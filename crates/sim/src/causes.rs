@@ -270,10 +270,13 @@ impl Figures<'_> {
             );
             found.push(Cause { kind: Kind::Bypassed, subject: name.clone(), text });
         }
+        let reached: BTreeSet<&String> =
+            leaves.iter().filter(|leaf| of_class(leaf).is_some()).collect();
         let is_reached = |class: &&String| {
             let inner = format!("{class}/");
-            let own = leaves.iter().filter(|leaf| *leaf == *class || leaf.starts_with(&inner));
-            own.into_iter().any(|leaf| of_class(leaf).is_some())
+            // Names of inner classes follow that of their class.
+            let first = reached.range::<String, _>(*class..).next();
+            first.is_some_and(|leaf| leaf == class || leaf.starts_with(&inner))
         };
         let missed: Vec<_> = stated.iter().filter(|class| !is_reached(class)).collect();
         if let [first, rest @ ..] = &missed[..]

@@ -16,6 +16,7 @@ use sojourn_units::words::{self, Given, Kind, Table, Text, Token, Word, WordErro
 use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 /// Words that every classful discipline has.
 pub(crate) const TREE: &[Word] = sojourn_units::words! {
@@ -94,11 +95,30 @@ pub struct Tree<C> {
     pub classes: Vec<Class<C>>,
     /// Filters, in the order in which they are tried.
     pub filters: Vec<Filter>,
+    #[serde(skip)]
+    index: Index,
+}
+
+/// Where the classes are, and which contain classes; computed at the first use after a change.
+#[derive(Clone, Debug, Default)]
+struct Index(OnceLock<(BTreeMap<u16, usize>, BTreeSet<u16>)>);
+
+impl PartialEq for Index {
+    /// Equal classes have equal indices.
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
 }
 
 impl<C> Default for Tree<C> {
     fn default() -> Self {
-        Self { handle: 1, txqueuelen: TXQUEUELEN, classes: Vec::new(), filters: Vec::new() }
+        Self {
+            handle: 1,
+            txqueuelen: TXQUEUELEN,
+            classes: Vec::new(),
+            filters: Vec::new(),
+            index: Index::default(),
+        }
     }
 }
 
@@ -132,11 +152,32 @@ enum Owner {
 impl<C> Tree<C> {
     /// Returns the class with the minor number `id`.
     pub fn class(&self, id: u16) -> Option<&Class<C>> {
-        self.classes.iter().find(|class| class.id == id)
+        self.index().0.get(&id).map(|place| &self.classes[*place])
     }
 
     fn class_mut(&mut self, id: u16) -> Option<&mut Class<C>> {
-        self.classes.iter_mut().find(|class| class.id == id)
+        self.index().0.get(&id).copied().map(|place| &mut self.classes[place])
+    }
+
+    fn index(&self) -> &(BTreeMap<u16, usize>, BTreeSet<u16>) {
+        self.index.0.get_or_init(|| {
+            let classes = self.classes.iter();
+            let places = classes.clone().enumerate().map(|(place, class)| (class.id, place));
+            (places.collect(), classes.map(|class| class.parent).collect())
+        })
+    }
+
+    fn push(&mut self, class: Class<C>) {
+        if let Some((places, parents)) = self.index.0.get_mut() {
+            places.insert(class.id, self.classes.len());
+            parents.insert(class.parent);
+        }
+        self.classes.push(class);
+    }
+
+    fn retain(&mut self, stays: impl FnMut(&Class<C>) -> bool) {
+        self.classes.retain(stays);
+        self.index = Index::default();
     }
 
     /// Returns the minor numbers of the classes, in the order of creation.
@@ -146,7 +187,7 @@ impl<C> Tree<C> {
 
     /// Removes the classes of bands above `bands`.
     pub(crate) fn keep_bands(&mut self, bands: u16) {
-        self.classes.retain(|class| class.id <= bands);
+        self.retain(|class| class.id <= bands);
     }
 
     /// Returns the class to which the first matching filter sends a packet; `None` if no filter
@@ -159,7 +200,7 @@ impl<C> Tree<C> {
 
     /// Returns whether the class with the minor number `id` contains no classes.
     pub fn is_leaf(&self, id: u16) -> bool {
-        self.classes.iter().all(|class| class.parent != id)
+        !self.index().1.contains(&id)
     }
 
     /// Returns the parameters of the discipline in the class with the minor number `id`.
@@ -280,12 +321,12 @@ impl<C: ClassParams> Tree<C> {
 
     /// Returns the minor numbers of the classes that contain classes, and of the discipline.
     pub(crate) fn parents(&self) -> BTreeSet<u16> {
-        self.classes.iter().map(|class| class.parent).collect()
+        self.index().1.clone()
     }
 
     /// Removes the bands that have default values, since they exist without a statement.
     pub(crate) fn remove_defaults(&mut self) {
-        self.classes.retain(|class| class.child.is_some() || class.needs_statement());
+        self.retain(|class| class.child.is_some() || class.needs_statement());
     }
 
     /// Returns a fault as an error whose position is the last statement about the class or filter.
@@ -334,12 +375,17 @@ impl<C: ClassParams> Tree<C> {
     }
 
     /// Returns the owner of the discipline with the number `major`: the statement or class that
-    /// contains it, directly or inside another discipline.
-    fn owner(&self, major: u16, all: &[Statement<'_>]) -> Option<Owner> {
+    /// contains it, directly or inside another discipline. `sets` has the statement that sets each
+    /// discipline with a number.
+    fn owner(
+        &self,
+        major: u16,
+        all: &[Statement<'_>],
+        sets: &BTreeMap<u16, usize>,
+    ) -> Option<Owner> {
         let mut handle = major;
         for _ in 0..=all.len() {
-            let sets = |s: &Statement<'_>| s.handle == Some(handle);
-            let Some(n) = all.iter().position(sets) else {
+            let Some(&n) = sets.get(&handle) else {
                 let has = |class: &Class<C>| {
                     class.child.as_ref().is_some_and(|child| child.has_handle(handle))
                 };
@@ -360,15 +406,14 @@ impl<C: ClassParams> Tree<C> {
         all: &[Statement<'_>],
         device: &Device,
     ) -> Result<(), WordError> {
-        let mut handles = vec![self.handle];
-        for statement in all {
-            if let Some(handle) = statement.handle {
-                if handles.contains(&handle) {
-                    return Err(statement.error(format!(
-                        "two disciplines have the number `{handle:x}:`; numbers must differ"
-                    )));
-                }
-                handles.push(handle);
+        let mut sets = BTreeMap::new();
+        for (n, statement) in all.iter().enumerate() {
+            if let Some(handle) = statement.handle
+                && (handle == self.handle || sets.insert(handle, n).is_some())
+            {
+                return Err(statement.error(format!(
+                    "two disciplines have the number `{handle:x}:`; numbers must differ"
+                )));
             }
         }
         let mut inner = BTreeMap::<Owner, Vec<&Statement<'_>>>::new();
@@ -377,7 +422,7 @@ impl<C: ClassParams> Tree<C> {
             if major == self.handle {
                 continue;
             }
-            let owner = self.owner(major, all).ok_or_else(|| {
+            let owner = self.owner(major, all, &sets).ok_or_else(|| {
                 statement.error(format!("no inner discipline has the number `{major:x}:`"))
             })?;
             inner.entry(owner).or_default().push(statement);
@@ -443,7 +488,7 @@ impl<C: ClassParams> Tree<C> {
             if !self.is_leaf(id) {
                 return refuse(format!("`{}` contains classes; delete them first", token.text));
             }
-            self.classes.retain(|class| class.id != id);
+            self.retain(|class| class.id != id);
             return Ok(());
         }
         let present = self.class(id);
@@ -484,7 +529,7 @@ impl<C: ClassParams> Tree<C> {
         class.settle(&given, device)?;
         match self.class_mut(id) {
             Some(present) => present.words = class,
-            None => self.classes.push(Class { id, parent, words: class, child: None }),
+            None => self.push(Class { id, parent, words: class, child: None }),
         }
         Ok(())
     }
@@ -505,7 +550,7 @@ impl<C: ClassParams> Tree<C> {
     /// Gives the class `id` a discipline; creates the class of a band.
     pub(super) fn add_child(&mut self, id: u16, child: Params, device: &Device) -> bool {
         if self.class(id).is_none() && C::IMPLICIT {
-            self.classes.push(Class { id, parent: 0, words: C::new(device), child: None });
+            self.push(Class { id, parent: 0, words: C::new(device), child: None });
         }
         let class = self.class_mut(id);
         class.map(|class| class.child = Some(Box::new(child))).is_some()
@@ -527,7 +572,7 @@ impl<C: ClassParams> Tree<C> {
                 let message = format!("class `{}` does not exist", token.text);
                 return Err(token.error(message, Vec::new()));
             }
-            self.classes.push(Class { id, parent: 0, words: C::new(device), child: None });
+            self.push(Class { id, parent: 0, words: C::new(device), child: None });
         }
         if statement.deletes {
             if let Some(class) = self.class_mut(id) {
@@ -577,13 +622,14 @@ impl<C: ClassParams> Tree<C> {
     pub(crate) fn fill(&mut self, last: u16, device: &Device, child: &Params) {
         for id in 1..=last {
             if self.class(id).is_none() {
-                self.classes.push(Class { id, parent: 0, words: C::new(device), child: None });
+                self.push(Class { id, parent: 0, words: C::new(device), child: None });
             }
         }
         for class in &mut self.classes {
             class.child.get_or_insert_with(|| Box::new(child.clone()));
         }
         self.classes.sort_by_key(|class| class.id);
+        self.index = Index::default();
     }
 
     /// Appends `handle`, `txqueuelen`, classes, inner disciplines and filters to a description.
