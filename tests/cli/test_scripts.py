@@ -58,3 +58,19 @@ def test_two_scripts_are_compared(files: Path) -> None:
         ["qdisc parent 1:20 codel", "qdisc parent 1:20 sfq perturb 10"],
         ["qdisc parent 1:20 sfq perturb 10", "qdisc parent 1:20 codel"],
     )
+
+
+def test_filters_of_a_discipline_without_classes_are_not_shown_as_classes(files: Path) -> None:
+    (files / "cake.sh").write_text(
+        "tc qdisc add dev eth0 root handle 1: cake bandwidth 10mbit\n"
+        "tc filter add dev eth0 parent 1: u32 match ip dport 22 0xffff flowid 1:4\n"
+    )
+    result = sojourn("tc", "cake.sh", "--show", cwd=files)
+    assert result.out == "eth0:\n  cake bandwidth 10mbit\n"
+
+
+def test_a_compared_file_with_netem_says_why_it_is_no_queue(files: Path) -> None:
+    (files / "wan.sh").write_text("tc qdisc add dev eth0 root netem delay 9ms\n")
+    result = sojourn("compare", "up.toml", "--queues", "wan.sh", "codel", cwd=files)
+    assert result.status == 2
+    assert "All compared queues have the same path: give the file by --tc" in result.err

@@ -341,3 +341,34 @@ def test_packets_that_are_not_redirected_are_named(tests: str, count: int) -> No
     )
     told = [one for one in applied(text).notices if "only packets of this filter" in one]
     assert len(told) == count
+
+
+def test_a_tree_in_a_class_has_its_warnings() -> None:
+    text = (
+        "tc qdisc add dev eth0 root handle 1: prio\n"
+        "tc qdisc add dev eth0 parent 1:1 handle 10: htb default 1\n"
+        "tc class add dev eth0 parent 10: classid 10:1 htb rate 9mbit\n"
+        "tc class add dev eth0 parent 10:1 classid 10:2 htb rate 9mbit\n"
+    )
+    (notice,) = applied(text).notices
+    assert notice.startswith("f:2: `default 1`: `10:1` is no class with packets")
+
+
+def test_impairments_of_one_class_are_refused_with_place_and_remedy() -> None:
+    text = "tc qdisc add dev eth0 root handle 1: prio\n{} netem delay 100ms loss 1%\n"
+    lead = "tc qdisc add dev eth0 parent 1:3 handle 30:"
+    ((line, message),) = problems(text.format(lead))
+    assert line == 2
+    assert re.search('flows of `1:3` pass a link .* `netem = "delay 100ms loss 1%"`', message)
+
+
+def test_a_construct_that_is_not_evaluated_says_how_to_get_the_commands() -> None:
+    text = HTB + "[[ eth0 =~ ^eth ]] && tc qdisc add dev eth0 parent 1:10 codel\n"
+    told = applied(text).notices
+    assert any(re.match("f:3: `=~` is not supported, .*TC=echo", one) for one in told)
+
+
+def test_an_element_keeps_the_value_of_a_plain_variable() -> None:
+    text = "r=9mbit\nr[1]=4mbit\n" + HTB.replace("9mbit", "${r[0]} ceil ${r[0]} cburst ${#r[@]}k")
+    (found,) = queue(text)["tree"]["classes"]
+    assert (found["rate"], found["cburst"]) == (9_000_000, 2048)

@@ -93,6 +93,10 @@ impl Host for Collector {
     }
 
     fn doubt(&mut self, line: Place, message: String) {
+        let message = format!(
+            "{message}, so this command is taken as failed: if the queue depends on it, give what the \
+             script prints with TC=echo"
+        );
         self.events.push(Event::Notice(line, message));
     }
 

@@ -349,8 +349,7 @@ impl Builder<'_> {
                 if at_root {
                     self.built.netem = self.netem(inner);
                 } else {
-                    let why = "netem in a class is not modelled: delay is a property of a link";
-                    self.fault(inner.line, inner.kind.fault(why));
+                    self.misplaced_netem(inner);
                 }
             } else {
                 held = self.discipline(inner, false);
@@ -374,8 +373,7 @@ impl Builder<'_> {
         let read = Params::from_words(*first, rest, end, held.is_some(), self.on);
         let mut params = read.map_err(|error| self.fault(one.line, arena.fault(error))).ok()?;
         if !at_root && classes_mut(&mut params).is_none() {
-            // Those of the root discipline belong to the whole queue, and a discipline with classes
-            // has them only later.
+            // A discipline with classes has them only later.
             let description = arena.text.trim_end();
             for message in Params::warnings(description, self.on) {
                 self.note(one.line, message);
@@ -576,6 +574,14 @@ impl Builder<'_> {
                 About::Filter(n) => places.get(n).copied(),
             };
             self.fault(line.unwrap_or(one.line), Fault::new(fault.message));
+        }
+        if one.parent == Name::ROOT || is_empty {
+            return;
+        }
+        // Those of the root discipline belong to the whole queue. A notice names a missing default.
+        let is_known = |message: &String| default.is_none() && message.starts_with("`default");
+        for message in into.warnings().into_iter().filter(|message| !is_known(message)) {
+            self.note(one.line, message);
         }
     }
 
@@ -791,9 +797,20 @@ impl Builder<'_> {
             self.built.netem = self.netem(one);
             return None;
         }
-        let why = "netem in a class is not modelled: delay is a property of a link";
-        self.fault(one.line, one.kind.fault(why));
+        self.misplaced_netem(one);
         None
+    }
+
+    /// Adds a problem about impairments of a part of the packets.
+    fn misplaced_netem(&mut self, one: &Discipline) {
+        let words: Vec<&str> = one.words.iter().map(|word| word.text.as_str()).collect();
+        let why = format!(
+            "netem in a class is not modelled: delay is a property of a link. Let the flows of `{}` \
+             pass a link of their own that has `netem = \"{}\"`, and remove this line",
+            one.parent,
+            words.join(" ")
+        );
+        self.fault(one.line, one.kind.fault(why));
     }
 
     // Filters

@@ -284,7 +284,10 @@ class FromTc:
             is_file = ("." in text or "/" in text) and os.path.isfile(text)  # noqa: PTH113 - long texts
             queue = self.read(scenario, [Path(text)]).placed[0] if is_file else None
             if queue and (queue.netem or queue.queue is None):
-                fail(f"--queues: {text} sets up netem, which is no queue: give the file by --tc")
+                fail(
+                    f"--queues: {text} sets up netem, which is a part of the path and no queue. "
+                    "All compared queues have the same path: give the file by --tc, which sets both"
+                )
             found.append(queue.queue if queue and queue.queue else text)
         return found
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from sojourn import _core
 from sojourn.scenario import ScenarioError
 from sojourn.scenario.classes import lines, tree
 from sojourn.tc.read import notice, problem
+
+_TREES = ("htb", "hfsc", "drr", "ets", "prio", "mq")
+"""Disciplines with classes that filters select."""
 
 
 def shown(reading: _core.TcReading) -> Iterator[str]:
@@ -29,10 +33,17 @@ def shown(reading: _core.TcReading) -> Iterator[str]:
         if built.queue is not None:
             params = _core.parse_queue(built.queue)
             commands = reading.commands(device.name, {}, False, None, params, "DEV")
-            statements = " ; ".join(filter(None, map(_statement, commands)))
+            kinds = dict(re.findall(r"tc qdisc .* handle (\w+:) (\w+)", "\n".join(commands)))
+            statements = " ; ".join(_statement(one) for one in commands if _is_shown(one, kinds))
             yield from (f"  {line}" for line in lines(tree(statements)))
     if problems:
         raise ScenarioError(problems)
+
+
+def _is_shown(command: str, kinds: dict[str, str]) -> bool:
+    """Whether a command sets up a part of a tree: filters of other disciplines select no class."""
+    major = re.match(r"tc filter .* parent (\w+:)", command)
+    return bool(_statement(command)) and (not major or kinds.get(major[1], "prio") in _TREES)
 
 
 def _statement(command: str) -> str:

@@ -3,6 +3,7 @@
 use super::classful::Classful;
 use super::filter::Filter;
 use super::tree::Fault;
+use crate::declaration::DisciplineParams;
 use crate::device::Device;
 use crate::params::Params;
 use sojourn_units::words::{Given, Token, WordError};
@@ -37,6 +38,9 @@ pub trait ClassBuilder {
 
     /// Completes the description; returns the faults of classes and filters.
     fn finish(&mut self, device: &Device) -> Vec<Fault>;
+
+    /// Returns warnings about the complete description, as [`Params::warnings`].
+    fn warnings(&self) -> Vec<String>;
 }
 
 impl<D: Classful> ClassBuilder for D {
@@ -71,6 +75,10 @@ impl<D: Classful> ClassBuilder for D {
         let faults = Classful::finish(self, &Given::default(), device);
         self.tree_mut().remove_defaults();
         faults
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        DisciplineParams::warnings(self, &Given::default())
     }
 }
 

@@ -288,11 +288,15 @@ impl<'h, H: Host> Shell<'h, H> {
 
     fn node(&mut self, node: &Node) -> Result<()> {
         self.step()?;
-        if let Command::Simple(simple) = &node.command {
-            // A function that passes on its arguments is a wrapper: the line is the caller's.
-            let caller = self.callers.last().filter(|_| passes_on(&simple.words));
-            self.line = caller.copied().unwrap_or(node.line);
-            self.ran.insert((self.start.file, node.line));
+        match &node.command {
+            Command::Simple(simple) => {
+                // A function that passes on its arguments is a wrapper: the line is the caller's.
+                let caller = self.callers.last().filter(|_| passes_on(&simple.words));
+                self.line = caller.copied().unwrap_or(node.line);
+                self.ran.insert((self.start.file, node.line));
+            }
+            Command::Test(_) | Command::Evaluation(_) => self.line = node.line,
+            _ => {}
         }
         let result = match &node.command {
             Command::Simple(simple) => self.simple(simple, &node.redirections),
