@@ -68,9 +68,9 @@ def test_no_wire_and_no_store_to_speak_to(tmp_path: Path, monkeypatch: pytest.Mo
         assert "`sojourn wire run`" in result.err
 
 
-@pytest.mark.parametrize("package", ["os_ken", "pyroute2"])
+@pytest.mark.parametrize(("package", "extra"), [("os_ken", "openflow"), ("pyroute2", "lab")])
 def test_packages_are_named_with_their_extra(
-    package: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    package: str, extra: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     from importlib import util
 
@@ -86,7 +86,7 @@ def test_packages_are_named_with_their_extra(
         arguments = ["lab", "run", str(tmp_path / "home.toml")]
     result = sojourn(*arguments)
     assert result.status == 2
-    assert "pip install 'sojourn[lab]'" in result.err
+    assert f"pip install 'sojourn[{extra}]'" in result.err
     assert os.fspath(ROOT) not in result.err
 
 

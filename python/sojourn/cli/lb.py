@@ -78,11 +78,11 @@ def serve(
     controller adopts them, and the same command with `--remove` removes them. `--json` prints one
     line per second.
     """
-    from sojourn.lb.serve import require_os_ken
+    from sojourn.lab.machine.needs import require_package
     from sojourn.lb.serve import serve as run
     from sojourn.own.sources import is_own
 
-    require_os_ken()
+    require_package("os-ken", "os_ken", "openflow")
     if not is_own(balanced.policy):
         _core.parse_balancer(balanced.policy)
     service = _service(

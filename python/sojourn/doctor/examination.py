@@ -101,7 +101,7 @@ def probes() -> dict[str, list[tuple[str, Probe]]]:
             package("prometheus-client", "prometheus_client", "metrics", needed=False),
         ],
         "balance": [
-            package("os-ken", "os_ken", "lab"),
+            package("os-ken", "os_ken", "openflow"),
             ("Open vSwitch", parts.switch),
         ],
         "stores": [

@@ -20,6 +20,7 @@ from sojourn._core import PolicyError
 from sojourn.data import Object
 from sojourn.lab.errors import LabError
 from sojourn.lab.looks import Look
+from sojourn.lab.machine.needs import require_package
 from sojourn.lab.openvswitch import Datapath, OpenVSwitch, require, switch_off_offloads, version
 from sojourn.lab.programs import RunSetup
 from sojourn.lab.programs.balanced import Balanced
@@ -72,6 +73,7 @@ class Switch(Part):
         self, links: WireLinks, setup: RunSetup, balanced: Balanced, datapath: Datapath
     ) -> None:
         require(datapath)
+        require_package("os-ken", "os_ken", "openflow")
         self.links = links
         self.setup = setup
         self.datapath = datapath

@@ -13,7 +13,7 @@ from importlib import import_module
 from sojourn._core import PolicyError
 from sojourn.lab.errors import LabError
 from sojourn.lab.wire.wiring import FAULT
-from sojourn.lb.serve import require_os_ken, serve
+from sojourn.lb.serve import serve
 from sojourn.lb.service import Service
 from sojourn.lb.settings import Showing
 
@@ -24,7 +24,6 @@ def main(descriptor: str) -> int:
     """Runs the balancer with the service in file `descriptor`; returns the exit code."""
     with os.fdopen(int(descriptor), "rb") as file:
         service = Service.model_validate_json(file.read())
-    require_os_ken()
     import_module("sojourn.lb.server")
     print(LOADED, flush=True)
     if not (line := sys.stdin.readline()):

@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
-from importlib import util
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.live import Live
 from rich.logging import RichHandler
 
-from sojourn.lab.errors import LabError, Unavailable
+from sojourn.lab.errors import LabError
+from sojourn.lab.machine.needs import require_package
 from sojourn.lb.director import Director
 from sojourn.lb.flows import Flow, FlowTable, Key, Notes
 from sojourn.lb.service import Service
@@ -35,15 +35,11 @@ DRY_RUN_SECONDS = 30.0
 """Time for which a dry run waits for a switch, in seconds."""
 
 
-def require_os_ken() -> None:
-    """Raises `Unavailable` unless os-ken can be imported."""
-    if util.find_spec("os_ken") is None:
-        raise Unavailable("not installed: the Python package os-ken", "pip install 'sojourn[lab]'")
 
 
 def serve(service: Service, showing: Showing) -> None:
     """Runs the balancer until SIGINT or SIGTERM; raises `LabError` if it cannot start."""
-    require_os_ken()
+    require_package("os-ken", "os_ken", "openflow")
     from sojourn.lb.server import Controller
 
     with ExitStack() as stack:

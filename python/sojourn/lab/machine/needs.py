@@ -64,11 +64,11 @@ def missing(names: list[str]) -> Unavailable:
     )
 
 
-def require_pyroute2() -> None:
-    """Raises `Unavailable` unless pyroute2 can be imported."""
-    if util.find_spec("pyroute2") is None:
+def require_package(name: str, module: str, extra: str) -> None:
+    """Raises `Unavailable` unless the package of an extra is installed."""
+    if util.find_spec(module) is None:
         raise Unavailable(
-            "not installed: the Python package pyroute2", "pip install 'sojourn[lab]'"
+            f"not installed: the Python package {name}", f"pip install 'sojourn[{extra}]'"
         )
 
 

@@ -16,7 +16,7 @@ from sojourn.lab import syscalls
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.machine.needs import (
     ability_advice,
-    require_pyroute2,
+    require_package,
     user_namespace_advice,
 )
 from sojourn.lab.machine.settings import Outcome, recover
@@ -86,7 +86,7 @@ class Sandbox(Namespace):
         """Starts init; called by `with`."""
         if self._keeper is not None:
             raise LabError("the sandbox has been started already")
-        require_pyroute2()
+        require_package("pyroute2", "pyroute2", "lab")
         if self.put_back:
             self.recovered = recover()
         root = syscalls.capable(syscalls.CAP_SYS_ADMIN)

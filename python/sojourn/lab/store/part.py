@@ -13,14 +13,14 @@ import signal
 import time
 from collections import Counter, deque
 from dataclasses import asdict, replace
-from importlib.util import find_spec
 
 from sojourn import _core
 from sojourn.data import Object
 from sojourn.lab.cassandra import VERSION, artefacts, java, node
 from sojourn.lab.cassandra.client import Check, Requests
 from sojourn.lab.cassandra.cluster import Asker, Cluster, Node
-from sojourn.lab.errors import LabError, Unavailable
+from sojourn.lab.errors import LabError
+from sojourn.lab.machine.needs import require_package
 from sojourn.lab.programs import RunSetup
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.plan import SECOND, address
@@ -67,8 +67,7 @@ def require(plan: Plan, engine: str) -> None:
         raise NotPossible(problems)
     java.find_java()
     artefacts.class_path()
-    if find_spec("cassandra") is None:
-        raise Unavailable("cassandra-driver is missing", "pip install 'sojourn[lab]'")
+    require_package("cassandra-driver", "cassandra", "lab")
 
 
 class Store(Part):

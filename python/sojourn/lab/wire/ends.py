@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn.lab.errors import LabError, Unavailable
-from sojourn.lab.machine.needs import require_pyroute2
+from sojourn.lab.machine.needs import require_package
 from sojourn.lab.sandbox.host import Device, devices
 from sojourn.lab.sandbox.inside.network import Network
 from sojourn.lab.sandbox.messages import Message
@@ -180,7 +180,7 @@ class Configurator:
 @contextmanager
 def configurator() -> Iterator[Configurator]:
     """Gives a `Configurator` whose calls return to this thread's namespace."""
-    require_pyroute2()
+    require_package("pyroute2", "pyroute2", "lab")
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
         made = Configurator(home)
