@@ -57,7 +57,7 @@ GUEST := python/sojourn/linux/init
 STATIC := x86_64-unknown-linux-gnu
 $(GUEST): $(VENV)/.environment $(ENGINE)
 	@if [ "$$(uname -sm)" = "Linux x86_64" ]; then \
-		CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS='-C target-feature=+crt-static' \
+		RUSTFLAGS="$${RUSTFLAGS:-} -C target-feature=+crt-static" \
 			cargo build --quiet --locked --package sojourn-guest --profile quick --target $(STATIC); \
 		install -m 755 target/$(STATIC)/quick/sojourn-guest $@; \
 	fi
@@ -96,9 +96,12 @@ setup: $(VENV)/.engine-release $(GUEST) browsers ## set up the environment and t
 dev: $(VENV)/.engine-quick $(GUEST) ## the same with an engine that is quick to build after an edit, but runs slightly slower
 	@test -e $(BROWSERS)/sojourn.wasm || $(MAKE) --no-print-directory browsers
 
+# The wheel has the manual page, the licences of the crates, and their bill of materials, which maturin makes.
 .PHONY: wheel
-wheel: setup ## build a wheel for this platform in dist; its installation needs neither Rust nor a compiler
+wheel: setup man ## build a wheel for this platform in dist; its installation needs neither Rust nor a compiler
 	@rm -f dist/sojourn-*.whl
+	@install -D -m 644 docs/_build/man/sojourn.1 packaging/wheel/data/share/man/man1/sojourn.1
+	@$(BIN)/python packaging/licences.py
 	@$(BIN)/maturin build --release --locked --quiet --out dist
 	@ls dist/sojourn-*.whl
 
@@ -185,12 +188,17 @@ soak: setup ## run the property and replay tests with many more cases
 	$(BIN)/sojourn store fetch
 	$(BIN)/sojourn paper edge-store --real
 
+.PHONY: advisories
+advisories: $(VENV)/.environment ## check the locked dependencies for known vulnerabilities (needs a network)
+	@.ci/advisories
+
 .PHONY: release-check
 release-check: setup ## run the checks before a release that take too long for each change; commit its .ci/release-check.log
 	@mkdir -p build; all=build/release-check.log; last=.ci/release-check.log; status=0; { status=0; \
 	$(STAGE) "advisories" .ci/advisories || status=1; \
 	SOJOURN_RELEASE=1 $(STAGE) "write path" $(BIN)/pytest -q -s tests/faults/test_write_path.py || status=1; \
 	SOJOURN_RELEASE=1 $(STAGE) "slow clients" $(BIN)/pytest -q -s tests/cli/test_udp_slow.py || status=1; \
+	$(STAGE) "release, up to publishing" $(BIN)/python packaging/release.py || status=1; \
 	exit $$status; } 2>&1 | tee $$all || status=1; \
 	changed=$$(git diff --quiet HEAD || echo ", with changes"); \
 	echo "$$(date -u '+%F %R') UTC, commit $$(git rev-parse HEAD)$$changed, $$(nproc) processors" >$$last; \
@@ -234,7 +242,7 @@ site: setup ## build the documentation and the playground as a static site in do
 
 .PHONY: man
 man: setup ## build the manual page of the commands, docs/_build/man/sojourn.1
-	$(BIN)/sphinx-build --keep-going -q -b man docs docs/_build/man
+	@$(BIN)/sphinx-build -W --keep-going -q -b man -c docs/_man docs/reference docs/_build/man
 	@echo "written to docs/_build/man/sojourn.1; read it with man docs/_build/man/sojourn.1"
 
 .PHONY: links

@@ -46,9 +46,6 @@ autodoc_typehints_format = "short"
 # Make quotation marks curly, but keep two hyphens, with which options begin.
 smartquotes_action = "q"
 
-# `make man` builds the manual page `sojourn(1)` from the reference page of the commands.
-man_pages = [("reference/commands", "sojourn", "a laboratory for queues", author, 1)]
-
 html_theme = "furo"
 html_title = "Sojourn"
 html_static_path = ["_static"]

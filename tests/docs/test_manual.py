@@ -12,25 +12,15 @@ import pytest
 from tests.cli.test_shared import leaves
 from tests.conftest import ROOT
 
-CONF = """\
-import sys
-sys.path.insert(0, {ext!r})
-project = "Sojourn"
-extensions = ["myst_parser", "words"]
-man_pages = [("commands", "sojourn", "a laboratory for queues", "", 1)]
-root_doc = "commands"
-"""
-
 
 @pytest.fixture(scope="module")
 def manual(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("sphinx")
-    source = tmp_path_factory.mktemp("manual")
-    (source / "conf.py").write_text(CONF.format(ext=str(ROOT / "docs" / "_ext")))
-    shutil.copy(ROOT / "docs" / "reference" / "commands.md", source)
-    out = source / "out"
+    out = tmp_path_factory.mktemp("manual")
+    docs = ROOT / "docs"
+    words = ["-q", "-W", "-b", "man", "-c", docs / "_man", docs / "reference", out]
     subprocess.run(
-        [sys.executable, "-m", "sphinx", "-q", "-b", "man", str(source), str(out)],
+        [sys.executable, "-m", "sphinx", *map(str, words)],
         check=True,
         capture_output=True,
         timeout=200,

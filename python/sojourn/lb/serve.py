@@ -35,8 +35,6 @@ DRY_RUN_SECONDS = 30.0
 """Time for which a dry run waits for a switch, in seconds."""
 
 
-
-
 def serve(service: Service, showing: Showing) -> None:
     """Runs the balancer until SIGINT or SIGTERM; raises `LabError` if it cannot start."""
     require_package("os-ken", "os_ken", "openflow")
