@@ -9,6 +9,7 @@
 `{metrics}`              metrics of a link, a flow, ..., with unit, direction and definition
 `{differences}`          the smallest differences of interest, with their sources
 `{commands}`             each command's usage, purpose, arguments and options
+`{outputs}`              the keys of each command's JSON output
 `{sizes}`                lengths and repetitions of the tail-drop study
 `{keys} MODEL`           the keys of a table of the scenario, from `sojourn.scenario.models`;
                          without MODEL, of the tables that the body lists
@@ -152,7 +153,9 @@ class Described(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         try:
-            return self.build({} if isinstance(self, Keys | Commands | Sizes) else description())
+            return self.build(
+                {} if isinstance(self, Keys | Commands | Outputs | Sizes) else description()
+            )
         except (ImportError, AttributeError, LookupError, TypeError) as error:
             log.warning(
                 "%s %s: %s",
@@ -424,6 +427,49 @@ class RealSizes(Described):
         return [table(("", "flows", "each run", "seeds", "takes"), rows, (14, 26, 36, 8, 16))]
 
 
+class Outputs(Described):
+    """A section for each command with JSON output, each type and the object of an error."""
+
+    def build(self, _engine: dict[str, Any]) -> list[nodes.Node]:
+        from sojourn.cli import outputs
+
+        built = []
+        for name, lines in outputs.declared().items():
+            command, _, form = name.partition(":")
+            is_command = name[0].islower() and name != "error"
+            title = f"`sojourn {command}`{f',{form}' if form else ''}" if is_command else name
+            rows = [row for path, line in lines.items() for row in self.rows(path, line)]
+            built.append(section(self, title))
+            built[-1] += table(("key", "type", "meaning"), rows, (30, 20, 50))
+        return built
+
+    def rows(self, path: str, line: str) -> Iterator[tuple[str, str, str]]:
+        """Generates the row of a line, or a row for each field of the class that it names."""
+        from sojourn.cli import outputs
+
+        kinds, _, text = line.partition(": ")
+        path = "" if path == "like" else path
+        if ":" in kinds:
+            yield from self.fields(path, outputs.schema_of(kinds))
+        else:
+            yield code(path) if path else "–", kinds, text
+
+    def fields(self, path: str, schema: Any) -> Iterator[tuple[str, str, str]]:
+        for name, one in schema["properties"].items():
+            below = f"{path}.{name}".strip(".")
+            yield code(below), self.kind(one), one.get("description", "")
+            inner, mark = (one["items"], "[]") if "items" in one else (one, "")
+            for choice in inner.get("anyOf", [inner]):
+                if "properties" in choice:
+                    yield from self.fields(below + mark, choice)
+
+    def kind(self, schema: Any) -> str:
+        if "anyOf" in schema:
+            return " or ".join(map(self.kind, schema["anyOf"]))
+        kinds = schema.get("type", "string" if "enum" in schema else "any")
+        return " or ".join([kinds] if isinstance(kinds, str) else kinds)
+
+
 class Commands(Described):
     """A section for each command: usage, purpose, arguments and options.
 
@@ -502,4 +548,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("real-sizes", RealSizes)
     app.add_directive("commands", Commands)
     app.add_directive("keys", Keys)
+    app.add_directive("outputs", Outputs)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

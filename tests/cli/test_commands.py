@@ -27,6 +27,7 @@ from sojourn.cli.verify import scenarios
 from sojourn.cli.words import CONSISTENCY, COORDINATORS
 from sojourn.scenario import Scenario
 from sojourn.study.folder import ResultsFolder
+from tests.cli.outputs import agreeing, commands
 from tests.conftest import ROOT
 from tests.scenario.texts import HOME
 
@@ -38,9 +39,14 @@ class Result:
     status: int
     out: str
     err: str
+    words: tuple[str, ...] = ()
+    """The words of the command."""
 
     def json(self) -> Any:
-        return json.loads(self.out)
+        """The output, which agrees with its schema."""
+        called = " ".join(self.words)
+        [*_, name] = sorted((n for n in commands() if f"{called} ".startswith(f"{n} ")), key=len)
+        return agreeing(name, json.loads(self.out))
 
 
 def process(*arguments: str | Path, cwd: Path | None = None) -> Result:
@@ -55,7 +61,7 @@ def process(*arguments: str | Path, cwd: Path | None = None) -> Result:
         timeout=240,
     )
     assert "Traceback" not in done.stderr, done.stderr
-    return Result(done.returncode, done.stdout, done.stderr)
+    return Result(done.returncode, done.stdout, done.stderr, tuple(map(str, arguments)))
 
 
 def sojourn(*arguments: str | Path, cwd: Path | None = None) -> Result:
@@ -71,7 +77,7 @@ def sojourn(*arguments: str | Path, cwd: Path | None = None) -> Result:
             main([str(argument) for argument in arguments])
         except SystemExit as stop:
             status = stop.code or 0
-    return Result(status, out.getvalue(), err.getvalue())
+    return Result(status, out.getvalue(), err.getvalue(), tuple(map(str, arguments)))
 
 
 @pytest.fixture
@@ -599,7 +605,7 @@ def interrupted(arguments: list[str], meanwhile: str) -> Result:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=240)
     assert "Traceback" not in err
-    return Result(process.returncode, out, told + err)
+    return Result(process.returncode, out, told + err, tuple(arguments))
 
 
 def test_an_interrupted_run_keeps_what_was_measured(home: Path) -> None:

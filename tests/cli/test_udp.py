@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sojourn import _core, udp
+from tests.cli.outputs import agreeing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +49,7 @@ def test_commands_move_files(tmp_path: Path) -> None:
     ) as server:
         try:
             assert server.stdout
-            address = json.loads(server.stdout.readline())["listening"]
+            address = agreeing("udp serve", json.loads(server.stdout.readline()))["listening"]
 
             def send(*arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
                 return subprocess.run(
@@ -61,7 +62,7 @@ def test_commands_move_files(tmp_path: Path) -> None:
 
             sent = send(str(tmp_path / "data.bin"), address, "--json")
             assert sent.returncode == 0, sent.stderr
-            outcome = json.loads(sent.stdout)
+            outcome = agreeing("udp send", json.loads(sent.stdout))
             assert (outcome["sha256"], outcome["bytes"]) == (digest, len(data))
             again = send(str(tmp_path / "data.bin"), address)
             assert again.returncode == 2
@@ -72,7 +73,7 @@ def test_commands_move_files(tmp_path: Path) -> None:
             assert b"the name begins with a dot" in outside.stderr
             one = send("-", address, "--name", "in", "--mode", "stop-and-wait", given=data)
             assert one.returncode == 0, one.stderr
-            rows = [json.loads(line) for line in server.stdout]
+            rows = [agreeing("udp serve", json.loads(line)) for line in server.stdout]
             assert server.wait(timeout=30) == 0
         finally:
             server.kill()

@@ -27,6 +27,7 @@ from sojourn.lab.record import LabRecord
 from sojourn.lab.sandbox.modules import environment
 from sojourn.lab.store.findings import table_options
 from sojourn.scenario import Scenario
+from tests.cli.outputs import agreeing
 from tests.lab.conftest import described, started
 
 NODES = ["n1", "n2", "n3"]
@@ -382,7 +383,7 @@ def test_a_store_that_runs_already_is_measured_and_left_as_it_was(tmp_path: Path
             words += ["--contact-points", "127.0.0.1", *more]
             asked = host.spawn(words, env=environment() | {"SOJOURN_STORE_PASSWORD": password})
             assert (asked.wait(180) == 0) == (status == 0), asked.complaint()
-            found = json.loads(asked.output())
+            found = agreeing("store measure", json.loads(asked.output()))
             return found, asked.errors().decode()
 
         _, said = measure(status=2)

@@ -13,6 +13,7 @@ from sojourn.lab.engine import WireEngine
 from sojourn.lab.validate import EXTENTS, FULL, Case, Extent, Result, compare, validate
 from sojourn.plan import Plan
 from sojourn.scenario import Scenario
+from tests.cli.outputs import agreeing
 from tests.lab.conftest import described, possible
 
 pytestmark = pytest.mark.alone
@@ -55,7 +56,9 @@ def test_a_replay_that_differs_and_a_violation_count() -> None:
     assert Result(CASE, measured, 0.0).verdict == "agrees"
     assert Result(CASE, measured, 0.0, agreements=[True, False]).verdict == "differs"
     assert Result(CASE, measured, 0.0, violations=["late"]).verdict == "not valid"
-    printed = json.loads(json.dumps(Result(CASE, measured, 0.0).as_dict()))
+    [printed] = agreeing(
+        "lab validate", json.loads(json.dumps([Result(CASE, measured, 0.0).as_dict()]))
+    )
     assert printed["measured"][0]["low"] is None
 
 

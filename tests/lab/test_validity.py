@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -25,6 +26,7 @@ from sojourn.lab.wire.health import Health
 from sojourn.plan import Plan
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import core
+from tests.cli.outputs import agreeing
 from tests.scenario.texts import HOME
 
 if TYPE_CHECKING:
@@ -247,4 +249,6 @@ def test_an_invalid_run_is_reported_first_and_ends_with_status_1(
             said = capsys.readouterr().out.startswith("NOT VALID: one packet in a hundred leaves")
             assert said == bool(wanted)
             assert status(*words, "--json") == wanted
-            assert ("NOT VALID: " in capsys.readouterr().err) == bool(wanted)
+            out, err = capsys.readouterr()
+            assert ("NOT VALID: " in err) == bool(wanted)
+            agreeing("lab run", json.loads(out))

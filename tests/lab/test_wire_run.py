@@ -24,6 +24,7 @@ from sojourn.lab.sandbox.modules import environment
 from sojourn.lab.wire import control, ends
 from sojourn.lab.wire.join import Direction, Joined, Outcome, Wanted, joined
 from sojourn.lab.wire.settings import Wire
+from tests.cli.outputs import agreeing
 from tests.waiting import until
 
 pytestmark = [
@@ -338,7 +339,7 @@ def test_the_commands(spaces: tuple[str, str], name: str) -> None:
         "fq_codel", "--reverse.rate", "2mbit", "--name", name, "--json",
     ) as wire:  # fmt: skip
         assert wire.stdout is not None
-        made = json.loads(wire.stdout.readline())
+        made = agreeing("wire run", json.loads(wire.stdout.readline()))
         assert [end["device"] for end in made["ends"]] == ["wire0", "wire0"]
         until(lambda: name in control.names())
         code, out, errors = told("top", name, "--once")
@@ -347,7 +348,7 @@ def test_the_commands(spaces: tuple[str, str], name: str) -> None:
         assert "20.0 Mbit/s" in out
         assert told("set", f"{name}.reverse", "rate", "5mbit", "netem", "delay 1ms")[0] == 0
         code, out, _ = told("top", f"{name}.reverse", "--once", "--json")
-        look = json.loads(out)
+        look = agreeing("wire top", json.loads(out))
         assert [link["rate"] for link in look["links"]] == [20_000_000, 5_000_000]
         for wrong, words in (
             (("set", name, "rate"), "has no value"),
@@ -362,7 +363,7 @@ def test_the_commands(spaces: tuple[str, str], name: str) -> None:
         wire.send_signal(signal.SIGINT)
         out, _ = wire.communicate(timeout=PATIENCE)
         assert wire.returncode == 0
-    report = json.loads(out)
+    report = agreeing("wire run", json.loads(out))
     assert [link["link"] for link in report["links"]] == [name, f"{name}.reverse"]
     assert [interfaces(space) for space in spaces] == [["lo"]] * 2
 

@@ -13,6 +13,7 @@ from sojourn.lab import Host, Sandbox
 from sojourn.lab.openvswitch import OpenVSwitch, switch_off_offloads
 from sojourn.lab.sandbox.modules import environment
 from sojourn.lab.sandbox.process import Process
+from tests.cli.outputs import agreeing
 
 VIRTUAL = "10.0.0.100"
 FOREIGN = "cookie=0x77,priority=0,actions=NORMAL"
@@ -129,6 +130,8 @@ class Bench:
         assert self.controller is not None
         lines = self.controller.output().decode().splitlines()
         found = [json.loads(line) for line in lines if line.startswith('{"address"')]
+        if found:
+            agreeing("lb serve", found[-1])
         return found[-1] if found else None
 
     def until(self, true: Callable[[dict[str, Any]], bool], seconds: float = 30) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.outputs import agreeing
 from tests.lb.bench import Bench
 
 pytestmark = pytest.mark.slow
@@ -19,7 +20,7 @@ def test_a_dry_run_changes_nothing(fresh: Bench) -> None:
     before = [line.split(" actions=")[1] for line in fresh.rules("0x77")]
     process = fresh.start("--dry-run", ready=False)
     assert process.wait(40) == 0, process.errors()
-    said = json.loads(process.output())
+    said = agreeing("lb serve", json.loads(process.output()))
     assert {"p-c1", "p-c2", "p-s1", "p-s2"} <= set(said["ports"])
     assert len(said["would_write"]) == 2 + 2 + 2
     assert not fresh.rules()
@@ -37,7 +38,7 @@ def test_rules_stay_until_they_are_removed(fresh: Bench, tmp_path: Path) -> None
     gone = ["--backlog", "wire:/nowhere:a,b", "--remove"]
     process = fresh.start(*state, *gone, policy="iqlb", ready=False)
     assert process.wait(40) == 0, process.errors()
-    assert json.loads(process.output())["removed"] >= 4
+    assert agreeing("lb serve", json.loads(process.output()))["removed"] >= 4
     assert not fresh.rules()
     assert not (tmp_path / "flows").exists()
     assert [line.split(" actions=")[1] for line in fresh.rules("0x77")] == before

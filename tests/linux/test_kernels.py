@@ -18,6 +18,7 @@ from sojourn.cli.app import app
 from sojourn.doctor import virtual
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.linux import kernels, needs
+from tests.cli.outputs import agreeing
 from tests.conftest import ROOT
 from tests.linux import fake
 
@@ -126,7 +127,7 @@ def test_list_and_remove(place: Path) -> None:
     folder = kernel(place, "b", patches=[], hz=250)
     (place / ".downloads").mkdir()
     (place / ".downloads" / ".a.deb.half").write_bytes(b"x" * 3_000_000)
-    told = json.loads(cli("list", "--json")[1])
+    told = agreeing("linux list", json.loads(cli("list", "--json")[1]))
     assert [(one["name"], one["hz"], one["repeats"]) for one in told["kernels"]] == [
         ("a", 100, True),
         ("b", 250, False),
@@ -136,7 +137,7 @@ def test_list_and_remove(place: Path) -> None:
     assert status == 0
     assert "seeded-random-numbers" in out
     assert "3 MB; `sojourn linux remove --unfinished`" in err
-    assert cli("remove", "--unfinished")[0] == 0
+    assert agreeing("linux remove", json.loads(cli("remove", "--unfinished", "--json")[1]))
     assert sorted(path.name for path in place.iterdir()) == ["a", "b"]
     assert cli("remove", "b")[1] == f"removed {folder}\n"
     status, _, err = cli("remove", "c")
@@ -253,7 +254,7 @@ def test_a_real_kernel() -> None:
     command = [sys.executable, "-m", "sojourn.cli", "linux", "build", "--json"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    told = agreeing("linux build", json.loads(done.stdout))
     built = kernels.find(told["name"])
     assert built.repeats
     assert {"cubic", "bbr", "dctcp", "reno"} <= set(built.abilities().controls)

@@ -14,6 +14,7 @@ from sojourn import Scenario, ScenarioError, Study
 from sojourn._core import NoKernelEquivalent, PolicyError
 from sojourn.cli.app import app
 from sojourn.study import Comparison, Results, StudyError
+from tests.cli.outputs import agreeing
 from tests.own.commands import invoke
 
 ROOT = Path(__file__).parents[2]
@@ -303,7 +304,7 @@ def test_suites_take_it(write: Callable[..., Path]) -> None:
     write(FIFO)
     told = json.loads(invoke("study", "suite", "rfc7928", "--scenario", "friendly", "--seeds", "1",
                              "--queue", "mine.py:Fifo", "--queue", "pfifo", "--json"))  # fmt: skip
-    mine, ours = told["rows"]  # both have the suite's buffer
+    mine, ours = agreeing("study suite", told)["rows"]  # both have the suite's buffer
     assert (mine.pop("queue"), ours.pop("queue")) == ("mine.py:Fifo", "pfifo")
     assert mine == ours
 

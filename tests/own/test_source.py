@@ -16,6 +16,7 @@ from sojourn import Scenario, ScenarioError, Study
 from sojourn._core import PolicyError
 from sojourn.cli.app import app
 from sojourn.study import Results, StudyError
+from tests.cli.outputs import agreeing
 from tests.own.test_queue import HEAD, POLICIES
 
 CBR = (
@@ -164,7 +165,7 @@ def test_a_fault_loses_no_other_run(write: Callable[..., Path], tmp_path: Path) 
 
 def check(*words: str) -> tuple[int, dict[str, Any]]:
     result = CliRunner().invoke(app, ["check", *words, "--json"])
-    return result.exit_code, json.loads(result.stdout)
+    return result.exit_code, agreeing("check", json.loads(result.stdout))
 
 
 def test_check_accepts_what_keeps_the_contract(write: Callable[..., Path]) -> None:

@@ -22,6 +22,7 @@ from rich.console import Console
 from sojourn import rcvbuf, serving
 from sojourn.rcvbuf import metrics, service
 from sojourn.rcvbuf.view import View
+from tests.cli.outputs import agreeing
 from tests.waiting import until
 
 from .test_tuner import DEFAULT, POLICY
@@ -52,7 +53,7 @@ def test_json_reports_and_a_clean_end(server: Server, tmp_path: Path) -> None:
     try:
         while True:
             server.burst(200)
-            now = json.loads(running.stdout.readline())
+            now = agreeing("rcvbuf", json.loads(running.stdout.readline()))
             found = of(now, server.inode)
             if found and found["before"] == DEFAULT:
                 break
@@ -63,7 +64,7 @@ def test_json_reports_and_a_clean_end(server: Server, tmp_path: Path) -> None:
         running.kill()
         running.wait()
         running.stdout.close()
-    last = json.loads(rest[-1])
+    last = agreeing("rcvbuf", json.loads(rest[-1]))
     assert [outcome["action"] for outcome in last["restored"]] == ["restored"]
     assert server.ask()[0]["size"] == DEFAULT
 

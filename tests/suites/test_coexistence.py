@@ -21,6 +21,7 @@ from sojourn.show.coexistence import THEMES, drawing, places, print_matrix
 from sojourn.study import StudyError, Table
 from sojourn.study.coexistence import ALONE, METRICS, Coexistence, round_trips
 from sojourn.suites import coexistence as suite
+from tests.cli.outputs import agreeing
 
 
 def test_every_control_meets_cubic_behind_every_queue() -> None:
@@ -173,7 +174,7 @@ def test_the_command_makes_runs_once_and_draws(tmp_path: Path) -> None:
     asked += ["--seeds", "2", "--out", str(out), "--json"]
     first = CliRunner().invoke(app, asked)
     assert first.exit_code == 0, first.output
-    told = json.loads(first.stdout)
+    told = agreeing("study coexistence", json.loads(first.stdout))
     assert len(told["rows"]) == 2 * 2 * 5
     assert {"share_low", "harm", "excess_harm_high", "verdict", "marks"} <= set(told["rows"][0])
     assert (out / "figures" / "matrix-cubic-dark.png").exists()

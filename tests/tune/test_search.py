@@ -24,6 +24,7 @@ from sojourn.tune.search_loop import FURTHER
 from sojourn.tune.search_space import Space
 from sojourn.tune.search_trials import NAME, Trial, propose
 from sojourn.tune.settings import Effort, Goal
+from tests.cli.outputs import agreeing
 from tests.cli.test_commands import sojourn
 from tests.tune.fakes import BEST, Landscape, scenario
 from tests.tune.searching import EFFORT, VARY
@@ -297,7 +298,7 @@ def test_the_command_beats_a_bad_setting(home: Path, tmp_path: Path) -> None:
     effort = ("--trials", "8", "--seeds", "2", "--proof", "4", "--out", tmp_path / "out")
     done = sojourn(*words, *vary, *effort, "--objective", "p95 sojourn", "--json")
     assert done.status == 0, done.err
-    data = done.json()
+    data = agreeing("tune search", done.json())
     assert data["verdicts"][0]["outcome"] == "better"
     assert data["queue"].startswith("codel target ")
     assert len(data["trials"]) == 8

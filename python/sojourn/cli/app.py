@@ -28,7 +28,7 @@ COMMANDS = {
     "doctor": ("doctor", "Check which features work on this machine and how to enable the others."),
     "list": ("words", "List queues, transports, policies and metrics."),
     "explain": ("words", "Explain a queue, metric or key and its values."),
-    "schema": ("words", "Print the JSON Schema of scenario files, for editors."),
+    "schema": ("words", "Print the JSON Schema of scenario files, or of a command's JSON output."),
     "completion": (
         "completion",
         "Print the shell script that completes commands and options.",

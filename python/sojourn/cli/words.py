@@ -459,9 +459,30 @@ def takes(word: Word) -> str:
 
 
 @exits.command
-def schema(as_json: options.AsJson = False) -> None:
-    """Print the JSON Schema of scenario files, for editors."""
+def schema(
+    command: Annotated[
+        list[str] | None,
+        Option("COMMAND", positional=True, help="Command, such as `study run`, without options."),
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Print the JSON Schema of scenario files, or of a command's JSON output.
+
+    A command that prints several lines has a schema for its lines.
+    """
     del as_json  # always JSON
+    if command:
+        from sojourn.cli import outputs
+
+        name = " ".join(command)
+        if not outputs.forms(name):
+            found = {one.partition(":")[0] for one in outputs.declared() if one[0].islower()}
+            names = sorted(found - {"error"})
+            near = _core.nearest(name, names)
+            hint = f"did you mean `{near}`?" if near else f"there are {', '.join(names)}"
+            exits.fail(f"no JSON output of a command `{name}`: {hint}")
+        output.print_data(outputs.schema(name))
+        return
     from sojourn.scenario import Scenario
 
     output.print_data(Scenario.json_schema())
