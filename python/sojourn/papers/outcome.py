@@ -237,8 +237,11 @@ class Outcome(Generic[S_co]):
         return answered(list(self.rulings.values()), self.how_near(), list(self.column.readings))
 
     def how_near(self) -> pd.DataFrame:
-        """Returns how near our numbers are to the paper's, by quantity."""
-        if self.paper.compared is not None:
+        """Returns how near our numbers are to the paper's, by quantity.
+
+        A study with real runs has fewer parts, so only its conditions are compared.
+        """
+        if self.paper.compared is not None and self.real is None:
             return nearness(self.paper.compared(self))
         found = {
             (one.condition.quantity, one.ours.label): (one.paper, one.ours.point())
