@@ -103,6 +103,9 @@ def test_a_run_names_what_limited_it(text: str, facts: tuple[str, ...]) -> None:
     [
         ELSEWHERE.replace("RATE", "2gbit"),
         HELD.replace("WORDS", "sndbuf 512mb rwnd 1gb"),
+        HELD.replace("WORDS", "").replace(
+            "pfifo limit 100000p", "tbf rate 100mbit burst 125kb limit 64mb"
+        ),
         CAPPED.replace("LIMIT", "6000"),
         BLIND.replace("POLICY", "least-connections"),
         TREE.format("default 10; class 1:10 rate 5mbit", "dscp EF to 1:10"),

@@ -190,6 +190,13 @@ impl Figures<'_> {
         })
     }
 
+    /// Returns whether a group's data wait mainly in the studied queue, which may be a shaper far
+    /// below the line's rate.
+    fn is_queued(&self, group: &str) -> bool {
+        let times = self.own("sojourn_mean").zip(self.of(group, "rtt_mean"));
+        times.is_some_and(|(waited, rtt)| 2.0 * waited >= rtt)
+    }
+
     /// A group's flows wait for their send buffers or for their receivers' windows.
     fn held(&self) -> Vec<Cause> {
         if self.own("utilisation").is_some_and(|share| share >= BUSY) {
@@ -205,7 +212,7 @@ impl Figures<'_> {
             let shares = limits.map(|(metric, ..)| self.of(&group.name, metric).unwrap_or(0.0));
             let (worst, share) =
                 if shares[0] >= shares[1] { (0, shares[0]) } else { (1, shares[1]) };
-            if share < OFTEN {
+            if share < OFTEN || self.is_queued(&group.name) {
                 continue;
             }
             let (_, what, word, size) = limits[worst];
