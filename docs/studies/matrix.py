@@ -4,7 +4,7 @@
     python docs/studies/matrix.py [FOLDER]
 
 `FOLDER` is the folder that `sojourn study coexistence` wrote, by default
-results/coexistence. The tables are between the page's marks, `% tables: begin` and `% tables: end`.
+results/coexistence. The tables are between the page's marks `BEGIN` and `END`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sojourn.study.coexistence import Coexistence, Encounter
 
 DOCS = Path(__file__).resolve().parents[1]
 PAGE = DOCS / "studies" / "coexistence.md"
-BEGIN, END = "% tables: begin\n", "% tables: end\n"
+BEGIN, END = "<!-- tables: begin -->\n", "<!-- tables: end -->\n"
 WIDTHS = (2000, 1700, 1400)
 WORDS = "Description"
 """Key of the figure's words in a picture, by which tests find a picture older than its code."""

@@ -40,7 +40,7 @@ DOTS = 200
 WIDEST = 900
 """Dots across."""
 
-_FIGURE = re.compile(r"^(?:%|<!--) figure: (\S+) (\S+) (\S+?)(?: -->)?$", re.MULTILINE)
+_FIGURE = re.compile(r"^<!-- figure: (\S+) (\S+) (\S+?) -->$", re.MULTILINE)
 
 
 def run(block: Block, folder: Path) -> str:

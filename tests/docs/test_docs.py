@@ -13,8 +13,8 @@ A line `<!-- test: ... -->` before a fence is a comment, which neither the site 
                            the run is made shorter; which part is shown: output.fitted
     test: not: REASON      not run, for this reason; its commands are parsed, with all options
 
-Blocks of one page share a folder and run in the order of the page. A line `% test: ...`, a comment
-of MyST, does the same. Commands that sentences name (`sojourn tune search`) must exist.
+Blocks of one page share a folder and run in the order of the page. Commands that sentences name
+(`sojourn tune search`) must exist.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ TESTED = {"toml", "python", "console", "bash", "sh", "shell", "sql"}
 MAIN = "import sys; from sojourn.cli import main; sys.exit(main())"
 
 _FENCE = re.compile(r"^(`{3,})(.*)$")
-_NOTE = re.compile(r"^(?:%|<!--) test: (\w+):? ?(.*?)(?: *-->)?$")
+_NOTE = re.compile(r"^<!-- test: (\w+):? ?(.*?) *-->$")
 _MENTION = re.compile(r"(?<!`)`sojourn ([^`\n]+)`(?!`)")
 KINDS = {"file", "fragment", "run", "fails", "exec", "output", "not"}
 
@@ -209,19 +209,19 @@ def test_long_pages_exist() -> None:
 
 
 def _hidden(text: str) -> list[str]:
-    """Returns the lines outside blocks of code that MyST takes as comments, except markers."""
+    """Returns the lines outside blocks of code that MyST takes as comments."""
     found, fence = [], ""
     for line in text.splitlines():
         if match := re.match(r"\s*(`{3,})", line):
             fence = "" if fence and line.strip() == fence else fence or match[1]
-        elif not fence and re.match(r"\s*%(?! (?:test|figure|tables?): )", line):
+        elif not fence and re.match(r"\s*%", line):
             found.append(line)
     return found
 
 
 def test_no_sentence_is_a_comment() -> None:
     """A line of prose that begins with `%`, such as a wrapped "5 %", would not be shown."""
-    text = "at least 5\n% of all\n\n% test: run\n```text\n% interval\n```\n"
+    text = "at least 5\n% of all\n\n```text\n% interval\n```\n"
     assert _hidden(text) == ["% of all"]
     found = {_id(page): _hidden(page.read_text(encoding="utf-8")) for page in pages()}
     assert {page: lines for page, lines in found.items() if lines} == {}
