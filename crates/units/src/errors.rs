@@ -3,6 +3,14 @@
 use crate::quantity::QuantityError;
 use crate::words::WordError;
 
+/// The largest values of quantities, in whole units, of those that 64 bits hold.
+const LARGEST: &[(&str, &str)] = &[
+    ("a time", "18446744073s"),
+    ("a rate", "18446744tbit"),
+    ("a size", "17179869183gb"),
+    ("a probability", "1"),
+];
+
 /// Returns the error for a text that is not the quantity `what`. The range of the error is the
 /// whole text.
 pub fn quantity_error(text: &str, error: &QuantityError, what: &str, example: &str) -> WordError {
@@ -26,7 +34,11 @@ pub fn quantity_error(text: &str, error: &QuantityError, what: &str, example: &s
                 }
             }
         }
-        QuantityError::TooLarge => format!("`{text}` is too large for {what}"),
+        QuantityError::TooLarge => {
+            let most = LARGEST.iter().find(|(name, _)| what.starts_with(name));
+            let most = most.map(|(_, most)| format!("; the largest is {most}")).unwrap_or_default();
+            format!("`{text}` is too large for {what}{most}")
+        }
         QuantityError::NotANumber => {
             format!("expected {what}, such as {example}; found `{text}`")
         }
@@ -53,6 +65,7 @@ fn without_exponent(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dimension::Dimension;
 
     #[test]
     fn a_number_with_an_exponent_is_shown_with_all_digits() {
@@ -62,5 +75,20 @@ mod tests {
         assert_eq!(said("5E-1ms"), "`5E-1ms` has an exponent, which is not read: write 0.5ms");
         assert!(said("5mes").starts_with("unknown unit in `5mes`"));
         assert!(said("1e999s").starts_with("unknown unit in `1e999s`"));
+    }
+
+    #[test]
+    fn the_largest_value_is_read_and_the_next_one_is_told_the_largest() {
+        for (dimension, most, next) in [
+            ("time", "18446744073s", "18446744074s"),
+            ("rate", "18446744tbit", "18446745tbit"),
+            ("size", "17179869183gb", "17179869184gb"),
+            ("probability", "1", "1.1"),
+        ] {
+            let dimension = Dimension::named(dimension).unwrap();
+            assert!(dimension.read(most).is_ok(), "{most}");
+            let told = dimension.read(next).unwrap_err().message;
+            assert!(told.ends_with(&format!("; the largest is {most}")), "{told}");
+        }
     }
 }
