@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from sojourn.papers import NAMES, load, records
 from sojourn.papers.edge_store import scenarios
+from sojourn.papers.outcome import Column, Outcome
 from sojourn.papers.rule import (
     ALPHA,
     QUARTER,
@@ -31,6 +33,7 @@ from sojourn.papers.rule import (
     rule,
     without_margin,
 )
+from sojourn.papers.side_by_side import SIMULATED
 from sojourn.scenario import Scenario
 from sojourn.stats import MeanIn, Ratio, Region, judge
 from sojourn.stats.estimate import Component
@@ -179,6 +182,36 @@ def test_a_margin_of_our_own_is_shown_with_the_verdict_without_it(
     assert without_margin(judgement) == bare
     difference = replace(judgement, claim=MeanIn(id="m", text="", metric="x", region=region))
     assert without_margin(difference) == ""
+
+
+@pytest.mark.parametrize(("far", "ruling"), [((), "cannot be told"), (("other",), "does not hold")])
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_finding_that_holds_in_another_reading_near_the_paper_is_not_refuted(
+    tmp_path: Path, far: tuple[str, ...], ruling: Ruling, apart: bool
+) -> None:
+    """Both if another claim has the reading, and if the reading has runs of its own."""
+    frame = pd.DataFrame({"q": "a", "seed": range(6), "x": np.arange(6) / 1e3 + 1})
+    strict, loose = (
+        MeanIn(id=f"c-{name}", text="", metric="x", reading=name, region=Region(low=low))
+        for name, low in (("strict", 2), ("other", 0))
+    )
+    judgements = judge([strict, loose], frame)
+    conditions = {
+        claim.id: [_measured([1.0] * 6, 2.0 if claim.reading in far else 1.0)]
+        for claim in (strict, loose)
+    }
+    column = Column(
+        judgements=judgements[:1] if apart else judgements,
+        readings={"another": judgements[1:]} if apart else {},
+        conditions={"": conditions, "another": conditions},
+    )
+    outcome = Outcome(
+        paper=load("edge-store"), size=load("edge-store").quick, quick=True, folder=tmp_path,
+        columns={SIMULATED: column}, found={},
+    )  # fmt: skip
+    found = outcome.ruled(judgements[0])
+    assert (found.contrast, found.verdict) == ("does not hold", ruling)
+    assert found.given_in == (() if far else ("another" if apart else "other",))
 
 
 # Papers that are written from our own runs

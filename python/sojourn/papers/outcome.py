@@ -209,18 +209,22 @@ class Outcome(Generic[S_co]):
     def ruled(self, judgement: Judgement) -> Ruled:
         """Returns the verdict of the rule on a claim of `judgements`.
 
-        Readings that are far from the paper allow no conclusion about it, so they are no readings
-        in which the finding holds.
+        Other readings of the finding are alternative readings, and claims of `judgements` with a
+        reading of their own. Readings that are far from the paper allow no conclusion about it, so
+        they are no readings in which the finding holds.
         """
         claim, conditions = judgement.claim, self.column.conditions
         given = [
-            reading
-            for reading, verdict in _verdicts(self.column.readings, claim).items()
-            if verdict == "holds"
-            and near(conditions.get(reading, {}).get(claim.id, ())) is not False
+            name or j.claim.reading or "main"
+            for name, judgements in {"": self.judgements, **self.column.readings}.items()
+            for j in judgements
+            if j.claim.finding == claim.finding
+            and (name or j.claim.id != claim.id)
+            and j.verdict == "holds"
+            and near(conditions.get(name, {}).get(j.claim.id, ())) is not False
         ]
         measured = conditions.get("", {}).get(claim.id, ())
-        return Ruled(judgement.verdict, tuple(measured), tuple(given))
+        return Ruled(judgement.verdict, tuple(measured), tuple(dict.fromkeys(given)))
 
     @property
     def rulings(self) -> dict[str, str]:
