@@ -54,6 +54,20 @@ def columns(claims: list[Claim]) -> tuple[tuple[str, ...], list[tuple[str, ...]]
     return heads, rows, (26, 18, 8, *(12 for _ in there), 30)
 
 
+def unfolded(aside: str) -> tuple[str, str]:
+    """Returns the text before a first parenthesis, and the rest without the parenthesis's marks.
+
+    The rest is empty without a parenthesis.
+    """
+    head, _, rest = aside.partition(" (")
+    depth = 1
+    for at, mark in enumerate(rest):
+        depth += (mark == "(") - (mark == ")")
+        if not depth:
+            return head, rest[:at] + rest[at + 1 :]
+    return aside, ""
+
+
 def marked(built: nodes.table, claims: list[Claim]) -> nodes.table:
     """Returns the table with labels for verdicts, and asides that unfold below the last cell."""
     body = next(built.findall(nodes.tbody))
@@ -64,14 +78,14 @@ def marked(built: nodes.table, claims: list[Claim]) -> nodes.table:
                 classes = ["verdict", f"verdict-{nodes.make_id(word)}"]
                 cell[0].children = [nodes.inline("", word, classes=classes)]
         for aside in claim.get("asides", ()):
-            head, bracket, rest = aside.partition(" (")
-            text = nodes.paragraph("", "", *inline(rest.replace("): ", ": ") if bracket else head))
+            head, rest = unfolded(aside)
+            text = nodes.paragraph("", "", *inline(rest or head))
             text["classes"].append("aside")
-            if bracket:
+            if rest:
                 begin = f"<details><summary>{escape(head)}</summary>"
                 last += nodes.raw("", begin, format="html")
             last += text
-            if bracket:
+            if rest:
                 last += nodes.raw("", "</details>", format="html")
     return built
 

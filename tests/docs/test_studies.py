@@ -52,6 +52,19 @@ def test_verdicts_on_real_runs_are_next_to_simulated_ones(
     ]
 
 
+def test_the_parenthesis_of_an_aside_unfolds_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    from verdicts import unfolded
+
+    assert unfolded("holds in 1 of 2 (slow): one gives it") == (
+        "holds in 1 of 2",
+        "slow: one gives it",
+    )
+    assert unfolded("no (1; a / b (n = 2): 3)") == ("no", "1; a / b (n = 2): 3")
+    assert unfolded("near the paper") == ("near the paper", "")
+
+
 def test_the_cpu_hours_of_all_records_are_printed_first(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
