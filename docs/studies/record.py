@@ -138,7 +138,7 @@ def nearer(name: str, printed: str) -> None:
             if quantity == condition.quantity
             and (not isinstance(condition.ours, MeanIn) or where == describe(condition.ours.cell))
         ]
-        former = ("near the paper", "ours / paper", "depends on")
+        former = ("near the paper", "ours / paper", "depends on", "far from the paper")
         asides = [a for a in claim.get("asides", ()) if not a.startswith(former)]
         holding = [m[1] for a in asides if (m := re.search(r"readings tried \((.*)\)", a))]
         given = [n for names in holding for n in names.split("; ") if n != "main"]
@@ -273,7 +273,7 @@ def make(name: str, asked: argparse.Namespace) -> None:
             asked.results / f"{name}-linux", "linux", took,
             lambda stage: study.run(
                 asked.results / f"{name}-linux", making=Making(stage=stage), size=study.real.linux,
-                engine=engines.find(virtual).make(),
+                engine=engines.find(virtual).make(), shift=shift,
             ),
         )  # fmt: skip
         others["linux"] = {j.claim.id: j.verdict for j in found.judgements}
