@@ -181,8 +181,8 @@ PAPER = Paper(
     full=study.FULL,
     measure=every(study.parts),
     question=(
-        "Do flows have a higher throughput if the switch sends them t"
-        "o the server with the shortest queue?"
+        "Do flows have a higher throughput if the switch sends them to the server with the "
+        "shortest queue?"
     ),
     first_seed=claims.FIRST_SEED,
     conditions=claims.CONDITIONS,

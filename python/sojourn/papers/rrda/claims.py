@@ -79,7 +79,7 @@ def made(
     )
 
 
-_SWEPT = (*("figure-6-rises", "figure-6-factor", "throughput-third", "figure-8-many"),)
+_SWEPT = ("figure-6-rises", "figure-6-factor", "throughput-third", "figure-8-many")
 
 
 def swept() -> tuple[Claim, ...]:
