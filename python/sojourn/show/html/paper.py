@@ -107,8 +107,9 @@ def _near(near: pd.DataFrame) -> list[Block]:
     """Returns the table of how near our numbers are to the paper's, and what it means."""
     text = (
         "Our numbers divided by the paper's, by quantity: the median, and the share of numbers "
-        "that are within a quarter (0.8 to 1.25). A finding is not reproduced if the published "
-        "quantities that do not belong to it are farther away."
+        "that are within a quarter (0.8 to 1.25). A finding is not reproduced if a published "
+        "quantity that does not belong to it is farther from ours than one more run of the paper "
+        "would be, or than a quarter if the paper's scatter is unknown."
     )
     return [_frame("", near), Text(text, "note")]
 
