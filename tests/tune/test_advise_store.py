@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import replace
 from itertools import combinations, product
@@ -457,6 +458,40 @@ def test_fewer_copies_are_not_denied_for_lack_of_seeds(
         limit = "the limit (--max-seeds), whether within 10 %"
         assert f"Not decided with {seeds} seeds, {limit}: RF 3" in said
         assert "; it stores fewer copies." in said
+
+
+def test_all_choices_are_compared_in_the_same_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five copies are set aside after two seeds, then lead: they get the seeds that they lack."""
+    later = {3: (0.9, 1.3), 4: (1.2, 1.21), 5: (1.05, 1.06)}
+    ran: dict[tuple[object, ...], list[int]] = {}
+
+    def runs_of(scenarios: list[Scenario], more: range, *_: object) -> list[list[Figures]]:
+        found: list[list[Figures]] = []
+        for store in (s.model.store for s in scenarios if s.model.store):
+            levels = store.replication, store.write_consistency, store.read_consistency
+            ran.setdefault(levels, []).extend(more)
+            copies = int(str(store.replication))
+            found.append([])
+            for seed in more:
+                first = copies == 4 and seed <= 2
+                latency = (1.0, 1.01)[seed % 2] if first else later[copies][seed % 2]
+                answered = 0 if copies == 3 and seed > 8 else 9
+                found[-1].append(
+                    dict.fromkeys(LATENCIES, latency if answered else math.nan)
+                    | {"requests": 9, "acknowledged": answered}
+                    | {"stale_0ms": 0.0, "stale_100ms": 0.0}
+                )
+        return found
+
+    monkeypatch.setattr(advise_store, "runs_of", runs_of)
+    scenario = Scenario.from_toml(EDGE.replace("nodes = 3", "nodes = 5"))
+    advice = advise(scenario, Asked(seeds=2))
+    for seeds in ran.values():
+        assert seeds == list(range(1, len(seeds) + 1))
+    assert max(len(seeds) for levels, seeds in ran.items() if levels[0] == 5) > 2
+    # In a later run three copies acknowledged nothing, so they are no choice.
+    assert advice.take.replication > 3
+    assert not any(math.isnan(c.latency["p99"].estimate) for c in advice.choices)
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.01, 0.3, 1.0])

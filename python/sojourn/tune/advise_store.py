@@ -358,14 +358,14 @@ def advise(
         scenario = scenario.replace({"store.coordinator": near})
     made = [scenario.replace(one.changes) for one in listed]
     metrics = runs_of(made, range(1, asked.seeds + 1), workers, report)
-    kept = _kept(asked, metrics, several=several)
-    if not kept:
-        raise AdviceError(
-            "at every level that meets the other requirements, the probability that a read misses "
-            f"a write just acknowledged is above {asked.stale:g}"
-        )
     seeds, alpha = asked.seeds, ALPHA / 2
     while True:
+        kept = _kept(asked, metrics, several=several)
+        if not kept:
+            raise AdviceError(
+                "at every level that meets the other requirements, the probability that a read "
+                f"misses a write just acknowledged is above {asked.stale:g}"
+            )
         order = ranked(nodes, asked, [listed[i] for i in kept], [metrics[i] for i in kept], alpha)
         advice = Advice(
             tuple(choice for _, choice in order),
@@ -375,14 +375,17 @@ def advise(
             coordinator=near,
             clients=_clients(scenario, store) if several else {},
         )
-        more = range(seeds + 1, min(2 * seeds, asked.max_seeds) + 1)
-        if not advice.undecided or not more:
+        most = min(2 * seeds, asked.max_seeds)
+        if not advice.undecided or most <= seeds:
             break
         again = [kept[i] for i, choice in order if choice.best or choice in advice.undecided]
-        added = runs_of([made[i] for i in again], more, workers, report)
-        for i, runs in zip(again, added, strict=True):
-            metrics[i] += runs
-        seeds, alpha = more[-1], alpha / 2
+        # A choice that was set aside at an earlier look has fewer runs.
+        for done in sorted({len(metrics[i]) for i in again}):
+            few = [i for i in again if len(metrics[i]) == done]
+            added = runs_of([made[i] for i in few], range(done + 1, most + 1), workers, report)
+            for i, runs in zip(few, added, strict=True):
+                metrics[i] += runs
+        seeds, alpha = most, alpha / 2
     taken = next(kept[i] for i, choice in order if choice is advice.take)
     return replace(advice, scenario=made[taken])
 
@@ -422,7 +425,7 @@ def _kept(asked: Asked, metrics: Sequence[Sequence[Figures]], *, several: bool) 
     """Returns the indices of candidates that are not too stale and acknowledge enough requests.
 
     With several data centres and without allowed staleness, the levels ensure that reads see the
-    writes of their own data centre.
+    writes of their own data centre. Acknowledged requests are those of the seeds that all have.
     """
     counted = several and asked.stale == 0
     fresh = [
@@ -430,7 +433,7 @@ def _kept(asked: Asked, metrics: Sequence[Sequence[Figures]], *, several: bool) 
         for i, runs in enumerate(metrics)
         if counted or not _mean(runs, STALE_AT_ONCE) > max(asked.stale, 1e-12)
     ]
-    done = {i: sum(int(run["acknowledged"]) for run in metrics[i]) for i in fresh}
+    done = {i: sum(int(run["acknowledged"]) for run in metrics[i][: asked.seeds]) for i in fresh}
     return [
         i
         for i in fresh
