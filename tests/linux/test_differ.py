@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sojourn.linux.differ import compared, smallest
+from sojourn.linux.differ import SYN, compared, departures, smallest
 from sojourn.linux.engine import LinuxEngine
 from sojourn.plan import Plan
 from sojourn.scenario import Scenario
@@ -94,6 +94,28 @@ def test_the_first_packet_is_found_in_the_smallest_scenario() -> None:
     assert {state.name for state in one.states} >= {"bulk.0.cwnd"}
     with pytest.raises(StudyError, match="two engines, not 1"):
         smallest(scenario(), {"one": Simulator()})
+
+
+def test_answers_on_the_way_back_belong_to_their_flow() -> None:
+    """SYN and FIN of a server go to a port of the client, which is another in each engine."""
+    back = """
+[[flows]]
+name = "back"
+from = "b"
+to = "a"
+app = "bulk"
+"""
+    text = TEXT.format(queue="fq_codel", control="cubic", count=2) + back
+    keys = {"links.line.reverse.queue": "pfifo limit 30p", "bottleneck": "line.reverse"}
+    made = Scenario.from_toml(text).replace(keys)
+    engines: dict[str, Engine] = {"one": Simulator(), "other": Simulator()}
+    assert compared(made, engines, 1, 0.0) is None
+    captures = {"observe.capture": ["line.reverse"], "duration": "1s", "warmup": "0s"}
+    [capture] = made.replace(captures).run(1).captures.values()
+    found = departures(capture, 4)
+    assert set(found) == {0, 1, 3}
+    assert [packet.flags & SYN for packet in found[0]] == [SYN]
+    assert departures(capture, 0) == {}
 
 
 def test_without_time_no_smaller_scenario_is_tried() -> None:

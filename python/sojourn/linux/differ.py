@@ -126,8 +126,11 @@ def frames(capture: bytes) -> Iterator[tuple[float, bytes]]:
         at += length
 
 
-def departures(capture: bytes) -> dict[int, list[Packet]]:
-    """Returns the packets of each flow by its number; TCP's bytes count from the SYN."""
+def departures(capture: bytes, count: int) -> dict[int, list[Packet]]:
+    """Returns the packets of each of `count` flows by its number; TCP's bytes count from the SYN.
+
+    A flow is known by its port at the server, which is the source of packets to the client.
+    """
     flows: dict[int, list[Packet]] = {}
     origins: dict[tuple[bytes, bytes], int] = {}
     for at, frame in frames(capture):
@@ -135,7 +138,9 @@ def departures(capture: bytes) -> dict[int, list[Packet]]:
         header = (ip[0] & 15) * 4
         total, body = int.from_bytes(ip[2:4]), ip[header:]
         ports = int.from_bytes(body[:2]), int.from_bytes(body[2:4])
-        number = next((port for port in reversed(ports) if port >= FIRST_PORT), 0) - FIRST_PORT
+        number = next((n for port in reversed(ports) if 0 <= (n := port - FIRST_PORT) < count), -1)
+        if number < 0:
+            continue
         if ip[9] != TCP:
             packet = Packet(at, 0, total - header - 8, 0)
         else:
@@ -155,8 +160,8 @@ def compared(
     """Returns the earliest difference of one run of two engines; None without one."""
     keys = {"observe.capture": [scenario.bottleneck_link.name], "observe.series": SAMPLES}
     runs = [scenario.replace(keys).run(seed, engine=engine) for engine in engines.values()]
-    ours, theirs = (departures(next(iter(run.captures.values()))) for run in runs)
     names = [f"{g.name}.{n}" for g in scenario.plan.groups for n in range(g.count)]
+    ours, theirs = (departures(next(iter(run.captures.values())), len(names)) for run in runs)
     found: list[tuple[int, int, float, tuple[Packet | None, Packet | None]]] = []
     for flow in ours.keys() | theirs.keys():
         apart = 0.0
@@ -169,10 +174,7 @@ def compared(
                 found.append((flow, number, apart, pair))
                 break
             apart = max(apart, abs(one.at - other.at))
-    made = [
-        Difference(names[flow] if flow < len(names) else "?", number, pair, apart, ())
-        for flow, number, apart, pair in found
-    ]
+    made = [Difference(names[flow], number, pair, apart, ()) for flow, number, apart, pair in found]
     # At the end of a run, one engine's last packet may follow a moment later.
     end = scenario.plan.duration / 1e9 - max(within, 0.01)
     earliest = min((one for one in made if one.at < end), key=lambda one: one.at, default=None)
