@@ -14,6 +14,7 @@ from sojourn.linux.differ import SYN, compared, departures, smallest
 from sojourn.linux.engine import LinuxEngine
 from sojourn.plan import Plan
 from sojourn.scenario import Scenario
+from sojourn.scenario.change import setting
 from sojourn.scenario.engine import Engine, Record, Simulator
 from sojourn.study import Study, StudyError
 from tests.cli.test_commands import sojourn
@@ -21,6 +22,7 @@ from tests.cli.test_commands import sojourn
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from sojourn.data import Json
     from sojourn.linux.kernels import Kernel
     from sojourn.scenario.engine import RunProgress
 
@@ -94,6 +96,21 @@ def test_the_first_packet_is_found_in_the_smallest_scenario() -> None:
     assert {state.name for state in one.states} >= {"bulk.0.cwnd"}
     with pytest.raises(StudyError, match="two engines, not 1"):
         smallest(scenario(), {"one": Simulator()})
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+def test_the_printed_settings_lead_to_the_smallest_scenario(place: int) -> None:
+    """Flows are numbered as in the given scenario, also after others were removed."""
+    given = scenario(count=3)
+    flows: list[dict[str, Json]]
+    flows = [{"name": f"call{n}", "from": "a", "to": "b", "app": "voip"} for n in range(3)]
+    flows.insert(place, {"name": "bulk", "from": "a", "to": "b", "app": "bulk", "count": 3})
+    given = Scenario(**{**given.as_dict(), "flows": flows})
+    engines: dict[str, Engine] = {"one": Simulator(), "other": Changed("initial_window", 4)}
+    found = smallest(given, engines)
+    texts = [f"{key}={'' if value is None else value}" for key, value in found.changes.items()]
+    assert given.replace(dict(map(setting, texts))).plan_json == found.scenario.plan_json
+    assert [group.name for group in found.scenario.plan.groups] == ["bulk"]
 
 
 def test_answers_on_the_way_back_belong_to_their_flow() -> None:

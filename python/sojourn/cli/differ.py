@@ -40,6 +40,7 @@ def differ(
     from sojourn.linux.differ import smallest
     from sojourn.scenario.engine import stack_of
     from sojourn.scenario.words import time_of
+    from sojourn.stats.promises import plural
 
     scenario = tc.loaded(file, settings)
     chosen = options.Made(engine=engine).engines()
@@ -70,5 +71,5 @@ def differ(
     changes = " ".join(
         f"--set {key}={'' if value is None else value}" for key, value in found.changes.items()
     )
-    typer.echo(f"In the smallest of {found.runs} scenarios: {changes}")
+    typer.echo(f"In the smallest of {plural(found.runs, 'scenario')}: {changes}")
     exits.negative(True)

@@ -242,6 +242,7 @@ def smallest(
     if len(engines) != PAIR:
         raise StudyError(f"a difference is between two engines, not {len(engines)}: `sim,linux`")
     began = time.monotonic()
+    left = list(range(len(scenario.model.flows)))
     scenario = scenario.replace({"warmup": "0s"})
     found = compared(scenario, engines, seed, within)
     result = Found(found, scenario, {"warmup": "0s"})
@@ -267,7 +268,31 @@ def smallest(
             if found is None or (found.only_late and not result.difference.only_late):
                 result = Found(result.difference, result.scenario, result.changes, runs)
                 continue
-            result = Found(found, smaller_one, {**result.changes, **step}, runs)
+            result = Found(found, smaller_one, of_given(result.changes, step, left), runs)
             again = True
             break
     return result
+
+
+def of_given(
+    changes: Mapping[str, Json], step: Mapping[str, Json], left: list[int]
+) -> dict[str, Json]:
+    """Returns changes of the given scenario with one more step, whose flows have other numbers.
+
+    `left` has the given numbers of the flows that are left. Flows are removed after all other
+    changes, the last one first, so that each key has the number of its flow in the given scenario.
+    """
+    found = dict(changes)
+    for key, value in step.items():
+        table, *rest = key.split(".")
+        if not rest:
+            found[key] = value
+            continue
+        number = left[int(rest[0])]
+        found[".".join([table, str(number), *rest[1:]])] = value
+        if value is None:
+            left.remove(number)
+    removed = sorted((k for k, v in found.items() if v is None), key=lambda k: -int(k[6:]))
+    gone = tuple(f"{key}." for key in removed)
+    kept = {k: v for k, v in found.items() if v is not None and not k.startswith(gone)}
+    return {**kept, **dict.fromkeys(removed)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import tomllib
 from collections.abc import Mapping
 from typing import Any, Unpack
@@ -116,11 +117,16 @@ def _flow_name(flow: Json) -> str:
 
 
 def setting(text: str) -> tuple[str, Json]:
-    """Splits a `key=value` of the command line; the value is read as TOML, otherwise as a text."""
+    """Splits a `key=value` of the command line; the value is read as TOML, otherwise as a text.
+
+    A flow without a value, such as `flows.1=`, is removed: its value is None.
+    """
     key, equals, value = text.partition("=")
     key, value = key.strip(), value.strip()
     if not equals or not key:
         raise _refuse(text, "the setting must be key=value, such as links.uplink.rate=10mbit")
+    if not value and re.fullmatch(r"flows\.[^.]+", key):
+        return key, None
     return key, _value(value)
 
 
