@@ -142,6 +142,13 @@ def test_without_time_no_smaller_scenario_is_tried() -> None:
     assert found.difference is not None
 
 
+def test_engines_in_real_time_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "cell.toml"
+    file.write_text(TEXT.format(queue="codel", control="cubic", count=1))
+    result = sojourn("differ", file, "--engine", "sim,wire")
+    assert (result.status, "wire: runs in real time" in result.err) == (2, True)
+
+
 @pytest.mark.usefixtures("kernel")
 def test_the_command_names_packet_and_states(tmp_path: Path) -> None:
     file = tmp_path / "cell.toml"

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from sojourn import engines
 from sojourn.cli import exits, options, output
 from sojourn.settings import Option
 
@@ -43,6 +44,8 @@ def differ(
     from sojourn.stats.promises import plural
 
     scenario = tc.loaded(file, settings)
+    if real := [kind.name for kind in engines.chosen(engine) if kind.real_time]:
+        exits.fail(f"{', '.join(real)}: runs in real time, with other times of packets each time")
     chosen = options.Made(engine=engine).engines()
     if stack := stack_of(chosen.by_name):
         scenario = scenario.with_stack(stack(scenario.plan))
