@@ -65,6 +65,9 @@ def test_an_error_in_a_changed_value_has_no_line_of_the_file() -> None:
         ('name="a = b"', ("name", "a = b")),
         ("name=a = b", ("name", "a = b")),
         ("name=", ("name", "")),
+        ("flows.1=", ("flows.1", None)),
+        ("flows.bulk =", ("flows.bulk", None)),
+        ("flows.0.tcp=", ("flows.0.tcp", "")),
     ],
 )
 def test_settings(text: str, expected: tuple[str, Any]) -> None:
