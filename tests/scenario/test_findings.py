@@ -102,6 +102,13 @@ def test_unfinished_transfers_are_named_where_their_ages_are_unknown(ages: bool)
     assert [one.text for one in found] == ([] if ages else [text])
 
 
+@pytest.mark.parametrize(("lost", "text"), [(20, "2 %"), (994, "99.4 %"), (997, "99.7 %")])
+def test_the_share_without_an_answer_is_a_plain_number(lost: int, text: str) -> None:
+    plan = link("20s", "0s", "transfer size 100kb", "uniform 0s 1s", 4).plan
+    metrics = {"x.flows": 4.0, "x.finished": 1000.0 - lost, "x.unfinished": float(lost)}
+    assert findings(plan, [Seen(metrics, {})])[0].text.startswith(f"{text} of the transfers")
+
+
 def test_an_ordinary_scenario_has_no_findings() -> None:
     home = Scenario.load(Path(__file__).parents[2] / "examples/home.toml")
     assert home.run(1).findings == []

@@ -159,7 +159,8 @@ def _unfinished(plan: Plan, runs: Sequence[Mapping[str, float]]) -> Iterable[Fin
     for name, done, lost, text in parts:
         share = lost / (done + lost) if done and lost else 0.0
         if share > UNFINISHED:
-            said = f"{100 * share:.2g} % of the {text} are of the others only."
+            digits = 2 if share < 0.99 else 4
+            said = f"{100 * share:.{digits}g} % of the {text} are of the others only."
             yield Finding("unfinished", name, said, share)
 
 
