@@ -11,7 +11,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from sojourn.cli.advise import of_sites, on_tail, show
+from sojourn.cli.advise import of_sites, on_tail, percent, show
 from sojourn.plan.queries import the_store
 from sojourn.plan.replication import NetworkTopologyPlacement
 from sojourn.scenario import Scenario
@@ -522,6 +522,14 @@ def test_a_choice_counts_as_fast_only_for_certain(spread: float) -> None:
         if spread <= 0.01:
             assert [c.best for c in found] == [True, True, False]
             assert Advice(tuple(found), 0.5, False, ()).take.replication == 2
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, "0 %"), (0.0123, "1.2 %"), (0.996, "99.6 %"), (1.0, "100 %"), (math.nan, "–")],
+)
+def test_probabilities_are_plain_numbers(share: float, text: str) -> None:
+    assert percent(share) == text
 
 
 def test_a_tail_of_timeouts_gets_its_remedies() -> None:

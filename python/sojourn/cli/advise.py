@@ -178,7 +178,7 @@ def _row(choice: Choice) -> dict[str, str]:
 
 def percent(share: float) -> str:
     """Returns a probability as a text in percent; a dash for NaN."""
-    return "–" if isnan(share) else f"{100 * share:.2g} %"
+    return "–" if isnan(share) else f"{100 * share:.{2 if share < 0.99 else 4}g} %"
 
 
 FAMILY = (store,)
