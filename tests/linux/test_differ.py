@@ -135,6 +135,14 @@ app = "bulk"
     assert departures(capture, 0) == {}
 
 
+def test_without_a_packet_nothing_is_equal() -> None:
+    idle = 'bottleneck = "idle"\nlinks.idle = { from = "b", to = "c", rate = "10mbit" }\n'
+    given = Scenario.from_toml(idle + TEXT.format(queue="codel", control="cubic", count=1))
+    engines: dict[str, Engine] = {"one": Simulator(), "other": Simulator()}
+    with pytest.raises(StudyError, match="no packet of a flow leaves idle"):
+        smallest(given, engines)
+
+
 def test_without_time_no_smaller_scenario_is_tried() -> None:
     engines: dict[str, Engine] = {"one": Simulator(), "other": Changed("rack", False)}
     found = smallest(scenario(count=16), engines, limit=0.0)

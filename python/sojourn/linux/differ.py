@@ -155,13 +155,24 @@ def departures(capture: bytes, count: int) -> dict[int, list[Packet]]:
 
 
 def compared(
-    scenario: Scenario, engines: Mapping[str, Engine], seed: int, within: float
+    scenario: Scenario,
+    engines: Mapping[str, Engine],
+    seed: int,
+    within: float,
+    *,
+    needed: bool = False,
 ) -> Difference | None:
-    """Returns the earliest difference of one run of two engines; None without one."""
+    """Returns the earliest difference of one run of two engines; None without one.
+
+    If packets are `needed`, raises `StudyError` if no packet of a flow leaves the bottleneck.
+    """
     keys = {"observe.capture": [scenario.bottleneck_link.name], "observe.series": SAMPLES}
     runs = [scenario.replace(keys).run(seed, engine=engine) for engine in engines.values()]
     names = [f"{g.name}.{n}" for g in scenario.plan.groups for n in range(g.count)]
     ours, theirs = (departures(next(iter(run.captures.values())), len(names)) for run in runs)
+    if needed and not (ours or theirs):
+        where = scenario.bottleneck_link.name
+        raise StudyError(f"no packet of a flow leaves {where}: set `bottleneck` to another link")
     found: list[tuple[int, int, float, tuple[Packet | None, Packet | None]]] = []
     for flow in ours.keys() | theirs.keys():
         apart = 0.0
@@ -237,14 +248,15 @@ def smallest(
 
     Packets may be `within` seconds apart. After `limit` seconds no further scenario is tried. A
     smaller scenario is kept if the engines' packets still differ in more than their times, unless
-    they differed in their times only. Raises `StudyError` unless there are two engines.
+    they differed in their times only. Raises `StudyError` unless there are two engines, and packets
+    to compare.
     """
     if len(engines) != PAIR:
         raise StudyError(f"a difference is between two engines, not {len(engines)}: `sim,linux`")
     began = time.monotonic()
     left = list(range(len(scenario.model.flows)))
     scenario = scenario.replace({"warmup": "0s"})
-    found = compared(scenario, engines, seed, within)
+    found = compared(scenario, engines, seed, within, needed=True)
     result = Found(found, scenario, {"warmup": "0s"})
     tried: set[str] = set()
     again = found is not None
