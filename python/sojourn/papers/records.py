@@ -189,6 +189,7 @@ def listed() -> list[Object]:
             "made": kept["made"] if kept else None,
             "took": kept.get("took", {}) if kept else {},
             "engine": kept["engine"] if kept else None,
+            "judged": kept is not None and judged(kept),
         })  # fmt: skip
     return found
 

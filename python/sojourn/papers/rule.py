@@ -275,7 +275,8 @@ def without_margin(judgement: Judgement) -> str:
 
 
 def _bare(region: Region) -> Region:
+    """Returns the region with the limit 1 if it asks for a little more, or less, than 1."""
     low, high = region.low, region.high
-    if math.isinf(low) and math.isclose(high, 1, rel_tol=_SMALL):
+    if math.isinf(low) and 1 - _SMALL <= high < 1:
         return Region(high=1.0)
-    return Region(low=1.0) if math.isinf(high) and math.isclose(low, 1, rel_tol=_SMALL) else region
+    return Region(low=1.0) if math.isinf(high) and 1 < low <= 1 + _SMALL else region
