@@ -61,14 +61,15 @@ def version(root: Path = ROOT) -> str:
 
 
 def notes(root: Path, stated: str, *, final: bool) -> str:
-    """Returns the changes of a version; before it is `final`, those that are not released yet."""
+    """Returns the changes of a version; before it is `final`, first those not released yet."""
     text = (root / "CHANGELOG.md").read_text("utf-8")
-    title = rf"{re.escape(stated)} \(\d{{4}}-\d\d-\d\d\)" if final else "Unreleased"
-    found = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    if found is None or not found[1].strip():
-        wanted = f"{stated} (YYYY-MM-DD)" if final else "Unreleased"
-        raise ReleaseError(f"CHANGELOG.md must have a section `## {wanted}` with the changes")
-    return found[1].strip() + "\n"
+    titles = [rf"{re.escape(stated)} \(\d{{4}}-\d\d-\d\d\)"]
+    for title in titles if final else ["Unreleased", *titles]:
+        found = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+        if found is not None and found[1].strip():
+            return found[1].strip() + "\n"
+    wanted = f"{stated} (YYYY-MM-DD)" if final else "Unreleased"
+    raise ReleaseError(f"CHANGELOG.md must have a section `## {wanted}` with the changes")
 
 
 def tidied(wheel: Path, source: Path, target: Path) -> None:

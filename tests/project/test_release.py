@@ -80,6 +80,8 @@ def test_notes_are_the_section_of_the_version(tmp_path: Path) -> None:
     )
     assert release.notes(tmp_path, "0.2.0", final=True) == "### Added\n- a\n"
     assert release.notes(tmp_path, "0.3.0", final=False) == "- new\n"
+    (tmp_path / "CHANGELOG.md").write_text("## Unreleased\n\n## 0.2.0 (2026-12-01)\n\n- a\n")
+    assert release.notes(tmp_path, "0.2.0", final=False) == "- a\n"
     with pytest.raises(release.ReleaseError, match=r"## 0\.3\.0 \(YYYY-MM-DD\)"):
         release.notes(tmp_path, "0.3.0", final=True)
     assert release.notes(ROOT, release.version(), final=True)
