@@ -77,4 +77,6 @@ def test_a_quantity_is_read_in_the_unit_of_its_field() -> None:
     app.command()(keep)
     assert CliRunner().invoke(app, ["--name", "a", "--pause", "20ms"]).exit_code == 0
     assert found == [Outer("a", Inner(pause=0.02))]
-    assert CliRunner().invoke(app, ["--name", "a", "--pause", "20"]).exit_code == 2
+    wrong = CliRunner().invoke(app, ["--name", "a", "--pause", "20"])
+    assert wrong.exit_code == 2
+    assert wrong.stderr.startswith("--pause: a time needs its unit")

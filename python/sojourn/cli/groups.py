@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 
 import typer
 
-from sojourn._core import format_quantity, parse_quantity
+from sojourn._core import WordError, format_quantity, parse_quantity
 from sojourn.cli import candidates
 from sojourn.settings import Complete, Option, Setting, SettingError, declared
 
@@ -120,11 +120,14 @@ def _value(setting: Setting, values: Mapping[str, object]) -> object:
     if option is None or option.unit is None:
         return value
     if isinstance(value, list):
-        return tuple(_amount(option.unit, text) for text in value)
-    return _amount(option.unit, value) if isinstance(value, str) else setting.default
+        return tuple(_amount(setting, option.unit, text) for text in value)
+    return _amount(setting, option.unit, value) if isinstance(value, str) else setting.default
 
 
-def _amount(unit: Literal["rate", "size", "time"], text: str) -> float:
-    """Returns a quantity in bit/s, bytes or seconds."""
-    amount = parse_quantity(unit, text)
+def _amount(setting: Setting, unit: Literal["rate", "size", "time"], text: str) -> float:
+    """Returns a quantity in bit/s, bytes or seconds; an error names the setting's option."""
+    try:
+        amount = parse_quantity(unit, text)
+    except WordError as error:
+        raise WordError(f"{_flag(setting)}: {error}") from None
     return amount / PER_SECOND if unit == "time" else amount
