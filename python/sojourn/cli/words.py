@@ -16,6 +16,7 @@ from typing import (
 import typer
 
 from sojourn import _core
+from sojourn.arguments import hint
 from sojourn.cli import candidates, exits, options, output
 from sojourn.data import Object
 from sojourn.metrics import registry
@@ -346,14 +347,9 @@ def _own(name: str) -> Item:
 def _unknown(what: str, word: str, names: list[str]) -> None:
     if reason := _core.not_modelled(word):
         exits.fail(reason)
-    near = _core.nearest(word, names)
-    if near:
-        hint = f": did you mean `{near}`?"
-    elif len(names) <= 12:
-        hint = f"; allowed: {', '.join(names)}"
-    else:
-        hint = "; `sojourn list` shows all"
-    exits.fail(f"unknown {what} `{word}`{hint}")
+    named = len(names) <= 12 or _core.nearest(word, names)
+    rest = hint(word, names) if named else "; `sojourn list` shows all"
+    exits.fail(f"unknown {what} `{word}`{rest}")
 
 
 def _show(kind: str, item: Item) -> None:
@@ -477,10 +473,8 @@ def schema(
         name = " ".join(command)
         if not outputs.forms(name):
             found = {one.partition(":")[0] for one in outputs.declared() if one[0].islower()}
-            names = sorted(found - {"error"})
-            near = _core.nearest(name, names)
-            hint = f"did you mean `{near}`?" if near else f"there are {', '.join(names)}"
-            exits.fail(f"no JSON output of a command `{name}`: {hint}")
+            rest = hint(name, sorted(found - {"error"}), "existing")
+            exits.fail(f"no command `{name}` with JSON output{rest}")
         output.print_data(outputs.schema(name))
         return
     from sojourn.scenario import Scenario
