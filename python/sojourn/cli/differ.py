@@ -11,11 +11,6 @@ from sojourn.cli import exits, options, output
 from sojourn.settings import Option
 
 
-def register(app: typer.Typer) -> None:
-    """Adds `sojourn differ` to `app`."""
-    app.command()(differ)
-
-
 @exits.command
 def differ(
     file: options.ScenarioFile,
