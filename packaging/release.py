@@ -89,6 +89,11 @@ def tidied(wheel: Path, source: Path, target: Path) -> None:
             new.writestr(info, content)
 
 
+def sdist(source: Path, out: Path, more: Mapping[str, str] | None = None) -> None:
+    """Builds the source package of a folder that has an environment."""
+    run(source / ".venv/bin/maturin", "sdist", "--out", out, cwd=source, more=more)
+
+
 def build(clone: Path, out: Path) -> list[Path]:
     """Builds wheel and source package in a fresh clone; returns the files in `out`."""
     shutil.rmtree(clone, ignore_errors=True)
@@ -101,7 +106,7 @@ def build(clone: Path, out: Path) -> list[Path]:
         "RUSTFLAGS": f"--remap-path-prefix={clone}=sojourn --remap-path-prefix={cargo}=cargo",
     }
     run("make", "wheel", cwd=clone, more=more)
-    run(clone / ".venv/bin/maturin", "sdist", "--quiet", "--out", "dist", cwd=clone, more=more)
+    sdist(clone, clone / "dist", more)
     for path in sorted((clone / "dist").iterdir()):
         if path.suffix == ".whl":
             tidied(path, clone, out / path.name)

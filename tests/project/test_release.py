@@ -6,6 +6,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 from types import ModuleType
@@ -98,6 +99,17 @@ def test_checksums_are_those_of_sha256sum(tmp_path: Path) -> None:
     (tmp_path / "a.whl").write_bytes(b"content")
     (tmp_path / "SHA256SUMS").write_text(release.checksums([tmp_path / "a.whl"]))
     subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=tmp_path, check=True)
+
+
+def test_the_source_package_has_what_a_build_reads(tmp_path: Path) -> None:
+    release.sdist(ROOT, tmp_path)
+    [archive] = tmp_path.iterdir()
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path, filter="data")
+    [folder] = (path for path in tmp_path.iterdir() if path.is_dir())
+    (folder / ".venv").symlink_to(ROOT / ".venv")
+    release.sdist(folder, tmp_path / "again")  # maturin checks the folders before any build
+    assert (folder / "python/sojourn/cli/outputs.toml").exists()
 
 
 def test_every_crate_of_a_wheel_has_its_licence() -> None:
