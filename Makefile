@@ -202,7 +202,7 @@ release-check: setup ## run the checks before a release that take too long for e
 	exit $$status; } 2>&1 | tee $$all || status=1; \
 	changed=$$(git diff --quiet HEAD || echo ", with changes"); \
 	echo "$$(date -u '+%F %R') UTC, commit $$(git rev-parse HEAD)$$changed, $$(nproc) processors" >$$last; \
-	grep -aoE '(== .*|FAILED|ERROR|measured:|[0-9]+ (passed|failed)).*|.*[Vv]ulnerabilit.*' $$all | cut -c1-200 | head -200 >>$$last; \
+	grep -aoE '(== .*|FAILED|ERROR|measured:|[0-9]+ (passed|failed)).*|.*[Vv]ulnerabilit.*' $$all | cut -c1-200 | sed -n 1,200p >>$$last; \
 	exit $$status
 
 SECONDS := 10

@@ -40,7 +40,7 @@ class Serving:
     """Address and port to listen on; port 0 selects any free port."""
     buffer: Annotated[str, Option("POLICY")] = "elastic"
     """Buffer policy (`sojourn list buffer`)."""
-    quota: Bytes = 1 << 30
+    quota: Annotated[Bytes, Option(min=1)] = 1 << 30
     """Largest total size of the received files."""
     connections: Annotated[int, Option(min=1, max=65_536)] = 1024
     """Largest number of simultaneous connections."""

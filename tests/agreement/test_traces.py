@@ -13,7 +13,7 @@ Departure = tuple[float, int, int]
 
 def data(capture: bytes) -> list[Departure]:
     """The segments with data of the only flow."""
-    return [(p.at, p.first, p.length) for p in departures(capture)[0] if p.length]
+    return [(p.at, p.first, p.length) for p in departures(capture, 1)[0] if p.length]
 
 
 @pytest.mark.slow

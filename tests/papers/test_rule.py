@@ -200,7 +200,7 @@ def test_a_finding_that_holds_in_another_reading_near_the_paper_is_not_refuted(
         MeanIn(id=f"c-{name}", text="", metric="x", reading=name, region=Region(low=low))
         for name, low in (("strict", 2), ("other", 0))
     )
-    judgements = judge([strict, loose], frame)
+    judgements = tuple(judge([strict, loose], frame))
     conditions = {
         claim.id: [_measured([1.0] * 6, 2.0 if claim.reading in far else 1.0)]
         for claim in (strict, loose)

@@ -422,6 +422,7 @@ def show(
         output.console().print(f"\n{sentence}", markup=False, highlight=False)
     if unclear:
         return
+    best = own
     if found.decided and found.policy_of is not None:
         serving(found, scenario, found.policy_of)
     elif found.decided:
@@ -431,7 +432,7 @@ def show(
         if not held.is_change(best):
             deploy.show(scenario.with_queue(best), printed.interface, printed.form)
     if held.after:
-        typer.echo(f"\n{held.advice(printed.interface)}")
+        typer.echo(f"\n{held.advice(printed.interface, best)}")
 
 
 def own_choice(found: Comparison, scenario: Scenario) -> str:

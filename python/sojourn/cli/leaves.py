@@ -57,8 +57,12 @@ class Leaves:
         return {"slow_classes": {"before": {**self.before}, "after": {**self.after}}}
 
     def best_of(self, equals: Sequence[str]) -> str:
-        """Returns which of equally good queues is advised: a changed tree, otherwise the first."""
-        return next((queue for queue in equals if queue in self.queues[1:]), equals[0])
+        """Returns which of equally good queues is advised.
+
+        It is the tree with most changed classes, otherwise the first queue.
+        """
+        changed = (queue for queue in reversed(self.queues[1:]) if queue in equals)
+        return next(changed, equals[0])
 
     @cached_property
     def in_place(self) -> bool:
@@ -75,24 +79,30 @@ class Leaves:
         """Returns whether `queue` is this tree, to be changed and not replaced."""
         return queue in self.queues and self.in_place
 
-    def advice(self, interface: str | None) -> str:
-        """Returns the delays, and the commands that change only these classes of `interface`."""
+    def advice(self, interface: str | None, best: str) -> str:
+        """Returns the delays, and the commands that change only these classes of `interface`.
+
+        The commands are those of the best queue if it is a changed tree, otherwise those of all
+        classes; there are none if another queue is installed.
+        """
         said = [
             f"Class {name} holds packets for {format_value(self.before[name], 's')} (95 %, seed 1) "
             f"in its FIFO; with {BETTER} for {format_value(delay, 's')}."
             for name, delay in self.after.items()
         ]
-        if not self.in_place:
+        if not self.is_change(best):
             return "\n".join(said)
+        tree = best if best in self.queues[1:] else self.queues[-1]
         try:
             own, changed = (
                 self.scenario.with_queue(queue).to_tc(interface, form="tc").commands
-                for queue in (self.queues[0], self.queues[-1])
+                for queue in (self.queues[0], tree)
             )
         except (NoKernelEquivalent, ScenarioError) as error:
             return "\n".join([*said, str(error)])
         lines = [f"  {line}" for line in changed if line not in own]
-        number = "this class" if len(self.after) == 1 else "these classes"
+        all_changed = tree == self.queues[-1] and len(self.after) > 1
+        number = "these classes" if all_changed else "this class"
         return "\n".join([*said, f"To change {number} and nothing else:", "", *lines])
 
 

@@ -104,7 +104,7 @@ def merged(found: Mapping[str, Sequence[Finding]]) -> list[Finding]:
     for each in listed.values():
         most, worst = max(each, key=lambda pair: pair[1].size)
         names = [name for name, _ in each]
-        where = "" if len(names) == len(found) else f" (With {', '.join(names)}.)"
+        where = "" if len(names) == len(found) else f" (With {'; '.join(names)}.)"
         if worst.kind == "unfinished" and len(names) > 1:
             where = f" (With {most}; with the others less.)"
         out.append(replace(worst, text=worst.text + where))
@@ -138,9 +138,10 @@ def _activity(plan: Plan, runs: Sequence[Mapping[str, float]]) -> Iterable[Findi
 def _unfinished(plan: Plan, runs: Sequence[Mapping[str, float]]) -> Iterable[Finding]:
     """Yields groups and stores whose times leave out what has not ended.
 
-    The simulator counts unfinished transfers with their age, other engines do not. Requests that
-    are pending at the end count as far as they are more than rate times latency (Little).
+    The simulator counts unfinished transfers with their age, other engines do not. What is under
+    way at the end counts as far as it is more than rate times latency (Little).
     """
+    span = (plan.duration - plan.warmup) / 1e9
     parts: list[tuple[str, float, float, str]] = []
 
     def all_of(name: str, metric: str) -> float:
@@ -149,10 +150,11 @@ def _unfinished(plan: Plan, runs: Sequence[Mapping[str, float]]) -> Iterable[Fin
     for name in (g.name for g in plan.groups):
         if not any(math.isfinite(run.get(f"{name}.fct_mean_all", math.nan)) for run in runs):
             text = f"transfers of {name} had not ended; completion times"
-            parts.append((name, all_of(name, "finished"), all_of(name, "unfinished"), text))
+            lost = sum(max(_beyond(run, name, span), 0.0) for run in runs)
+            parts.append((name, all_of(name, "finished"), lost, text))
     if (store := store_in(plan)) is not None:
-        done, span = all_of(store.name, "acknowledged"), all_of(store.name, "elapsed")
-        usual = done * all_of(store.name, "latency_mean") / len(runs) / (span / len(runs) or 1.0)
+        done, took = all_of(store.name, "acknowledged"), all_of(store.name, "elapsed")
+        usual = done * all_of(store.name, "latency_mean") / len(runs) / (took / len(runs) or 1.0)
         text = f"requests to {store.name} were not acknowledged; latencies"
         lost = all_of(store.name, "requests") - done - min(all_of(store.name, "pending"), usual)
         parts.append((store.name, done, lost, text))
@@ -245,3 +247,10 @@ def _add(found: dict[Kind, Finding], one: Finding) -> None:
 
 def _than(change: float) -> str:
     return f"{100 * abs(change):.0f} % {'higher' if change > 0 else 'lower'}"
+
+
+def _beyond(run: Mapping[str, float], name: str, span: float) -> float:
+    """Returns how many transfers of a group are unfinished beyond those usually under way."""
+    mean = run.get(f"{name}.fct_mean", math.nan)
+    usual = run.get(f"{name}.finished", 0.0) * mean / span if math.isfinite(mean) else 0.0
+    return run.get(f"{name}.unfinished", 0.0) - usual

@@ -43,6 +43,8 @@ Figures: TypeAlias = Mapping[str, float | str]
 """Metrics of a run of a store, by name without the store's name."""
 ALPHA = 0.05
 """Probability that any interval of a ratio to the fastest candidate misses it, at any look."""
+MOST_SEEDS = 160
+"""Largest number of seeds of a choice, unless the user states another."""
 EQUIVALENT = 1.1
 """Ratio to the latency of the fastest candidate below which a candidate counts as fast."""
 MOST_EACH = 5
@@ -357,6 +359,11 @@ def advise(
         near = {"token-aware": "token-dc-aware"}.get(store.coordinator, "dc-aware")
         scenario = scenario.replace({"store.coordinator": near})
     made = [scenario.replace(one.changes) for one in listed]
+    if asked.max_seeds is not None and asked.max_seeds < asked.seeds:
+        raise AdviceError(
+            f"the largest number of seeds (--max-seeds) must be at least {asked.seeds}, the number "
+            f"of seeds; found {asked.max_seeds}"
+        )
     metrics = runs_of(made, range(1, asked.seeds + 1), workers, report)
     seeds, alpha = asked.seeds, ALPHA / 2
     while True:
@@ -375,7 +382,7 @@ def advise(
             coordinator=near,
             clients=_clients(scenario, store) if several else {},
         )
-        most = min(2 * seeds, asked.max_seeds)
+        most = min(2 * seeds, asked.max_seeds or MOST_SEEDS)
         if not advice.undecided or most <= seeds:
             break
         again = [kept[i] for i, choice in order if choice.best or choice in advice.undecided]

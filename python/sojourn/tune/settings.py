@@ -110,7 +110,7 @@ class Asked:
     """Statistic of latency that ranks the choices: mean, p95 or p99."""
     seeds: Annotated[int, Option(min=2)] = 10
     """Number of runs (seeds) of each choice."""
-    max_seeds: Annotated[int, Option(min=2)] = 160
-    """Largest number of seeds. While it is undecided whether a choice with fewer copies is fast,
-    such choices and the fast ones are run with twice as many seeds.
+    max_seeds: Annotated[int | None, Option(min=2)] = None
+    """Largest number of seeds, 160 by default. While it is undecided whether a choice with fewer
+    copies is fast, such choices and the fast ones are run with twice as many seeds.
     """
