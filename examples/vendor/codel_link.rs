@@ -39,6 +39,7 @@ pub enum Event {
 pub struct Settings {
     pub target: u32,
     pub interval: u32,
+    /// Whether ECN-capable packets are marked and not dropped; so by default, unlike with `tc`.
     pub ecn: bool,
     pub ce_threshold: Option<u32>,
     /// Backlog in bytes on which CoDel does not act.
@@ -95,12 +96,11 @@ impl<P: Packet> Fifo<P> {
     }
 }
 
-/// CoDel's state. Names are those of Linux and RFC 8289; times are ticks.
+/// CoDel's state, with the usual settings by default. Names are those of Linux and RFC 8289; times
+/// are ticks.
 #[derive(Clone, Debug, Default)]
 pub struct Codel {
     settings: Settings,
-    target: u32,
-    interval: u32,
     count: u32,
     lastcount: u32,
     dropping: bool,
@@ -113,12 +113,7 @@ pub struct Codel {
 impl Codel {
     /// Returns CoDel in its first state.
     pub fn new(settings: Settings) -> Self {
-        Self {
-            settings,
-            target: ticks(settings.target),
-            interval: ticks(settings.interval),
-            ..Self::default()
-        }
+        Self { settings, ..Self::default() }
     }
 
     /// Takes the next packet to send, after CoDel has dropped or marked what it must. `seen` receives
@@ -167,7 +162,7 @@ impl Codel {
             self.dropping = true;
             let delta = self.count.wrapping_sub(self.lastcount);
             let since = now.wrapping_sub(self.drop_next);
-            if delta > 1 && after(self.interval.wrapping_mul(16), since) {
+            if delta > 1 && after(ticks(self.settings.interval).wrapping_mul(16), since) {
                 self.count = delta;
                 self.newton_step();
             } else {
@@ -193,12 +188,14 @@ impl Codel {
             return false;
         };
         self.ldelay = now.wrapping_sub((at >> 10) as u32);
-        if after(self.target, self.ldelay) || backlog <= u64::from(self.settings.mtu) {
+        if after(ticks(self.settings.target), self.ldelay)
+            || backlog <= u64::from(self.settings.mtu)
+        {
             self.first_above_time = 0;
             return false;
         }
         if self.first_above_time == 0 {
-            self.first_above_time = now.wrapping_add(self.interval);
+            self.first_above_time = now.wrapping_add(ticks(self.settings.interval));
             return false;
         }
         after(now, self.first_above_time)
@@ -207,7 +204,7 @@ impl Codel {
     /// The control law: `interval / sqrt(count)` after `from`.
     fn after_interval(&self, from: u32) -> u32 {
         let root = u64::from(self.rec_inv_sqrt) << 16;
-        let spacing = ((u64::from(self.interval) * root) >> 32) as u32;
+        let spacing = ((u64::from(ticks(self.settings.interval)) * root) >> 32) as u32;
         from.wrapping_add(spacing.max(u32::from(self.settings.bounded)))
     }
 

@@ -94,7 +94,7 @@ impl Packet for Datagram {
 #[test]
 fn the_vendored_link_carries_packets_as_the_crate_s() {
     for (queue, codel) in
-        [("pfifo limit 30p", None), ("codel limit 30p ecn", Some(Codel::new(Settings::default())))]
+        [("pfifo limit 30p", None), ("codel limit 30p ecn", Some(Codel::default()))]
     {
         for rate in [7_777_777, 1_000_000_000, 13] {
             let params = Params::parse(&format!("{rate}bit"), "delay 3ms", queue).unwrap();
