@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 
@@ -120,6 +121,45 @@ def test_targets_of_newer_versions_of_tc_are_read() -> None:
     assert queue(text)["tree"]["filters"] == [
         {"conditions": [{"dscp": 46}], "divisor": 1, "class": 16}
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "options", "why"),
+    [
+        ("  input dev eth7\n", {"input_dev": "eth7"}, "the device on which packets arrive"),
+        (
+            "\taction order 1: mirred (Ingress Redirect to device ifb0) stolen\n",
+            {
+                "actions": [
+                    {
+                        "kind": "mirred",
+                        "mirred_action": "redirect",
+                        "direction": "ingress",
+                        "to_dev": "ifb0",
+                    }
+                ]
+            },
+            "`mirred (Ingress Redirect to device ifb0",
+        ),
+    ],
+)
+def test_parts_of_a_printed_filter_that_are_not_modelled_are_named(
+    line: str, options: dict[str, Any], why: str
+) -> None:
+    lead = "filter parent 1: protocol ip pref 1 u32 chain 0"
+    text = (
+        "qdisc prio 1: dev eth0 root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1\n"
+        f"{lead} fh 800::800 order 2048 key ht 800 bkt 0 flowid 1:1\n"
+        f"  match 00500000/ffff0000 at 20\n{line}"
+    )
+    ((_, message),) = problems(text)
+    assert why in message
+    qdisc = {"kind": "prio", "handle": "1:", "dev": "eth0", "root": True, "options": {"bands": 3}}
+    match = {"value": "500000", "mask": "ffff0000", "offmask": "", "off": 20}
+    printed = {"fh": "800::800", "flowid": "1:1", "match": match, **options}
+    lead_of = {"parent": "1:", "protocol": "ip", "pref": 1, "kind": "u32", "chain": 0}
+    ((_, message),) = problems(json.dumps([qdisc]) + json.dumps([{**lead_of, "options": printed}]))
+    assert why in message
 
 
 def test_a_default_in_decimal_is_the_class_that_exists() -> None:

@@ -303,6 +303,9 @@ impl Source<'_> {
                     let why = "hash tables of `u32` are read in the text output of `tc`: give that";
                     return Err(Fault::new(why));
                 }
+                ("u32" | "fw", "input_dev" | "indev") => {
+                    return Err(Fault::new(shown::NOT_BY_DEVICE));
+                }
                 ("flow", "keys" | "divisor" | "baseclass")
                 | ("fw" | "flow" | "flower" | "basic" | "matchall", "handle")
                 | (_, "flowid" | "classid" | "fh") => first.extend([key.clone(), value.text()]),
@@ -341,8 +344,10 @@ fn action(action: &Json) -> Vec<String> {
         "mirred" => {
             let is_redirect = part("mirred_action").is_some_and(|act| act == "redirect");
             let act = if is_redirect { "Redirect" } else { "Mirror" };
+            let is_inward = part("direction").is_some_and(|way| way == "ingress");
+            let way = if is_inward { "(Ingress" } else { "(Egress" };
             let device = part("to_dev").unwrap_or_default();
-            owned(["mirred", "(Egress", act, "to", "device", &device])
+            owned(["mirred", way, act, "to", "device", &device])
         }
         "police" => owned(["police", "rate", &part("rate").unwrap_or_default()]),
         _ => {

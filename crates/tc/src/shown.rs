@@ -270,6 +270,10 @@ fn filter(printed: &mut Printed, device: Option<&String>, entry: &Entry) -> Resu
 const STATE: &str = "not_in_hw in_hw in_hw_count skip_hw skip_sw used_hw_stats hw_stats index ref \
                      random Action Sent backlog cookie no_percpu hw_tc Skip_hw";
 
+/// Message about a filter of the packets that arrived on one device.
+pub(crate) const NOT_BY_DEVICE: &str =
+    "a filter by the device on which packets arrive (`indev`) is not modelled";
+
 fn said(text: &str, place: Place) -> Word {
     Word::new(text, place)
 }
@@ -323,8 +327,14 @@ fn commanded(
                     ["(Egress", "Mirror", ..] => {
                         return Err(word.fault("a copy of a packet (mirror) is not modelled"));
                     }
-                    _ => {}
+                    _ => {
+                        let why = format!("`mirred {}` is not modelled", texts.join(" "));
+                        return Err(word.fault(why));
+                    }
                 }
+            }
+            (_, "input") if given.peek().is_some_and(|next| next.is("dev")) => {
+                return Err(word.fault(NOT_BY_DEVICE));
             }
             (_, key) if among(key, STATE) => return Ok(()),
             ("flower", "eth_type") => filter.protocol.clone_from(&given.value(word)?.text),
