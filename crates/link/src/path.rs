@@ -195,13 +195,13 @@ impl<P: Packet + Clone + Corrupt, O: Observer<P>> Path<P, O> {
     fn at(&mut self, now: Nanos) -> Nanos {
         assert!(now >= self.clock, "time went back from {} to {now}", self.clock);
         self.clock = now;
-        EPOCH + now
+        EPOCH.checked_add(now).expect("a path's time is below 584 years")
     }
 
     /// Sends `packet` into the path at `now`.
     ///
     /// # Panics
-    /// If `now` is before an earlier call's.
+    /// If `now` is before an earlier call's, or above 584 years.
     #[inline]
     pub fn send(&mut self, now: Nanos, direction: Direction, packet: P) {
         let at = self.at(now);
@@ -212,7 +212,7 @@ impl<P: Packet + Clone + Corrupt, O: Observer<P>> Path<P, O> {
     /// at the same time the forward one is first. Call until it returns `None`.
     ///
     /// # Panics
-    /// If `now` is before an earlier call's.
+    /// If `now` is before an earlier call's, or above 584 years.
     #[inline]
     pub fn poll(&mut self, now: Nanos) -> Option<Arrival<P>> {
         let at = self.at(now);
@@ -243,7 +243,8 @@ impl<P: Packet + Clone + Corrupt, O: Observer<P>> Path<P, O> {
     /// If `params` has another discipline: a queue keeps its discipline. The link is unchanged.
     ///
     /// # Panics
-    /// If `now` is before an earlier call's, or the direction has no link at `position`.
+    /// If `now` is before an earlier call's, or above 584 years, or the direction has no link at
+    /// `position`.
     pub fn change(
         &mut self,
         now: Nanos,
@@ -259,7 +260,8 @@ impl<P: Packet + Clone + Corrupt, O: Observer<P>> Path<P, O> {
         links[position].change(at, params, &mut Landing { landed, observer })
     }
 
-    /// Returns the counts of a direction's packets, all its links together.
+    /// Returns the counts of a direction's packets, all its links together; a direction without
+    /// links counts none.
     pub fn stats(&self, direction: Direction) -> Stats {
         let links = self.links(direction);
         let all: Ledger = links.iter().map(|link| *link.ledger()).sum();

@@ -76,6 +76,14 @@ fn a_direction_without_links_delivers_at_once() {
 }
 
 #[test]
+#[should_panic(expected = "a path's time is below 584 years")]
+fn a_time_that_the_clock_cannot_hold_is_no_silence() {
+    let mut path: Path<Frame> = Path::new(&[], &[], 1);
+    path.send(7, Direction::Reverse, Frame::new(1, 100));
+    path.poll(Nanos::MAX);
+}
+
+#[test]
 fn a_change_applies_to_the_packets_after_it() {
     let (slow, fast) = (parse("1mbit", "", "pfifo"), parse("10mbit", "", "pfifo"));
     let mut path = Path::new(std::slice::from_ref(&slow), &[], 1);
