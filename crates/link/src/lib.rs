@@ -91,6 +91,11 @@ pub use params::{
     Chance, Framing, Impairments, Jitter, JitterDistribution, Loss, Params, Reorder, Slot, WireRate,
 };
 pub use path::{Arrival, Direction, Path, Stats};
+pub use sojourn_measure::Count;
 pub use sojourn_queue::cake::framing::Cells;
-pub use sojourn_queue::{Ecn, Packet};
+pub use sojourn_queue::{
+    DropReason, Ecn, Headers, MarkReason, OtherDiscipline, Packet, Sender, TcpView,
+};
+pub use sojourn_random::Key;
+pub use sojourn_units::{EPOCH, Nanos, Rate};
 pub use trace::Trace;

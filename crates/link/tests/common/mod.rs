@@ -1,8 +1,10 @@
 //! A packet, a recorder of events, and functions that drive a link.
 #![allow(dead_code)]
 
-use sojourn_link::{Corrupt, Event, Link, Observer, Params, Station};
-use sojourn_queue::{Device, Ecn, Headers, Packet, Return, Sender, TcpView};
+use sojourn_link::{
+    Corrupt, Ecn, Event, Headers, Link, Observer, Packet, Params, Sender, Station, TcpView,
+};
+use sojourn_queue::{Device, Return};
 use sojourn_random::Key;
 use sojourn_units::quantity::format_rate;
 use sojourn_units::{EPOCH, Nanos, Rate};
