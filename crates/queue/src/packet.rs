@@ -58,7 +58,8 @@ pub trait Packet {
     }
 
     /// Returns a hash of the packet's flow. Flow-queueing disciplines treat packets with equal
-    /// hashes as one flow.
+    /// hashes as one flow, and choose its queue by the upper bits, or the lower ones: the hashes
+    /// must be spread over all 32 bits.
     fn flow_hash(&self) -> u32;
 
     /// Returns the numbers of the source and destination host, for fairness between hosts (`cake`).
