@@ -33,7 +33,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "cable",
-        summary: "DOCSIS 3.1: 300 and 30 Mbit/s; upstream frames wait for grants of 2 ms, before PIE",
+        summary: "DOCSIS 3.1: 300 and 30 Mbit/s; PIE both ways, and upstream grants every 2 ms",
         forward: &[("300mbit", "delay 6ms", "pie target 10ms limit 10000p")],
         reverse: &[("30mbit", "delay 6ms slot 2ms", "pie target 10ms limit 1000p")],
         framing: (4, Cells::None),
