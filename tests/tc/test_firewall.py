@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.tc.test_filters import selecting
-from tests.tc.texts import queue
+from tests.tc.texts import applied, queue
 
 TREE = (
     "tc qdisc add dev eth0 root handle 1: htb default 30\n"
@@ -79,7 +79,7 @@ def rules(script: str) -> list[tuple[str, int]]:
         (("iptables-restore <<X\n*mangle\n:OUTPUT ACCEPT\n-A OUTPUT -p tcp -j MARK --set-mark 1\n"
          "COMMIT\nX"), [("protocol 6", 0x10)]),
         (("nft add chain inet t c '{ type filter hook output priority mangle; }'\n"
-         "nft add rule inet t c udp dport { 53, 5000-5100 } counter meta mark set 0x1"),
+         "nft add rule inet t c udp dport { 53, 5000-5100, } counter meta mark set 0x1"),
          [("protocol 17 dport 53", 0x10), ("protocol 17 dport 5000-5100", 0x10)]),
         ("nft -f - <<X\n"
          "define VOICE = 5060\n"
@@ -129,3 +129,12 @@ def test_incoming_packets_are_shaped_before_the_firewall() -> None:
     )
     assert re.match("f:1: .* is ignored: .*shaped before", found.notices[0])
     assert not any(one.flows for one in found.selections)
+
+
+@pytest.mark.parametrize(
+    "test", ["-p tcp,udp", "--dscp 46,8", "--tos 8,16", "--mark 1,2", "--length 40,80"]
+)
+def test_a_list_that_iptables_refuses_is_named(test: str) -> None:
+    line = f"iptables -t mangle -A POSTROUTING {test} -j MARK --set-mark 1\n"
+    option = test.split(maxsplit=1)[0]
+    assert any(f"`{option}` takes one value" in one for one in applied(line + TREE).notices)

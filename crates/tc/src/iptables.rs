@@ -19,6 +19,8 @@ const TOS: [(&str, u32); 5] = [
 ];
 /// Modules whose tests are supported.
 const MODULES: &str = "tcp udp multiport dscp tos mark length comment";
+/// Options of tests that take one value; `nft` has sets of such values.
+const SINGLE: &str = "-p --protocol --proto --length --mark --dscp --dscp-class --tos";
 /// Targets that are not names of chains, and are not supported.
 const OTHERS: &str = "\
     CONNMARK CONNSECMARK CT DNAT DROP IDLETIMER IMQ LOG MASQUERADE NETMAP NFLOG NFQUEUE NOTRACK \
@@ -136,14 +138,19 @@ pub(crate) fn step(words: &[Word], table: &str, line: Place) -> Result<Step, Fau
                     step.verdict = if goes { Verdict::Goto(chain) } else { Verdict::Jump(chain) };
                 }
             }
-            _ => test(word, &mut given, &mut step.tests)?,
+            _ => test(word, &mut given, table.starts_with("nft:"), &mut step.tests)?,
         }
     }
     Ok(step)
 }
 
-/// Reads the tests of an option; commas separate alternatives.
-fn test(word: &Word, given: &mut Words<'_>, tests: &mut Vec<Vec<Match>>) -> Result<(), Fault> {
+/// Reads the tests of an option; commas separate alternatives. `has_sets` allows them everywhere.
+fn test(
+    word: &Word,
+    given: &mut Words<'_>,
+    has_sets: bool,
+    tests: &mut Vec<Vec<Match>>,
+) -> Result<(), Fault> {
     let read: fn(&Word) -> Result<Match, Fault> = match word.text.as_str() {
         "--sport" | "--source-port" | "--sports" | "--source-ports" => {
             |part| ports(part, End::Source)
@@ -167,6 +174,9 @@ fn test(word: &Word, given: &mut Words<'_>, tests: &mut Vec<Vec<Match>>) -> Resu
         text => return Err(word.fault(format!("`{text}` is not supported"))),
     };
     let value = given.value(word)?;
+    if !has_sets && among(&word.text, SINGLE) && value.text.contains(',') {
+        return Err(value.fault(format!("`{}` takes one value", word.text)));
+    }
     if !(word.text.starts_with("-p") || word.text.starts_with("--proto"))
         || !matches!(value.text.as_str(), "all" | "0")
     {

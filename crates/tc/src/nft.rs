@@ -312,6 +312,7 @@ fn values(key: &Word, given: &mut Words<'_>) -> Result<String, Fault> {
         while let Some(word) = given.next_if(|word| word != "}") {
             found.push_str(&word.text);
         }
+        found.truncate(found.trim_end_matches(',').len());
         given.value(key)?;
     }
     Ok(found)
