@@ -412,3 +412,9 @@ def test_an_element_keeps_the_value_of_a_plain_variable() -> None:
     text = "r=9mbit\nr[1]=4mbit\n" + HTB.replace("9mbit", "${r[0]} ceil ${r[0]} cburst ${#r[@]}k")
     (found,) = queue(text)["tree"]["classes"]
     assert (found["rate"], found["cburst"]) == (9_000_000, 2048)
+
+
+def test_elements_are_in_the_order_of_their_indices() -> None:
+    text = "r[2]=9mbit\nr[1]=4mbit\nset -- ${r[@]}\n" + HTB.replace("9mbit", "$1 ceil $2")
+    (found,) = queue(text)["tree"]["classes"]
+    assert (found["rate"], found["ceil"]) == (4_000_000, 9_000_000)

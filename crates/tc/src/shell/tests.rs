@@ -72,6 +72,7 @@ const BASH: &[(&str, &str)] = &[
         "maps",
         "declare -A m=( [cs]=1:2 [mc]=3 ); for k in cs mc; do tc $k ${m[$k]}; done; tc ${#m[@]}",
     ),
+    ("sparse", "r[2]=b; r[1]=a; tc ${r[@]}; q=([3]=d [1]=c); tc ${q[@]}; r=z; tc $r ${r[@]}"),
     ("counted", "for ((i=3; i<=9; i+=3)); do tc $i; done; ((i > 5)) && tc big"),
     ("double", "A=abc; [[ $A == a* && ! $A = \"a*\" ]] && tc yes; [[ -z $B || -n $A ]] && tc also"),
     ("older", "N=7; tc $[9*$N/10] \"$[N + 1]\"; set -eo pipefail; tc $#"),

@@ -121,7 +121,7 @@ impl Variables {
                 }
                 Some(joined)
             }
-            _ => self.values.get(name)?.first().map(|(_, value)| value.clone()),
+            _ => self.element(name, "0"),
         }
     }
 
@@ -147,14 +147,15 @@ impl Variables {
         })
     }
 
-    /// Sets a variable, unless the user gave its value.
+    /// Sets a variable, unless the user gave its value; of an array, it sets the element 0.
     pub fn put(&mut self, name: &str, value: Value) {
-        self.put_array(name, single(value));
+        self.put_element(name, "0", value);
     }
 
-    /// Sets the elements of an array.
-    pub fn put_array(&mut self, name: &str, elements: Elements) {
+    /// Sets the elements of an array, which are in the order of their indices.
+    pub fn put_array(&mut self, name: &str, mut elements: Elements) {
         if !self.given.contains_key(name) {
+            elements.sort_by_key(|(index, _)| index.parse::<u64>().ok());
             self.values.insert(name.to_owned(), elements);
         }
     }
