@@ -260,7 +260,7 @@ pub const METRICS: &[Metric] = metrics! {
         "flows" "1" "flows" "Number of flows that were active at the end of the warm-up or began later. Transfers and Web objects are counted instead of their flows." { sum: true }
     }
     "flow" Higher Bulk RATE {
-        "goodput" "bit/s" "goodput" "Payload that TCP brought to the receiving host, in order or not and without duplicates, per second; never more than the last link carried. With the engine `kernel`, as delivered to the application." { rare: true, sum: true, also_of: &["run"] }
+        "goodput" "bit/s" "goodput" "Payload that TCP brought to the receiving host, in order or not and without duplicates, per second. Data count when they arrive, so those that were on the wire when the warm-up ended count too. With the engine `kernel`, as delivered to the application." { rare: true, sum: true, also_of: &["run"] }
         "delivered" "bit/s" "delivered rate" "Payload that TCP delivered to the receiving application, in order and without duplicates, per second. Data that waited for a lost packet count when this packet has arrived." { sum: true, also_of: &["run"] }
         "udp_goodput" "bit/s" "UDP goodput" "Payload that UDP receivers received, without duplicates, per second." { rare: true, sum: true, also_of: &["run"] }
         "bytes" "B" "bytes delivered" "Application payload delivered, without duplicates. For TCP, payload delivered in order." { sum: true, also_of: &["run"] }
