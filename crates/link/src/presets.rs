@@ -58,7 +58,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "pod",
-        summary: "a Kubernetes pod with 100 Mbit/s by the bandwidth plugin of CNI, and a peer in its zone",
+        summary: "a Kubernetes pod with 100 Mbit/s and a burst of 10 ms (bandwidth plugin of CNI)",
         forward: &[
             ("10gbit", "delay 250us", "pfifo limit 1000p"),
             ("10gbit", "delay 20us", "tbf rate 100mbit burst 125kb latency 25ms"),
