@@ -418,3 +418,28 @@ def test_elements_are_in_the_order_of_their_indices() -> None:
     text = "r[2]=9mbit\nr[1]=4mbit\nset -- ${r[@]}\n" + HTB.replace("9mbit", "$1 ceil $2")
     (found,) = queue(text)["tree"]["classes"]
     assert (found["rate"], found["ceil"]) == (4_000_000, 9_000_000)
+
+
+@pytest.mark.parametrize(
+    "filter_",
+    [
+        "filter parent 1: protocol ip pref 3 {} chain 0 handle 0x1 \n",
+        (
+            '[{{"parent": "1:", "protocol": "ip", "pref": 3, "kind": "{}", "chain": 0, '
+            '"options": {{"handle": "0x1", "direct-action": true}}}}]'
+        ),
+    ],
+    ids=["text", "json"],
+)
+@pytest.mark.parametrize("kind", ["cgroup", "bpf"])
+def test_a_printed_filter_of_another_kind_is_refused_as_its_command(
+    kind: str, filter_: str
+) -> None:
+    ((_, asked),) = problems(
+        "tc qdisc add dev eth0 root handle 1: prio\n"
+        f"tc filter add dev eth0 parent 1: protocol ip prio 3 handle 1: {kind}\n"
+    )
+    made = [("q", "qdisc prio 1: dev eth0 root refcnt 2 bands 3\n"), ("f", filter_.format(kind))]
+    with pytest.raises(ScenarioError) as refused:
+        apply(HOME_SCENARIO, read(made, {}))
+    assert [one.message for one in refused.value.problems] == [asked]

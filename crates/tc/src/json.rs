@@ -307,8 +307,9 @@ impl Source<'_> {
                     return Err(Fault::new(shown::NOT_BY_DEVICE));
                 }
                 ("flow", "keys" | "divisor" | "baseclass")
-                | ("fw" | "flow" | "flower" | "basic" | "matchall", "handle")
-                | (_, "flowid" | "classid" | "fh") => first.extend([key.clone(), value.text()]),
+                | (_, "flowid" | "classid" | "fh" | "handle") => {
+                    first.extend([key.clone(), value.text()]);
+                }
                 (
                     _,
                     "keys" | "not_in_hw" | "in_hw" | "skip_hw" | "skip_sw" | "chain"

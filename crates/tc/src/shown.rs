@@ -238,7 +238,7 @@ fn filter(printed: &mut Printed, device: Option<&String>, entry: &Entry) -> Resu
     let kind = new.kind.text.clone();
     let has_tests = !tests.is_empty() || !entry.more.is_empty();
     // The first line of each filter names only its kind.
-    let is_whole = matches!(kind.as_str(), "fw" | "matchall") && new.handle.is_some();
+    let is_whole = !among(&kind, "u32 flower basic flow") && new.handle.is_some();
     let has_content = !target.is_empty() || has_tests || is_whole;
     let creates_table = words.iter().any(|word: &Word| word.is("divisor"));
     if !creates_table {
