@@ -56,8 +56,8 @@ pub struct Stats {
 }
 
 /// Links in both directions between two ends; see the [crate]'s first page. `O` receives every
-/// event on every link, at its time on the simulator's clock, which begins at
-/// [`EPOCH`].
+/// event on every link, with its time on the simulator's clock, which begins at [`EPOCH`]. Events
+/// of one link come in the order of time; if the caller is late, events of several links do not.
 ///
 /// In the steady state, calls allocate no memory.
 #[derive(Clone, Debug)]
