@@ -138,3 +138,16 @@ def test_a_list_that_iptables_refuses_is_named(test: str) -> None:
     line = f"iptables -t mangle -A POSTROUTING {test} -j MARK --set-mark 1\n"
     option = test.split(maxsplit=1)[0]
     assert any(f"`{option}` takes one value" in one for one in applied(line + TREE).notices)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("tcp dport '{ 80 90 }' meta mark set 1", "commas must separate"),
+        ("tcp dport 80 meta mark set 0x1/0xff", "this form of `mark set`"),
+    ],
+)
+def test_rules_that_nft_refuses_are_named(words: str, why: str) -> None:
+    chain = "nft add chain inet t c '{ type filter hook output priority mangle; }'\n"
+    found = applied(f"{chain}nft add rule inet t c {words}\n{TREE}")
+    assert any(why in one for one in found.notices)

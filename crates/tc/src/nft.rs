@@ -277,7 +277,7 @@ fn set_mark<'w>(key: &Word, given: &mut Words<'w>) -> Result<(&'static str, &'w 
     let value = given.value(key)?;
     let ends = |word: &str| matches!(word, "counter" | "accept" | "return" | "comment");
     match operator {
-        _ if given.peek().is_some_and(|word| !ends(&word.text)) => {}
+        _ if given.peek().is_some_and(|word| !ends(&word.text)) || value.text.contains('/') => {}
         "" => return Ok(("--set-mark", value)),
         "or" | "|" => return Ok(("--or-mark", value)),
         "and" | "&" => return Ok(("--and-mark", value)),
@@ -310,6 +310,10 @@ fn values(key: &Word, given: &mut Words<'_>) -> Result<String, Fault> {
     if first.is("{") {
         found.clear();
         while let Some(word) = given.next_if(|word| word != "}") {
+            let is_joined = found.is_empty() || found.ends_with([',', '-']);
+            if !is_joined && !word.text.starts_with([',', '-']) {
+                return Err(word.fault("commas must separate the values of a set"));
+            }
             found.push_str(&word.text);
         }
         found.truncate(found.trim_end_matches(',').len());
