@@ -151,3 +151,19 @@ def test_rules_that_nft_refuses_are_named(words: str, why: str) -> None:
     chain = "nft add chain inet t c '{ type filter hook output priority mangle; }'\n"
     found = applied(f"{chain}nft add rule inet t c {words}\n{TREE}")
     assert any(why in one for one in found.notices)
+
+
+def test_an_incoming_device_is_named_once_with_the_number_of_its_rules() -> None:
+    """The rules act on packets from all devices."""
+    mark = "iptables -t mangle -A PREROUTING {} -j MARK --set-mark 1\n"
+    some = [mark.format(words) for words in ("-i wlan0 -p tcp", "-i wlan1 -p udp", "-p icmp")]
+    found = applied("".join([*some, "iptables -A INPUT -i lo -j ACCEPT\n", TREE]))
+    told = [one for one in found.notices if "the incoming device" in one]
+    assert len(told) == 1
+    assert "f:1: `wlan0`, the incoming device, is not compared" in told[0]
+    assert not [one for one in applied(some[2] + TREE).notices if "incoming device" in one]
+    added = (
+        "nft add table ip t\nnft add chain ip t c '{ type filter hook prerouting priority 0; }'\n"
+    )
+    nft = applied(f"{added}nft add rule ip t c iifname wlan0 meta mark set 1\n{TREE}")
+    assert any("`wlan0`, the incoming device" in one for one in nft.notices)

@@ -47,6 +47,8 @@ pub(crate) struct Step {
     pub tests: Vec<Vec<Match>>,
     /// Device by which packets leave, which may end with a wildcard; `None` for any.
     pub device: Option<String>,
+    /// Device by which packets arrive, which is not compared; `None` for any.
+    pub input: Option<String>,
     pub changes: Vec<Change>,
     pub verdict: Verdict,
     /// Whether the rule matches no packet here, for example because it is for IPv6.

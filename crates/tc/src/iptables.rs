@@ -125,6 +125,7 @@ pub(crate) fn step(words: &[Word], table: &str, line: Place) -> Result<Step, Fau
         match word.text.as_str() {
             "!" => return Err(word.fault("a negated test (`!`) is not supported")),
             "-o" | "--out-interface" => step.device = Some(given.value(word)?.text.clone()),
+            "-i" | "--in-interface" => step.input = Some(given.value(word)?.text.clone()),
             "-j" | "--jump" | "-g" | "--goto" => {
                 let goal = given.value(word)?;
                 if let Some((changes, verdict)) = target(goal, &mut given)? {
@@ -165,7 +166,7 @@ fn test(
         "--mark" => marked,
         "--dscp" | "--dscp-class" => |part| code_point(part).map(dscp),
         "--tos" => |part| tos(part).map(dscp),
-        "-i" | "--in-interface" | "--comment" => return given.value(word).map(|_| ()),
+        "--comment" => return given.value(word).map(|_| ()),
         "-m" | "--match" => {
             let module = given.value(word)?;
             let why = || module.fault(format!("`-m {}` is not supported", module.text));

@@ -3,7 +3,7 @@
 use crate::bucket::flattened;
 use crate::device::{Class, Device, Discipline, SEATED};
 use crate::filter::Filter;
-use crate::firewall::{Firewall, Rewriter, Ways};
+use crate::firewall::{Firewall, Rewriter, Step, Verdict, Ways};
 use crate::name::{Name, hexadecimal, minor};
 use crate::place::{Fault, Notice, Place, Problem, Word, value_of};
 use crate::rules::{Hosts, Rule, Test, descended, meaning, spread};
@@ -1003,12 +1003,36 @@ impl Builder<'_> {
         Ok(target)
     }
 
+    /// Names the rules that act on packets of one incoming device only, which is not compared.
+    fn note_inputs(&mut self) {
+        let chains = &self.firewall.chains;
+        let table = |chain: &str| chain.split_once('/').map(|(table, _)| table.to_owned());
+        let changes = |steps: &[Step]| steps.iter().any(|step| !step.changes.is_empty());
+        let changing: Vec<_> =
+            chains.iter().filter(|one| changes(one.1)).map(|one| table(one.0)).collect();
+        let steps =
+            chains.iter().filter(|one| changing.contains(&table(one.0))).flat_map(|one| one.1);
+        let acts = |step: &&Step| !step.changes.is_empty() || step.verdict != Verdict::Continue;
+        let mut named =
+            steps.filter(acts).filter_map(|step| Some((step.input.as_ref()?, step.line)));
+        let Some((input, line)) = named.next() else { return };
+        let rules = match named.count() {
+            0 => "this rule acts".to_owned(),
+            more => format!("this rule and {more} with such a word act"),
+        };
+        let message = format!(
+            "`{input}`, the incoming device, is not compared: {rules} on packets from all devices"
+        );
+        self.note(line, message);
+    }
+
     /// Finds the conditions by which packets match each rule of the firewall, if rules change
     /// packets.
     fn firewall_ways(&mut self) {
         if self.firewall.changes().is_empty() {
             return;
         }
+        self.note_inputs();
         for (chain, steps) in &self.firewall.chains {
             for (n, step) in steps.iter().enumerate() {
                 let mut ways = Ways::new();
