@@ -216,9 +216,9 @@ def test_questions(tmp_path: Path) -> None:
         link["name"]: link["params"]["rate"] for link in json.loads(scenario.plan_json)["links"]
     }
     assert rates == {"line": 4_000_000, "line.reverse": 60_000_000}
-    assert scenario.bottleneck == "line.reverse"
-    # 400 ms of 60 Mbit/s, in frames of 1514 bytes and the overhead of VDSL.
-    assert "pfifo limit 1961p" in (tmp_path / "asked.toml").read_text()
+    assert scenario.bottleneck == "line"
+    # 400 ms of 4 Mbit/s, in frames of 1514 bytes and the overhead of VDSL.
+    assert "pfifo limit 131p" in (tmp_path / "asked.toml").read_text()
     assert [flow.name for flow in scenario.model.flows] == ["web", "uploads"]
     assert {link["params"]["cells"] for link in json.loads(scenario.plan_json)["links"]} == {"ptm"}
 
