@@ -45,9 +45,9 @@ REMEDIES = {
 def fail(message: str, *, problems: object = None) -> NoReturn:
     """Ends the command with an error message and status 2.
 
-    With JSON output, the message and `problems` are also printed as JSON.
+    With JSON output, the message and `problems` are also printed as JSON, unless a result was.
     """
-    if output.form() == "json":
+    if output.form() == "json" and not output.has_document():
         error: dict[str, object] = {"error": message}
         if problems is not None:
             error["problems"] = problems

@@ -50,6 +50,8 @@ class _Wanted:
 
     quiet: bool = False
     form: str = "text"
+    printed: bool = False
+    """Whether a JSON document was printed; standard output has at most one."""
 
 
 _wanted = _Wanted()
@@ -66,6 +68,7 @@ def with_shared(signature: Signature) -> Signature:
 
 def take_shared(values: dict[str, object]) -> None:
     """Removes the common options from `values` and applies them."""
+    _wanted.printed = False
     _wanted.quiet = bool(values.pop("quiet", False))
     form = values.pop("output_format", None)
     if form not in (None, "json") and values.get("as_json"):
@@ -90,6 +93,11 @@ def form() -> str:
     return _wanted.form
 
 
+def has_document() -> bool:
+    """Returns whether a JSON document was printed."""
+    return _wanted.printed
+
+
 def print_data(value: object, rows: object = None) -> None:
     """Prints `value` on standard output: as JSON, or its rows as CSV or as a Markdown table.
 
@@ -107,6 +115,7 @@ def print_data(value: object, rows: object = None) -> None:
             cells = (cell.replace("|", "\\|").replace("\n", " ") for cell in line)
             typer.echo(f"| {' | '.join(cells)} |")
         return
+    _wanted.printed = True
     ascii_only = not streams.unicode_output()
     typer.echo(json.dumps(value, indent=2, ensure_ascii=ascii_only, allow_nan=False))
 
