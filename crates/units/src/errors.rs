@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_value_is_read_and_the_next_one_is_told_the_largest() {
+    fn the_largest_value_is_read_and_the_error_for_the_next_one_states_it() {
         for (dimension, most, next) in [
             ("time", "18446744073s", "18446744074s"),
             ("rate", "18446744tbit", "18446745tbit"),
@@ -87,8 +87,8 @@ mod tests {
         ] {
             let dimension = Dimension::named(dimension).unwrap();
             assert!(dimension.read(most).is_ok(), "{most}");
-            let told = dimension.read(next).unwrap_err().message;
-            assert!(told.ends_with(&format!("; the largest is {most}")), "{told}");
+            let message = dimension.read(next).unwrap_err().message;
+            assert!(message.ends_with(&format!("; the largest is {most}")), "{message}");
         }
     }
 }

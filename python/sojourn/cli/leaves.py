@@ -83,7 +83,7 @@ class Leaves:
         """Returns the delays, and the commands that change only these classes of `interface`.
 
         The commands are those of the best queue if it is a changed tree, otherwise those of all
-        classes; there are none if another queue is installed.
+        classes. If another queue is installed, the result has no commands.
         """
         said = [
             f"Class {name} holds packets for {format_value(self.before[name], 's')} (95 %, seed 1) "

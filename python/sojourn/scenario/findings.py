@@ -138,8 +138,8 @@ def _activity(plan: Plan, runs: Sequence[Mapping[str, float]]) -> Iterable[Findi
 def _unfinished(plan: Plan, runs: Sequence[Mapping[str, float]]) -> Iterable[Finding]:
     """Yields groups and stores whose times leave out what has not ended.
 
-    The simulator counts unfinished transfers with their age, other engines do not. What is under
-    way at the end counts as far as it is more than rate times latency (Little).
+    The simulator counts unfinished transfers with their age, other engines do not. Transfers
+    and requests under way at the end count as far as they exceed rate times latency (Little).
     """
     span = (plan.duration - plan.warmup) / 1e9
     parts: list[tuple[str, float, float, str]] = []
