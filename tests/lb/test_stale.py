@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from sojourn.lab.looks import Look
+from sojourn.lab.balancer_status import Look
 from sojourn.lab.sandbox.process import Process
 from sojourn.lab.typed import of_json
 from sojourn.lb.status import notes

@@ -18,8 +18,8 @@ from typing import IO
 
 from sojourn._core import PolicyError
 from sojourn.data import Object
+from sojourn.lab.balancer_status import Look
 from sojourn.lab.errors import LabError
-from sojourn.lab.looks import Look
 from sojourn.lab.machine.needs import require_package
 from sojourn.lab.openvswitch import Datapath, OpenVSwitch, require, switch_off_offloads, version
 from sojourn.lab.programs import RunSetup

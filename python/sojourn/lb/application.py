@@ -22,7 +22,7 @@ from os_ken.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER, set_ev_c
 from os_ken.ofproto import ofproto_v1_3 as of
 from os_ken.ofproto import ofproto_v1_3_parser as parser
 
-from sojourn.lab.looks import Counts
+from sojourn.lab.balancer_status import Counts
 from sojourn.lb import packets
 from sojourn.lb.director import Director
 from sojourn.lb.flows import Flow, FlowTable, Key

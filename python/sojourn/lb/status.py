@@ -15,8 +15,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from sojourn.lab.balancer_status import ChoiceLook, Decisions, Flows, Look, ServerLook
 from sojourn.lab.errors import LabError
-from sojourn.lab.looks import ChoiceLook, Decisions, Flows, Look, ServerLook
 from sojourn.lab.wire.quantities import bits, duration, octets
 from sojourn.serving import PageServer
 
