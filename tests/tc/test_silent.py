@@ -443,3 +443,21 @@ def test_a_printed_filter_of_another_kind_is_refused_as_its_command(
     with pytest.raises(ScenarioError) as refused:
         apply(HOME_SCENARIO, read(made, {}))
     assert [one.message for one in refused.value.problems] == [asked]
+
+
+@pytest.mark.parametrize(
+    "filter_",
+    [
+        "filter parent 1: protocol ip pref 3 {} chain 0 handle 0x1 flowid 1:1 newword 7\n",
+        (
+            '[{{"parent": "1:", "protocol": "ip", "pref": 3, "kind": "{}", "chain": 0, '
+            '"options": {{"handle": "0x1", "flowid": "1:1", "newword": 7}}}}]'
+        ),
+    ],
+    ids=["text", "json"],
+)
+@pytest.mark.parametrize("kind", ["u32", "fw", "flow", "basic", "matchall"])
+def test_an_unknown_word_of_a_printed_filter_is_named(kind: str, filter_: str) -> None:
+    made = [("q", "qdisc prio 1: dev eth0 root refcnt 2 bands 3\n"), ("f", filter_.format(kind))]
+    with pytest.raises(ScenarioError, match=f"f:1: `newword` .* filter of {kind} is not known"):
+        apply(HOME_SCENARIO, read(made, {}))

@@ -1,6 +1,6 @@
 //! The output of `tc -j`: lists of disciplines, classes and filters, one after another.
 
-use crate::place::{Fault, Place, Word};
+use crate::place::{Fault, Place, Word, among};
 use crate::reading::Reading;
 use crate::shown::{self, Entry, Printed};
 use crate::values::table;
@@ -326,7 +326,14 @@ impl Source<'_> {
                     }
                     more.push(vec![key.clone(), text]);
                 }
-                _ => {}
+                ("u32", "order" | "key_ht" | "bkt" | "terminal" | "fwmark_mask")
+                | (_, "rule_hit" | "success" | "mark_success" | "fwmark_success") => {}
+                (kind, _) if among(kind, shown::KINDS) => {
+                    let why =
+                        format!("`{key}` in the JSON of a filter of {kind} is not known here");
+                    return Err(Fault::new(why));
+                }
+                _ => {} // a filter of another kind is refused as a whole
             }
         }
         Ok([vec![first], more].concat())

@@ -268,7 +268,10 @@ fn filter(printed: &mut Printed, device: Option<&String>, entry: &Entry) -> Resu
 
 /// Words of a filter and its actions that show its state.
 const STATE: &str = "not_in_hw in_hw in_hw_count skip_hw skip_sw used_hw_stats hw_stats index ref \
-                     random Action Sent backlog cookie no_percpu hw_tc Skip_hw";
+                     random Action Sent backlog cookie no_percpu hw_tc Skip_hw (rule hit (success";
+
+/// Kinds of filters whose printed words are all known.
+pub(crate) const KINDS: &str = "u32 fw flow flower basic matchall";
 
 /// Message about a filter of the packets that arrived on one device.
 pub(crate) const NOT_BY_DEVICE: &str =
@@ -361,7 +364,12 @@ fn commanded(
                 tests.push(said(&text.join(" "), word.place));
                 return Ok(());
             }
-            _ => {}
+            ("basic" | "flow", "AND") => {}
+            (kind, key) if among(kind, KINDS) => {
+                let why = format!("`{key}` in a printed filter of {kind} is not known here");
+                return Err(word.fault(why));
+            }
+            _ => {} // a filter of another kind is refused as a whole
         }
     }
     Ok(())
