@@ -267,7 +267,7 @@ plotly: ## download the library of charts and its licence from npm, in the versi
 
 .PHONY: records
 records: setup ## run the studies at the lengths of the papers; prints the CPU-hours, and continues after a stop
-	$(BIN)/python docs/studies/record.py --full --linux --steady $(STUDIES)
+	$(BIN)/python docs/studies/record.py --full --linux $(STUDIES)
 
 .PHONY: clean
 clean: ## remove all files that make has created

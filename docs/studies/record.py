@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 """Makes the records of the published studies, and their figures in the documentation.
 
-    python docs/studies/record.py [NAME ...] [--results DIR] [--full] [--linux] [--steady]
+    python docs/studies/record.py [NAME ...] [--results DIR] [--full] [--linux]
 
 Runs `sojourn paper NAME` (`--quick` unless `--full`) for these studies, or for all, into
 `DIR/NAME`, and writes the record that is part of the package and `docs/images/studies/NAME-*.png`.
 `--linux` adds the verdicts of Linux in virtual time, on the runs that each study names for it.
 `--judged` makes the runs with the seeds that follow from the frozen claims. `--near NAME=FILE` adds
 to a record how near exploratory runs are to the paper, from `sojourn paper NAME --quick --json`.
-`--steady` makes twenty quick runs with other seeds, and records which claims they cannot judge. The
-CPU-hours of all these runs are printed first. After an interruption, the runs in the folder are not
-repeated. `--real NAME=FILE` adds the verdicts of real runs, from what
+The CPU-hours of all these runs are printed first. After an interruption, the runs in the folder are
+not repeated. `--real NAME=FILE` adds the verdicts of real runs, from what
 `sojourn paper NAME --real --json` printed. `make records` does all of this except the real runs.
 `python -m tests.papers.cells NAME` records the sampled runs.
 """
@@ -157,7 +156,7 @@ def nearer(name: str, printed: str) -> None:
 
 def planned(asked: argparse.Namespace) -> None:
     """Prints the CPU-hours of all requested studies, as far as they are known."""
-    from sojourn.papers import load, records, steady
+    from sojourn.papers import load, records
 
     size, total, unknown = "full" if asked.full else "quick", 0.0, []
 
@@ -178,9 +177,6 @@ def planned(asked: argparse.Namespace) -> None:
         elif asked.linux:
             why = real.no_linux if real is not None else "it has no real part"
             print(f"{name:12}Linux in virtual time: not possible, {why}")
-        if asked.steady:
-            what = f"{steady.TIMES} quick runs with other seeds"
-            line(name, what, records.expected(name, "quick"), steady.TIMES)
     print(f"{'in all':12}{'':34}{total:6.2f} CPU-hours", flush=True)
     if unknown:
         print(f"not known yet: {', '.join(unknown)}", flush=True)
@@ -209,28 +205,6 @@ def measured(folder: Path, size: str, took: dict[str, Any], run: Callable[[Any],
     return outcome
 
 
-def steadiness(name: str, results: Path, full: dict[str, str]) -> dict[str, Any]:
-    """Returns a comparison of the full verdicts with those of quick runs that have other seeds."""
-    from sojourn.cli.bars import stages
-    from sojourn.papers import load, steady
-    from sojourn.papers.bench import Making
-
-    study, quick = load(name), []
-    for number, shift in enumerate(steady.shifts(), 1):
-        print(f"{name}: quick run {number} of {steady.TIMES}", flush=True)
-        with stages() as stage:
-            # `size` gives the quick runs. `quick=True` would remove the verdicts on claims that
-            # quick runs cannot judge.
-            made = study.run(
-                results / "steady" / name / str(number),
-                making=Making(stage=stage),
-                size=study.quick,
-                shift=shift,
-            )
-        quick.append({j.claim.id: j.verdict for j in made.judgements})
-    return {"study": name, "times": steady.TIMES, "claims": steady.against(full, quick)}
-
-
 def write(file: Path, data: dict[str, Any]) -> None:
     """Writes the record."""
     file.parent.mkdir(exist_ok=True)
@@ -241,7 +215,7 @@ def write(file: Path, data: dict[str, Any]) -> None:
 def make(name: str, asked: argparse.Namespace) -> None:
     """Makes the record of a study."""
     from sojourn import _core, engines
-    from sojourn.papers import frozen, load, records, steady
+    from sojourn.papers import frozen, load, records
     from sojourn.papers.bench import Making
     from sojourn.papers.report import show
     from sojourn.show.terminal import here
@@ -250,7 +224,7 @@ def make(name: str, asked: argparse.Namespace) -> None:
     kept = records.record(name)
     took = kept.get("took", {}) if kept else {}
     drawn: list[Path] = []
-    seeds = frozen.seeds(frozen.file(name))
+    seeds = frozen.seeds(name)
     shift = seeds["first"] - study.first_seed if asked.judged else 0
 
     def simulated(stage: Any) -> Any:
@@ -310,11 +284,6 @@ def make(name: str, asked: argparse.Namespace) -> None:
             sys.exit(f"no figure {figure}; there are {', '.join(sorted(written))}")
         image(written[figure], DOCS / "images" / "studies" / f"{name}-{figure}.png")
     print(f"{name}: {len(record['claims'])} findings recorded", flush=True)
-    if asked.steady:
-        if not asked.full:
-            sys.exit("quick runs are compared with the full verdicts: --steady needs --full")
-        full = {j.claim.id: j.verdict for j in outcome.judgements}
-        write(steady.path(name), steadiness(name, asked.results, full))
 
 
 def main() -> None:
@@ -331,7 +300,6 @@ def main() -> None:
     parser.add_argument("--judged", action="store_true")
     parser.add_argument("--near", type=real, metavar="NAME=FILE")
     parser.add_argument("--linux", action="store_true")
-    parser.add_argument("--steady", action="store_true")
     parser.add_argument("--real", type=real, action="append", default=[], metavar="NAME=FILE")
     asked = parser.parse_args()
     asked.real, asked.names = dict(asked.real), asked.names or list(NAMES)

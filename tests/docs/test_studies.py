@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from sojourn import papers
-from sojourn.papers import records, steady
-from sojourn.papers.part import Size
+from sojourn.papers import records
 from sojourn.stats import MeanIn, Region, judge
 from tests.docs.test_docs import DOCS
-from tests.papers.test_rules import PAPER
 
 
 def test_verdicts_on_real_runs_are_next_to_simulated_ones(
@@ -75,28 +70,10 @@ def test_the_cpu_hours_of_all_records_are_printed_first(
     monkeypatch.setattr(
         records, "expected", lambda _, size: {"cpu": times[size]} if size in times else None
     )
-    asked = argparse.Namespace(names=["taildrop", "rrda"], full=True, linux=True, steady=True)
+    asked = argparse.Namespace(names=["taildrop", "rrda"], full=True, linux=True)
     record.planned(asked)
     told = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in told] == [*["taildrop"] * 2, *["rrda"] * 3, "in", "not"]
-    assert "not possible, RRDA's receive" in told[3]
-    assert told[-2].split()[-2:] == ["4.00", "CPU-hours"]
+    assert [line.split()[0] for line in told] == ["taildrop", *["rrda"] * 2, "in", "not"]
+    assert "not possible, RRDA's receive" in told[2]
+    assert told[-2].split()[-2:] == ["2.00", "CPU-hours"]
     assert told[-1] == "not known yet: taildrop (Linux in virtual time)"
-
-
-def test_quick_runs_with_other_seeds_are_compared_and_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(DOCS / "studies"))
-    import record
-
-    monkeypatch.setattr(steady, "TIMES", 2)
-    monkeypatch.setattr(papers, "load", lambda _: replace(PAPER, quick=Size(seeds=3)))
-    found = record.steadiness("loads", tmp_path, {"twice": "holds"})
-    expected = {"twice": {"full": "holds", "holds": 2}}
-    assert found == {"study": "loads", "times": 2, "claims": expected}
-    made = sorted((tmp_path / "steady" / "loads").glob("*/loads/runs.parquet"))
-    before = [path.stat().st_mtime_ns for path in made]
-    assert len(made) == 2
-    assert record.steadiness("loads", tmp_path, {"twice": "holds"}) == found
-    assert [path.stat().st_mtime_ns for path in made] == before

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from sojourn.papers.claim_table import ClaimTable, region
-from sojourn.stats import AllIn, Claim, ClaimError, Every, MeanIn, Ratio, Region
+from sojourn.papers.claim_table import ClaimTable
+from sojourn.papers.words import region
+from sojourn.stats import (
+    AllIn,
+    Claim,
+    ClaimError,
+    Every,
+    MeanIn,
+    PracticallyEqual,
+    Ratio,
+    Region,
+)
 
 HEAD = """
 withdrawn_on = "2026-11-23"
@@ -92,7 +104,7 @@ def test_an_entry_without_its_condition_is_omitted(tmp_path: Path) -> None:
         ('mean = "delay"', "mean needs 'region'"),
         ('mean = "delay"\nregion = [0, 1]\ncel = {}', "no 'cel': did you mean `cell`?"),
         ('mean = "delay"\nregion = "$lss"', "no name `lss`; existing: reds, less"),
-        ('mean = "delay"\nregion = { factor = "2" }', "is no region"),
+        ('mean = "delay"\nregion = { of = 2 }', "is no region"),
         ("region = [0, 1]", "one of mean, ratio"),
         ('mean = "delay"\nregion = [0, 1]\ncells = 4', "levels are a table of factors, not 4"),
     ],
@@ -109,9 +121,64 @@ def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
         claims(tmp_path, "[[web")
 
 
-def test_regions_are_written_as_in_the_paper() -> None:
-    assert region(("1/3", "2/3")) == (1 / 3, 2 / 3)
-    assert region({"factor": 2.0}) == pytest.approx((2**0.5, 2**1.5))
-    assert region({"equal": 0.05}) == (1 / 1.05, 1.05)
-    assert region({"around": 2.0, "margin": 0.1}) == (1.8, 2.2)
-    assert region({"between": (2.0, 4.0), "margin": 0.5}) == (1.0, 6.0)
+@pytest.mark.parametrize(
+    ("value", "limits"),
+    [
+        (("1/3", "2/3"), (1 / 3, 2 / 3)),
+        ("higher", (1, math.inf)),
+        ("equal", (1 / 1.05, 1.05)),
+        ({"about": 2.0}, (1.8, 2.2)),
+        ({"about": (-1, 2)}, (-1.1, 2.2)),
+        ({"percent": -50}, (0.4, 0.6)),
+        ({"percent": 30}, (1.24, 1.36)),
+        ({"percent": 3}, (0.98, 1.08)),
+        ({"times": 0.1}, (0.1 / 2**0.5, 0.1 * 2**0.5)),
+        ({"proportional": (800, 1200)}, (1.2, 1.875)),
+        ({"share": "roughly the same"}, (1 / 3, 2 / 3)),
+        ({"share": "dominates"}, (0.8, 1)),
+    ],
+)
+def test_regions_are_written_in_the_paper_s_words(
+    value: object, limits: tuple[float, float]
+) -> None:
+    """The words of all studies have one meaning."""
+    assert region(value) == pytest.approx(limits)
+
+
+@pytest.mark.parametrize("value", ["highest", {"times": 1.2}, {"of": 2}, [1], {"share": "big"}])
+def test_a_value_that_is_no_region_is_named(value: object) -> None:
+    with pytest.raises(ClaimError, match=r"is no region|no word '(highest|big)'.*higher, lower"):
+        region(value)
+
+
+def test_about_half_is_no_reduction_by_two_thirds() -> None:
+    low, high = region({"percent": -50})
+    assert not low <= 1 - 0.67 <= high
+
+
+def test_margins_are_words_and_readings_are_declared(tmp_path: Path) -> None:
+    text = """
+    written_before_runs = ["old-*"]
+    [[web]]
+    id = "same"
+    text = "same"
+    equal = "delay"
+    among = "mechanism"
+    margin = "similar"
+    [[readings]]
+    name = "plain"
+    assumes = { framing = "none" }
+    calibrated = ["figure-2"]
+    """
+    (claim,) = claims(tmp_path, text.replace("written_before_runs", "names.unused"))
+    assert isinstance(claim, PracticallyEqual)
+    assert claim.margin == 0.25
+    (tmp_path / "claims.toml").write_text(text.strip(), encoding="utf-8")
+    declared = ClaimTable(str(tmp_path / "claims.py")).declared()
+    assert declared.before == ("old-*",)
+    assert declared.readings["plain"].assumes == {"framing": "none"}
+    chosen = MeanIn(id="figure-2-plain", text="", metric="x", region=Region(), reading="plain")
+    assert declared.labels(chosen) == ["exploratory", "calibrated by figure-2"]
+    assert declared.labels(replace(chosen, id="old-1", reading="")) == []
+    assert declared.chose(chosen)
+    assert not declared.chose(replace(chosen, id="figure-6-plain"))

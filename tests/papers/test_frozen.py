@@ -14,7 +14,7 @@ def test_recorded_seeds_are_those_of_the_claims(name: str) -> None:
     """A record whose seeds follow from no claims is called exploratory."""
     kept = records.record(name)
     assert kept is not None
-    found = frozen.seeds(frozen.file(name))
+    found = frozen.seeds(name)
     assert kept.get("seeds", found) == found
     assert records.judged(kept) == ("seeds" in kept)
     exploratory = [note for note in records.footnotes() if note.startswith("Exploratory")]
@@ -23,17 +23,37 @@ def test_recorded_seeds_are_those_of_the_claims(name: str) -> None:
 
 def test_no_judged_run_has_the_seed_of_an_earlier_run() -> None:
     """Seeds of exploratory runs, shifted ones included, are smaller, and studies differ."""
-    firsts = [frozen.seeds(frozen.file(name))["first"] for name in NAMES]
+    firsts = [frozen.seeds(name)["first"] for name in NAMES]
     assert len(set(firsts)) == len(NAMES)
     assert min(firsts) >= frozen.BEYOND > max(load(name).first_seed for name in NAMES) + 10**8
 
 
-def test_any_change_of_the_claims_changes_the_seeds(tmp_path: Path) -> None:
-    file = tmp_path / "claims.toml"
-    file.write_bytes(b"region = [1.0, 2.0]\n")
-    first = frozen.seeds(file)
-    file.write_bytes(b"region = [1.0, 2.0]\r\n")
-    assert frozen.seeds(file) == first
-    file.write_bytes(b"region = [1.0, 2.1]\n")
-    assert frozen.seeds(file)["claims"] != first["claims"]
-    assert frozen.seeds(file)["first"] != first["first"]
+@pytest.mark.parametrize(
+    ("name", "text", "same", "other"),
+    [
+        (
+            "claims.toml",
+            "a = [1.0, 2.0]\n",
+            "# Why.\r\na = [\r\n  1.0,\n  2.0]\r\n",
+            "a = [1.0, 2.1]\n",
+        ),
+        (
+            "scenarios.py",
+            'RATE = "5mbit"\n"""Its rate."""\n',
+            'RATE = (\n    "5mbit"  # as printed\n)\n'.replace("(\n    ", "").replace("\n)", ""),
+            'RATE = "6mbit"\n"""Its rate."""\n',
+        ),
+    ],
+)
+def test_any_change_of_a_declaration_changes_the_seeds(
+    tmp_path: Path, name: str, text: str, same: str, other: str
+) -> None:
+    """Comments, layout and docstrings do not."""
+    file = tmp_path / name
+    found = []
+    for one in (text, same, other):
+        file.write_bytes(one.encode())
+        found.append(frozen.seeds_of((file,)))
+    assert found[0] == found[1]
+    assert found[2]["claims"] != found[0]["claims"]
+    assert found[2]["first"] != found[0]["first"]

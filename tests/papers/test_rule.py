@@ -20,6 +20,7 @@ from sojourn.papers.edge_store import scenarios
 from sojourn.papers.outcome import Column, Outcome
 from sojourn.papers.rule import (
     ALPHA,
+    FEWEST,
     QUARTER,
     RULINGS,
     Condition,
@@ -85,11 +86,11 @@ def test_nearness_does_not_depend_on_the_unit(
 ) -> None:
     plain = _measured(values, paper, scatter)
     scaled = _measured([unit * value for value in values], unit * paper, scatter)
-    reach, other = plain.reach(0.95), scaled.reach(0.95)
-    assert other == pytest.approx(unit * reach, nan_ok=True, rel=1e-6)
+    reach = plain.reach(0.95)
+    assert scaled.reach(0.95) == pytest.approx(reach, rel=1e-6)
     # A number on the very limit may fall on either side of it.
-    if abs(abs(plain.ours.point() - paper) - (reach if reach == reach else 0)) > 1e-6 * paper:
-        assert plain.near() == scaled.near() or alike(abs(math.log(plain.ratio)), 1.001)
+    if not alike(max(plain.ratio, 1 / plain.ratio) / reach, 1 + 1e-6):
+        assert plain.near() == scaled.near()
 
 
 @given(st.lists(positive, min_size=2, max_size=6), positive, st.floats(0, 1), st.floats(0, 1))
@@ -97,33 +98,47 @@ def test_more_scatter_or_fewer_runs_never_bring_a_number_farther(
     values: list[float], paper: float, scatter: float, more: float
 ) -> None:
     one = _measured(values, paper, scatter)
-    assert _measured(values, paper, scatter + more).reach(0.95) >= one.reach(0.95)
+    assert _measured(values, paper, scatter + more).reach(0.95) >= one.reach(0.95) - 1e-9
     assert _measured(values, paper, scatter, runs=4).reach(0.95) <= one.reach(0.95)
     if one.near():
         assert one.near(among=4)
 
 
 @given(st.lists(positive, min_size=1, max_size=6), positive)
-def test_without_the_paper_s_scatter_near_is_within_a_quarter(
+def test_without_the_paper_s_scatter_near_is_within_a_quarter_or_one_more_run(
     values: list[float], paper: float
 ) -> None:
+    """One more of our runs may be farther, if their number shows it."""
     one = _measured(values, paper)
-    assert one.near() == (1 / QUARTER <= float(np.mean(values)) / paper <= QUARTER)
+    quarter = 1 / QUARTER <= float(np.mean(values)) / paper <= QUARTER
+    assert one.near() or not quarter
+    if len(values) < FEWEST or float(np.ptp(values)) < 0.01 * min(values):
+        assert one.near() == quarter
 
 
-def test_one_more_run_is_near_in_nineteen_of_twenty_studies() -> None:
+@pytest.mark.parametrize("skewed", [False, True])
+def test_one_more_run_is_near_in_nineteen_of_twenty_studies(skewed: bool) -> None:
     """Over all conditions of a claim together, for few and many runs."""
     rng = np.random.default_rng(1)
+
+    def drawn(n: int) -> list[float]:
+        return list(np.exp(rng.normal(0, 0.2, n)) if skewed else rng.normal(100, 10, n))
+
     for n, conditions in ((3, 1), (10, 4)):
         hits = 0
         for _ in range(600):
-            listed = [
-                _measured(list(rng.normal(100, 20, n)), float(rng.normal(100, 20)), scatter=0.1)
-                for _ in range(conditions)
-            ]
+            listed = [_measured(drawn(n), drawn(1)[0], scatter=0.05) for _ in range(conditions)]
             hits += bool(near(listed))
         # The greater of the two scatters counts, so a few more are near.
         assert 1 - ALPHA - 0.02 < hits / 600 < 1 - ALPHA + 0.04
+
+
+def test_the_paper_s_known_scatter_needs_no_degrees_of_freedom() -> None:
+    """With two of our runs, the limit is the normal one if the paper's scatter dominates."""
+    found = _measured([99.99, 100.01], 100.0, scatter=0.1)
+    assert math.log(found.reach(0.95)) == pytest.approx(0.196, rel=0.02)
+    alone = _measured([99.0, 101.0], 100.0, scatter=0.001)
+    assert math.log(alone.reach(0.95)) == pytest.approx(12.7 * 0.01 * 3**0.5, rel=0.01)
 
 
 def test_nearness_is_shown_by_quantity_and_for_all() -> None:
@@ -223,7 +238,7 @@ def test_a_finding_that_holds_in_another_reading_near_the_paper_is_not_refuted(
 
 
 WRITES = 120
-SEEDS = 12
+SEEDS = 24
 NETWORKS: dict[str, Callable[..., Scenario]] = {
     "ours": scenarios.scenario,
     "less loss": lambda n, rf, _loss, delay, w: scenarios.scenario(n, rf, "low", delay, w),
@@ -284,7 +299,7 @@ def rulings(paper: pd.DataFrame, wrong: bool, scatter: float | None) -> list[Rul
 @pytest.mark.parametrize("scatter", [None, 0.05])
 def test_nine_of_ten_synthetic_papers_get_the_right_verdicts(scatter: float | None) -> None:
     """True papers hold, planted falsehoods do not, and other networks are not reproduced."""
-    papers = [written("ours", seed) for seed in range(101, 111)]
+    papers = [written("ours", seed) for seed in range(101, 101 + SEEDS)]
     true = [v for paper in papers for v in rulings(paper, wrong=False, scatter=scatter)]
     false = [v for paper in papers for v in rulings(paper, wrong=True, scatter=scatter)]
     others = [

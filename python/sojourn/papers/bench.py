@@ -132,6 +132,8 @@ class Bench(Generic[S_co]):
             self._judge(part, claims, name)
 
     def _judge(self, part: Part, claims: Sequence[Claim], name: str) -> None:
+        # A finding that chose a parameter of a reading does not judge it.
+        claims = [c for c in claims if not self.paper.declared.chose(c, part.reading)]
         if self.real:
             claims, lacking = split(claims, levels_of(part))
             self._open += [claim for claim in lacking if claim not in self._open]
@@ -247,12 +249,6 @@ class Bench(Generic[S_co]):
             if violations:
                 self._violations[f"{name} seed {run.seed}"] = tuple(map(described, violations))
 
-    def _leave_open(self, unsteady: frozenset[str]) -> None:
-        """Removes the verdicts on claims that quick runs cannot judge."""
-        column = self._columns[SIMULATED]
-        notes = dict.fromkeys(unsteady, steady.NOT_JUDGED)
-        column.judgements = without_verdict(column.judgements, notes)
-
     def outcome(self, quick: bool, found: Facts) -> Outcome[S_co]:
         """Returns the outcome; one alpha applies to all claims on an engine's runs of a reading.
 
@@ -277,20 +273,26 @@ class Bench(Generic[S_co]):
                 apart = column.sweeps.setdefault(sweep, {}) if sweep else column.readings
                 judged = judge_components(measured, alpha)
                 apart[reading] = without_verdict(judged, self._undecided)
-        if quick and not self.real:
-            self._leave_open(steady.left_out(self.paper.name))
         claims = [claim for listed in self._measured.values() for claim, _ in listed]
         agreed = {}
         if self.paper.real is not None and self.real:
             both = (self._measured[REAL], self._measured[SIMULATED])
             agreed = agreement(*both, self.paper.real.means.margin)
-        return Outcome(
+        outcome = Outcome(
             support={claim.id: support(claim, self._published) for claim in claims},
             agreement=agreed, paper=self.paper, size=self.size, quick=quick, folder=self.folder,
             columns=self._columns, found=found, open=tuple(self._open),
             violations=self._violations, about=self._about, wall_clock=WallClock.of(self._runs),
             rule=self.rule, stopped=self._stopped,
         )  # fmt: skip
+        return self._as_whole(outcome) if quick and not self.real else outcome
+
+    def _as_whole(self, outcome: Outcome[S_co]) -> Outcome[S_co]:
+        """Returns the outcome without verdicts that differ from the recorded whole study's."""
+        unjudged = steady.unjudged(self.paper.name, outcome.rulings)
+        column = self._columns[SIMULATED]
+        column.judgements = without_verdict(column.judgements, unjudged)
+        return replace(outcome, unjudged=unjudged)
 
 
 def every(parts: Callable[[T], Iterable[Part]]) -> Callable[[Bench[T]], None]:

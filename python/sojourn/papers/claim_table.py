@@ -12,13 +12,14 @@ conjunction; its fields other than `id`, `text`, `published` and `reading` hold 
   claim of the kind `all` is about all cells; another is a conjunction with a part for each cell.
 - Lists of metrics, `who`, `a`, `b`, `from` and `to` make a part for each combination, in the order
   of the keys.
-- `region` has two limits (numbers, or fractions such as `"1/3"`), or is one of `{ factor = f }`
-  (within a factor of the square root of two), `{ equal = m }`, `{ around = x, margin = m }` and
-  `{ between = [x, y], margin = m }`; m is relative.
+- `region` is a word or a number of the paper, and `margin`, `at_least` and `tolerance` may be words
+  (`sojourn.papers.words`).
 - An entry with `when = "$name"` is omitted if this value is false.
 - An entry of the group `conditions` is a condition of claims (`sojourn.papers.rule`): `quantity`,
   `of` (patterns of identifiers), a kind with its metric and cells as above, and, if known, `paper`,
   `scatter`, `runs` and `calibrated`. Each cell is a condition.
+- An entry of the group `readings` is a `sojourn.papers.multiverse.Reading`. `written_before_runs`
+  is a list of patterns of identifiers, of claims that are not exploratory.
 """
 
 from __future__ import annotations
@@ -28,12 +29,13 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from typing import TypeVar
 
+from sojourn.papers.multiverse import Declared, Reading
 from sojourn.papers.rule import Condition
+from sojourn.papers.words import margin, number, region
 from sojourn.stats import Claim, ClaimError, claim_from_dict
 from sojourn.stats.cells import Level
 from sojourn.stats.claims import KINDS
@@ -46,6 +48,7 @@ Names = Mapping[str, object]
 
 _OWN = ("id", "text", "published", "reading")
 _OF_CONDITION = ("quantity", "of", "paper", "scatter", "runs", "calibrated")
+_MARGINS = ("margin", "at_least", "tolerance")
 _ANY = (-math.inf, math.inf)
 _SPREAD = ("who", "a", "b", "from", "to", "cells")
 _VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "cannot be told")
@@ -79,14 +82,15 @@ class Withdrawn:
 
 
 class ClaimTable:
-    """The claims in the file of a study, whose module is `module`.
+    """The claims of a study, in `claims.toml` next to its module `module`, or in a TOML file.
 
     `kinds` has the kinds that the study adds. Methods raise `ClaimError` with the place of an entry
     that is no claim.
     """
 
-    def __init__(self, module: str, kinds: Sequence[str] = ()) -> None:
-        self._file = Path(module).with_name("claims.toml")
+    def __init__(self, module: str | Path, kinds: Sequence[str] = ()) -> None:
+        file = Path(module)
+        self._file = file if file.suffix == ".toml" else file.with_name("claims.toml")
         try:
             self._data = tomllib.loads(self._file.read_text(encoding="utf-8"))
         except tomllib.TOMLDecodeError as error:
@@ -129,6 +133,22 @@ class ClaimTable:
             return ()
         return tuple(one for listed in self._each("conditions", names, make) for one in listed)
 
+    def declared(self) -> Declared:
+        """Returns the readings, and which claims were written before runs of their cells."""
+
+        def make(row: Row, scope: Names) -> Reading:
+            fields = {key: resolved(value, scope) for key, value in row.items() if key != "repeat"}
+            assumes, chosen = fields.pop("assumes", {}), fields.pop("calibrated", ())
+            if (unknown := fields.keys() - {"name", "text"}) or not isinstance(chosen, tuple):
+                raise ClaimError(f"a reading has no {', '.join(unknown) or f'{chosen!r}'}")
+            (levels,) = _cells(assumes)
+            text = {key: str(value) for key, value in fields.items()}
+            return Reading(**text, assumes=levels, calibrated=tuple(map(str, chosen)))
+
+        listed = self._each("readings", None, make) if "readings" in self._data else ()
+        before = tuple(map(str, self._data.get("written_before_runs", ())))
+        return Declared({one.name: one for one in listed}, before)
+
     def texts(self, field: str) -> dict[str, str]:
         """Returns a further field of the entries that have it, by the claim's identifier."""
         groups = (rows for rows in self._data.values() if isinstance(rows, list))
@@ -145,7 +165,8 @@ class ClaimTable:
                     if resolved(row.get("when", True), scope):
                         yield make(row, scope)
             except (ClaimError, KeyError, TypeError, ValueError) as error:
-                where = f"{self._file.parent.name}/{self._file.name}, [[{group}]], {row.get('id')}"
+                name = row.get("id", row.get("name", row.get("quantity")))
+                where = f"{self._file.parent.name}/{self._file.name}, [[{group}]], {name}"
                 raise ClaimError(f"{where}: {error}") from error
 
     def _withdrawn(self, row: Row, scope: Names) -> Withdrawn:
@@ -181,6 +202,7 @@ class ClaimTable:
             raise ClaimError(f"one of {', '.join(self._kinds)} is required")
         if "region" in row:
             row["region"] = region(row["region"])
+        row |= {key: margin(row[key]) for key in _MARGINS if key in row}
         if "cells" in row:
             row["cells"] = tuple(_cells(row["cells"]))
         lists = {
@@ -207,9 +229,9 @@ def _condition(ours: Claim, row: Row) -> Condition:
         raise ClaimError(f"`of` is a list of identifiers, not {of!r}")
     return Condition(
         quantity=str(row["quantity"]), ours=ours, of=tuple(map(str, of)),
-        paper=None if paper is None else _number(paper),
-        scatter=None if scatter is None else _number(scatter),
-        runs=int(_number(row.get("runs", 1))), calibrated=bool(row.get("calibrated", False)),
+        paper=None if paper is None else number(paper),
+        scatter=None if scatter is None else number(scatter),
+        runs=int(number(row.get("runs", 1))), calibrated=bool(row.get("calibrated", False)),
     )  # fmt: skip
 
 
@@ -260,28 +282,3 @@ def _named(name: str, scope: Names) -> object:
     if name not in scope:
         raise ClaimError(f"no name `{name}`; existing: {', '.join(scope)}")
     return scope[name]
-
-
-def region(value: object) -> tuple[float, float]:
-    """Returns the limits of a region as the file states it."""
-    match value:
-        case (low, high):
-            return _number(low), _number(high)
-        case {"factor": float(f)}:
-            return f / math.sqrt(2), f * math.sqrt(2)
-        case {"equal": float(m)}:
-            return 1 / (1 + m), 1 + m
-        case {"around": float(x), "margin": float(m)}:
-            return x - abs(x) * m, x + abs(x) * m
-        case {"between": (float(x), float(y)), "margin": float(m)}:
-            return x * (1 - m), y * (1 + m)
-    raise ClaimError(f"{value!r} is no region")
-
-
-def _number(limit: object) -> float:
-    match limit:
-        case int() | float():
-            return limit
-        case str():
-            return float(Fraction(limit))
-    raise ClaimError(f"a limit is a number or a fraction, not {limit!r}")

@@ -18,6 +18,7 @@ from sojourn import _core, encode
 from sojourn.data import Json
 from sojourn.lab.violation import with_former_key
 from sojourn.papers.claim_table import Withdrawn
+from sojourn.papers.multiverse import EXPLORATORY, MAIN, Declared
 from sojourn.papers.part import Drawn, Frames, S_co, Titled
 from sojourn.papers.rule import Condition, Measured, Ruled, answered, near, nearness, without_margin
 from sojourn.papers.side_by_side import (
@@ -118,6 +119,8 @@ class Publication(Generic[S_co]):
     """
     conditions: Sequence[Condition] = ()
     """Published quantities that runs near the paper's have."""
+    declared: Declared = field(default_factory=Declared)
+    """The readings, and which claims are exploratory."""
     compared: Callable[[Outcome[S_co]], pd.DataFrame] | None = None
     """Returns the published numbers and ours, for `nearness`; by default the conditions."""
     withdrawn: Sequence[Withdrawn] = ()
@@ -168,6 +171,8 @@ class Outcome(Generic[S_co]):
     """Whether the paper's own numbers support a claim, by the claim's identifier."""
     agreement: Mapping[str, Judgement] = field(default_factory=dict)
     """Verdicts on the ratio of real to simulated results, by the claim's identifier."""
+    unjudged: Mapping[str, str] = field(default_factory=dict)
+    """Reasons why quick runs cannot judge a claim, by the claim's identifier."""
     rule: Until | None = None
     """Required precision of the runs; `None` if the number of seeds was fixed."""
     stopped: Mapping[str, Stopping] = field(default_factory=dict)
@@ -199,11 +204,11 @@ class Outcome(Generic[S_co]):
         `main` is the reading without a name.
         """
         mine = {
-            j.claim.reading or "main": j.verdict
+            j.claim.reading or MAIN: j.verdict
             for j in self.judgements
             if j.claim.finding == claim.finding
         }
-        own = claim.reading or "main"
+        own = claim.reading or MAIN
         return {own: mine.get(own, "")} | mine | _verdicts(self.column.readings, claim)
 
     def ruled(self, judgement: Judgement) -> Ruled:
@@ -214,8 +219,10 @@ class Outcome(Generic[S_co]):
         they are no readings in which the finding holds.
         """
         claim, conditions = judgement.claim, self.column.conditions
+        if claim.id in self.unjudged:
+            return Ruled("cannot be told")
         given = [
-            name or j.claim.reading or "main"
+            name or j.claim.reading or MAIN
             for name, judgements in {"": self.judgements, **self.column.readings}.items()
             for j in judgements
             if j.claim.finding == claim.finding
@@ -268,16 +275,25 @@ class Outcome(Generic[S_co]):
             if judgement.claim.id == claim.id:
                 bare = without_margin(judgement)
                 lines += [self.ruled(judgement).why, f"without our margin: {bare}" * bool(bare)]
+                lines.append(levels_inside(judgement))
         lines = [line for line in lines if line]
         lines += [f"{own.verdict}: {own.text}"] if own is not None and own.holds is False else []
         readings = self.readings(claim)
         if len(readings) > 1:
-            lines.append(tried(readings))
+            lines.append(tried(readings, self.flips(claim)))
         for parameter, values in self.column.sweeps.items():
             verdicts = _verdicts(values, claim)
             if verdicts:
                 lines.append(f"{parameter}: {count(verdicts, 'values')}")
         return lines
+
+    def labels(self, claim: Claim) -> list[str]:
+        """Returns the labels of a claim, such as `exploratory`."""
+        return self.paper.declared.labels(claim)
+
+    def flips(self, claim: Claim) -> tuple[str, ...]:
+        """Returns the assumptions that flip a claim's finding, each changed alone."""
+        return self.paper.declared.flips(self.readings(claim))
 
     def by_reading(self) -> pd.DataFrame:
         """Returns each finding's verdict by the paper's own numbers, and its contrast by reading.
@@ -297,7 +313,9 @@ class Outcome(Generic[S_co]):
             found[claim.finding] = {
                 "finding": claim.finding,
                 _OWN: numbers,
+                "label": "; ".join(self.labels(claim)),
                 "holds in": f"{held} of {len(readings)}",
+                "flips with": " or ".join(self.flips(claim)),
                 **{name: word for one in (readings, *swept) for name, word in one.items()},
             }
         return pd.DataFrame(list(found.values())).fillna("")
@@ -349,6 +367,12 @@ class Outcome(Generic[S_co]):
             listed = ", ".join(names[:MOST_LISTED]) + more
             left = [f"claims not judged, because their levels were not run: {listed}"]
         left += [f"{part}: {one.description()}" for part, one in self.stopped.items()]
+        seen = sum(EXPLORATORY in self.labels(j.claim) for j in self.judgements)
+        if seen:
+            left.append(
+                f"exploratory claims, written after runs of the same cells were seen: {seen} of "
+                f"{len(self.judgements)}"
+            )
         if self.real is None:
             return [*self.paper.notes(self), *left]
         here = self.in_simulation
@@ -383,13 +407,14 @@ class Outcome(Generic[S_co]):
         claim = judgement.claim
         fields: dict[str, object] = {**judgement.to_dict()}
         ruled = self.ruled(judgement)
-        fields |= {"ruling": ruled.verdict, "conditions": encode.fields({"": ruled.as_list()})[""]}
+        fields |= {"ruling": ruled.verdict, "conditions": encode.plain(ruled.as_list())}
+        fields["labels"] = self.labels(claim)
         own = self.support.get(claim.id)
         if own is not None and own.holds is not None:
             fields["own_table"] = {"verdict": own.verdict, "text": own.text}
         readings = self.readings(claim)
         if len(readings) > 1:
-            fields["readings"] = readings
+            fields |= {"readings": readings, "flips": list(self.flips(claim))}
         if self.real is not None:
             other, both = self.in_simulation.get(claim.id), self.agreement.get(claim.id)
             fields[SIMULATED] = None if other is None else other.to_dict()
@@ -430,13 +455,27 @@ class Outcome(Generic[S_co]):
         }
 
 
-def tried(readings: Mapping[str, str]) -> str:
+def levels_inside(judgement: Judgement) -> str:
+    """Describes at how many levels a claim on each level of a factor holds; empty if at all."""
+    levels: dict[str, bool] = {}
+    for one in judgement.findings:
+        level = one.label.rpartition(" at ")[2] if " at " in one.label else ""
+        levels[level] = levels.get(level, True) and one.where == "inside"
+    others = [level for level, inside in levels.items() if not inside]
+    if len(levels) < 2 or not others:
+        return ""
+    return f"inside at {len(levels) - len(others)} of {len(levels)} (not at {'; '.join(others)})"
+
+
+def tried(readings: Mapping[str, str], flips: Sequence[str] = ()) -> str:
     """Describes in how many readings of the paper a finding holds.
 
-    `readings` has the verdicts by reading.
+    `readings` has the verdicts by reading, `flips` the assumptions that flip them.
     """
     some = 0 < list(readings.values()).count("holds") < len(readings)
-    return count(readings, "readings tried") + ": at least one reading gives the finding" * some
+    flipped = f"; flipped by this assumption alone: {' or '.join(flips)}" * bool(flips)
+    text = count(readings, "readings tried") + ": at least one reading gives the finding" * some
+    return text + flipped
 
 
 def count(verdicts: Mapping[str, str], of: str) -> str:

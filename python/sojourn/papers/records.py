@@ -132,7 +132,7 @@ def grouped(claims: Sequence[Mapping[str, object]]) -> dict[str, int]:
 
 def judged(kept: Record) -> bool:
     """Returns whether the seeds of a record follow from the study's frozen claims."""
-    return kept.get("seeds") == frozen.seeds(frozen.file(kept["study"]))
+    return kept.get("seeds") == frozen.seeds(kept["study"])
 
 
 def counts(claims: Sequence[Mapping[str, object]], column: str = "verdict") -> list[int]:

@@ -22,7 +22,7 @@ from sojourn.papers.part import Frames
 from sojourn.show.terminal import counted
 from sojourn.stats import Claim, Judgement, Region
 from sojourn.stats.cells import ClaimError
-from sojourn.stats.estimate import Component
+from sojourn.stats.estimate import Component, LogComponent
 from sojourn.stats.interval import t_critical
 from sojourn.stats.verdict import Verdict
 
@@ -30,8 +30,13 @@ QUARTER = 1.25
 """Largest ratio of two numbers that are within a quarter of each other."""
 EQUAL = 1.05
 """Largest ratio of two numbers that are equal for all purposes, however small their scatter is."""
+FEWEST = 5
+"""Number of our runs from which their scatter alone shows how far one more run may be."""
 ALPHA = 0.05
 """Probability that runs like the paper's are called far from it, over all conditions of a claim."""
+
+_MOST = 100.0
+"""Degrees of freedom, and logarithm of a factor, beyond which nothing changes."""
 
 Ruling = Literal[
     "holds",
@@ -106,26 +111,40 @@ class Measured:
         return self.ours.point() / self.paper
 
     def reach(self, level: float) -> float:
-        """Returns half of the prediction interval of one more run made as the paper's was.
+        """Returns the largest factor between our number and one more number made as the paper's.
 
-        The run has the greater of our scatter and that of the paper's number; our mean is
-        uncertain too. NaN if the scatter is unknown.
+        Our mean is uncertain, and the other number scatters: as the mean of the paper's number of
+        runs like ours, or by the scatter of the paper's own numbers if this is greater. The
+        interval is that of the logarithm. If the paper's scatter is unknown, the factor is at least
+        a quarter, and our scatter counts if it is that of `FEWEST` runs.
         """
         n, scatter = self.ours.n, self.condition.scatter
-        if scatter is None or n < 2:
-            return math.nan
-        mean = self.ours.interval(level).half_width
-        runs = mean**2 * n / self.condition.runs
-        return math.sqrt(
-            mean**2 + max(runs, (t_critical(level, n - 1) * scatter * self.paper) ** 2)
-        )
+        least = math.log(QUARTER if scatter is None else EQUAL)
+        if n < (2 if scatter is not None else FEWEST):
+            return math.exp(least)
+        t, error = t_critical(level, n - 1), self._error(level)
+        if not math.isfinite(error):
+            return math.exp(least)
+        reach = max(least, t * error * math.sqrt(1 + n / self.condition.runs))
+        if scatter:
+            whole = math.hypot(error, scatter)
+            # The paper's scatter is known, so only our mean has degrees of freedom (Satterthwaite).
+            freedom = min((n - 1) * (whole / error) ** 4, _MOST) if error else _MOST
+            reach = max(reach, t_critical(level, freedom) * whole)
+        return math.exp(min(reach, _MOST))
+
+    def _error(self, level: float) -> float:
+        """Returns the standard error of the logarithm of our quantity."""
+        found = self.ours.interval(level)
+        if isinstance(self.ours, LogComponent):
+            half = math.log(found.high / found.low) / 2
+        else:
+            half = found.half_width / found.estimate if found.estimate > 0 else math.inf
+        return half / t_critical(level, found.n - 1)
 
     def near(self, among: int = 1) -> bool:
         """Returns whether our quantity is near the paper's, as one of `among` conditions."""
-        reach = self.reach(1 - ALPHA / among)
-        if math.isnan(reach):
-            return alike(self.ratio, QUARTER)
-        return abs(self.ours.point() - self.paper) <= reach or alike(self.ratio, EQUAL)
+        return alike(self.ratio, self.reach(1 - ALPHA / among))
 
     def as_dict(self, among: int) -> dict[str, object]:
         """Returns the condition as data for JSON, judged as one of `among` conditions."""

@@ -64,6 +64,8 @@ def made(terms: Terms) -> tuple[Claim, ...]:
     return tuple(claim for section in SECTIONS.values() for claim in section(terms))
 
 
+DECLARED = _TABLE.declared()
+"""The readings, and which claims are exploratory."""
 CONDITIONS = _TABLE.conditions(
     {f"scatter-{metric}": value for metric, value in published.scatter().items()},
     partial(completed, PUBLISHED),

@@ -299,6 +299,7 @@ PAPER = Paper(
     question="Do derivatives of queue length and waiting time make a better queue discipline?",
     first_seed=claims.FIRST_SEED,
     conditions=claims.CONDITIONS,
+    declared=claims.DECLARED,
     compared=_compared,
     remarks=_remarks,
     notes=differences.messages,

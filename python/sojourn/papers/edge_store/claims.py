@@ -48,6 +48,8 @@ ALIKE = _TABLE.claims("alike")
 """Claims of section 5.5, one for each reading."""
 MECHANISM = _TABLE.claims("mechanism")
 """Predictions of the two explanations: the paper's phi, and order statistics of TCP's timers."""
+DECLARED = _TABLE.declared()
+"""The readings, and which claims are exploratory."""
 CONDITIONS = _TABLE.conditions()
 """Published quantities that runs near the paper's have."""
 WITHDRAWN = _TABLE.withdrawn()

@@ -126,6 +126,7 @@ PAPER = Paper(
     question="Which replication factor has the lowest latency on links with delay and loss?",
     first_seed=claims.FIRST_SEED,
     conditions=claims.CONDITIONS,
+    declared=claims.DECLARED,
     compared=lambda outcome: beside(
         outcome.frame("grid"), _MEANS, lambda cell: f"latency at {cell['loss']} loss"
     ),

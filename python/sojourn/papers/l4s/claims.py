@@ -67,6 +67,8 @@ S1 = _TABLE.claims("s1", {"s1-pairs": tuple(scenarios.S1_PAIRS)})
 S2 = _TABLE.claims("s2")
 S2_BURSTS = _TABLE.claims("bursts")
 S3 = _TABLE.claims("s3")
+DECLARED = _TABLE.declared()
+"""The readings, and which claims are exploratory."""
 CONDITIONS = _TABLE.conditions()
 _S6 = {"s6-queues": tuple(scenarios.S6_QUEUES), "s6-rivals": tuple(scenarios.S6_RIVALS)}
 S6 = _TABLE.claims("s6", _S6)

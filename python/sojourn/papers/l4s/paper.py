@@ -46,6 +46,7 @@ PAPER = Paper(
     question="Do the statements of L4S's standard and of its critics hold?",
     first_seed=claims.FIRST_SEED,
     conditions=claims.CONDITIONS,
+    declared=claims.DECLARED,
     published=published.frames,
     remarks=_remarks,
     figures=figures.drawn,

@@ -50,6 +50,8 @@ def made(
 
 CLAIMS: tuple[Claim, ...] = made(tuple(network.name for network in NETWORKS))
 """All claims; their cells have the factors `network`, `transport`, `clients` and `policy`."""
+DECLARED = _TABLE.declared()
+"""The readings, and which claims are exploratory."""
 CONDITIONS = _TABLE.conditions({"networks": tuple(n.name for n in NETWORKS)})
 """Published quantities that runs near the paper's have."""
 WITHDRAWN = _TABLE.withdrawn()

@@ -186,6 +186,7 @@ PAPER = Paper(
     ),
     first_seed=claims.FIRST_SEED,
     conditions=claims.CONDITIONS,
+    declared=claims.DECLARED,
     compared=lambda outcome: beside(outcome.frame("iperf"), _MEANS, _quantity),
     published=published.frames,
     withdrawn=claims.WITHDRAWN,

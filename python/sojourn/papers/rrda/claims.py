@@ -104,5 +104,7 @@ def overhead(readings: tuple[str, ...]) -> tuple[Claim, ...]:
 
 
 CLAIMS: tuple[Claim, ...] = (*made(), *memory(), *average())
+DECLARED = _TABLE.declared()
+"""The readings, and which claims are exploratory."""
 CONDITIONS = _TABLE.conditions({"readings": tuple(READINGS)})
 WITHDRAWN = _TABLE.withdrawn()

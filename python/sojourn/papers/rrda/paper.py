@@ -135,6 +135,7 @@ PAPER = Paper(
     question="Does a receive buffer that follows rates and memory lose less and deliver more?",
     first_seed=claims.FIRST_SEED,
     conditions=claims.CONDITIONS,
+    declared=claims.DECLARED,
     work=study.work,
     withdrawn=claims.WITHDRAWN,
     engine=engine,

@@ -48,6 +48,8 @@ WEB = _TABLE.claims("web")
 """Claims on Web traffic; their cells have the factors `sessions` and `mechanism`."""
 SETTINGS = _TABLE.claims("settings")
 """Claims on REDopt's parameters, which are the same in all runs of a load and have no interval."""
+DECLARED = _TABLE.declared()
+"""The readings, and which claims are exploratory."""
 CONDITIONS = _TABLE.conditions()
 """Published quantities that runs near the paper's have."""
 WITHDRAWN = _TABLE.withdrawn()

@@ -7,7 +7,7 @@ from sojourn.papers.paper import Paper
 from sojourn.papers.part import Titled
 from sojourn.papers.side_by_side import MeansTable
 from sojourn.papers.taildrop import figures, study
-from sojourn.papers.taildrop.claims import CONDITIONS, FIRST_SEED, WITHDRAWN
+from sojourn.papers.taildrop.claims import CONDITIONS, DECLARED, FIRST_SEED, WITHDRAWN
 from sojourn.papers.taildrop.study import Results
 from sojourn.papers.taildrop.variants import VARIANTS
 
@@ -142,6 +142,7 @@ PAPER = Paper(
     question=("Does random early detection serve bulk and Web traffic better than a plain buffer?"),
     first_seed=FIRST_SEED,
     conditions=CONDITIONS,
+    declared=DECLARED,
     work=study.work,
     withdrawn=WITHDRAWN,
     remarks=_remarks,
