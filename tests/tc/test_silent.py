@@ -461,3 +461,17 @@ def test_an_unknown_word_of_a_printed_filter_is_named(kind: str, filter_: str) -
     made = [("q", "qdisc prio 1: dev eth0 root refcnt 2 bands 3\n"), ("f", filter_.format(kind))]
     with pytest.raises(ScenarioError, match=f"f:1: `newword` .* filter of {kind} is not known"):
         apply(HOME_SCENARIO, read(made, {}))
+
+
+@pytest.mark.parametrize(
+    ("rules", "program"),
+    [
+        ("table inet mangle {\n chain post {\n udp dport 5004 meta mark set 3\n }\n}\n", "nft"),
+        ("*mangle\n-A POSTROUTING -p udp -j MARK --set-mark 3\nCOMMIT\n", "iptables-save"),
+    ],
+)
+def test_rules_of_the_firewall_among_commands_are_refused(rules: str, program: str) -> None:
+    ((_, told),) = problems(HTB + rules)
+    assert told == (
+        f"rules of `{program}` among commands are not read: give them in a file of their own"
+    )

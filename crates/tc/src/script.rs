@@ -64,6 +64,18 @@ impl Host for Collector {
             self.firewall(name, run, files);
             return true;
         }
+        let program = match whole.as_slice() {
+            ["table", .., "{"] => "nft",
+            ["*mangle" | "*filter" | "*nat" | "*raw"] => "iptables-save",
+            _ => "",
+        };
+        if !program.is_empty() {
+            let message = format!(
+                "rules of `{program}` among commands are not read: give them in a file of their own"
+            );
+            self.events.push(Event::Problem(line, run.words[0].fault(message)));
+            return true;
+        }
         if let Some(Event::Tc { words, .. }) = self.events.last_mut()
             && continues(words, &run.words[0].text)
         {
