@@ -710,3 +710,14 @@ def test_default_queues_do_not_lift_a_limit(tmp_path: Path) -> None:
         for queue in default_queues(scenario):
             assert limit(scenario.with_queue(queue)) == 5_000_000
     assert limit(Scenario.from_toml(SHORT)) is None
+
+
+def test_queues_that_lift_the_limit_are_named(tmp_path: Path) -> None:
+    (tmp_path / "short.toml").write_text(SHORT)
+    own = ("--tc", "own.tc", "--seeds", "2")
+    bucket = "tc qdisc add dev eth0 root tbf rate 2mbit burst 5kb limit 9k\n"
+    (tmp_path / "own.tc").write_text(bucket)
+    found = sojourn("compare", "short.toml", *own, "--queues", "cake", "fq_codel", cwd=tmp_path)
+    assert "limits the rate to 2mbit, and these do not: cake, fq_codel. They send" in found.err
+    found = sojourn("compare", "short.toml", *own, "--queues", "cake bandwidth 2mbit", cwd=tmp_path)
+    assert "limits the rate" not in found.err

@@ -192,7 +192,34 @@ def warnings(scenario: Scenario, listed: list[str], *, of_policies: bool) -> lis
         found = [text for text in found if not text.startswith("balancers.")]
     if scenario.has_modem() and not scenario.has_modem(map(scenario.with_queue, listed)):
         found.append(study.UNSHAPED)
-    return found
+    return [*found, *lifted(scenario, listed)]
+
+
+def lifted(scenario: Scenario, listed: list[str]) -> list[str]:
+    """Returns a warning if some of the queues do not have the limit of the scenario's queue."""
+    from sojourn.cli.leaves import limit
+
+    if (rate := limit(scenario)) is None:
+        return []
+    faster = [q for q in listed if (own := limit(scenario.with_queue(q))) is None or own > rate]
+    if not faster:
+        return []
+    written, line = (_core.format_quantity("rate", one) for one in (rate, scenario.bottleneck_rate))
+    told = (
+        f"the scenario's queue limits the rate to {written}, and these do not: "
+        f"{', '.join(faster)}. They send at up to the line's {line}. To compare them with the same "
+        f"limit, put them in a shaper, such as `{in_bucket(rate, 'codel')}`, or give "
+        f"`cake bandwidth {written}`"
+    )
+    return [told]
+
+
+def in_bucket(rate: int, queue: str) -> str:
+    """Returns a queue in a shaper with this rate, in bit/s, and bursts of 4 ms."""
+    from sojourn.suites.disciplines import FULL_FRAME
+
+    burst = max(rate // 2000, 2 * FULL_FRAME)
+    return f"tbf rate {_core.format_quantity('rate', rate)} burst {burst}b child {queue}"
 
 
 def warmed(
@@ -340,14 +367,14 @@ def default_queues(scenario: Scenario) -> list[str]:
     from sojourn.cli.leaves import limit
     from sojourn.suites.disciplines import FULL_FRAME, adaptive_red
 
-    if (rate := limit(scenario)) is not None:
-        written = _core.format_quantity("rate", rate)
-        bucket = f"tbf rate {written} burst {max(rate // 2000, 2 * FULL_FRAME)}b child"
-        usual = [f"{bucket} {queue}" for queue in ("codel", "fq_codel", "pie", "cobalt")]
-        usual.append(f"cake bandwidth {written}")
+    rate = limit(scenario)
+    red = adaptive_red(rate or scenario.bottleneck_rate, 1000 * FULL_FRAME)
+    usual = ["pfifo limit 1000p", red, "codel", "fq_codel", "pie", "cobalt"]
+    if rate is None:
+        usual.append("cake")
     else:
-        red = adaptive_red(scenario.bottleneck_rate, 1000 * FULL_FRAME)
-        usual = ["pfifo limit 1000p", red, "codel", "fq_codel", "pie", "cobalt", "cake"]
+        usual = [in_bucket(rate, queue) for queue in usual]
+        usual.append(f"cake bandwidth {_core.format_quantity('rate', rate)}")
     own = scenario.bottleneck_link.params.queue
     tried = {q: scenario.with_queue(q).bottleneck_link.params.queue for q in usual}
     others = [q for q in usual if tried[q] != own]
