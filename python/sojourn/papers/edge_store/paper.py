@@ -122,6 +122,7 @@ PAPER = Paper(
     ),
     quick=study.QUICK,
     full=study.FULL,
+    mechanism="rf",
     measure=every(study.parts),
     question="Which replication factor has the lowest latency on links with delay and loss?",
     first_seed=claims.FIRST_SEED,

@@ -58,5 +58,5 @@ def scenario(
             "clients": {"netem": f"delay {CLIENT_MS}ms"},
         },
         store=store,
-        observe={"series": "0s", "trace_hash": False},
+        observe={"series": "0s"},
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -61,6 +61,8 @@ FULL = L4sSize(
     seeds=20, rates=(20, 50, 100, 200), rtts=(5, 10, 25, 50, 100), mixed=(100, 40),
     fair=(180, 120), shared=(60, 15), after=90,
 )  # fmt: skip
+#: At least half of the lengths of `FULL`, at fewer rates and RTTs.
+QUARTER = replace(QUICK, seeds=12)
 
 
 def mixed(size: L4sSize, mixes: Sequence[str] = tuple(scenarios.MIXES)) -> Cells:
