@@ -372,6 +372,10 @@ class Outcome(Generic[S_co]):
             listed = ", ".join(names[:MOST_LISTED]) + more
             left = [f"claims not judged, because their levels were not run: {listed}"]
         left += [f"{part}: {one.description()}" for part, one in self.stopped.items()]
+        known = self.paper.declared.readings
+        used = {*self.column.readings, *(j.claim.reading for j in self.judgements)} - {"", *known}
+        if known and used:
+            left.append(f"readings that claims.toml does not declare: {', '.join(sorted(used))}")
         seen = sum(EXPLORATORY in self.labels(j.claim) for j in self.judgements)
         if seen:
             left.append(
