@@ -35,11 +35,12 @@ MADE: dict[str, tuple[Claim, ...]] = {
 
 def test_every_claim_quotes_its_source_and_says_how_it_is_judged() -> None:
     made = [claim for listed in MADE.values() for claim in listed]
-    assert [claim.id for claim in made] == list(claims.HOW)
+    assert len(made) == 32
     sources = ("RFC 9332, ", "Heist and Morton, ", "arXiv 24", "arXiv 26")
     for claim in made:
-        assert claim.text.startswith(sources), claim.id
-        assert claim.text.count('"') >= 2, claim.id
+        assert claim.published.startswith(sources), claim.id
+        assert claim.published.count('"') >= 2, claim.id
+        assert claim.text, claim.id
 
 
 def test_the_reading_has_no_mix_of_many_flows() -> None:
@@ -74,12 +75,12 @@ def test_the_sources_tables_have_every_cell() -> None:
 GOOD: dict[str, Any] = {
     "rfc_share": 0.5, "rfc_window": 0.5, "rfc_delay": 0.5e-3, "rfc_delay_p99": 1e-3,
     "rfc_loss": 0.0, "rfc_classic_p99": 0.02, "rfc_utilisation": 0.99, "s5_share": 0.95,
-    "s6_share": 0.95, "multiple_share": 0.5, "s2_greatest": 4.0,
+    "s6_share": 0.95, "multiple_share": 0.9, "s2_greatest": 4.0,
 }  # fmt: skip
 BAD: dict[str, Any] = {
     "rfc_share": 0.9, "rfc_window": 0.9, "rfc_delay": 5e-3, "rfc_delay_p99": 9e-3,
     "rfc_loss": 0.01, "rfc_classic_p99": 0.02, "rfc_utilisation": 0.5, "s5_share": 0.5,
-    "s6_share": 0.5, "multiple_share": 0.09, "s2_greatest": 0.2,
+    "s6_share": 0.5, "multiple_share": 0.5, "s2_greatest": 0.2,
 }  # fmt: skip
 
 
@@ -88,7 +89,7 @@ def value(metric: str, cell: dict[str, Any], good: bool) -> float:
     match metric:
         case "s1_share" if not good:
             equal = cell["rtts"] in EQUAL
-            return 0.6 if cell["queue"] != "dualpi2" else 0.5 if equal else 0.6
+            return 0.6 if cell["queue"] != "dualpi2" else 0.4 if equal else 0.7
         case "s1_share":
             if cell["queue"] == "pfifo":
                 return 0.2 if cell["pair"] == "Prague, CUBIC" else 0.4
@@ -186,8 +187,9 @@ def tiny() -> study.L4sSize:
 def test_a_small_run_is_kept_and_shown(tmp_path: Path) -> None:
     outcome = PAPER.run(tmp_path, size=tiny(), shift=-claims.FIRST_SEED + 1)
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
-    assert len(data["claims"]) == len(claims.HOW)
-    assert data["how"] == claims.HOW
+    assert len(data["claims"]) == 32
+    assert set(outcome.column.readings) == {claims.FEW}
+    assert len(outcome.how_near()) > 1
     written = show(outcome)
     page = written[0].read_text(encoding="utf-8")
     assert "a flow will get roughly the same throughput" in page

@@ -1,17 +1,11 @@
-"""Sentences of the sources as claims, fixed before the runs that judge them.
+"""Sentences of the sources as claims.
 
-Each sentence is quoted verbatim with its place; its field `criterion` states how it is judged.
-*Roughly the same* and *equal* rates differ by at most a factor of two (a share of a third to two
-thirds). *Dominate* is at least four to one. *Much longer* is at least twice, and *around* is within
-a factor of two. *Very nearly equal* is a share of 45 to 55 %. *No losses* means fewer than one
-packet in a million.
-
-Results known when the claims were fixed: the coexistence matrix with seeds 1 to 3, which has other
-rates and settings of queues, and runs of ten seconds with seed 1 of `environment` and `step`. The
-quick study with seeds 1001 and 1002 was run after the claims were fixed. No region was changed
-after this study, but the limit of a spike was raised by the transmission time of four packets,
-because at 1 Mbit/s the round-trip time never falls below the original limit. With the original and
-with the raised limit, the spike is longer than the source's 30 s.
+Each sentence is quoted verbatim with its place; a claim's text states how it is judged, with the
+words of all studies. Results known when the claims were written: the coexistence matrix with seeds
+1 to 3, which has other rates and settings of queues, and runs of ten seconds with seed 1 of
+`environment` and `step`. The limit of a spike was raised by the transmission time of four packets
+after runs of the study, because at 1 Mbit/s the round-trip time never falls below the original
+limit. With both limits, the spike is longer than the source's 30 s.
 """
 
 from __future__ import annotations
@@ -33,8 +27,6 @@ L4S = tuple(
     mix for mix, groups in scenarios.MIXES.items() if any(name == "l4s" for name, *_ in groups)
 )
 _TABLE = ClaimTable(__file__)
-HOW = _TABLE.texts("criterion")
-"""How a claim is judged, by the claim's identifier."""
 
 
 def rfc(grid: Sequence[tuple[int, int]]) -> tuple[Claim, ...]:
@@ -70,6 +62,7 @@ S3 = _TABLE.claims("s3")
 DECLARED = _TABLE.declared()
 """The readings, and which claims are exploratory."""
 CONDITIONS = _TABLE.conditions()
+"""Published quantities that runs near the sources' have."""
 _S6 = {"s6-queues": tuple(scenarios.S6_QUEUES), "s6-rivals": tuple(scenarios.S6_RIVALS)}
 S6 = _TABLE.claims("s6", _S6)
 PARTIAL = _TABLE.claims("partial")

@@ -180,13 +180,8 @@ def drawn(outcome: Results) -> Drawn:
 
 
 def tables(outcome: Results) -> Titled:
-    """Returns a table of each claim's criterion and verdict, and a table of means for each part."""
-    verdicts = {j.claim.id: j.verdict for j in outcome.judgements}
-    read = pd.DataFrame(
-        {"claim": name, "criterion": how, "verdict": verdicts.get(name, "")}
-        for name, how in claims.HOW.items()
-    )
-    found = [("How each sentence is judged", read)]
+    """Returns a table of means for each part."""
+    found = []
     for part, column in outcome.column.frames.items():
         frame = column[""]
         metrics = [name for name in frame.columns if name in METRICS]
@@ -205,13 +200,16 @@ METRICS = {
     "rfc_classic_p99": "s",
     "rfc_utilisation": "1",
     "s1_share": "1",
+    "s1_both": "Mbit/s",
     "s2_spike": "s",
     "s2_greatest": "s",
     "s2_utilisation": "bit/s",
     "s3_excess": "s",
     "s5_share": "1",
     "s6_share": "1",
+    "s6_both": "Mbit/s",
     "partial_share": "1",
+    "partial_both": "Mbit/s",
     "multiple_share": "1",
     "environment_delay": "s",
 }

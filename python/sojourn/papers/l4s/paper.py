@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sojourn.papers.bench import every
 from sojourn.papers.l4s import claims, figures, published, study
 from sojourn.papers.l4s.study import Results
 from sojourn.papers.outcome import Facts
@@ -25,15 +24,12 @@ def _remarks(outcome: Results) -> list[str]:
     return [
         " ".join(_ABOUT.split()),
         " ".join(LEFT_OUT.split()),
-        (
-            f"Every combination of factor levels has {size.seeds} seeds from {claims.FIRST_SEED} "
-            f"on. The claims were fixed on {claims.FROZEN}."
-        ),
+        (f"Every combination of factor levels has {size.seeds} seeds."),
     ]
 
 
 def _facts(outcome: Results) -> Facts:
-    return {"seeds": outcome.size.seeds, "how": claims.HOW}
+    return {"seeds": outcome.size.seeds}
 
 
 PAPER = Paper(
@@ -42,9 +38,8 @@ PAPER = Paper(
     reference="RFC 9332; heistp/l4s-tests (2021); arXiv 2407.00464, 2411.10952, 2603.04381",
     quick=study.QUICK,
     full=study.FULL,
-    quarter=study.QUARTER,
-    mechanism="mix",
-    measure=every(study.parts),
+    measure=study.measure,
+    work=study.work,
     question="Do the statements of L4S's standard and of its critics hold?",
     first_seed=claims.FIRST_SEED,
     conditions=claims.CONDITIONS,

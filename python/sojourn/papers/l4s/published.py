@@ -15,6 +15,7 @@ _DATA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="ut
 
 Both: TypeAlias = tuple[float, float]
 """Throughputs of the first and second flow in Mbit/s."""
+_Cell: TypeAlias = tuple[dict[str, str], Both]
 S1: Mapping[tuple[str, str, str], Both] = {
     (queue, pair, rtts): both
     for queue, pairs in _DATA["s1"].items()
@@ -32,24 +33,28 @@ def _share(both: Both) -> float:
     return both[0] / sum(both)
 
 
-def _of(listed: Mapping[str, Sequence[Both]], queues: Iterable[str], metric: str) -> pd.DataFrame:
-    return pd.DataFrame(
-        {"queue": queue, "rival": rival, "seed": 1, metric: _share(both)}
+def _of(listed: Mapping[str, Sequence[Both]], queues: Iterable[str]) -> list[_Cell]:
+    return [
+        ({"queue": queue, "rival": rival}, both)
         for rival, row in listed.items()
         for queue, both in zip(queues, row, strict=True)
-    )
+    ]
 
 
 def frames() -> dict[str, pd.DataFrame]:
-    """Returns the first flow's share of the throughput in each cell, as runs of one seed.
+    """Returns the first flow's share of the throughput, and the sum of both flows in Mbit/s.
 
-    Each table has the name of the metric that claims use.
+    Each table has the name of the metric that claims and conditions use, and one seed.
     """
+    cells = {
+        "s1": [({"queue": q, "pair": p, "rtts": r}, both) for (q, p, r), both in S1.items()],
+        "s6": _of(S6, scenarios.S6_QUEUES),
+        "partial": _of(PARTIAL, scenarios.PARTIAL_QUEUES),
+    }
     return {
-        "s1_share": pd.DataFrame(
-            {"queue": queue, "pair": pair, "rtts": rtts, "seed": 1, "s1_share": _share(both)}
-            for (queue, pair, rtts), both in S1.items()
-        ),
-        "s6_share": _of(S6, scenarios.S6_QUEUES, "s6_share"),
-        "partial_share": _of(PARTIAL, scenarios.PARTIAL_QUEUES, "partial_share"),
+        f"{name}_{what}": pd.DataFrame(
+            {**levels, "seed": 1, f"{name}_{what}": value(both)} for levels, both in listed
+        )
+        for name, listed in cells.items()
+        for what, value in (("share", _share), ("both", sum))
     }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from sojourn import _core
-from sojourn.papers.bench import runs_of
+from sojourn.papers.bench import Bench, runs_of
 from sojourn.papers.l4s import claims, scenarios
 from sojourn.papers.l4s.scenarios import CUBIC, ECN, PRAGUE
 from sojourn.papers.outcome import Outcome
@@ -54,25 +54,23 @@ Results = Outcome[L4sSize]
 """Results of this study."""
 
 QUICK = L4sSize(
-    seeds=8, rates=(20, 100), rtts=(10, 100), mixed=(50, 20), fair=(120, 60), shared=(60, 15),
+    seeds=8, rates=(20, 100), rtts=(5, 100), mixed=(50, 20), fair=(120, 60), shared=(60, 15),
     after=60,
 )  # fmt: skip
 FULL = L4sSize(
-    seeds=20, rates=(20, 50, 100, 200), rtts=(5, 10, 25, 50, 100), mixed=(100, 40),
-    fair=(180, 120), shared=(60, 15), after=90,
+    seeds=12, rates=(20, 50, 100, 200), rtts=(5, 25, 100), mixed=(100, 40), fair=(180, 120),
+    shared=(60, 15), after=90,
 )  # fmt: skip
-#: At least half of the lengths of `FULL`, at fewer rates and RTTs.
-QUARTER = replace(QUICK, seeds=12)
 
 
-def mixed(size: L4sSize, mixes: Sequence[str] = tuple(scenarios.MIXES)) -> Cells:
+def mixed(size: L4sSize) -> Cells:
     """Returns the cells of RFC 9332: every mix at every rate and base RTT."""
     return [
         (
             {"mix": mix, "rate": rate, "rtt": rtt},
             scenarios.mixed(mix, rate * 1_000_000, rtt, *size.mixed),
         )
-        for mix in mixes
+        for mix in scenarios.MIXES
         for rate, rtt in size.grid
     ]
 
@@ -128,17 +126,20 @@ def fair(size: L4sSize) -> Cells:
     ]
 
 
-def share(a: str, b: str, *names: str) -> Callable[[Table], Frames]:
+def share(a: str, b: str, name: str, *more: str, rivals: str = "") -> Callable[[Table], Frames]:
     """Returns a function that derives the share of group `a` in the goodput of `a` and `b`.
 
-    `names` are the names of the derived metric.
+    The metrics are `name`_share and `name`_both, the goodput of both groups in Mbit/s, and further
+    names of the share. `rivals` is the factor with the number of flows of `b`, if there are
+    several: the share is then that of two single flows.
     """
 
     def frames(table: Table) -> Frames:
         mine, theirs = table.frame[f"{a}.goodput"], table.frame[f"{b}.goodput"]
-        found = mine / (mine + theirs)
+        single = theirs / table.frame[rivals].astype(int) if rivals else theirs
+        shares = dict.fromkeys((f"{name}_share", *more), mine / (mine + single))
         kept = table.frame[[*table.factors, "seed"]]
-        return {"": kept.assign(**dict.fromkeys(names, found))}
+        return {"": kept.assign(**shares, **{f"{name}_both": (mine + theirs) / 1e6})}
 
     return frames
 
@@ -267,16 +268,15 @@ def _bursts(table: Table) -> Frames:
 
 def parts(size: L4sSize) -> Iterator[Part]:
     """Yields all parts of the study."""
-    few, rfc, both = mixed(size, claims.FEW_MIXES), claims.rfc(size.grid), environments(size)
+    rfc, both = claims.rfc(size.grid), environments(size)
     shares = {
-        "rtt": share("first", "second", "s1_share"),
-        "shared": share("prague", "rival", "s6_share", "s5_share"),
-        "partial": share("prague", "rival", "partial_share"),
-        "multiple": share("prague", "rival", "multiple_share"),
+        "rtt": share("first", "second", "s1"),
+        "shared": share("prague", "rival", "s6", "s5_share"),
+        "partial": share("prague", "rival", "partial"),
+        "multiple": share("prague", "rival", "multiple", rivals="rivals"),
     }
     for name, title, cells, judged, frames in (
         ("rfc9332", "RFC 9332", mixed(size), rfc, _mixed),
-        ("few", "RFC 9332, few flows", few, claims.few(size.grid), _mixed),
         ("rtt", "scenario 1, RTT fairness", fair(size), claims.S1, shares["rtt"]),
         ("step", "scenario 2, rate step", steps(size), claims.S2, _steps),
         ("bursts", "scenario 2, bursts", bursts(size), claims.S2_BURSTS, _bursts),
@@ -289,5 +289,19 @@ def parts(size: L4sSize) -> Iterator[Part]:
         yield Part(
             name=name, title=title, cells=cells, claims=judged, frames=frames,
             tables=("series",) if name == "step" else (),
-            reading=claims.FEW if name == "few" else "",
         )  # fmt: skip
+
+
+def measure(bench: Bench[L4sSize]) -> None:
+    """Makes all parts; the runs of RFC 9332 also judge the reading with few flows."""
+    for part in parts(bench.size):
+        bench.make(part)
+        if part.name == "rfc9332":
+            bench.judge(replace(part, reading=claims.FEW), claims.few(bench.size.grid))
+
+
+def work(size: L4sSize) -> float:
+    """Returns the bits that all links of a size's runs can carry, in 100 Mbit/s times seconds."""
+    grid = size.mixed[0] * sum(rate / 100 for rate, _ in size.grid) * len(scenarios.MIXES)
+    pairs = size.fair[0] * 0.5 * len(fair(size)) + size.shared[0] * 0.5 * len(shared(size))
+    return size.seeds * (grid + pairs + size.shared[0] * len(partial(size)))
