@@ -34,15 +34,15 @@ def test_the_cells_span_the_papers_grid() -> None:
 def test_real_and_simulated_runs_are_judged_alike(tmp_path: Path) -> None:
     """An engine that gives the simulator's results gives its verdicts and means."""
     engine = pretend.Engine(frozenset({claims.FIRST_SEED}))
-    size = replace(study.REAL_QUICK, writes=60, seeds=3)
+    size = replace(study.REAL_QUICK, writes=60, seeds=3, real_seeds=2)
     outcome = PAPER.run(tmp_path, quick=True, size=size, engine=engine)
-    assert len(engine.checked) == 5
-    assert engine.made == 5 * 2
-    assert [j.claim.id for j in outcome.judgements] == [c.id for c in claims.REAL_HIGH]
-    assert set(outcome.in_simulation) == {c.id for c in claims.REAL_HIGH}
+    assert len(engine.checked) == 12
+    assert engine.made == 12 * 2
+    assert [j.claim.id for j in outcome.judgements] == [c.id for c in claims.REAL_FIVE]
+    assert set(outcome.in_simulation) == {c.id for c in claims.REAL_FIVE}
     assert not outcome.open
-    assert len(outcome.violations) == 5
-    assert outcome.invalid[0] == "5 of 10 real runs are NOT VALID:"
+    assert len(outcome.violations) == 12
+    assert outcome.invalid[0] == "12 of 24 real runs are NOT VALID:"
     assert outcome.means()["real / simulated"].between(0.5, 2).all()
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
     assert data["real"]["programs"] == {"program": "1.0"}
@@ -60,7 +60,8 @@ def test_the_full_real_size_has_the_cells_of_all_its_claims() -> None:
         for seed in (1, 2)
     ]
     table = study.derived(pd.DataFrame(rows))
-    assert len(claims.REAL) == 11
+    assert len(claims.REAL) == 21
+    assert len(claims.REAL_FIVE) == 13
     for claim in claims.REAL:
         assert all(c.n == 2 and not c.dropped for c in claim.components(table)), claim.id
 
@@ -82,7 +83,7 @@ def test_two_cells_on_real_nodes(tmp_path: Path) -> None:
     assert len(table) == 2
     assert (table.frame["store.acknowledged"] == 150).all()
     assert outcome.judgements == ()
-    assert outcome.open == claims.REAL_HIGH
+    assert outcome.open == claims.REAL_FIVE
     slow, fast = outcome.means().to_dict("records")
     # 150 writes meet few losses, of more than 200 ms each; a busy machine adds tens.
     assert slow["real / simulated"] == pytest.approx(1, abs=0.5)

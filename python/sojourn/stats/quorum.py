@@ -139,6 +139,16 @@ class QuorumModel:
         return sorted((at, p) for at, p in steps.items() if p > 0)
 
     @property
+    def late(self) -> float:
+        """Returns the probability that a write waits for a timeout.
+
+        This is 1 - P(k of n): fewer of the answers than needed arrive without a loss of the message
+        or of its acknowledgement.
+        """
+        first = self.client + self.work + 2 * self.delay
+        return math.fsum(p for at, p in self.distribution if at > first + 1e-9)
+
+    @property
     def mean(self) -> float:
         """Returns the mean latency in seconds."""
         return math.fsum(at * p for at, p in self.distribution)

@@ -170,6 +170,29 @@ def _explanations(outcome: Results) -> Figure:
     return figure
 
 
+def _sizes(outcome: Results) -> Figure:
+    """Draws latency over the number of nodes at high loss, and the order-statistics model."""
+    table = sizes_rows(outcome)
+    with style.styled():
+        figure = style.figure(style.COLUMN, 2.8)
+        axes = figure.subplots()
+        frame = outcome.frame("sizes")
+        frame = frame[frame["loss"] == "high"].assign(delay=frame["nodes"])
+        _lines(axes, frame, "rf", {rf: f"RF{rf}" for rf in (2, 3, 5)})
+        for i, (_, part) in enumerate(table[table["loss"] == "high"].groupby("rf")):
+            axes.plot(part["nodes"], part["model"], linestyle="none", marker="_", markersize=9,
+                      color=style.colour(i))  # fmt: skip
+        _finish(axes)
+        axes.set_xlabel("Nodes")
+        style.legend_above(figure, axes, 3)
+    return figure
+
+
+def sizes_rows(outcome: Results) -> pd.DataFrame:
+    """Returns the latencies in up to 15 nodes: the simulated ones and the model's."""
+    return study.departures(outcome, "sizes").drop(columns="delay").round(3)
+
+
 def all_figures(outcome: Results) -> Drawn:
     """Returns every figure with title and caption, by file name."""
     legend = "Lines: simulated, with 95 % intervals over seeds. Hollow points: the paper's values."
@@ -201,6 +224,11 @@ def all_figures(outcome: Results) -> Drawn:
                 "Difference of the mean latency in each cluster size from the mean over the three "
                 "sizes, with 95 % intervals over seeds. No points were published."
             ),
+        ),
+        "sizes": (
+            _sizes(outcome),
+            "More nodes than the paper's",
+            "High loss, 50 ms. Lines: simulated, with 95 % intervals; bars: order statistics.",
         ),
         "explanations": (
             _explanations(outcome),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -35,7 +35,7 @@ class EdgeSize(Size):
     """Number of measured writes of a run."""
     claims: tuple[Claim, ...] = claims.GRID
     variants: bool = True
-    """Whether to make the runs that distinguish the two explanations of the latency."""
+    """Whether to make the runs of more nodes, and those that distinguish the two explanations."""
     real_seeds: int | None = None
     """Number of seeds of real runs; `None` if the size is not for real runs."""
 
@@ -55,8 +55,8 @@ def grid(delays: tuple[int, ...]) -> tuple[Cell, ...]:
     )
 
 
-#: The paper's grid and number of writes. The paper has one run of each combination instead of 30.
-FULL = EdgeSize(cells=grid(published.DELAYS), seeds=30)
+#: The paper's grid and number of writes. The paper has one run of each combination instead of 40.
+FULL = EdgeSize(cells=grid(published.DELAYS), seeds=40)
 QUICK = EdgeSize(cells=grid((0, 20, 50, 100)), seeds=10)
 
 EIGHT: tuple[Cell, ...] = (
@@ -72,10 +72,13 @@ EIGHT: tuple[Cell, ...] = (
 """Eight cells of real runs, chosen before the first comparison with simulated runs."""
 AT = grid((claims.REAL_DELAY,))
 """Cells at the delay at which claims are judged on real nodes."""
-FACTORS = tuple(
-    (nodes, rf, loss, delay) for nodes, rf, loss, delay in AT if (nodes, loss) == (5, "high")
+FACTORS = (
+    *((5, rf, loss, claims.REAL_DELAY) for loss in ("high", "low") for rf in range(1, 6)),
+    (5, 1, "high", 0),
+    (5, 2, "high", 0),
 )
-"""Cells of real runs with `--quick`: those of `AT` with five nodes and high loss."""
+"""Cells of real runs with `--quick`: five nodes at low and high loss, and two without delay, where
+the paper's points and the simulation differ most."""
 REAL_FULL = EdgeSize(
     cells=tuple(dict.fromkeys(EIGHT + AT)),
     seeds=30,
@@ -83,10 +86,8 @@ REAL_FULL = EdgeSize(
     variants=False,
     real_seeds=5,
 )
-REAL_QUICK = replace(
-    REAL_FULL, cells=FACTORS, writes=200, seeds=10, claims=claims.REAL_HIGH, real_seeds=2
-)
-START = 45.0
+REAL_QUICK = replace(REAL_FULL, cells=FACTORS, writes=200, claims=claims.REAL_FIVE)
+START = 30.0
 """Approximate duration of a real run without its writes, in seconds."""
 
 #: Loss and delay in ms of the runs that distinguish phi from order statistics.
@@ -101,6 +102,11 @@ VARIANTS: dict[str, Callable[[int, int, str, int, int], Scenario]] = {
     "one": partial(scenario, consistency="one"),
     "all": partial(scenario, consistency="all"),
 }
+SIZES: tuple[Cell, ...] = tuple(
+    (nodes, rf, loss, 50) for nodes in (3, 5, 7, 9, 12, 15) for rf in (2, 3, 5) for loss in LOSSES
+    if rf <= nodes
+)  # fmt: skip
+"""Cells with up to three times as many nodes as the paper's."""
 
 
 def lasting(size: EdgeSize) -> str:
@@ -114,10 +120,11 @@ def lasting(size: EdgeSize) -> str:
     return estimate(runs, seconds)
 
 
-def cells_of(size: EdgeSize) -> Cells:
-    """Returns the cells of the paper's grid that this size runs."""
+def cells_of(size: EdgeSize, cells: Sequence[Cell] = ()) -> Cells:
+    """Returns cells with this size's number of writes; by default, the size's own cells."""
     return [
-        (dict(zip(KEYS, cell, strict=True)), scenario(*cell, size.writes)) for cell in size.cells
+        (dict(zip(KEYS, cell, strict=True)), scenario(*cell, size.writes))
+        for cell in cells or size.cells
     ]
 
 
@@ -166,6 +173,50 @@ def _degradation(frame: pd.DataFrame) -> pd.Series[float]:
     return by["high"] - by["low"]
 
 
+def _per(frame: pd.DataFrame, divisor: Callable[[int, int], float]) -> pd.Series[float]:
+    """Returns the degradation divided by a number of the nodes and the replication factor."""
+    found = _degradation(frame)
+    known = {cell: divisor(*cell) for cell in {(n, rf) for n, rf, *_ in found.index}}
+    return found / [known[n, rf] for n, rf, *_ in found.index]
+
+
+def _phi(nodes: int, rf: int) -> float:
+    return float(phi(nodes, rf))
+
+
+def _rise(nodes: int, rf: int) -> float:
+    """Returns how much the share of writes that wait for a timeout is greater at high loss."""
+    low, high = (QuorumModel(nodes, rf, 0, LOSSES[loss]).late for loss in ("low", "high"))
+    return high - low
+
+
+def _by_factor(frame: pd.DataFrame) -> pd.DataFrame:
+    """Returns the latencies by factor, without combinations that lack a factor."""
+    wide = frame.pivot_table(index=["nodes", "loss", "delay", "seed"], columns="rf",
+                             values="latency")  # fmt: skip
+    return wide[wide.notna().sum(axis=1) == wide.index.get_level_values("nodes")]
+
+
+def _best(frame: pd.DataFrame) -> pd.Series[float]:
+    """Returns the replication factor with the least latency."""
+    return _by_factor(frame).idxmin(axis=1).astype(float)
+
+
+def _regret(frame: pd.DataFrame, least: int = 1) -> pd.Series[float]:
+    """Returns the greatest excess over the best factor of at least `least`, of all losses."""
+    wide = _by_factor(frame)
+    wide = wide.drop(columns=range(1, least))
+    lost = wide.sub(wide.min(axis=1), axis=0).melt(ignore_index=False, value_name="latency")
+    by = _by_loss(lost.reset_index())
+    return by.max(axis=1).where(by[["low", "high"]].notna().all(axis=1))
+
+
+def _of_model(frame: pd.DataFrame) -> pd.Series[float]:
+    """Returns the latency divided by that of the order-statistics model."""
+    found = frame.groupby([*KEYS, "seed"])["latency"].mean()
+    return found / [predicted(*cell) for *cell, _ in found.index]
+
+
 def _median(frame: pd.DataFrame) -> pd.Series[float]:
     """Returns the median of the latencies at the three losses."""
     return _by_loss(frame).median(axis=1, skipna=False)
@@ -203,10 +254,15 @@ ON_GRID: Mapping[str, Callable[[pd.DataFrame], pd.Series[float]]] = {
     "excess": _excess,
     "slope": _slope,
     "degradation": _degradation,
+    "per_phi": partial(_per, divisor=_phi),
+    "per_late": partial(_per, divisor=_rise),
     "median": _median,
     "many": _many,
     "deviation": _deviations,
     "averaged_deviation": _averaged_deviation,
+    "best": _best,
+    "regret": _regret,
+    "replicated_regret": partial(_regret, least=2),
 }
 """Functions that derive a metric, by the metric's name."""
 
@@ -214,7 +270,7 @@ ON_GRID: Mapping[str, Callable[[pd.DataFrame], pd.Series[float]]] = {
 def derived(frame: pd.DataFrame, metrics: Collection[str] = tuple(ON_GRID)) -> pd.DataFrame:
     """Returns the runs with the derived metrics of their cells, computed for each seed."""
     for metric in metrics:
-        found = ON_GRID[metric](frame).rename(metric)
+        found = {**ON_GRID, "of_model": _of_model}[metric](frame).rename(metric)
         frame = frame.merge(found.reset_index(), how="left", on=list(found.index.names))
     return frame
 
@@ -235,19 +291,23 @@ def _frames(metrics: Collection[str]) -> Callable[[Table], Frames]:
 
 
 def parts(size: EdgeSize) -> Iterator[Part]:
-    """Yields the grid, and the runs that distinguish the two explanations."""
-    part = partial(Part, metrics=METRICS, tables=())
-    frames = _frames(tuple(ON_GRID))
-    yield part(
-        name="grid", title="writes", cells=cells_of(size), real_seeds=size.real_seeds,
-        claims=size.claims, frames=frames,
-    )  # fmt: skip
-    if size.variants:
-        title, frames = "variants of each explanation", _frames(("excess",))
-        yield part(
-            name="variants", title=title, cells=variants_of(size), claims=claims.MECHANISM,
-            frames=frames,
+    """Yields the grid, more nodes, and the runs that distinguish the two explanations."""
+    grid, sizes = cells_of(size), cells_of(size, SIZES)
+    for name, title, cells, judged, metrics in (
+        ("grid", "writes", grid, size.claims, tuple(ON_GRID)),
+        ("sizes", "more nodes", sizes, claims.SIZES, ("of_model",)),
+        ("variants", "variants of each explanation", variants_of(size), claims.MECHANISM,
+         ("excess",)),
+    )[: None if size.variants else 1]:  # fmt: skip
+        yield Part(
+            name=name, title=title, cells=cells, claims=judged, frames=_frames(metrics),
+            metrics=METRICS, tables=(), real_seeds=size.real_seeds,
         )  # fmt: skip
+
+
+def work(size: EdgeSize) -> float:
+    """Returns the number of runs, which take about equally long."""
+    return size.seeds * (len(size.cells) + size.variants * (len(SIZES) + len(variants_of(size))))
 
 
 def published_tables() -> Frames:
@@ -300,9 +360,9 @@ def explanations(outcome: Results) -> pd.DataFrame:
     )
 
 
-def departures(outcome: Results) -> pd.DataFrame:
-    """Returns the simulated latency and the model's prediction in each cell of the grid, in ms."""
-    means = outcome.frame("grid").groupby(list(KEYS))["latency"].mean()
+def departures(outcome: Results, part: str = "grid") -> pd.DataFrame:
+    """Returns the simulated latency and the model's prediction in each cell of a part, in ms."""
+    means = outcome.frame(part).groupby(list(KEYS))["latency"].mean()
     table = means.rename("simulated").reset_index()
     table["model"] = [
         predicted(row["nodes"], row["rf"], row["loss"], row["delay"])

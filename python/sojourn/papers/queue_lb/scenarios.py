@@ -237,7 +237,7 @@ def iperf(
     duration = begin(rounds + 1, 1, clients, seconds, reading)
     head = (
         f'name = "{name}"\nduration = "{duration:.6g}s"\nbottleneck = "servers"\n'
-        '[observe]\nseries = "0s"\n'
+        '[observe]\nseries = "0s"\ntrace_hash = false\n'
     )
     return Scenario.from_toml(head + text)
 
@@ -263,6 +263,7 @@ bottleneck = "servers"
 
 [observe]
 series = "0s"
+trace_hash = false
 
 [topology]
 template = "star"
