@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from sojourn.papers import NAMES, load, records
 from sojourn.papers.edge_store import scenarios
+from sojourn.papers.multiverse import Declared, Reading
 from sojourn.papers.outcome import Column, Outcome
 from sojourn.papers.rule import (
     ALPHA,
@@ -246,6 +247,9 @@ NETWORKS: dict[str, Callable[..., Scenario]] = {
     "shorter": lambda n, rf, loss, delay, w: scenarios.scenario(n, rf, loss, delay // 2, w),
     "short timeout": partial(scenarios.scenario, tcp="cubic min_rto 20ms"),
 }
+DECLARED = Declared(
+    {"longer": Reading(name="longer", assumes={"delay": "doubled"}, calibrated=("2-5",))}
+)
 CELLS = [(rf, delay) for delay in (20, 50) for rf in (1, 2, 3, 5)]
 
 
@@ -266,25 +270,30 @@ def written(network: str, seed: int) -> pd.DataFrame:
     return runs(network, 101).query("seed == @seed").assign(seed=1)
 
 
-def rulings(paper: pd.DataFrame, wrong: bool, scatter: float | None) -> list[Ruling]:
-    """The verdicts on sentences "a is slower than b" that a paper's table supports.
+def rulings(
+    paper: pd.DataFrame, wrong: bool, scatter: float | None, reading: str = "ours"
+) -> dict[str, Ruling]:
+    """The verdicts on sentences "a is slower than b" that a paper's table supports, by finding.
 
-    The sentences are those of which our own runs are sure. If `wrong`, each is turned round.
+    The sentences are those of which our own runs are sure. If `wrong`, each is turned round. Our
+    runs are those of the network `reading`; a finding that chose it does not judge it.
     """
-    ours = runs("ours", 1)
-    found: list[Ruling] = []
+    ours = runs(reading, 1)
+    found: dict[str, Ruling] = {}
     for one, other in combinations([cell for cell in CELLS if cell[1] == 50], 2):
         a, b = ({"rf": rf, "delay": delay} for rf, delay in (one, other))
-        claim = Ratio(id="c", text="", metric="latency", a=a, b=b, region=Region(low=1))
+        claim = Ratio(
+            id=f"{one[0]}-{other[0]}", text="", metric="latency", a=a, b=b, region=Region(low=1)
+        )
         theirs = claim.components(paper)[0].point()
-        if abs(math.log(theirs)) < 0.15:
+        if abs(math.log(theirs)) < 0.15 or DECLARED.chose(claim, reading):
             continue
         if (theirs < 1) != wrong:
             claim = replace(claim, a=b, b=a)
         levels = [cell for cell in CELLS if cell not in (one, other)][:4]
         conditions = [
             Condition(
-                quantity="latency", of=("c",), scatter=scatter,
+                quantity="latency", of=(claim.id,), scatter=scatter,
                 ours=MeanIn(id="", text="", metric="latency", cell={"rf": rf, "delay": delay},
                             region=Region()),
             )
@@ -292,7 +301,8 @@ def rulings(paper: pd.DataFrame, wrong: bool, scatter: float | None) -> list[Rul
         ]  # fmt: skip
         measured = [c.measured({"": ours}, {"": paper}) for c in conditions]
         (judgement,) = judge([claim], ours)
-        found.append(Ruled(judgement.verdict, tuple(m for m in measured if m)).verdict)
+        ruled = Ruled(judgement.verdict, tuple(m for m in measured if m))
+        found[claim.finding] = ruled.verdict
     return found
 
 
@@ -300,16 +310,37 @@ def rulings(paper: pd.DataFrame, wrong: bool, scatter: float | None) -> list[Rul
 def test_nine_of_ten_synthetic_papers_get_the_right_verdicts(scatter: float | None) -> None:
     """True papers hold, planted falsehoods do not, and other networks are not reproduced."""
     papers = [written("ours", seed) for seed in range(101, 101 + SEEDS)]
-    true = [v for paper in papers for v in rulings(paper, wrong=False, scatter=scatter)]
-    false = [v for paper in papers for v in rulings(paper, wrong=True, scatter=scatter)]
+    true, false = (
+        [v for paper in papers for v in rulings(paper, wrong, scatter).values()]
+        for wrong in (False, True)
+    )
     others = [
         verdict
         for network in NETWORKS
         if network != "ours"
         for seed in (101, 102, 103)
-        for verdict in rulings(written(network, seed), wrong=False, scatter=scatter)
+        for verdict in rulings(written(network, seed), False, scatter).values()
     ]
     for verdicts, right in ((true, "holds"), (false, "does not hold"), (others, "not reproduced")):
         assert len(verdicts) >= 10
         hits = sum(verdict == right for verdict in verdicts)
         assert hits >= 0.9 * len(verdicts), (right, verdicts)
+
+
+def test_a_calibrated_reading_is_judged_by_the_findings_that_did_not_choose_it() -> None:
+    """A paper from another network is not reproduced, but holds in the reading with its delay.
+
+    The finding that chose the delay has no verdict there, and the reading flips the others alone.
+    """
+    papers = [written("longer", seed) for seed in range(101, 101 + SEEDS)]
+    main, longer = (
+        [rulings(paper, False, 0.05, reading) for paper in papers] for reading in ("ours", "longer")
+    )
+    assert not any("2-5" in found for found in longer)
+    assert sum("2-5" in found for found in main) >= 0.9 * len(papers)
+    verdicts = [verdict for found in longer for verdict in found.values()]
+    assert len(verdicts) >= 10
+    assert verdicts.count("holds") >= 0.9 * len(verdicts), verdicts
+    probe = MeanIn(id="2-5-longer", text="", metric="", region=Region(), reading="longer")
+    assert DECLARED.labels(probe) == ["exploratory", "calibrated by 2-5"]
+    assert DECLARED.flips({"main": "does not hold", "longer": "holds"}) == ("delay",)
