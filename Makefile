@@ -198,6 +198,7 @@ release-check: setup ## run the checks before a release that take too long for e
 	$(STAGE) "advisories" .ci/advisories || status=1; \
 	SOJOURN_RELEASE=1 $(STAGE) "write path" $(BIN)/pytest -q -s tests/faults/test_write_path.py || status=1; \
 	SOJOURN_RELEASE=1 $(STAGE) "slow clients" $(BIN)/pytest -q -s tests/cli/test_udp_slow.py || status=1; \
+	$(STAGE) "records" $(BIN)/python docs/studies/record.py --replay 60 || status=1; \
 	$(STAGE) "release, up to publishing" $(BIN)/python packaging/release.py || status=1; \
 	exit $$status; } 2>&1 | tee $$all || status=1; \
 	changed=$$(git diff --quiet HEAD || echo ", with changes"); \

@@ -23,6 +23,7 @@ from sojourn.papers.records import (
     GROUPS,
     Claim,
     Record,
+    commands,
     grouped,
     judged,
     path,
@@ -113,9 +114,10 @@ class Verdicts(Recorded):
         claims = found["claims"]
         open_ = " The runs are exploratory: their seeds do not follow from the claims."
         made = "" if judged(found) else open_
+        each = [f"{COLUMNS[key]} `{command}`" for key, command in commands(name).items()]
         summary = (
-            f"{counted([ruling(claim) for claim in claims])} {found['how']} The command is "
-            f"`{found['command']}`.{made}"
+            f"{counted([ruling(claim) for claim in claims])} {found['how']}{made} The commands of "
+            f"the columns: {', '.join(each)}."
         )
         built = [nodes.paragraph("", "", *inline(summary)), marked(table(*columns(claims)), claims)]
         if "wall_clock" in found:
@@ -147,8 +149,7 @@ class HowNear(Recorded):
             "Our numbers divided by the paper's: their median, and the share within a quarter (0.8 "
             "to 1.25)"
         )
-        made = f", in exploratory runs of `{found['near_from']}`" if "near_from" in found else ""
-        return [nodes.paragraph("", "", *inline(f"{text}{made}.")), built]
+        return [nodes.paragraph("", "", *inline(f"{text}.")), built]
 
 
 class Figures(Recorded):

@@ -1,24 +1,25 @@
 #!/usr/bin/env python3
 """Makes the records of the published studies, and their figures in the documentation.
 
-    python docs/studies/record.py [NAME ...] [--results DIR] [--full] [--linux]
+    python docs/studies/record.py [NAME ...] [--results DIR] [--quarter | --full] [--judged]
+                                  [--linux] [--workers N]
+    python docs/studies/record.py [NAME ...] --replay N
 
-Runs `sojourn paper NAME` (`--quick` unless `--full`) for these studies, or for all, into
-`DIR/NAME`, and writes the record that is part of the package and `docs/images/studies/NAME-*.png`.
-`--linux` adds the verdicts of Linux in virtual time, on the runs that each study names for it.
-`--judged` makes the runs with the seeds that follow from the frozen claims. `--near NAME=FILE` adds
-to a record how near exploratory runs are to the paper, from `sojourn paper NAME --quick --json`.
-The CPU-hours of all these runs are printed first. After an interruption, the runs in the folder are
-not repeated. `--real NAME=FILE` adds the verdicts of real runs, from what
+Runs `sojourn paper NAME` (`--quick` unless `--quarter` or `--full`) for these studies, or for all,
+into `DIR/NAME`, and writes the record that is part of the package, the trace hashes of its runs,
+and `docs/images/studies/NAME-*.png`. `--linux` adds the verdicts of Linux in virtual time, on the
+runs that each study names for it. `--judged` makes the runs with the seeds that follow from the
+frozen claims. `--replay N` repeats N runs of each record, which the date selects, and notes in the
+record that this engine gives their trace hashes. The CPU-hours of all these runs are printed first.
+After an interruption, the runs in the folder are not repeated: give the same command again.
+`--real NAME=FILE` adds the verdicts of real runs, from what
 `sojourn paper NAME --real --json` printed. `make records` does all of this except the real runs.
-`python -m tests.papers.cells NAME` records the sampled runs.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -110,55 +111,11 @@ def real_verdicts(printed: str) -> dict[str, str]:
     return {claim["id"]: claim["verdict"] for claim in json.loads(printed)["claims"]}
 
 
-def nearer(name: str, printed: str) -> None:
-    """Adds conditions and nearness of exploratory runs to a record, and rules on its contrasts.
-
-    A claim is ruled if at least one of its conditions was measured.
-    """
-    from sojourn.papers import load, records
-    from sojourn.papers.rule import explained, rule
-    from sojourn.stats import MeanIn, Region
-    from sojourn.stats.cells import describe
-
-    kept, found = records.record(name), json.loads(printed)
-    assert kept is not None
-    known = {
-        (c["quantity"], c["where"]): {**c, "ours": float(f"{c['ours']:.6g}")}
-        for one in found["claims"]
-        for c in one["conditions"]
-    }
-    for claim in kept["claims"]:
-        probe = MeanIn(id=claim["id"], text="", metric="", region=Region())
-        measured = [
-            one
-            for condition in load(name).conditions
-            if condition.concerns(probe)
-            for (quantity, where), one in known.items()
-            if quantity == condition.quantity
-            and (not isinstance(condition.ours, MeanIn) or where == describe(condition.ours.cell))
-        ]
-        former = ("near the paper", "ours / paper", "depends on", "far from the paper")
-        asides = [a for a in claim.get("asides", ()) if not a.startswith(former)]
-        holding = [m[1] for a in asides if (m := re.search(r"readings tried \((.*)\)", a))]
-        given = [n for names in holding for n in names.split("; ") if n != "main"]
-        claim["asides"] = asides
-        if measured:
-            near = all(one["near"] for one in measured)
-            claim["conditions"], claim["ruling"] = measured, rule(claim["verdict"], near, given)
-            why = explained(claim["ruling"], claim["verdict"], measured, given)
-            claim["asides"] = [why, *asides]
-    kept["near"] = found["how_near"]
-    kept["near_from"] = f"sojourn paper {name} --quick"
-    write(records.path(name), kept)
-    groups = ", ".join(f"{n} {group}" for group, n in records.grouped(kept["claims"]).items())
-    print(f"{name}: {groups}", flush=True)
-
-
 def planned(asked: argparse.Namespace) -> None:
     """Prints the CPU-hours of all requested studies, as far as they are known."""
     from sojourn.papers import load, records
 
-    size, total, unknown = "full" if asked.full else "quick", 0.0, []
+    total, unknown = 0.0, []
 
     def line(name: str, what: str, expected: dict[str, float] | None, times: int = 1) -> None:
         nonlocal total
@@ -171,7 +128,7 @@ def planned(asked: argparse.Namespace) -> None:
 
     for name in asked.names:
         real = load(name).real
-        line(name, f"simulated, {size}", records.expected(name, size))
+        line(name, f"simulated, {asked.length}", records.expected(name, asked.length))
         if asked.linux and real is not None and real.linux is not None:
             line(name, "Linux in virtual time", records.expected(name, "linux"))
         elif asked.linux:
@@ -215,50 +172,59 @@ def write(file: Path, data: dict[str, Any]) -> None:
 def make(name: str, asked: argparse.Namespace) -> None:
     """Makes the record of a study."""
     from sojourn import _core, engines
-    from sojourn.papers import frozen, load, records
+    from sojourn.papers import frozen, load, records, replay
     from sojourn.papers.bench import Making
     from sojourn.papers.report import show
     from sojourn.show.terminal import here
 
-    study, size = load(name), "full" if asked.full else "quick"
+    study, length = load(name), asked.length
+    options = [f"--{length}"] * (length != "full") + ["--judged"] * asked.judged
     kept = records.record(name)
     took = kept.get("took", {}) if kept else {}
     drawn: list[Path] = []
-    seeds = frozen.seeds(name)
-    shift = seeds["first"] - study.first_seed if asked.judged else 0
+    shift = study.judging() if asked.judged else 0
 
     def simulated(stage: Any) -> Any:
-        making = Making(stage=stage)
-        outcome = study.run(asked.results / name, not asked.full, making, shift=shift)
+        making = Making(stage=stage, workers=asked.workers)
+        outcome = study.run(
+            asked.results / name, length == "quick", making, study.sized(length), shift=shift,
+            options=options,
+        )  # fmt: skip
         drawn.extend(path for path in show(outcome) if path.suffix == ".png")
         return outcome
 
-    outcome = measured(asked.results / name, size, took, simulated)
+    outcome = measured(asked.results / name, length, took, simulated)
     written = {path.stem: path for path in drawn}
     others: dict[str, dict[str, str]] = {}
+    commands: dict[str, str] = {}
     wall_clock = None
     if name in asked.real:
         printed = asked.real[name].read_text(encoding="utf-8")
         others["real"] = real_verdicts(printed)
+        commands["real"] = json.loads(printed)["command"]
         wall_clock = json.loads(printed)["wall_clock"]
     if asked.linux and study.real is not None and study.real.linux is not None:
-        virtual = next(kind for kind in study.real.engines if engines.find(kind).virtual)
+        kinds = map(engines.find, study.real.engines)
+        virtual = next(kind for kind in kinds if kind.virtual)
         found = measured(
             asked.results / f"{name}-linux", "linux", took,
             lambda stage: study.run(
-                asked.results / f"{name}-linux", making=Making(stage=stage), size=study.real.linux,
-                engine=engines.find(virtual).make(), shift=shift,
+                asked.results / f"{name}-linux", False, Making(stage=stage, workers=asked.workers),
+                study.sized("full", virtual), virtual.make(), shift,
+                options=[f"--engine {virtual.name}", *["--judged"] * asked.judged],
             ),
         )  # fmt: skip
+        commands["linux"] = found.command
         others["linux"] = {j.claim.id: j.verdict for j in found.judgements}
     record = {
         "study": name,
-        "command": f"sojourn paper {name}{'' if asked.full else ' --quick'}",
+        "command": outcome.command,
+        "commands": commands,
         "how": how(name, outcome),
         "engine": _core.fingerprint(),
         "made": datetime.now(UTC).date().isoformat(),
         "took": took,
-        **({"seeds": seeds} if asked.judged else {}),
+        **({"seeds": frozen.seeds(name)} if asked.judged else {}),
         "near": json.loads(outcome.how_near().to_json(orient="records")),
         **({"wall_clock": wall_clock} if wall_clock else {}),
         "withdrawn": [claim.as_dict() for claim in outcome.paper.withdrawn],
@@ -279,11 +245,32 @@ def make(name: str, asked: argparse.Namespace) -> None:
         ],
     }
     write(records.path(name), record)
+    print(f"{name}: {replay.keep(outcome)} runs recorded", flush=True)
     for figure in FIGURES[name]:
         if figure not in written:
             sys.exit(f"no figure {figure}; there are {', '.join(sorted(written))}")
         image(written[figure], DOCS / "images" / "studies" / f"{name}-{figure}.png")
     print(f"{name}: {len(record['claims'])} findings recorded", flush=True)
+
+
+def repeat(name: str, number: int, workers: int | None) -> bool:
+    """Repeats a number of a record's runs; notes in the record if all have their trace hashes."""
+    from sojourn import _core
+    from sojourn.papers import records, replay
+
+    kept, runs = records.record(name), replay.runs(name)
+    today = datetime.now(UTC).date().isoformat()
+    if kept is None or not runs:
+        print(f"{name}: no runs are recorded; make its record", flush=True)
+        return False
+    chosen = list(replay.drawn(runs, today))[:number]
+    problems = replay.repeated(name, chosen, workers)
+    print(f"{name}: {len(chosen)} of {len(runs)} runs, drawn by {today}: {len(problems)} differ")
+    print(*problems, sep="\n", end="\n" * bool(problems), flush=True)
+    if not problems:
+        seen = {"engine": _core.fingerprint(), "on": today, "runs": len(chosen), "of": len(runs)}
+        write(records.path(name), {**kept, "replayed": seen})
+    return not problems
 
 
 def main() -> None:
@@ -296,16 +283,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*NAMES, []], default=[])
     parser.add_argument("--results", type=Path, default=Path("results/records"))
-    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--quarter", action="store_const", const="quarter", dest="length")
+    parser.add_argument("--full", action="store_const", const="full", dest="length")
+    parser.add_argument("--workers", type=int)
+    parser.add_argument("--replay", type=int, metavar="N")
     parser.add_argument("--judged", action="store_true")
-    parser.add_argument("--near", type=real, metavar="NAME=FILE")
     parser.add_argument("--linux", action="store_true")
     parser.add_argument("--real", type=real, action="append", default=[], metavar="NAME=FILE")
+    parser.set_defaults(length="quick")
     asked = parser.parse_args()
     asked.real, asked.names = dict(asked.real), asked.names or list(NAMES)
-    if asked.near:
-        nearer(asked.near[0], asked.near[1].read_text(encoding="utf-8"))
-        return
+    if asked.replay:
+        done = [repeat(name, asked.replay, asked.workers) for name in asked.names]
+        sys.exit(not all(done))
     planned(asked)
     for name in asked.names:
         make(name, asked)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
-from sojourn.papers import records
+from sojourn import engines
+from sojourn.cli.app import app
+from sojourn.papers import NAMES, records
 from sojourn.stats import MeanIn, Region, judge
 from tests.docs.test_docs import DOCS
+from tests.papers import pretend
 
 
 def test_verdicts_on_real_runs_are_next_to_simulated_ones(
@@ -60,6 +66,30 @@ def test_the_parenthesis_of_an_aside_unfolds_whole(monkeypatch: pytest.MonkeyPat
     assert unfolded("near the paper") == ("near the paper", "")
 
 
+def commands() -> list[str]:
+    """Commands of the studies' pages, and those of the columns of their verdicts."""
+    pages = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("studies/*.md"))
+    quoted = re.findall(r"`(sojourn\s+paper\s+[a-z][^`]*)`", pages)
+    return sorted({*quoted, *(c for name in NAMES for c in records.commands(name).values())})
+
+
+@pytest.mark.parametrize("command", commands())
+def test_every_command_of_the_pages_is_accepted(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Accepted(Exception):
+        """The study would make its runs."""
+
+    def run(*_args: object) -> None:
+        raise Accepted
+
+    kinds = {k: replace(kind, make=pretend.Engine) for k, kind in engines.KINDS.items()}
+    monkeypatch.setattr(engines, "KINDS", kinds)
+    monkeypatch.setattr("sojourn.papers.paper.Paper.run", run)
+    made = CliRunner().invoke(app, command.split()[1:])
+    assert isinstance(made.exception, Accepted) or "paper list" in command, made.output
+
+
 def test_the_cpu_hours_of_all_records_are_printed_first(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -70,7 +100,7 @@ def test_the_cpu_hours_of_all_records_are_printed_first(
     monkeypatch.setattr(
         records, "expected", lambda _, size: {"cpu": times[size]} if size in times else None
     )
-    asked = argparse.Namespace(names=["taildrop", "rrda"], full=True, linux=True)
+    asked = argparse.Namespace(names=["taildrop", "rrda"], length="full", linux=True)
     record.planned(asked)
     told = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in told] == ["taildrop", *["rrda"] * 2, "in", "not"]

@@ -230,7 +230,7 @@ def test_readings_are_counted_and_never_called_confirmed() -> None:
 
 def test_quick_runs_name_no_number_of_seeds(tmp_path: Path) -> None:
     """Their length may decide, which more seeds do not change."""
-    claim = MeanIn(id="close", text="", metric="x", region=Region(low=0.4))
+    claim = MeanIn(id="close", text="", metric="x", region=Region(low=0.2))
 
     def measure(bench: Bench[Size]) -> None:
         bench.make(

@@ -10,7 +10,7 @@ import typer
 from sojourn import engines
 from sojourn.arguments import hint
 from sojourn.cli import bars, exits, options, output
-from sojourn.papers import NAMES, load
+from sojourn.papers import LENGTHS, NAMES, Length, load
 from sojourn.settings import Option, settings
 
 if TYPE_CHECKING:
@@ -33,10 +33,22 @@ class Repetition:
     ]
     quick: bool = False
     """Make fewer or shorter runs, which takes minutes on two cores."""
+    quarter: bool = False
+    """Make runs of at least a quarter of the paper's lengths."""
     full: bool = False
     """Make all runs at full length (default)."""
+    judged: bool = False
+    """Use the seeds that follow from the frozen claims, as recorded verdicts do."""
     out: Annotated[Path | None, Option("DIR")] = None
-    """Folder for results; results/paper-NAME[-real][-quick][-until] by default."""
+    """Folder for results; by default results/paper-NAME, with the options in its name."""
+
+    @property
+    def length(self) -> Length:
+        """The length of the runs."""
+        asked: list[Length] = [one for one in LENGTHS if getattr(self, one)]
+        if len(asked) > 1:
+            exits.fail(" and ".join(f"`--{one}`" for one in asked) + " exclude each other")
+        return asked[0] if asked else "full"
 
 
 @exits.command
@@ -53,12 +65,10 @@ def paper(
     runs. The exit status is 0 for any verdicts, and 1 if a real run is not valid. The name `list`
     prints the recorded verdicts of all studies.
     """
-    name, quick = of.name, of.quick
+    name, length = of.name, of.length
     if name == LIST:
         _list(as_json)
         return
-    if quick and of.full:
-        exits.fail("`--quick` and `--full` exclude each other")
     if name not in NAMES:
         exits.fail(f"unknown paper `{name}`{hint(name, NAMES, 'existing')}")
     study, rule = load(name), precise.rule()
@@ -78,24 +88,31 @@ def paper(
             f"the study `{name}` runs only with --engine {able}: {asked} cannot run some of its "
             "scenarios, or cannot measure some of its findings"
         )
-    if engine is not None and rule is not None:
-        exits.fail("--until is for simulated runs: the number of real runs is fixed")
+    if (engine is not None or of.judged) and rule is not None:
+        exits.fail("--until is for simulated runs: the number of real and judged runs is fixed")
     if made.cluster.on is not None and not study.cluster:
         exits.fail(f"`paper {name}` takes minutes on one machine: omit --on")
-    suffixes = (("real", engine is not None), ("quick", quick), ("until", rule is not None))
-    parts = [name, *(word for word, asked in suffixes if asked)]
+    kind = engines.find(asked) if engine is not None else None
+    options = [] if kind is None else ["--real" if made.real else f"--engine {asked}"]
+    options += [f"--{length}"] * (length != "full") + ["--judged"] * of.judged
+    words = [word.removeprefix("--engine ").lstrip("-").replace(":", "-") for word in options]
+    parts = [name, *words, *["until"] * (rule is not None)]
     folder = of.out or Path("results") / f"paper-{'-'.join(parts)}"
     from sojourn.papers.bench import Making
 
     with made.cluster.connected() as cluster, bars.stages() as stage:
-        if engine is not None and study.real is not None and engines.find(asked).real_time:
-            output.note(study.real.estimate(study.size(quick, real=True)))
+        size = study.sized(length, kind)
+        if kind is not None and study.real is not None and kind.real_time:
+            output.note(study.real.estimate(size))
         elif engine is None and rule is None:
             from sojourn.papers.records import estimate
 
-            output.note(estimate(name, "quick" if quick else "full", made.workers))
+            output.note(estimate(name, length, made.workers))
         making = Making(workers=made.workers, stage=stage, on=cluster)
-        outcome = study.run(folder, quick, making, engine=engine, rule=rule)
+        outcome = study.run(
+            folder, length == "quick", making, size, engine,
+            study.judging() if of.judged else 0, rule, options,
+        )  # fmt: skip
     from sojourn.papers.report import show
 
     with bars.waiting("writing the page and its figures"):

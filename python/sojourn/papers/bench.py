@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from sojourn.papers import steady
 from sojourn.papers.outcome import About, Column, Facts, Outcome, Publication
 from sojourn.papers.part import Cells, Frames, Part, S_co, Size, Stage, silent
 from sojourn.papers.rule import Measured
-from sojourn.papers.side_by_side import REAL, SIMULATED, Quantified, WallClock, agreement
+from sojourn.papers.side_by_side import REAL, SIMULATED, Quantified, WallClock, agreement, merged
 from sojourn.plan import Plan
 from sojourn.scenario.engine import Engine
 from sojourn.scenario.errors import QuestionError
@@ -36,10 +35,6 @@ ABOUT_A_RUN = ("violations", FORMER, "valid", "load")
 """Fields of a real run's record that differ from run to run."""
 LONGER = "quick runs are too few or too short; run the whole study, without --quick"
 """Advice for an undecided claim with `--quick`, in place of a required number of seeds."""
-
-
-_HOLE = "\0"
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,7 +244,7 @@ class Bench(Generic[S_co]):
             if violations:
                 self._violations[f"{name} seed {run.seed}"] = tuple(map(described, violations))
 
-    def outcome(self, quick: bool, found: Facts) -> Outcome[S_co]:
+    def outcome(self, quick: bool, options: Sequence[str], found: Facts) -> Outcome[S_co]:
         """Returns the outcome; one alpha applies to all claims on an engine's runs of a reading.
 
         `found` has the study's results in addition to its tables. Raises `StudyError` if no part
@@ -280,7 +275,8 @@ class Bench(Generic[S_co]):
             agreed = agreement(*both, self.paper.real.means.margin)
         outcome = Outcome(
             support={claim.id: support(claim, self._published) for claim in claims},
-            agreement=agreed, paper=self.paper, size=self.size, quick=quick, folder=self.folder,
+            agreement=agreed, paper=self.paper, size=self.size, quick=quick, options=options,
+            folder=self.folder,
             columns=self._columns, found=found, open=tuple(self._open),
             violations=self._violations, about=self._about, wall_clock=WallClock.of(self._runs),
             rule=self.rule, stopped=self._stopped,
@@ -396,23 +392,14 @@ def runs_of(table: Table) -> Iterator[tuple[dict[str, Level], StoredRun]]:
 
 
 def summarised(reasons: Iterable[str]) -> str:
-    """Returns reasons that differ in their numbers only as one, with the range of each number.
+    """Returns reasons as one text, those that differ in their numbers only once.
 
-    The number of reasons is in parentheses if there are several.
+    The number of the latter is in parentheses.
     """
-    alike: dict[str, list[list[float]]] = {}
-    for reason in reasons:
-        alike.setdefault(_NUMBER.sub(_HOLE, reason), []).append(
-            [float(x) for x in _NUMBER.findall(reason)]
-        )
-    texts = []
-    for text, listed in alike.items():
-        ends = [(min(column), max(column)) for column in zip(*listed, strict=True)]
-        ranges = [f"{a:g}" if a == b else f"{a:g} to {b:g}" for a, b in ends]
-        words = [w for pair in zip(text.split(_HOLE), [*ranges, ""], strict=True) for w in pair]
-        several = len({*map(tuple, listed)}) > 1
-        texts.append("".join(words) + f" ({len(listed)} times)" * several)
-    return "; ".join(texts)
+    return "; ".join(
+        text + f" ({number} times)" * (text not in one)
+        for text, (number, one) in merged(reasons).items()
+    )
 
 
 def described(violation: Mapping[str, str]) -> str:

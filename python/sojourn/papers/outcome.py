@@ -28,6 +28,7 @@ from sojourn.papers.side_by_side import (
     MeansTable,
     WallClock,
     compared_means,
+    merged,
 )
 from sojourn.stats import Claim, Judgement, Support
 from sojourn.study import Stopping, Table, Until
@@ -39,7 +40,7 @@ About = Mapping[str, Any]
 
 _OWN = "the paper's own numbers"
 MOST_LISTED = 5
-"""Maximum number of invalid runs, and of open claims, that are printed. `--json` contains all."""
+"""Maximum number of open claims that are printed. `--json` contains all."""
 
 
 @dataclass
@@ -110,6 +111,8 @@ class Publication(Generic[S_co]):
     """Question that the paper asks."""
     first_seed: int = 1
     """First seed of the runs, which no run before the claims were fixed has used."""
+    mechanism: str = "mechanism"
+    """Factor whose levels are the mechanisms that the paper compares."""
     command: str = ""
     """Command that makes the study; `sojourn paper NAME` if empty."""
     published: Callable[[], Frames] = dict
@@ -152,6 +155,8 @@ class Outcome(Generic[S_co]):
     """Lengths and numbers of seeds of the runs."""
     quick: bool
     """Whether the runs were made with `--quick`."""
+    options: Sequence[str] = ()
+    """Options of the command that makes the study, except `--until`."""
     folder: Path
     """Folder of results, to which the page is also written."""
     columns: Mapping[str, Column]
@@ -338,7 +343,7 @@ class Outcome(Generic[S_co]):
     def command(self) -> str:
         """Returns the command that makes the study."""
         words = [self.paper.command or f"sojourn paper {self.paper.name}"]
-        words += ["--real"] * (self.real is not None) + ["--quick"] * self.quick
+        words += self.options
         if self.rule is not None:
             words += [f'--until "{one}"' for one in self.rule.precisions]
             words.append(f"--max-seeds {self.rule.most}")
@@ -367,6 +372,10 @@ class Outcome(Generic[S_co]):
             listed = ", ".join(names[:MOST_LISTED]) + more
             left = [f"claims not judged, because their levels were not run: {listed}"]
         left += [f"{part}: {one.description()}" for part, one in self.stopped.items()]
+        known = self.paper.declared.readings
+        used = {*self.column.readings, *(j.claim.reading for j in self.judgements)} - {"", *known}
+        if known and used:
+            left.append(f"readings that claims.toml does not declare: {', '.join(sorted(used))}")
         seen = sum(EXPLORATORY in self.labels(j.claim) for j in self.judgements)
         if seen:
             left.append(
@@ -386,17 +395,18 @@ class Outcome(Generic[S_co]):
 
     @property
     def invalid(self) -> list[str]:
-        """Returns lines that name the invalid real runs with the reasons; none if all are valid."""
+        """Returns a line for each reason why real runs are invalid, with the number of these runs.
+
+        `--json` names the runs. Returns no lines if all runs are valid.
+        """
         if not self.violations:
             return []
         runs = len({k for t in self.tables.values() for k in t.frame["key"]})
-        lines = [f"{len(self.violations)} of {runs} real runs are NOT VALID:"]
-        lines += [f"  {run}: {'; '.join(why)}" for run, why in self.violations.items()][
-            :MOST_LISTED
+        whys = merged(one for listed in self.violations.values() for one in listed)
+        return [
+            f"{len(self.violations)} of {runs} real runs are NOT VALID:",
+            *(f"  {why} ({count} run{'s'[: count != 1]})" for why, (count, _) in whys.items()),
         ]
-        if len(self.violations) > MOST_LISTED:
-            lines.append(f"  and {len(self.violations) - MOST_LISTED} more, which --json names")
-        return lines
 
     def means(self) -> pd.DataFrame:
         """Returns the means that a real study compares: published (if known), simulated, real."""
@@ -427,6 +437,7 @@ class Outcome(Generic[S_co]):
             "paper": self.paper.name,
             "title": self.title,
             "reference": self.paper.reference,
+            "command": self.command,
             "quick": self.quick,
             "engine": _core.fingerprint(),
             "folder": str(self.folder),

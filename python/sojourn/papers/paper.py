@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from sojourn.engines import Kind
+from sojourn.papers import Length, frozen
 from sojourn.papers.bench import Bench, Making
 from sojourn.papers.outcome import Facts, Outcome, Publication
 from sojourn.papers.part import S_co
@@ -28,6 +30,9 @@ class Paper(Publication[S_co]):
     full: S_co
     """Size with the paper's own lengths."""
 
+    quarter: S_co | None = None
+    """Size with at least a quarter of the paper's lengths; `None` for `full`."""
+
     measure: Callable[[Bench[S_co]], Facts | None]
     """Makes all parts of the study; returns results in addition to the tables, if any."""
 
@@ -46,11 +51,21 @@ class Paper(Publication[S_co]):
     The ratio of two sizes' values is the ratio of their CPU times. `None` if this ratio is unknown.
     """
 
-    def size(self, quick: bool, real: bool = False) -> S_co:
-        """Returns the quick or full size of the simulated runs, or of the real runs."""
-        of = self.real if real else self
-        assert of is not None
-        return of.quick if quick else of.full
+    def sized(self, length: Length, kind: Kind | None = None) -> S_co:
+        """Returns the size of the runs of a kind of engine; `None` is the simulator.
+
+        Real runs and those by Linux in virtual time have sizes of their own, without a quarter.
+        """
+        if kind is None:
+            sizes = {"quick": self.quick, "quarter": self.quarter or self.full}
+            return sizes.get(length, self.full)
+        assert self.real is not None
+        full = self.real.linux if kind.virtual and self.real.linux else self.real.full
+        return self.real.quick if length == "quick" else full
+
+    def judging(self) -> int:
+        """Returns the `shift` of runs whose seeds follow from the frozen claims."""
+        return frozen.seeds(self.name)["first"] - self.first_seed
 
     def run(
         self,
@@ -61,14 +76,15 @@ class Paper(Publication[S_co]):
         engine: Engine | None = None,
         shift: int = 0,
         rule: Until | None = None,
+        options: Sequence[str] | None = None,
     ) -> Outcome[S_co]:
         """Makes the runs that the folder `out` does not contain yet, and judges the paper's claims.
 
         `size` replaces the size that `quick` selects. With `engine`, this engine and the simulator
         both make the runs of `real`, and the verdicts depend on the runs of `engine`. `shift` is
-        added to every seed. With `rule`, seeds are added to each part that has the rule's metrics,
-        until these have the required precision. Claims on a part that reaches the maximum number of
-        seeds first are undecided.
+        added to every seed. `options` are those of the command. With `rule`, seeds are added to
+        each part that has the rule's metrics, until these have the required precision. Claims on a
+        part that reaches the maximum number of seeds first are undecided.
 
         Raises `ValueError` if `rule` is combined with `engine` or `shift`, or if `making` has a
         cluster and the study does not run on one.
@@ -83,10 +99,15 @@ class Paper(Publication[S_co]):
                 f"`paper {self.name}` does not run on a cluster; run it on one machine, where it "
                 "takes minutes"
             )
-        size = size if size is not None else self.size(quick, engine is not None)
+        if size is None:
+            of = self if engine is None else self.real
+            assert of is not None
+            size = of.quick if quick else of.full
+        if options is None:
+            options = ["--real"] * (engine is not None) + ["--quick"] * quick
         with ExitStack() as stack:
             engines = {SIMULATED: stack.enter_context(self.engine(None))}
             if engine is not None:
                 engines = {REAL: stack.enter_context(self.engine(engine)), **engines}
             bench = Bench(self, size, out, making, engines, shift, rule)
-            return bench.outcome(quick, self.measure(bench) or {})
+            return bench.outcome(quick, options, self.measure(bench) or {})

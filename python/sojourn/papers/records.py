@@ -1,7 +1,7 @@
 """Recorded results of the published studies: verdicts, dates and CPU times.
 
-`docs/studies/record.py` writes `recorded/NAME.json`. `recorded/cells/NAME.json` contains a sample
-of the study's runs with plan, seed, trace hash and metrics; a test repeats these runs.
+`docs/studies/record.py` writes `recorded/NAME.json`, and the runs with their trace hashes to
+`recorded/runs` (`sojourn.papers.replay`).
 `recorded/quick/NAME.json` contains the verdicts of quick runs with other seeds
 (`sojourn.papers.steady`).
 """
@@ -17,9 +17,9 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import NotRequired, TypedDict, get_args
 
-from sojourn import _core
+from sojourn import _core, engines
 from sojourn.data import Object
-from sojourn.papers import NAMES, frozen, load
+from sojourn.papers import LENGTHS, NAMES, Length, frozen, load
 from sojourn.papers.frozen import Seeds
 from sojourn.papers.rule import Ruling, rule
 from sojourn.papers.steady import FOLDER
@@ -77,13 +77,28 @@ class Claim(TypedDict):
     asides: NotRequired[list[str]]
 
 
+class Replayed(TypedDict):
+    """Runs of a record that were repeated with equal trace hashes."""
+
+    engine: str
+    on: str
+    """Date, as YYYY-MM-DD."""
+    runs: int
+    of: int
+    """Number of runs of the record."""
+
+
 class Record(TypedDict):
     """The record of a study."""
 
     study: str
     command: str
     how: str
+    commands: NotRequired[dict[str, str]]
+    """Commands of the other engines' verdicts, by the key of the verdict."""
     engine: str
+    """Fingerprint of the engine that made the runs."""
+    replayed: NotRequired[Replayed]
     made: str
     took: NotRequired[dict[str, dict[str, float]]]
     """CPU times by size, as from `took`."""
@@ -94,8 +109,6 @@ class Record(TypedDict):
     """Seeds that follow from the frozen claims; absent if the runs are exploratory."""
     near: NotRequired[list[Object]]
     """How near our numbers are to the paper's, as from `rule.nearness`."""
-    near_from: NotRequired[str]
-    """Command of the exploratory runs that measured nearness; absent if the record's own did."""
     claims: list[Claim]
 
 
@@ -133,6 +146,37 @@ def grouped(claims: Sequence[Mapping[str, object]]) -> dict[str, int]:
 def judged(kept: Record) -> bool:
     """Returns whether the seeds of a record follow from the study's frozen claims."""
     return kept.get("seeds") == frozen.seeds(kept["study"])
+
+
+def reproduced(kept: Record) -> str | None:
+    """Returns how the runs of a record are known to be those of this version; `None` if unknown."""
+    fingerprint, replayed = _core.fingerprint(), kept.get("replayed")
+    if kept["engine"] == fingerprint:
+        return "made by it"
+    if replayed is None or replayed["engine"] != fingerprint:
+        return None
+    return f"{replayed['runs']} of {replayed['of']} runs repeated on {replayed['on']}"
+
+
+def length(kept: Record) -> Length:
+    """Returns the length of a record's runs."""
+    return next((one for one in LENGTHS if f"--{one}" in kept["command"]), "full")
+
+
+def commands(name: str) -> dict[str, str]:
+    """Returns the command that makes each column of a study's verdicts, by the key of the column.
+
+    The commands that made a record precede those of the study's own engines.
+    """
+    kept, real = record(name), load(name).real
+    found = {"verdict": kept["command"] if kept else f"sojourn paper {name}"}
+    words = " --judged" * (kept is not None and judged(kept))
+    for key, kinds in (("linux", engines.VIRTUAL), ("real", (engines.WIRE,))):
+        able = [kind for kind in (real.engines if real else ()) if kind in kinds]
+        if able and (key != "linux" or not real or real.linux):
+            how = "--real" if key == "real" else f"--engine {able[0]}"
+            found[key] = f"sojourn paper {name} {how}{words}"
+    return found | (kept.get("commands", {}) if kept else {})
 
 
 def counts(claims: Sequence[Mapping[str, object]], column: str = "verdict") -> list[int]:
@@ -189,6 +233,7 @@ def listed() -> list[Object]:
             "made": kept["made"] if kept else None,
             "took": kept.get("took", {}) if kept else {},
             "engine": kept["engine"] if kept else None,
+            "reproduced": reproduced(kept) if kept else None,
             "judged": kept is not None and judged(kept),
         })  # fmt: skip
     return found
@@ -212,7 +257,7 @@ def rows(today: date | None = None) -> list[dict[str, str]]:
         }
         if kept is None:
             return {"study": name, **cells, **dict.fromkeys(("runs", "age", "time"), NOTHING)}
-        size = "quick" if "--quick" in kept["command"] else "full"
+        size = length(kept)
         took = kept.get("took", {}).get(size)
         time = seconds_shown(took["cpu"]) if took else NOTHING
         return {"study": name, **cells, "runs": size, "age": age(kept["made"], now), "time": time}
@@ -221,13 +266,16 @@ def rows(today: date | None = None) -> list[dict[str, str]]:
 
 
 def footnotes() -> list[str]:
-    """Returns notes on the table of `rows`, such as the studies made by another engine version."""
+    """Returns notes on the table of `rows`, such as which records this version reproduces."""
     notes = ["Linux: in virtual time. time: CPU time of the simulated runs."]
-    fingerprint = _core.fingerprint()
     kept = {name: record(name) for name in NAMES}
-    other = [name for name, one in kept.items() if one and one["engine"] != fingerprint]
+    seen = {name: reproduced(one) for name, one in kept.items() if one}
+    same = [f"{name} ({how})" for name, how in seen.items() if how]
+    if same:
+        notes.append(f"Reproduced by this version: {', '.join(same)}.")
+    other = [name for name, how in seen.items() if not how]
     if other:
-        notes.append(f"Made by another version of the engine: {', '.join(other)}.")
+        notes.append(f"Made by another version, and not yet repeated: {', '.join(other)}.")
     open_ = [name for name, one in kept.items() if one and not judged(one)]
     if open_:
         notes.append(
@@ -294,17 +342,20 @@ def expected(name: str, size: str) -> dict[str, float] | None:
     """Returns the expected CPU time of a study on this machine, in seconds.
 
     `cpu` is the time of all threads, `serial` the time that cannot be divided between cores. Both
-    follow from the recorded times of `size` (`quick` or `full`). If only the quick size is
-    recorded, the times of the full size follow from the ratio of their work. Returns `None` if no
-    recorded times determine the result.
+    follow from the recorded times of `size` (one of `LENGTHS`, or `linux`). If another length is
+    recorded, they follow from the ratio of the work. Returns `None` if no recorded times determine
+    the result.
     """
     kept = record(name)
     known = kept.get("took", {}) if kept else {}
     study, more = load(name), 1.0
     if size not in known:
-        if size != "full" or "quick" not in known or study.work is None:
+        others = [one for one in LENGTHS if one in known]
+        wanted = [one for one in LENGTHS if one == size]
+        if study.work is None or not wanted or not others:
             return None
-        size, more = "quick", study.work(study.full) / study.work(study.quick)
+        more = study.work(study.sized(wanted[0])) / study.work(study.sized(others[0]))
+        size = others[0]
     one = known[size]
     more *= calibrated() / one["calibration"]
     return {"cpu": one["cpu"] * more, "serial": one.get("serial", 0.0) * more}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,8 @@ FEWEST = 5
 """Number of valid wall-clock runs of a cell below which their mean is weak evidence."""
 AGREE = {"holds": "agree", "does not hold": "differ", "cannot be told": "undecided"}
 """Whether two engines agree, by the verdict on the claim that their ratio is within the margin."""
+_HOLE = "\0"
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 Quantified = list[tuple[Claim, list[Component]]]
 """Claims, each with the quantities on which it is judged."""
 
@@ -133,6 +136,24 @@ class WallClock:
             f"wall clock: {self.valid} of {self.runs} runs valid, at least {self.fewest} for each "
             f"cell{few}; load average of the machine {low:.1f} to {high:.1f}"
         )
+
+
+def merged(reasons: Iterable[str]) -> dict[str, tuple[int, set[str]]]:
+    """Returns reasons, those that differ in numbers only as one, with the range of each number.
+
+    A text has the number of its reasons, and the reasons without duplicates.
+    """
+    alike: dict[str, list[str]] = {}
+    for reason in reasons:
+        alike.setdefault(_NUMBER.sub(_HOLE, reason), []).append(reason)
+    found = {}
+    for text, listed in alike.items():
+        numbers = [list(map(float, _NUMBER.findall(reason))) for reason in listed]
+        ends = [(min(column), max(column)) for column in zip(*numbers, strict=True)]
+        ranges = [f"{a:g}" if a == b else f"{a:g} to {b:g}" for a, b in ends]
+        words = [w for pair in zip(text.split(_HOLE), [*ranges, ""], strict=True) for w in pair]
+        found["".join(words)] = len(listed), set(listed)
+    return found
 
 
 def ratio(a: float, b: float) -> float:

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from sojourn import _core
 from sojourn.stats._arrays import StatisticsError, check_level, pairs, sample
 
+VAST = 1000.0
+"""Ratio of the limits above which the interval of a positive value has no meaning."""
 USEFUL = 3.0
 """Ratio of the limits above which the interval of a positive mean is `wide`."""
 SKEWED = 3.0
@@ -40,6 +42,13 @@ class Interval:
     def wide(self) -> bool:
         """Returns whether the limits of a positive mean differ by more than the factor `USEFUL`."""
         return 0.0 < USEFUL * self.low < self.high
+
+    @property
+    def vast(self) -> bool:
+        """Returns whether a limit is unknown, or the limits of a positive value are `VAST`."""
+        if not (math.isfinite(self.low) and math.isfinite(self.high)):
+            return True
+        return self.low >= 0.0 and self.high > VAST * (self.low or self.estimate)
 
     @property
     def shown(self) -> Interval:

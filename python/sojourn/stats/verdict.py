@@ -73,7 +73,7 @@ class Judgement:
     seeds: int
     """Smallest number of seeds with a value of a quantity."""
     seeds_needed: int | None
-    """Approximate number of seeds that would decide; `None` if decided or unknown."""
+    """Approximate number of seeds that would decide; `None` if decided, unknown or above `TIE`."""
     note: str = ""
     """Remarks, such as why the claim is undecided."""
 
@@ -86,10 +86,13 @@ class Judgement:
         return "\n".join(lines + ([f"  {self.note}"] if self.note else []))
 
     def to_dict(self) -> dict[str, Json]:
-        """Returns the fields as data for JSON, without infinities."""
+        """Returns the fields as data for JSON, without infinities and limits that are `vast`."""
 
-        def span(i: Interval) -> dict[str, float]:
-            return {"estimate": i.estimate, "low": i.low, "high": i.high}
+        def ends(i: Interval) -> list[float | None]:
+            return [None, None] if i.vast else [i.low, i.high]
+
+        def span(i: Interval) -> dict[str, float | None]:
+            return {"estimate": i.estimate, **dict(zip(("low", "high"), ends(i), strict=True))}
 
         return encode.fields(
             {
@@ -111,7 +114,7 @@ class Judgement:
                         **span(f.interval),
                         "predicted": [f.region.low, f.region.high],
                         "where": f.where,
-                        "simultaneous": [s.interval.low, s.interval.high],
+                        "simultaneous": ends(s.interval),
                         "effect": None if f.effect is None else span(f.effect),
                         "dropped_seeds": f.dropped,
                     }
@@ -192,7 +195,9 @@ def _judgement(
     if problems and not violation:
         parts.append(problems[0] + (f" (and {len(problems) - 1} more)" if problems[1:] else ""))
     if needed is not None:
-        do = f"about {needed} seeds would decide" if needed <= TIE else f"a tie within {TIE} seeds"
+        tie = needed > TIE
+        do = f"a tie within {TIE} seeds" if tie else f"about {needed} seeds would decide"
+        needed = None if tie else needed
         parts.append(f"{do} (this study has {seeds})")
     elif why and not problems:
         parts.append(why)
@@ -207,8 +212,7 @@ def _judgement(
 
 def _finding(c: Component, level: float) -> Finding:
     if c.problem() is not None:
-        mean = float(c.values.mean()) if c.n else math.nan
-        interval = Interval(mean, -math.inf, math.inf, level, c.n)
+        interval = Interval(c.point(), -math.inf, math.inf, level, c.n)
         return Finding(c.label, interval, c.region, None, c.dropped, c.part)
     pairs = c.effect()
     effect = standardised_mean(pairs) if pairs is not None else None

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from sojourn import stats
 from sojourn.metrics import is_percent
 
-VAST = 1000.0
-"""Ratio of the limits above which the interval of a positive value says nothing."""
 NOTHING = "–"
 """Text in place of a value that was not measured."""
 
@@ -146,13 +144,13 @@ def wide(found: Iterable[stats.Interval]) -> str:
 def interval(i: stats.Interval, unit: str, metric: str = "") -> str:
     """Returns a value as text with the limits of its interval, such as `12.3 [11.9, 12.7] ms`.
 
-    An interval that says nothing, because a limit is unknown or its limits are `VAST`, is `[?]`.
+    An interval without meaning, because it is `vast`, is `[?]`.
     """
     s = scale(unit, [i.estimate], metric)
     mean, low, high = (s.apply(x) for x in (i.estimate, i.low, i.high))
     places = decimals([mean], [abs(high - low) / 2])
     text = number(mean, places)
-    if math.isfinite(low) and math.isfinite(high) and not 0 < high > VAST * low > 0:
+    if not i.vast:
         text += f" [{number(low, places)}, {number(high, places)}]"
     elif not math.isnan(low) and (math.isfinite(low) or math.isfinite(high)):
         text = f"{number(mean, decimals([mean]))} [?]"

@@ -295,6 +295,7 @@ PAPER = Paper(
     ),
     quick=parts.QUICK,
     full=parts.FULL,
+    quarter=parts.QUARTER,
     measure=study.measure,
     question="Do derivatives of queue length and waiting time make a better queue discipline?",
     first_seed=claims.FIRST_SEED,

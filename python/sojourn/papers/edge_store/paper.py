@@ -122,6 +122,7 @@ PAPER = Paper(
     ),
     quick=study.QUICK,
     full=study.FULL,
+    mechanism="rf",
     measure=every(study.parts),
     work=study.work,
     question="Which replication factor has the lowest latency on links with delay and loss?",

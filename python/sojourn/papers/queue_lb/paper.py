@@ -179,6 +179,8 @@ PAPER = Paper(
     ),
     quick=study.QUICK,
     full=study.FULL,
+    quarter=study.QUARTER,
+    mechanism="policy",
     measure=every(study.parts),
     question=(
         "Do flows have a higher throughput if the switch sends them to the server with the "

@@ -237,7 +237,7 @@ def iperf(
     duration = begin(rounds + 1, 1, clients, seconds, reading)
     head = (
         f'name = "{name}"\nduration = "{duration:.6g}s"\nbottleneck = "servers"\n'
-        '[observe]\nseries = "0s"\ntrace_hash = false\n'
+        '[observe]\nseries = "0s"\n'
     )
     return Scenario.from_toml(head + text)
 
@@ -263,7 +263,6 @@ bottleneck = "servers"
 
 [observe]
 series = "0s"
-trace_hash = false
 
 [topology]
 template = "star"

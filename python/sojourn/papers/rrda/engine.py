@@ -25,6 +25,7 @@ from sojourn.papers.outcome import About
 from sojourn.papers.rrda.scenarios import CPUS, Inputs, quota
 from sojourn.plan import Plan
 from sojourn.scenario.engine import Column, RunProgress
+from sojourn.study.key import short
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Record:
     real: About | None = None
     """Environment of a real run and reasons why it is invalid; `None` for simulated runs."""
     trace_hash: str = ""
+    """Hash of all results of a simulated run; empty for real runs."""
     complete: bool = True
     captures: Sequence[bytes] = ()
 
@@ -96,7 +98,7 @@ class Simulated:
     def _record(
         self, found: Object, progress: RunProgress | None, real: About | None = None
     ) -> Record:
-        record = Record(found, real)
+        record = Record(found, real, "" if real else short(found))
         if progress is not None:
             progress(1.0, record.events)
         return record

@@ -131,6 +131,8 @@ PAPER = Paper(
     ),
     quick=study.QUICK,
     full=study.FULL,
+    quarter=study.QUARTER,
+    mechanism="policy",
     measure=every(study.parts),
     question="Does a receive buffer that follows rates and memory lose less and deliver more?",
     first_seed=claims.FIRST_SEED,

@@ -100,6 +100,8 @@ QUICK = ServerSize(
     seconds=20, seeds=5, scenario_seeds=40, grid=60, grid_seeds=2, policies=("static", "rrda"),
     timeouts=TIMEOUTS, timeout_seconds=10, timeout_seeds=3, memory=60,
 )  # fmt: skip
+#: A quarter of the length of the paper's figure 9.
+QUARTER = replace(FULL, seconds=65, grid_seeds=2)
 #: Real runs omit the readings `datagram` and `steady`, which require a round-trip time of 1 ms. The
 #: two network namespaces of a real run have a shorter round-trip time.
 REAL_FULL = ServerSize(

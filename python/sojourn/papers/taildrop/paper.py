@@ -138,6 +138,7 @@ PAPER = Paper(
     ),
     quick=study.QUICK,
     full=study.FULL,
+    quarter=study.QUARTER,
     measure=study.measure,
     question=("Does random early detection serve bulk and Web traffic better than a plain buffer?"),
     first_seed=FIRST_SEED,

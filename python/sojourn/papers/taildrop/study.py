@@ -112,6 +112,11 @@ QUICK = TailDropSize(
     bulk=100, bulk_warmup=40, seeds=6, proof=100, web=200, web_warmup=60, web_seeds=6,
     pilot=200, pilot_seeds=4, variant_seeds=3, web_variant=200, web_variant_seeds=3,
 )  # fmt: skip
+#: A quarter of the paper's lengths, the mean loads of Web traffic included.
+QUARTER = replace(
+    FULL, bulk=140, bulk_warmup=40, web=1250, web_seeds=12, pilot=500, pilot_seeds=6,
+    variant_seeds=5, web_variant_seeds=6,
+)  # fmt: skip
 #: The full real runs have the paper's loads, half of its warm-up, and a measured time of 100 s.
 REAL_FULL = TailDropSize(bulk=150, bulk_warmup=50, seeds=5, proof=400, tcp=REAL_TCP)
 #: The quick size's real runs take about ten minutes together.
