@@ -294,7 +294,7 @@ def queues(size: CourseSize, found: dict[int, RedParameters]) -> dict[str, str]:
     """
     listed = {ONLINE: f"{PLACE} unresponsive 10%"}
     for flows, parameters in found.items():
-        every = mechanisms.queues(parameters, mechanisms.DUMMYNET)
+        every = mechanisms.queues(parameters, "dummynet")
         listed[fixed(flows)] = every[mechanisms.REDOPT]
         listed |= {STANDARD: every[mechanisms.RED], TAIL_DROP: every[mechanisms.TD]}
     listed[FAIR] = "fq_codel"

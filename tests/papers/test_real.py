@@ -29,7 +29,7 @@ LOW = study.TailDropSize(
     bulk=5, bulk_warmup=2, seeds=1, proof=14, flows=(16,), starts=1, tcp="reno",
     queues=(mechanisms.TD, mechanisms.GRED),
 )  # fmt: skip
-SMALL = {"bulk-goodput-equal", "bulk-deviation-td-light"}
+SMALL = {"bulk-deviation-td-light"}
 
 
 def test_quick_takes_about_ten_minutes_and_announces_it() -> None:
@@ -52,14 +52,15 @@ def judged(size: study.TailDropSize) -> set[str]:
     """The claims whose levels are all run."""
     cells = [({"flows": n, "mechanism": m}, None) for n in size.flows for m in size.queues]
     part = Part(name="bulk", title="", cells=cells, seeds=1)  # type: ignore[arg-type] # never run
-    return {claim.id for claim in split(claims.BULK, levels_of(part))[0]}
+    return {claim.id for claim in split(claims.bulk(size.flows), levels_of(part))[0]}
 
 
 def test_a_claim_is_judged_only_if_all_its_loads_are_run() -> None:
     assert judged(study.REAL_QUICK) == {
-        "bulk-goodput-equal",
+        "bulk-goodput-same",
         "bulk-goodput-level",
         "bulk-goodput-standard-light",
+        "bulk-standard-near-min",
         "bulk-udp-loss-half",
         "bulk-udp-loss-td-between",
         "bulk-delay-grows",
@@ -67,7 +68,6 @@ def test_a_claim_is_judged_only_if_all_its_loads_are_run() -> None:
         "bulk-delay-steepness",
         "bulk-deviation-td-light",
         "bulk-deviation-td-falls",
-        "bulk-deviation-td-varies-most",
     }
     assert judged(study.REAL_FULL) == {claim.id for claim in claims.BULK}
     # One load and two mechanisms: neither trends nor REDopt's place.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -14,13 +16,13 @@ from sojourn import _core
 from sojourn.papers.report import show
 from sojourn.papers.taildrop import claims, mechanisms, scenarios, study
 from sojourn.papers.taildrop.paper import PAPER
-from sojourn.papers.taildrop.variants import FLOWS, VARIANTS
+from sojourn.papers.taildrop.variants import BULK, FLOWS, VARIANTS, WEB
 from sojourn.stats import judge
 from sojourn.tune.redopt import STANDARD_WEIGHT, redopt
 
 TINY = study.TailDropSize(
     bulk=14, bulk_warmup=11, seeds=2, proof=14, web=14, web_warmup=11, web_seeds=2,
-    pilot=14, pilot_seeds=2, variant_seeds=2, web_variant=14, web_variant_seeds=2,
+    pilot=14, pilot_seeds=2, variant_seeds=2, web_variant_seeds=2, today=14,
 )  # fmt: skip
 TD, RED, GRED, REDOPT = mechanisms.MECHANISMS
 
@@ -49,33 +51,58 @@ def test_framings_are_those_of_the_paper_s_parts() -> None:
     assert read(json.loads(scenarios.bulk(16, 100, 20).plan_json), "bulk") == (24, True)
     assert read(json.loads(scenarios.web(800, 100, 20).plan_json), "web") == (0, False)
     readings = {
-        v.name: read(
-            json.loads(v.scenario(scenarios.bulk(16, 100, 20, tcp=v.tcp)).plan_json), "bulk"
-        )
-        for v in VARIANTS
-        if v.world == "bulk"
+        v.name: read(json.loads(v.scenario(16, 100, 20).plan_json), "bulk")
+        for v in (BULK, *VARIANTS)
+        if v.bulk
     }
-    assert readings.pop("plain framing") == (0, False)
-    assert readings.pop("no timestamps") == (24, False)
+    assert readings.pop("bulk, plain framing") == (0, False)
+    assert readings.pop("bulk, no timestamps") == (24, False)
     assert set(readings.values()) == {(24, True)}
 
 
 def test_redopt_weighs_less_than_redstd_in_every_reading() -> None:
     """This is the paper's sentence; the sweep goes from a half to a fiftieth."""
     assert (mechanisms.WEIGHT_PARTS[0], mechanisms.WEIGHT_PARTS[-1]) == (2, 50)
-    found = redopt(study.link(256), largest_weight=STANDARD_WEIGHT)
+    path = study.link(256)
+    found = redopt(path, largest_weight=STANDARD_WEIGHT)
     assert found.weight == pytest.approx(STANDARD_WEIGHT)
-    main = mechanisms.lighter(found, mechanisms.WEIGHT_PARTS[0])
     weights = []
-    for variant in VARIANTS:
-        queues = {k: json.loads(_core.parse_queue(q)) for k, q in variant.queues(main).items()}
+    for variant in (BULK, WEB, *VARIANTS):
+        made = variant.queues(variant.redopt(path, found))
+        queues = {k: json.loads(_core.parse_queue(q)) for k, q in made.items()}
         standard, own = (
             queues[m]["averaging"]["weight"] for m in (mechanisms.RED, mechanisms.REDOPT)
         )
         assert own <= standard / 2
-        if variant.differing == (mechanisms.REDOPT,):
+        if {*variant.assumes} == {"weight"}:
+            assert variant.differing == (mechanisms.REDOPT,)
             weights.append(round(standard / own))
-    assert weights == [5, 10, 20, 50] * 2
+    assert weights == [10, 50] * 2
+
+
+def test_readings_change_what_they_name() -> None:
+    """Buffers in proportion to the flows, from both ends; `max_p` by the formulas alone."""
+    settings = {n: redopt(study.link(n), largest_weight=STANDARD_WEIGHT) for n in (16, 64, 256)}
+    verified = {n: replace(one, max_p=one.max_p / 2) for n, one in settings.items()}
+    made = {
+        v.name: {n: v.redopt(study.link(n), one) for n, one in verified.items()}
+        for v in (BULK, *VARIANTS)
+        if v.bulk
+    }
+    main = made["bulk"]
+    assert {n: one.max_p for n, one in main.items()} == {
+        n: one.max_p for n, one in verified.items()
+    }
+    for anchor in (16, 256):
+        found = made[f"bulk, proportional from {anchor}"]
+        one = redopt(study.link(anchor)).limit / anchor
+        for n, parameters in found.items():
+            assert parameters.limit / n == pytest.approx(one, rel=0.02)
+            assert parameters.minimum / parameters.limit == pytest.approx(3 / 20, abs=0.01)
+    formula = made["bulk, max_p by formula"]
+    assert all(one.max_p == settings[n].max_p for n, one in formula.items())
+    assert {one.limit for one in made["bulk, 300 packets"].values()} == {300}
+    assert made["bulk, half buffers"][256].limit == pytest.approx(main[256].limit / 2, abs=1)
 
 
 def test_loads_are_as_many_as_the_paper_s_runs_say() -> None:
@@ -103,8 +130,8 @@ def test_web_frames_have_the_paper_s_mean() -> None:
 
 
 @pytest.mark.parametrize("unit", ["packets", "bytes"])
-@pytest.mark.parametrize("spacing", [mechanisms.DUMMYNET, mechanisms.NS2])
-def test_mechanisms_have_equal_buffers(unit: str, spacing: str) -> None:
+@pytest.mark.parametrize("spacing", get_args(mechanisms.Spacing))
+def test_mechanisms_have_equal_buffers(unit: str, spacing: mechanisms.Spacing) -> None:
     """All take REDopt's buffer; thresholds of the standard ones are 3/20 and 13/20 of it."""
     found = redopt(study.link(64))
     queues = {
@@ -116,7 +143,7 @@ def test_mechanisms_have_equal_buffers(unit: str, spacing: str) -> None:
     red = queues[mechanisms.RED]
     assert red["min"] / red["limit"] == pytest.approx(3 / 20, abs=0.01)
     assert red["max"] / red["limit"] == pytest.approx(13 / 20, abs=0.01)
-    assert red["wait"] == (spacing == "wait")
+    assert red["wait"] == (spacing == "ns-2")
     assert red["max_p"] / 2**32 == pytest.approx(0.1)
     assert queues[mechanisms.GRED]["ramp"] == "gentle_limit"
 
@@ -133,6 +160,12 @@ def _table(factor: str, levels: tuple[int, ...], value: Any) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def _places(mechanism: str, share: float) -> dict[str, float]:
+    """Returns the lengths of a queue that is `share` of the way from lower to upper threshold."""
+    queue = math.nan if mechanism == TD else 3 + 10 * share
+    return dict(zip(claims.PLACES, (queue / 3, queue / 8, queue / 13), strict=True))
+
+
 def _bulk_as_published(flows: int, mechanism: str) -> dict[str, float]:
     light, standard = flows < 64, mechanism in (RED, GRED)
     part = {REDOPT: 0.5, TD: 0.7}.get(mechanism, 1.0) if light else 1.0
@@ -145,6 +178,7 @@ def _bulk_as_published(flows: int, mechanism: str) -> dict[str, float]:
         "sojourn_sd": 0.5 / flows if mechanism == TD else 0.005 * (1 + flows / 1000),
         "consecutive_loss_mean": lost + (0.05 if mechanism == REDOPT and not light else 0.0),
         "consecutive_loss_sd": 3.0,
+        **_places(mechanism, 0.5 if mechanism == REDOPT else math.log2(flows / 16) / 4),
     }
 
 
@@ -153,20 +187,22 @@ def _bulk_opposite(flows: int, mechanism: str) -> dict[str, float]:
     return {
         "goodput": {TD: 6e6, REDOPT: 8.8e6}.get(mechanism, 9e6),
         "udp_loss": (0.04 if opt else 0.01) * (flows / 256) ** 2,
-        "sojourn_mean": 0.1 * flows if opt else 0.1 * (1 + flows / 1e4),
+        "sojourn_mean": 0.1 * flows if opt else 0.1 * (1 - flows / 1e4),
         "sojourn_sd": 1e-4 * flows if td else 0.1 * (1 + flows / 100),
         "consecutive_loss_mean": 1.0 if td else (1.5 if mechanism == RED else 2.0),
         "consecutive_loss_sd": 1.0,
+        **_places(mechanism, 1.2 - flows / 256 if opt else 0.5),
     }
 
 
 def _web_as_published(sessions: int, mechanism: str) -> dict[str, float]:
     steep = {REDOPT: 0.1, TD: 0.9}.get(mechanism, 0.4)
+    loss = {800: 1.0, 1000: 1.1, 1100: 1.3, 1200: 1.5, 1400: 9.0}[sessions] / 100
     deviation = {TD: 0.2 - sessions / 1e4, REDOPT: 0.07}.get(mechanism, 0.05)
     return {
         "goodput": 6e6 + 2e3 * sessions,
-        "udp_loss": (0.01 if mechanism == TD else 0.02) * (sessions / 1400) ** 6,
-        "sojourn_mean": steep * sessions / 1000 + 0.1,
+        "udp_loss": loss * ((0.5 if sessions == 1200 else 0.9) if mechanism == TD else 1.0),
+        "sojourn_mean": steep * sessions / 1000,
         "sojourn_sd": deviation * (1 if mechanism == TD else 1 + sessions / 1e5),
         "consecutive_loss_mean": 1.0 if mechanism == TD else 1.5,
         "max_p": {800: 0.01, 1000: 0.026, 1100: 0.03, 1200: 0.04}.get(sessions, 0.04 * 16.7),
@@ -185,25 +221,29 @@ def _web_opposite(sessions: int, mechanism: str) -> dict[str, float]:
     }
 
 
-WEB = (*claims.WEB, *claims.SETTINGS)
+OF_WEB = (*claims.WEB, *claims.BOTH)
+LISTED = (
+    *(*claims.BULK, *claims.EQUAL_DELAY, *OF_WEB, *claims.SETTINGS),
+    *(*claims.of_reading(OF_WEB, "scaled"), *claims.WEIGHTS),
+)
 STORIES = {
-    "bulk": (claims.BULK, "flows", scenarios.FLOWS, _bulk_as_published, _bulk_opposite),
-    "web": (WEB, "sessions", scenarios.SESSIONS, _web_as_published, _web_opposite),
+    "holds": (_bulk_as_published, _web_as_published),
+    "does not hold": (_bulk_opposite, _web_opposite),
 }
 
 
-@pytest.mark.parametrize("world", list(STORIES))
-@pytest.mark.parametrize("verdict", ["holds", "does not hold"])
-def test_claims_can_go_both_ways(world: str, verdict: str) -> None:
+@pytest.mark.parametrize("verdict", STORIES)
+def test_claims_can_go_both_ways(verdict: str) -> None:
     """All hold on a table that is as the paper says, none on one that contradicts it."""
-    which = 3 if verdict == "holds" else 4
-    tables = {name: _table(story[1], story[2], story[which]) for name, story in STORIES.items()}
-    frame = study.of_bulk(tables["bulk"])
-    if world == "web":
-        frame = study.of_web(tables["web"], frame)
-    listed = STORIES[world][0]
-    found = {j.claim.id: j.verdict for j in judge(listed, frame)}
-    assert found == {claim.id: verdict for claim in listed}
+    loads = (("flows", scenarios.FLOWS), ("sessions", scenarios.SESSIONS))
+    stories = zip(loads, STORIES[verdict], strict=True)
+    bulk, web = (_table(*of, value) for of, value in stories)
+    bulk = study.of_bulk(bulk)
+    frames = {"bulk": bulk, **study.of_web(web, bulk)}
+    groups = {"bulk": claims.BULK, "": (*claims.WEB, *claims.SETTINGS), "both": claims.BOTH}
+    for name, listed in groups.items():
+        found = {j.claim.id: j.verdict for j in judge(listed, frames[name])}
+        assert found == {claim.id: verdict for claim in listed}
 
 
 def test_values_over_several_runs_are_missing_if_one_run_is() -> None:
@@ -217,9 +257,10 @@ def test_values_over_several_runs_are_missing_if_one_run_is() -> None:
     assert set(zip(missing["flows"], missing["seed"], strict=True)) == {(256, 3)}
     assert found[claims.TAIL].isna().sum() == 1
     web = study.of_web(_table("sessions", scenarios.SESSIONS, _web_as_published), found)
-    missing = web[web[claims.LATE_BULK].isna()]
-    assert set(zip(missing["mechanism"], missing["seed"], strict=True)) == {(TD, 3)}
-    assert not web[claims.LATE].isna().any()
+    both = web["both"]
+    missing = both[both[claims.LATE].isna()][["traffic", "mechanism", "seed"]]
+    assert set(missing.itertuples(index=False, name=None)) == {("bulk", TD, 3)}
+    assert not web[""][claims.OF_TD].isna().any()
 
 
 @pytest.mark.parametrize(("goodput", "verdict"), [(1.0, "holds"), (0.9, "does not hold")])
@@ -239,7 +280,7 @@ def test_equal_delay_asks_for_equal_goodput(goodput: float, verdict: str) -> Non
 
 def test_withdrawn_claims_are_judged_no_more() -> None:
     """A claim that changed has another name."""
-    judged = {claim.id for claim in (*claims.BULK, *claims.EQUAL_DELAY, *WEB)}
+    judged = {claim.id for claim in LISTED}
     assert not judged & {claim.id for claim in claims.WITHDRAWN}
 
 
@@ -253,13 +294,13 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> study.Results:
 def test_every_claim_has_a_verdict_and_figures(outcome: study.Results) -> None:
     """Nothing is left out, and all of it is JSON."""
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
-    wanted = [c.id for c in (*claims.BULK, *claims.EQUAL_DELAY, *WEB)]
+    wanted = [claim.id for claim in LISTED]
     assert [c["id"] for c in data["claims"]] == wanted
     for claim in data["claims"]:
         assert claim["verdict"] in ("holds", "does not hold", "cannot be told")
         assert claim["findings"] or claim["note"]
-    assert len(data["by_reading"]) == len(wanted)
-    assert list(data["variants"]) == [v.name for v in VARIANTS]
+    assert len(data["by_reading"]) == len({claim.finding for claim in LISTED})
+    assert list(data["variants"]) == [v.name for v in VARIANTS if not v.equal_rank]
     assert [s["load"] for s in data["settings"]["bulk"]] == list(scenarios.FLOWS)
     assert all(s["kind"] == "reconstructed" for s in data["settings"]["web"])
     assert {c["id"] for c in data["withdrawn"]} == {c.id for c in claims.WITHDRAWN}
@@ -273,10 +314,12 @@ def test_cells_are_complete(outcome: study.Results) -> None:
     assert len(outcome.tables["web"]) == len(scenarios.SESSIONS) * 4 * TINY.web_seeds
     for variant in VARIANTS:
         table = outcome.tables[variant.part]
-        loads = FLOWS if variant.world == "bulk" else scenarios.SESSIONS
+        loads = FLOWS if variant.bulk else scenarios.SESSIONS
         assert len(table) == len(loads) * len(variant.differing) * 2
-        judged = outcome.column.readings[variant.name]
-        assert len(judged) == len(claims.BULK if variant.world == "bulk" else claims.WEB)
+        if not variant.equal_rank:
+            judged = outcome.column.readings[variant.name]
+            assert len(judged) == len(claims.BULK if variant.bulk else claims.WEB)
+    assert not outcome.frame("today").isna().any(axis=None)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 import pandas as pd
@@ -9,11 +10,13 @@ from matplotlib.figure import Figure
 
 from sojourn.papers.part import Drawn
 from sojourn.papers.side_by_side import REAL, SIMULATED
-from sojourn.papers.taildrop.study import TODAY, Results, Setting
-from sojourn.papers.taildrop.variants import World
+from sojourn.papers.taildrop.study import Results, Setting
+from sojourn.papers.taildrop.variants import Variant
 from sojourn.show.multipanel import Losses, Over, panels
 from sojourn.study import Table
 
+FORMULA = Variant("", {"max_p": "formula"})
+"""The reading with `max_p` by the formulas alone."""
 _CAPTION = (
     "As the paper's figure {0}, but panel (a) shows goodput, which the paper describes in words, "
     "instead of the table of REDopt's parameters. 95 % intervals over seeds. The paper's own "
@@ -31,7 +34,12 @@ def loads(table: Table, over: str, heaviest: int, word: str) -> Figure:
         Over("goodput", over, "mechanism", title="TCP goodput", zero=False),
         Over("udp_loss", over, "mechanism", title="UDP loss"),
         Over("sojourn_mean", over, "mechanism", title="Queueing delay"),
-        Losses("mechanism", {over: heaviest}, title=f"Consecutive losses, {heaviest} {word}"),
+        Losses(
+            "mechanism",
+            {over: heaviest},
+            title=f"Consecutive losses, {heaviest} {word}",
+            most=sys.maxsize,
+        ),
         Over("sojourn_sd", over, "mechanism", title="Standard deviation of delay"),
         Over("consecutive_loss_mean", over, "mechanism", title="Mean losses in a row", zero=False),
     ]
@@ -62,8 +70,13 @@ def real(outcome: Results) -> Drawn:
 
 
 def settings(chosen: Sequence[Setting], load: str) -> pd.DataFrame:
-    """Returns REDopt's parameters by load, as in the paper's figures 3(a) and 4(a)."""
-    return pd.DataFrame(
+    """Returns REDopt's parameters by load, as in the paper's figures 3(a) and 4(a).
+
+    The last columns have `max_p` by the formulas alone, which the verification replaced, and the
+    growth of `max_p` from the previous load.
+    """
+    max_p = pd.Series([s.parameters.max_p for s in chosen])
+    table = pd.DataFrame(
         {
             load: s.load,
             "flows in the model": round(s.flows, 1),
@@ -73,9 +86,11 @@ def settings(chosen: Sequence[Setting], load: str) -> pd.DataFrame:
             "max_p": round(s.parameters.max_p, 4),
             "weight": round(s.parameters.weight, 6),
             "kappa": round(s.parameters.kappa, 2),
+            "max_p by formula": round(s.read(FORMULA).max_p, 4),
         }
         for s in chosen
     )
+    return table.assign(growth=(max_p / max_p.shift()).round(2))
 
 
 def weights(chosen: Sequence[Setting], load: str) -> pd.DataFrame:
@@ -94,31 +109,20 @@ def weights(chosen: Sequence[Setting], load: str) -> pd.DataFrame:
     )
 
 
-def growth(chosen: Sequence[Setting]) -> pd.DataFrame:
-    """Returns max_p by number of Web sessions, and its growth from the previous number."""
-    max_p = pd.Series([s.parameters.max_p for s in chosen])
+def today(outcome: Results) -> pd.DataFrame:
+    """Returns means over seeds for queues and congestion controls of today."""
+    keys = ["rate", "tcp", "queue"]
+    found = outcome.frame("today").groupby(keys, sort=False).mean(numeric_only=True).reset_index()
     return pd.DataFrame(
         {
-            "sessions": [s.load for s in chosen],
-            "active flows": [round(s.flows, 1) for s in chosen],
-            "max_p": max_p.round(4),
-            "growth": (max_p / max_p.shift()).round(3),
-        }
-    )
-
-
-def today(outcome: Results, world: World) -> pd.DataFrame:
-    """Returns means over seeds for today's queues and for the paper's queues."""
-    load, _ = TODAY[world]
-    means = outcome.frame(f"today/{world}").groupby([load, "mechanism"], sort=False)
-    found = means.mean(numeric_only=True).reset_index().sort_values(load, kind="stable")
-    return pd.DataFrame(
-        {
-            load: found[load],
-            "queue": found["mechanism"],
-            "TCP goodput, Mbit/s": (found["goodput"] / 1e6).round(2),
+            "link, Mbit/s": (found["rate"] / 1e6).astype(int),
+            "TCP": found["tcp"].str.replace("classic", "").str.upper().str.strip(),
+            "queue": found["queue"],
+            "TCP goodput, %": (found["goodput"] / found["rate"] * 100).round(1),
+            "queueing delay, ms": (found["sojourn_mean"] * 1e3).round(),
+            "UDP's delay, ms": (found["udp.delay_mean"] * 1e3).round(),
             "UDP loss, %": (found["udp_loss"] * 100).round(2),
-            "queueing delay, ms": (found["sojourn_mean"] * 1e3).round(1),
-            "UDP's delay, ms": (found["udp.delay_mean"] * 1e3).round(1),
+            "page, median, s": found["web.page_p50"].round(2),
+            "page, 95 %, s": found["web.page_p95"].round(1),
         }
     )

@@ -7,7 +7,9 @@ queues count packets and have REDopt's buffer.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from typing import Literal
 
 from sojourn.papers.taildrop.scenarios import FRAME, RATE
 from sojourn.tune.redopt import STANDARD_WEIGHT, RedParameters, plain
@@ -15,26 +17,26 @@ from sojourn.tune.redopt import STANDARD_WEIGHT, RedParameters, plain
 TD, RED, GRED, REDOPT = "TD", "REDstd", "GREDstd", "REDopt"
 #: Mechanisms in the paper's order.
 MECHANISMS = (TD, RED, GRED, REDOPT)
-#: Queues of today, which the paper does not have; they need no settings.
-TODAY = {"fq_codel": "fq_codel", "CAKE": "cake"}
+#: Queues of today, which the paper does not have; they need no settings. All can mark ECN.
+TODAY = {"PIE": "pie ecn", "CoDel": "codel ecn", "fq_codel": "fq_codel", "CAKE": "cake"}
 
+Spacing = Literal["dummynet", "ns-2"]
+"""Gaps between early drops, in packets, at drop probability p.
 
-#: Words of ``red`` for the gaps between early drops, in packets, at drop probability p. The paper
-#: measured bulk traffic with dummynet, whose gaps are uniform from 1 to 1/p, as in Linux. It
-#: simulated Web traffic with ns-2, whose gaps are uniform from 1/p to 2/p.
-DUMMYNET, NS2 = "", "wait"
-
-
-#: Divisors of REDstd's weight that limit REDopt's weight. By section 5 of the paper REDopt's weight
-#: is smaller than REDstd's; the formula is in reference [26], which is not available. The main
-#: reading uses the first divisor, whose weight is nearest to REDstd's; each further divisor is an
-#: alternative reading.
-WEIGHT_PARTS = (2, 5, 10, 20, 50)
+dummynet's gaps are uniform from 1 to 1/p, as in Linux, those of ns-2 from 1/p to 2/p.
+"""
+#: Divisors of REDstd's weight that limit REDopt's weight, the main reading's first.
+WEIGHT_PARTS = (2, 10, 50)
 
 
 def lighter(redopt: RedParameters, part: int) -> RedParameters:
     """Returns REDopt's parameters with a weight of at most REDstd's weight / `part`."""
     return replace(redopt, weight=min(redopt.weight, STANDARD_WEIGHT / part))
+
+
+def weighted(queue: str, weight: float) -> str:
+    """Returns the words of a RED with another weight."""
+    return re.sub(r"weight \S+", f"weight {plain(weight)}", queue)
 
 
 def _red(
@@ -47,20 +49,26 @@ def _red(
     return f"{words} {extra}".strip()
 
 
-def queues(redopt: RedParameters, spacing: str, unit: str = "packets") -> dict[str, str]:
+def thresholds(redopt: RedParameters) -> dict[str, tuple[float, float]]:
+    """Returns each RED's lower and upper threshold in packets."""
+    standard = (redopt.limit * 3 / 20, redopt.limit * 13 / 20)
+    return {RED: standard, GRED: standard, REDOPT: (redopt.minimum, redopt.maximum)}
+
+
+def queues(redopt: RedParameters, spacing: Spacing, unit: str = "packets") -> dict[str, str]:
     """Returns each mechanism's queue with REDopt's buffer, as words of a scenario.
 
-    `spacing` is `DUMMYNET` or `NS2`. With `unit` ``bytes``, limits and thresholds are in bytes
-    instead of packets: each packet is replaced by the bytes of a full TCP frame. This favours small
-    packets.
+    With `unit` ``bytes``, limits and thresholds are in bytes instead of packets: each packet is
+    replaced by the bytes of a full TCP frame. This favours small packets.
     """
     one = 1 if unit == "packets" else FRAME
-    size = redopt.limit * one
-    standard = (size, size * 3 / 20, size * 13 / 20, 0.1, STANDARD_WEIGHT, unit)
-    chosen = (size, redopt.minimum * one, redopt.maximum * one, redopt.max_p, redopt.weight, unit)
+    size, extra = redopt.limit * one, "wait" if spacing == "ns-2" else ""
+    (low, high), *_, own = thresholds(redopt).values()
+    standard = (size, low * one, high * one, 0.1, STANDARD_WEIGHT, unit)
+    chosen = (size, own[0] * one, own[1] * one, redopt.max_p, redopt.weight, unit)
     return {
         TD: f"pfifo limit {size}p" if unit == "packets" else f"bfifo limit {size}",
-        RED: _red(*standard, spacing),
-        GRED: _red(*standard, f"{spacing} gentle-limit".strip()),
-        REDOPT: _red(*chosen, spacing),
+        RED: _red(*standard, extra),
+        GRED: _red(*standard, f"{extra} gentle-limit".strip()),
+        REDOPT: _red(*chosen, extra),
     }

@@ -12,28 +12,25 @@ from sojourn.papers.taildrop.study import Results
 from sojourn.papers.taildrop.variants import VARIANTS
 
 _REDOPT = """\
-REDopt is a reconstruction, because the formulas of its authors are not available. Its drop
-probability is the inverse of the PFTK formula; the width of its ramp and its weight are our own
-choice. The paper states that the weight is smaller than REDstd's. In the main reading the weight is
-at most half of REDstd's weight, in other readings at most a fifth to a fiftieth. The buffers of all
-mechanisms follow from REDopt. The available copy of the paper lacks the table of Web distributions,
-so Feldmann's first set is used. The fifth Web load is our own choice."""
+REDopt is a reconstruction, because the formulas of its authors are not available. A first max_p
+is 2.2 times the inverse of the PFTK formula. Simulations of REDopt's own definition, the average
+queue in the middle of the ramp, replace it, and confirm the width of the ramp, which is our own
+choice, as is the weight, at most half of REDstd's. The buffers of all mechanisms follow from
+REDopt. The available copy of the paper lacks the table of Web distributions, so Feldmann's first
+set is used. All findings on Web traffic depend on both. The fifth Web load is our own choice."""
 
 _FRAMING = """\
 Bulk traffic has Ethernet framing and Linux's timestamps, because the paper's figure 2 labels the
 bottleneck as Ethernet and the hosts run Linux. The framing was added because goodput was too high
-without it. Bulk traffic without framing and timestamps, as in ns-2, is another reading. Web traffic
-has neither framing nor timestamps."""
-
-_SPACING = """\
-The gaps between early drops are those of each part of the paper: uniform from 1 to 1/p for the bulk
-measurements (dummynet, as in Linux), and from 1/p to 2/p for the Web simulations (ns-2)."""
+without it. Web traffic has neither framing nor timestamps, as in ns-2. The gaps between early
+drops are those of each part of the paper: uniform from 1 to 1/p for the bulk measurements
+(dummynet, as in Linux), and from 1/p to 2/p for the Web simulations (ns-2)."""
 
 
 def _remarks(outcome: Results) -> list[str]:
     size = outcome.size
     length = "Runs are shorter and fewer than the paper's" if outcome.quick else "Paper's lengths"
-    tried = "; ".join(f"{v.name}: {v.text}" for v in VARIANTS)
+    tried = "; ".join(f"{one.name}: {one.text}" for one in DECLARED.readings.values())
     return [
         (
             f"{length}: bulk traffic {size.bulk:g} s, {size.seeds} seeds; Web traffic "
@@ -42,15 +39,7 @@ def _remarks(outcome: Results) -> list[str]:
         ),
         " ".join(_REDOPT.split()),
         " ".join(_FRAMING.split()),
-        " ".join(_SPACING.split()),
-        (
-            "Some claims were changed or added with earlier results known. All claims were fixed "
-            f"before these runs, whose seeds ({FIRST_SEED} and greater) no earlier run used."
-        ),
-        (
-            f"Claims were also judged in {len(VARIANTS)} other readings ({tried}). If a claim "
-            "holds in some of them, at least one reading gives the paper's finding."
-        ),
+        f"Other readings: {tried}.",
         *outcome.notes,
     ]
 
@@ -59,18 +48,20 @@ def _tables(outcome: Results) -> Titled:
     return [
         ("REDopt's parameters, bulk", figures.settings(study.chosen(outcome, "bulk"), "flows")),
         ("REDopt's parameters, Web", figures.settings(study.chosen(outcome, "web"), "sessions")),
+        *(
+            (
+                f"REDopt's parameters, {v.name} Web loads",
+                figures.settings(study.chosen(outcome, v.name), "sessions"),
+            )
+            for v in VARIANTS
+            if v.equal_rank
+        ),
         ("REDopt's weight, bulk", figures.weights(study.chosen(outcome, "bulk"), "flows")),
         ("REDopt's weight, Web", figures.weights(study.chosen(outcome, "web"), "sessions")),
-        ("Growth of max_p with Web sessions", figures.growth(study.chosen(outcome, "web"))),
         (
-            "Growth of max_p with scaled Web sessions",
-            figures.growth(study.chosen(outcome, "scaled")),
+            f"Queues of today, {outcome.size.today:g} s (150 ms of UDP's delay are the path's)",
+            figures.today(outcome),
         ),
-        (
-            "Today's queues, bulk (150 ms of UDP's delay are the path's)",
-            figures.today(outcome, "bulk"),
-        ),
-        ("Today's queues, Web", figures.today(outcome, "web")),
     ]
 
 
@@ -84,11 +75,11 @@ def _facts(outcome: Results) -> Facts:
             for name in outcome.found
         },
         "variants": {
-            variant.name: {
-                "text": variant.text,
-                "claims": {j.claim.id: j.to_dict() for j in outcome.column.readings[variant.name]},
+            name: {
+                "text": DECLARED.readings[name].text,
+                "claims": {j.claim.id: j.to_dict() for j in judgements},
             }
-            for variant in VARIANTS
+            for name, judgements in outcome.column.readings.items()
         },
     }
 

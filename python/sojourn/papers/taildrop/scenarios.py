@@ -40,6 +40,13 @@ STARTS = 10.0
 #: measurements also has timestamps.
 TCP = "reno profile sack-2001"
 LINUX_TCP = f"{TCP} timestamps on"
+#: Congestion controls of today.
+TODAY = ("cubic", "cubic ecn classic", "bbr")
+#: Numbers of endless transfers and of Web sessions for 10 Mbit/s, in the comparison of today's
+#: queues. The sessions alone need about half of the link.
+MIX = (8, 400)
+#: Mean number of active Web flows of `MIX`.
+ACTIVE = 30
 #: Application of Web sessions, with the distributions of Feldmann's first set.
 WEB = "web preset pareto-1"
 
@@ -131,3 +138,18 @@ def web(sessions: int, duration: float, warmup: float, queue: str = "pfifo limit
         for i, frame in enumerate(WEB_FRAMES)
     )
     return _scenario(f"taildrop Web {sessions}", duration, warmup, groups, queue)
+
+
+def mixed(rate: float, tcp: str, duration: float, warmup: float) -> Scenario:
+    """Returns a scenario of today: endless transfers, Web sessions and the UDP sources.
+
+    `rate` is that of the bottleneck in bit/s; the number of flows is proportional to it. `tcp` has
+    the words of all TCP. Times are in seconds.
+    """
+    groups = "".join(
+        _TCP_GROUP.format(name=name, app=app, tcp=tcp, count=round(n * rate / RATE), starts=STARTS)
+        for name, app, n in (("bulk", "bulk", MIX[0]), ("web", WEB, MIX[1]))
+    )
+    made = _scenario(f"taildrop today {rate:g} {tcp}", duration, warmup, groups, "pfifo limit 300p")
+    links = {"topology": rate, "topology.left": 10 * rate, "topology.right": 10 * rate}
+    return made.replace({f"{link}.rate": f"{one / 1e6:g}mbit" for link, one in links.items()})

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from math import nan
 
 import pandas as pd
 
@@ -14,13 +15,14 @@ from sojourn.papers.bench import Bench
 from sojourn.papers.outcome import Facts, Outcome
 from sojourn.papers.part import Cells, Frames, Part, Size, estimate
 from sojourn.papers.taildrop import claims, mechanisms, scenarios
+from sojourn.papers.taildrop.variants import BULK, VARIANTS, WEB, Variant
 from sojourn.papers.taildrop.variants import FLOWS as VARIANT_FLOWS
-from sojourn.papers.taildrop.variants import SPACING, VARIANTS, Variant, World
 from sojourn.scenario import Scenario
+from sojourn.stats import Claim
 from sojourn.study import Table
 from sojourn.study.machine import cores
 from sojourn.study.progress import Progress, Report
-from sojourn.tune.redopt import STANDARD_WEIGHT, Link, RedParameters
+from sojourn.tune.redopt import STANDARD_WEIGHT, Link, RedParameters, redopt
 from sojourn.tune.settings import Verification
 from sojourn.tune.verify import Trial, Verified, verified
 from sojourn.tune.verify import measure as proved
@@ -34,15 +36,14 @@ METRICS = (
     "consecutive_loss_mean",
 )
 """Metrics of the figures, and of the comparison between real and simulated runs."""
-CLAIMED = (*METRICS, "consecutive_loss_sd")
-"""Metrics that are stored for simulated runs in alternative readings."""
-KEPT = (*CLAIMED, "udp.delay_mean")
-"""Metrics that are stored for simulated runs in the main reading and with today's queues."""
-TODAY: Mapping[World, tuple[str, tuple[int, ...]]] = {
-    "bulk": ("flows", (16, 64, 256)),
-    "web": ("sessions", (1000, 1400)),
-}
-"""Factor and levels of the load in runs with today's queues, by kind of traffic."""
+KEPT = (*METRICS, "consecutive_loss_sd", "queue_mean", "backlog_mean")
+"""Metrics that are stored for simulated runs."""
+TODAY = (*METRICS[:3], "udp.delay_mean", "bulk.goodput", "web.page_p50", "web.page_p95")
+"""Metrics that are stored for runs with the queues of today."""
+TODAY_RATES = (10e6, 100e6)
+"""Rates of the bottleneck with the queues of today, in bit/s."""
+WEIGHTS = tuple(STANDARD_WEIGHT / part for part in (50, 10, 2, 1))
+"""Weights of every RED at the heaviest Web load."""
 _DELAY_WITHIN = 0.02
 """Relative difference of tail drop's and REDopt's delays at which the search for a buffer ends."""
 _BUFFERS = 6
@@ -72,17 +73,17 @@ class TailDropSize(Size):
     """Length of a run of Web traffic; 0 omits Web traffic and all alternative readings."""
     web_warmup: float = 0
     web_seeds: int = 0
-    """Number of seeds of Web traffic in the main reading."""
+    """Number of seeds of Web traffic in the two readings of equal rank."""
     pilot: float = 0
     """Length of a run that counts active Web flows for REDopt's parameters."""
     pilot_seeds: int = 0
     """Number of seeds of runs that count active Web flows."""
     variant_seeds: int = 0
     """Number of seeds of bulk traffic in alternative readings, with runs of length `bulk`."""
-    web_variant: float = 0
-    """Length of a run of Web traffic in alternative readings."""
     web_variant_seeds: int = 0
-    """Number of seeds of Web traffic in alternative readings."""
+    """Number of seeds of Web traffic in alternative readings, with runs of length `web`."""
+    today: float = 0
+    """Length of a run with the queues of today, whose warm-up is that of bulk traffic."""
 
     @property
     def runs(self) -> int:
@@ -105,17 +106,17 @@ Results = Outcome[TailDropSize]
 #: The full size has the paper's lengths and repetitions.
 FULL = TailDropSize(
     bulk=500, bulk_warmup=100, seeds=10, proof=400, web=5000, web_warmup=100, web_seeds=50,
-    pilot=2000, pilot_seeds=10, variant_seeds=10, web_variant=1250, web_variant_seeds=12,
+    pilot=5000, pilot_seeds=5, variant_seeds=10, web_variant_seeds=12, today=500,
+)  # fmt: skip
+#: A quarter of the paper's length with Web traffic; bulk traffic as in the paper.
+QUARTER = replace(
+    FULL, web=1350, web_seeds=10, pilot=1350, variant_seeds=5, web_variant_seeds=5, today=150,
+    proof=200,
 )  # fmt: skip
 #: The quick size takes minutes on two cores.
 QUICK = TailDropSize(
     bulk=100, bulk_warmup=40, seeds=6, proof=100, web=200, web_warmup=60, web_seeds=6,
-    pilot=200, pilot_seeds=4, variant_seeds=3, web_variant=200, web_variant_seeds=3,
-)  # fmt: skip
-#: A quarter of the paper's lengths, the mean loads of Web traffic included.
-QUARTER = replace(
-    FULL, bulk=140, bulk_warmup=40, web=1250, web_seeds=12, pilot=500, pilot_seeds=6,
-    variant_seeds=5, web_variant_seeds=6,
+    pilot=200, pilot_seeds=4, variant_seeds=3, web_variant_seeds=3, today=60,
 )  # fmt: skip
 #: The full real runs have the paper's loads, half of its warm-up, and a measured time of 100 s.
 REAL_FULL = TailDropSize(bulk=150, bulk_warmup=50, seeds=5, proof=400, tcp=REAL_TCP)
@@ -157,6 +158,10 @@ class Setting:
         """Returns REDopt's parameters in the main reading."""
         return self.trials[mechanisms.WEIGHT_PARTS[0]].parameters
 
+    def read(self, reading: Variant) -> RedParameters:
+        """Returns REDopt's parameters in a reading."""
+        return reading.redopt(link(self.flows), self.found.parameters)
+
     def as_dict(self) -> dict[str, object]:
         """Returns the setting as data for JSON."""
         return {
@@ -186,18 +191,19 @@ def link(flows: float) -> Link:
 def settings_for(
     loads: Mapping[int, float],
     proof: float,
-    spacing: str,
+    reading: Variant,
     parts: tuple[int, ...],
     workers: int | None,
     report: Report | None,
 ) -> Settings:
     """Returns REDopt's parameters for each load, verified by simulations of `proof` seconds.
 
-    `loads` has the number of active flows by load, `spacing` is the spacing of early drops, and
+    `loads` has the number of active flows by load, `reading` gives the spacing of early drops, and
     `parts` has the divisors of REDstd's weight that limit REDopt's weight. `report` receives the
     progress.
     """
     begin, done = time.perf_counter(), 0
+    spacing = "wait" if reading.spacing == "ns-2" else ""
     runs = Verification(seeds=2, duration=proof, warmup=proof / 3, words=spacing)
 
     def one(item: tuple[int, float]) -> Setting:
@@ -229,34 +235,25 @@ def work(size: TailDropSize) -> float:
 
     The simulated seconds are proportional to the CPU time, because the link is busy in all runs.
     """
-    loads, queues = len(size.flows), len(size.queues)
+    loads, sessions, queues = len(size.flows), len(scenarios.SESSIONS), len(size.queues)
     bulk = loads * (queues * size.seeds + size.seeds + _TRIES) * size.bulk
     # Two runs for each round of the verification, and two for each weight.
     proofs = 2 * (_TRIES + len(mechanisms.WEIGHT_PARTS)) * size.proof
-    sessions = len(scenarios.SESSIONS)
-    web = (
-        sessions
-        * queues
-        * (
-            size.web_seeds * size.web
-            + (size.web_variant != size.web) * size.web_variant_seeds * size.web_variant
-        )
-    )
-    pilots = sessions * (size.pilot_seeds * size.pilot + size.web_variant_seeds * size.web_variant)
+    web = 2 * sessions * (queues * size.web_seeds * size.web + size.pilot_seeds * size.pilot)
+    web += (queues - 1) * len(WEIGHTS) * size.web_variant_seeds * size.web
     variants = sum(
         len(variant.differing)
         * (
             len(VARIANT_FLOWS) * size.variant_seeds * size.bulk
-            if variant.world == "bulk"
-            else sessions * size.web_variant_seeds * size.web_variant
+            if variant.bulk
+            else sessions * size.web_variant_seeds * size.web
         )
         for variant in VARIANTS
+        if not variant.equal_rank
     )
-    today = len(mechanisms.TODAY) * (
-        len(TODAY["bulk"][1]) * size.variant_seeds * size.bulk
-        + len(TODAY["web"][1]) * size.web_variant_seeds * size.web_variant
-    )
-    return today + bulk + (loads + 2 * sessions) * proofs + web + pilots + variants
+    today = sum(len(_today_queues(rate)) * rate / scenarios.RATE for rate in TODAY_RATES)
+    today *= len(scenarios.TODAY) * size.variant_seeds * size.today
+    return today + bulk + (loads + 2 * sessions) * proofs + web + variants
 
 
 # The runs
@@ -265,27 +262,29 @@ def work(size: TailDropSize) -> float:
 def cells_of(
     factor: str,
     settings: Settings,
-    queues: Callable[[RedParameters], Mapping[str, str]],
+    reading: Variant,
     scenario: Callable[[int], Scenario],
     names: tuple[str, ...] = mechanisms.MECHANISMS,
 ) -> Cells:
-    """Returns the cells: each load with each mechanism of `names`.
+    """Returns the cells: each load with each mechanism of `names`, with the queues of `reading`.
 
-    `factor` is the factor of the load; `queues` returns the queues for REDopt's parameters, and
-    `scenario` the scenario of a load.
+    `factor` is the factor of the load; `scenario` returns the scenario of a load.
     """
     cells: list[tuple[Mapping[str, str | int], Scenario]] = []
     for setting in settings:
-        base, listed = scenario(setting.load), queues(setting.parameters)
+        base, listed = scenario(setting.load), reading.queues(setting.read(reading))
         for mechanism in names:
             factors: dict[str, str | int] = {factor: setting.load, "mechanism": mechanism}
             cells.append((factors, base.with_queue(listed[mechanism])))
     return cells
 
 
-def _queues(world: World) -> Callable[[RedParameters], Mapping[str, str]]:
-    """Returns the function that gives the queues of the main reading from REDopt's parameters."""
-    return partial(mechanisms.queues, spacing=SPACING[world])
+def _today_queues(rate: float) -> dict[str, str]:
+    """Returns the compared queues of today, by name; RED as REDopt's formulas set it."""
+    flows = (scenarios.MIX[0] + scenarios.ACTIVE) * rate / scenarios.RATE
+    found = redopt(replace(link(flows), rate=rate))
+    red = found.queue(f"avpkt {scenarios.FRAME} bandwidth {round(rate)}bit ecn")
+    return {mechanisms.TD: f"pfifo limit {found.limit}p", "RED": red, **mechanisms.TODAY}
 
 
 def _late(frame: pd.DataFrame, factor: str) -> pd.Series[float]:
@@ -317,11 +316,50 @@ def of_bulk(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([frame, found], axis="columns")
 
 
-def of_web(frame: pd.DataFrame, bulk: pd.DataFrame) -> pd.DataFrame:
-    """Returns the table of Web traffic with `LATE`, and `LATE_BULK` from the bulk traffic."""
-    rows = pd.MultiIndex.from_frame(frame[["mechanism", "seed"]])
-    grown = {claims.LATE: _late(frame, "sessions"), claims.LATE_BULK: _late(bulk, "flows")}
-    return frame.assign(**{name: of.reindex(rows).to_numpy() for name, of in grown.items()})
+def of_web(frame: pd.DataFrame, bulk: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Returns the table of Web traffic with `OF_TD`, and that of both kinds of traffic with `LATE`.
+
+    The second is named `both`; its factor of the load is `load`.
+    """
+    keys = ["sessions", "seed"]
+    loss = frame.set_index(["mechanism", *keys])["udp_loss"].unstack("mechanism")
+    reds = loss.drop(columns=mechanisms.TD).mean(axis="columns", skipna=False)
+    share = (loss[mechanisms.TD] / reds).rename(claims.OF_TD)
+    both = [
+        one.rename(columns={factor: "load"}).assign(
+            traffic=traffic,
+            **{
+                claims.LATE: _late(one, factor)
+                .reindex(pd.MultiIndex.from_frame(one[["mechanism", "seed"]]))
+                .to_numpy()
+            },
+        )
+        for traffic, factor, one in (("bulk", "flows", bulk), ("Web", "sessions", frame))
+    ]
+    alone = frame.drop(columns=claims.OF_TD, errors="ignore")
+    return {"": alone.join(share, on=keys), "both": pd.concat(both, ignore_index=True)}
+
+
+def with_settings(frame: pd.DataFrame, chosen: Settings, reading: Variant) -> pd.DataFrame:
+    """Returns the table of a reading with `PLACES`, `BUFFER` and REDopt's `max_p`.
+
+    The first column of the table is the load.
+    """
+    found = {setting.load: setting.read(reading) for setting in chosen}
+    places = {load: mechanisms.thresholds(one) for load, one in found.items()}
+    queue = frame["queue_mean"]
+    if reading.of("unit") == "bytes":
+        queue = frame["backlog_mean"] / scenarios.FRAME
+    loads = frame[frame.columns[0]]
+    rows = zip(loads, frame["mechanism"], strict=True)
+    listed = [places[load].get(name, (nan, nan)) for load, name in rows]
+    ends = pd.DataFrame(listed, index=frame.index)
+    limits = (ends[0], ends.mean(axis="columns"), ends[1])
+    added = {name: queue / limit for name, limit in zip(claims.PLACES, limits, strict=True)}
+    added[claims.BUFFER] = loads.map({n: one.limit for n, one in found.items()})
+    added["max_p"] = loads.map({n: one.max_p for n, one in found.items()})
+    rest = frame.drop(columns=[*added], errors="ignore")
+    return pd.concat([rest, pd.DataFrame(added)], axis="columns")
 
 
 def completed(
@@ -351,27 +389,24 @@ class _Measured:
         self.size = bench.size
         self.settings: dict[str, Settings] = {}
 
-    def _settings(self, name: str, loads: Mapping[int, float], world: World, title: str) -> None:
+    def _settings(self, name: str, loads: Mapping[int, float], reading: Variant) -> None:
         # Without Web traffic the size has no alternative readings, so one weight suffices.
         parts = mechanisms.WEIGHT_PARTS if self.size.web else mechanisms.WEIGHT_PARTS[:1]
-        self.settings[name] = settings_for(
-            loads, self.size.proof, SPACING[world], parts,
-            self.bench.making.workers, self.bench.making.stage(title),
-        )  # fmt: skip
+        stage = self.bench.making.stage(f"REDopt, {name}")
+        workers = self.bench.making.workers
+        self.settings[name] = settings_for(loads, self.size.proof, reading, parts, workers, stage)
 
     def bulk(self) -> pd.DataFrame:
         """Makes the runs of bulk traffic in the main reading; returns their table."""
         size = self.size
-        loads = {n: float(n) for n in size.flows}
-        self._settings("bulk", loads, "bulk", "REDopt for bulk flows")
+        self._settings("bulk", {n: float(n) for n in size.flows}, BULK)
+        settings = self.settings["bulk"]
         part = Part(
             name="bulk",
             title="bulk traffic",
-            cells=cells_of(
-                "flows", self.settings["bulk"], _queues("bulk"), size.bulk_scenario, size.queues
-            ),
-            claims=claims.BULK,
-            frames=lambda table: {"": of_bulk(table.frame)},
+            cells=cells_of("flows", settings, BULK, size.bulk_scenario, size.queues),
+            claims=claims.bulk(size.flows),
+            frames=lambda table: {"": of_bulk(with_settings(table.frame, settings, BULK))},
             metrics=KEPT,
             tables=("distributions",),
         )
@@ -403,138 +438,148 @@ class _Measured:
             )
         )
 
-    def pilot(self, name: str, title: str, scale: float, seconds: float, seeds: int) -> None:
+    def pilot(self, name: str, reading: Variant) -> None:
         """Makes runs that count active Web flows, and finds REDopt's settings from the counts.
 
-        `name` is the key of the settings, `scale` the number of sessions for each session of the
-        paper.
+        `name` is the key of the settings.
         """
+        size = self.size
         part = Part(
             name=f"pilot/{name}",
-            title=f"active flows, {title}",
-            cells=[({"sessions": n}, self._web(n, seconds, scale)) for n in scenarios.SESSIONS],
-            seeds=seeds,
+            title=f"active flows, {name}",
+            cells=[
+                ({"sessions": n}, reading.scenario(n, size.pilot, size.web_warmup))
+                for n in scenarios.SESSIONS
+            ],
+            seeds=size.pilot_seeds,
             frames=_active,
             metrics=("web*.active_mean",),
             tables=(),
         )
         active = self.bench.make(part)[""].groupby("sessions")["active"].mean()
-        loads = {n: max(float(active[n]), 1.0) for n in scenarios.SESSIONS}
-        self._settings(name, loads, "web", f"REDopt for {title}")
-
-    def _web(self, sessions: int, seconds: float, scale: float = 1.0) -> Scenario:
-        return scenarios.web(round(sessions * scale), seconds, self.size.web_warmup)
+        self._settings(name, {n: max(float(active[n]), 1.0) for n in scenarios.SESSIONS}, reading)
 
     def web(self, bulk: pd.DataFrame) -> pd.DataFrame:
         """Makes the runs of Web traffic in the main reading; returns their table."""
-        size = self.size
-        self.pilot("web", "Web sessions", 1.0, size.pilot, size.pilot_seeds)
-        settings = self.settings["web"]
-        max_p = {setting.load: setting.parameters.max_p for setting in settings}
-        part = Part(
-            name="web",
-            title="Web traffic",
-            cells=cells_of(
-                "sessions", settings, _queues("web"), partial(self._web, seconds=size.web)
-            ),
-            seeds=size.web_seeds,
-            claims=(*claims.WEB, *claims.SETTINGS),
-            metrics=KEPT,
-            tables=("distributions",),
-            frames=lambda table: {
-                "": of_web(table.frame, bulk).assign(max_p=table.frame["sessions"].map(max_p))
-            },
-        )
-        return self.bench.make(part)[""]
+        self.pilot("web", WEB)
+        listed = (*claims.WEB, *claims.BOTH, *claims.SETTINGS)
+        return self.reading(WEB, "web", listed, bulk, bulk, self.size.web_seeds)
 
-    def short_web(self) -> pd.DataFrame:
-        """Makes shorter runs of Web traffic in the main reading; returns their table.
-
-        The runs are as long as those of alternative readings, whose tables they complete.
-        """
-        size = self.size
-        part = Part(
-            name="web-short",
-            title="Web traffic, short",
-            cells=cells_of(
-                "sessions", self.settings["web"], _queues("web"),
-                partial(self._web, seconds=size.web_variant),
-            ),
-            seeds=size.web_variant_seeds,
-            metrics=KEPT,
-            tables=(),
-        )  # fmt: skip
-        return self.bench.make(part)[""]
-
-    def variant(self, variant: Variant, others: pd.DataFrame, bulk: pd.DataFrame) -> None:
-        """Makes the runs of an alternative reading and judges its claims.
+    def reading(
+        self,
+        reading: Variant,
+        part: str,
+        listed: tuple[Claim, ...],
+        others: pd.DataFrame,
+        bulk: pd.DataFrame,
+        seeds: int,
+    ) -> pd.DataFrame:
+        """Makes the runs of a reading and judges its claims; returns their table.
 
         `others` has the main reading's runs of the same traffic, for the mechanisms that the
         reading does not change. `bulk` has the main reading's bulk traffic.
         """
-        size, bulky = self.size, variant.world == "bulk"
-        if bulky:
-            chosen = tuple(s for s in self.settings["bulk"] if s.load in VARIANT_FLOWS)
-        else:
-            name = "web" if variant.scale == 1 else "scaled"
-            if name not in self.settings:
-                self.pilot(
-                    name, "scaled Web loads", variant.scale,
-                    size.web_variant, size.web_variant_seeds,
-                )  # fmt: skip
-            chosen = self.settings[name]
-
-        def scenario(load: int) -> Scenario:
-            if bulky:
-                base = scenarios.bulk(load, size.bulk, size.bulk_warmup, tcp=variant.tcp)
-            else:
-                base = self._web(load, size.web_variant, variant.scale)
-            return variant.scenario(base)
-
-        # Claims on every load are judged only on the loads of the reading.
-        factor = "flows" if bulky else "sessions"
+        size, factor = self.size, "flows" if reading.bulk else "sessions"
+        length, warmup = (
+            (size.bulk, size.bulk_warmup) if reading.bulk else (size.web, size.web_warmup)
+        )
+        chosen = self.settings["bulk" if reading.bulk else "web"]
+        if reading.equal_rank:
+            self.pilot(reading.name, reading)
+            chosen = self.settings[reading.name]
+        if reading.bulk:
+            chosen = tuple(s for s in chosen if s.load in VARIANT_FLOWS)
         loads = [setting.load for setting in chosen]
-        same = others[others[factor].isin(loads)]
 
         def frames(table: Table) -> Frames:
-            frame = completed(same, variant.differing, table.frame)
-            return {"": of_bulk(frame) if bulky else of_web(frame, bulk)}
+            frame = table.frame
+            if reading.differing != mechanisms.MECHANISMS:
+                # Claims on every load are judged only on the loads of the reading.
+                same = others[others[factor].isin(loads)]
+                frame = completed(same, reading.differing, frame)
+            frame = with_settings(frame, chosen, reading)
+            return {"": of_bulk(frame)} if reading.bulk else of_web(frame, bulk)
 
+        made = self.bench.make(
+            Part(
+                name=part,
+                title=reading.name,
+                cells=cells_of(
+                    factor, chosen, reading,
+                    partial(reading.scenario, seconds=length, warmup=warmup), reading.differing,
+                ),
+                seeds=seeds,
+                claims=listed,
+                frames=frames,
+                metrics=KEPT,
+                tables=("distributions",) if part == "web" else (),
+                reading="" if reading is WEB or reading.equal_rank else reading.name,
+            )
+        )  # fmt: skip
+        return made[""]
+
+    def variant(self, reading: Variant, web: pd.DataFrame, bulk: pd.DataFrame) -> None:
+        """Makes the runs of an alternative reading and judges its claims.
+
+        `web` and `bulk` have the main reading's runs.
+        """
+        if reading.bulk:
+            listed, others, seeds = claims.bulk(VARIANT_FLOWS), bulk, self.size.variant_seeds
+        elif reading.equal_rank:
+            of_rank = (*claims.WEB, *claims.BOTH)
+            listed, others = claims.of_reading(of_rank, reading.name), web
+            seeds = self.size.web_seeds
+        else:
+            listed, others, seeds = claims.WEB, web, self.size.web_variant_seeds
+        self.reading(reading, reading.part, listed, others, bulk, seeds)
+
+    def weights(self, web: pd.DataFrame) -> None:
+        """Makes runs of the heaviest Web load in which every RED has several weights.
+
+        `web` is the table of the main reading.
+        """
+        setting = self.settings["web"][-1]
+        base = WEB.scenario(setting.load, self.size.web, self.size.web_warmup)
+        listed = WEB.queues(setting.parameters)
         self.bench.make(
             Part(
-                name=variant.part,
-                title=variant.name,
-                cells=cells_of(factor, chosen, variant.queues, scenario, variant.differing),
-                seeds=size.variant_seeds if bulky else size.web_variant_seeds,
-                claims=claims.BULK if bulky else claims.WEB,
-                frames=frames,
-                metrics=CLAIMED,
+                name="weights",
+                title="weights of RED",
+                cells=[
+                    (
+                        {"sessions": setting.load, "mechanism": name, "weight": weight},
+                        base.with_queue(mechanisms.weighted(listed[name], weight)),
+                    )
+                    for name in mechanisms.MECHANISMS[1:]
+                    for weight in WEIGHTS
+                ],
+                seeds=self.size.web_variant_seeds,
+                claims=claims.WEIGHTS,
+                # The conditions are measured in the runs of all loads.
+                frames=lambda table: {"": table.frame, "goodput": web, "max_p": web},
+                metrics=KEPT,
                 tables=(),
-                reading=variant.name,
             )
         )
 
-    def today(self, world: World, others: pd.DataFrame) -> None:
-        """Makes the runs with today's queues, on which no claims are judged.
-
-        `others` has the main reading's runs of the same traffic, which complete the table.
-        """
-        size, bulky = self.size, world == "bulk"
-        factor, loads = TODAY[world]
-        cells: list[tuple[Mapping[str, str | int], Scenario]] = []
-        for load in loads:
-            scenario = size.bulk_scenario(load) if bulky else self._web(load, size.web_variant)
-            for name, queue in mechanisms.TODAY.items():
-                cells.append(({factor: load, "mechanism": name}, scenario.with_queue(queue)))
-        main = others[others[factor].isin(loads)]
+    def today(self) -> None:
+        """Makes the runs with the queues and congestion controls of today; judges no claims."""
+        size = self.size
         self.bench.make(
             Part(
-                name=f"today/{world}",
-                title=f"today's queues, {world}",
-                cells=cells,
-                seeds=size.variant_seeds if bulky else size.web_variant_seeds,
-                frames=lambda table: {"": completed(main, (), table.frame)},
-                metrics=KEPT,
+                name="today",
+                title="queues of today",
+                cells=[
+                    (
+                        {"rate": rate, "tcp": tcp, "queue": name},
+                        scenarios.mixed(rate, tcp, size.today, size.bulk_warmup).with_queue(queue),
+                    )
+                    for rate in TODAY_RATES
+                    for tcp in scenarios.TODAY
+                    for name, queue in _today_queues(rate).items()
+                ],
+                seeds=size.variant_seeds,
+                metrics=TODAY,
                 tables=(),
             )
         )
@@ -568,12 +613,10 @@ def measure(bench: Bench[TailDropSize]) -> Facts:
         return made.settings
     made.equal_delay(bulk)
     web = made.web(bulk)
-    if size.web_variant != size.web:
-        web = made.short_web()
     for variant in VARIANTS:
-        made.variant(variant, bulk if variant.world == "bulk" else web, bulk)
-    made.today("bulk", bulk)
-    made.today("web", web)
+        made.variant(variant, web, bulk)
+    made.weights(web)
+    made.today()
     return made.settings
 
 

@@ -1,93 +1,95 @@
-"""Alternative readings of details that the paper does not state.
+"""Readings of the paper: the assumptions on what it leaves open.
 
-Each variant changes one such detail, and the claims are judged again. The page lists these verdicts
-next to those of the main reading, which they do not replace.
+`claims.toml` declares the readings other than the main one by the assumptions that differ. The page
+lists their verdicts next to those of the main reading, which they do not replace. A reading with
+other numbers of Web sessions is of equal rank.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Literal
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
 
 from sojourn.papers.taildrop import scenarios
-from sojourn.papers.taildrop.mechanisms import (
-    DUMMYNET,
-    MECHANISMS,
-    NS2,
-    REDOPT,
-    WEIGHT_PARTS,
-    lighter,
-    queues,
-)
+from sojourn.papers.taildrop.claims import DECLARED
+from sojourn.papers.taildrop.mechanisms import MECHANISMS, REDOPT, Spacing, lighter, queues
 from sojourn.scenario import Scenario
-from sojourn.tune.redopt import BUFFER_SHARE, MAX_SHARE, MIN_SHARE, RedParameters
+from sojourn.stats.cells import Level
+from sojourn.tune.redopt import (
+    BUFFER_SHARE,
+    MAX_SHARE,
+    MIN_SHARE,
+    STANDARD_WEIGHT,
+    Link,
+    RedParameters,
+)
+from sojourn.tune.redopt import redopt as modelled
 
 #: Loads of bulk traffic in alternative readings: those of the claims on single loads.
 FLOWS = (16, 32, 128, 256)
 #: The path's capacity in packets, as the paper states it.
 CAPACITY = 300
-#: Number of Web sessions for each session of the paper, in the reading with scaled loads. In the
-#: paper, REDopt's `max_p` indicates the load and grows most from 1200 to 1400 sessions (by a factor
-#: of 16.7). Here it grows most from 840 to 980 sessions (by 1.5). Steps by the same factor, 7/6,
-#: were tried from 550 to 1400 sessions, with runs of 400 s and seeds 1 to 3.
-WEB_SCALE = 0.7
 
-World = Literal["bulk", "web"]
-SPACING: Mapping[World, str] = {"bulk": DUMMYNET, "web": NS2}
-"""Spacing of early drops in the main reading."""
+_MAIN: Mapping[str, Level] = {
+    "framing": "Ethernet",
+    "timestamps": "yes",
+    "unit": "packets",
+    # The paper measured bulk traffic with dummynet, and simulated Web traffic with ns-2.
+    "spacing": "of the paper's part",
+    "buffers": "model",
+    # By section 5, REDopt's weight is smaller than REDstd's by an unknown factor.
+    "weight": 2,
+    "max_p": "verified",
+    "sessions": 1.0,
+}
+"""Assumptions of the main reading.
+
+`weight` is the number by which REDstd's weight is divided to limit REDopt's. `sessions` is the
+number of Web sessions for each session of the paper. In the paper, REDopt's `max_p` indicates the
+load and grows most from 1200 to 1400 sessions (by a factor of 16.7). Here it grows most from 840 to
+980 sessions (by 1.5).
+"""
 
 
-def _half(redopt: RedParameters) -> RedParameters:
+@cache
+def sized(path: Link, limit: float) -> RedParameters:
+    """Returns REDopt's model with the width of the ramp that gives the buffer `limit`."""
+    low, high = 0.01, 100.0
+    while high > low * 1.001:
+        middle = math.sqrt(low * high)
+        small = modelled(path, middle, STANDARD_WEIGHT).limit < limit
+        low, high = (middle, high) if small else (low, middle)
+    return modelled(path, high, STANDARD_WEIGHT)
+
+
+def limited(redopt: RedParameters, limit: float) -> RedParameters:
+    """Returns the parameters with a buffer of `limit` packets and its shares as thresholds."""
     return replace(
         redopt,
-        minimum=round(redopt.minimum / 2),
-        maximum=round(redopt.maximum / 2),
-        limit=round(redopt.limit / 2),
+        minimum=round(MIN_SHARE / BUFFER_SHARE * limit),
+        maximum=round(MAX_SHARE / BUFFER_SHARE * limit),
+        limit=round(limit),
     )
-
-
-def _capacity(redopt: RedParameters) -> RedParameters:
-    return replace(
-        redopt,
-        minimum=round(MIN_SHARE / BUFFER_SHARE * CAPACITY),
-        maximum=round(MAX_SHARE / BUFFER_SHARE * CAPACITY),
-        limit=CAPACITY,
-    )
-
-
-def _same(scenario: Scenario) -> Scenario:
-    return scenario
-
-
-def _frames_alone(scenario: Scenario) -> Scenario:
-    return scenario.replace({"topology.overhead": 0})
 
 
 @dataclass(frozen=True)
 class Variant:
-    """An alternative reading of the paper.
-
-    Attributes:
-        name: name of the reading in tables.
-        text: description of the changed detail.
-        queues: function that returns the mechanisms' queues from REDopt's parameters in the main
-            reading.
-        scenario: function that makes further changes to the scenario.
-        tcp: TCP of bulk traffic, as words of a scenario.
-        world: kind of traffic, `bulk` or `web`.
-        differing: mechanisms whose runs differ from those of the main reading.
-        scale: number of Web sessions for each session of the paper.
-    """
+    """A reading of the paper; its name begins with the kind of traffic that it concerns."""
 
     name: str
-    text: str
-    queues: Callable[[RedParameters], Mapping[str, str]]
-    scenario: Callable[[Scenario], Scenario] = _same
-    tcp: str = scenarios.LINUX_TCP
-    world: World = "bulk"
-    differing: tuple[str, ...] = MECHANISMS
-    scale: float = 1.0
+    assumes: Mapping[str, Level] = field(default_factory=dict)
+    """The assumptions that differ from the main reading."""
+
+    def of(self, key: str) -> Level:
+        """Returns an assumption."""
+        return self.assumes.get(key, _MAIN[key])
+
+    @property
+    def bulk(self) -> bool:
+        """Returns whether the reading is of bulk traffic."""
+        return self.name.startswith("bulk")
 
     @property
     def part(self) -> str:
@@ -95,70 +97,60 @@ class Variant:
         words = self.name.lower().replace(",", "").replace("/", "-").replace(" ", "-")
         return f"variants/{words}"
 
+    @property
+    def equal_rank(self) -> bool:
+        """Returns whether the reading is as good as the main one."""
+        return "sessions" in self.assumes
 
-def _weight(world: World, part: int) -> Variant:
-    return Variant(
-        f"{world if world == 'bulk' else 'Web'}, weight 1/{part}",
-        f"REDopt's weight is at most 1/{part} of REDstd's, with unchanged thresholds and max_p",
-        lambda redopt: queues(lighter(redopt, part), SPACING[world]),
-        world=world,
-        differing=(REDOPT,),
-    )
+    @property
+    def scale(self) -> float:
+        """Returns the number of Web sessions for each session of the paper."""
+        return float(self.of("sessions"))
+
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """Returns the mechanisms whose runs differ from those of the main reading."""
+        own = self.assumes and {*self.assumes} <= {"weight", "max_p"}
+        return (REDOPT,) if own else MECHANISMS
+
+    @property
+    def spacing(self) -> Spacing:
+        """Returns the spacing of early drops."""
+        return "dummynet" if self.bulk and self.of("spacing") != "ns-2" else "ns-2"
+
+    def redopt(self, path: Link, found: RedParameters) -> RedParameters:
+        """Returns REDopt's parameters in this reading.
+
+        `path` is the link with the load, and `found` has the verified parameters. For other buffers
+        `max_p` is the model's, with the correction of the verified one.
+        """
+        model = modelled(path, found.kappa, STANDARD_WEIGHT)
+        correction = found.max_p / model.max_p if self.of("max_p") == "verified" else 1.0
+        match self.of("buffers"):
+            case "half":
+                model = limited(model, model.limit / 2)
+            case "300":
+                model = limited(model, CAPACITY)
+            case str() as anchor if anchor.isdigit():
+                one = replace(path, flows=float(anchor))
+                model = sized(path, modelled(one).limit * path.flows / one.flows)
+        model = replace(model, max_p=min(1.0, model.max_p * correction))
+        return lighter(model, int(self.of("weight")))
+
+    def queues(self, redopt: RedParameters) -> dict[str, str]:
+        """Returns the mechanisms' queues for REDopt's parameters in this reading."""
+        return queues(redopt, self.spacing, str(self.of("unit")))
+
+    def scenario(self, load: int, seconds: float, warmup: float) -> Scenario:
+        """Returns the scenario of a load of the paper; times are in seconds."""
+        if not self.bulk:
+            return scenarios.web(round(load * self.scale), seconds, warmup)
+        tcp = scenarios.LINUX_TCP if self.of("timestamps") == "yes" else scenarios.TCP
+        made = scenarios.bulk(load, seconds, warmup, tcp=tcp)
+        return made if self.of("framing") == "Ethernet" else made.replace({"topology.overhead": 0})
 
 
-VARIANTS: tuple[Variant, ...] = (
-    Variant(
-        "plain framing",
-        "a frame occupies the link for its 1514 bytes only, and TCP has no timestamps, as in ns-2",
-        lambda redopt: queues(redopt, DUMMYNET),
-        _frames_alone,
-        scenarios.TCP,
-    ),
-    Variant(
-        "no timestamps",
-        "Ethernet framing, and TCP without timestamps, which the paper does not mention",
-        lambda redopt: queues(redopt, DUMMYNET),
-        tcp=scenarios.TCP,
-    ),
-    *(_weight("bulk", part) for part in WEIGHT_PARTS[1:]),
-    Variant(
-        "bulk, 300 packets",
-        "buffers have the path's capacity of 300 packets at every load",
-        lambda redopt: queues(_capacity(redopt), DUMMYNET),
-    ),
-    Variant(
-        "bytes",
-        "queues count bytes instead of packets, which favours the small UDP packets",
-        lambda redopt: queues(redopt, DUMMYNET, "bytes"),
-    ),
-    Variant(
-        "ns-2 spacing",
-        "early drops are spaced as in ns-2, which drops a third as many packets at the same max_p",
-        lambda redopt: queues(redopt, NS2),
-    ),
-    Variant(
-        "half buffers",
-        "buffers and thresholds are half of those of the reconstructed REDopt",
-        lambda redopt: queues(_half(redopt), DUMMYNET),
-    ),
-    Variant(
-        "half buffers, ns-2 spacing",
-        "buffers and thresholds are halved, and early drops are spaced as in ns-2",
-        lambda redopt: queues(_half(redopt), NS2),
-    ),
-    *(_weight("web", part) for part in WEIGHT_PARTS[1:]),
-    Variant(
-        "Web, 300 packets",
-        "buffers have the path's capacity of 300 packets at every load",
-        lambda redopt: queues(_capacity(redopt), NS2),
-        world="web",
-    ),
-    Variant(
-        "Web, scaled loads",
-        f"{WEB_SCALE:g} sessions for each of the paper's, because max_p grows most at these loads",
-        lambda redopt: queues(redopt, NS2),
-        world="web",
-        scale=WEB_SCALE,
-    ),
-)
-"""The alternative readings of bulk and Web traffic."""
+BULK, WEB = Variant("bulk"), Variant("Web")
+"""The main reading of bulk traffic and of Web traffic."""
+VARIANTS = tuple(Variant(one.name, one.assumes) for one in DECLARED.readings.values())
+"""All other readings."""
