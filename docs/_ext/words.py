@@ -387,7 +387,7 @@ class Sizes(Described):
 
     def build(self, _engine: dict[str, Any]) -> list[nodes.Node]:
         from sojourn.papers.taildrop import mechanisms, scenarios
-        from sojourn.papers.taildrop.study import FULL, QUICK, TailDropSize
+        from sojourn.papers.taildrop.study import FULL, QUARTER, QUICK, TailDropSize
 
         def listed(values: Iterable[Any]) -> str:
             return ", ".join(map(str, values))
@@ -403,6 +403,7 @@ class Sizes(Described):
             ("load", f"{listed(scenarios.FLOWS)} flows", f"{listed(scenarios.SESSIONS)} sessions"),
             ("mechanisms", listed(mechanisms.MECHANISMS), "the same"),
             row("full", FULL),
+            row("judged", QUARTER),
             row("`--quick`", QUICK),
         ]
         return [table(("", "bulk", "Web"), rows, (16, 42, 42))]
