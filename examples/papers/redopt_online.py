@@ -8,17 +8,14 @@ number of flows occurs once in the first, once in the second and once in the las
 is that of the tail-drop paper's bulk traffic: Ethernet at 10 Mbit/s, round-trip times of 120 to
 180 ms, and unresponsive UDP at a tenth of the rate.
 
-The claims were fixed before the runs that judge them. The queue of REDopt on-line *follows* if its
-mean is 0.75 to 1.33 times the mean queue of REDopt set by hand for the same number of flows. From
-20 to 40 s after a change of the number of flows (*soon*) 0.67 to 1.5 times suffices. *Equal* means
-within 3 %, *less* means at least 10 % less, and *far less* means at most half. Means are over the
-three courses. Known before the claims were fixed were single runs of 200 s with seed 1 and a
-constant number of flows, and two seeds of a short course of 16, 64 and 16 flows. No number of the
-claims was changed after these runs.
+The claims are in `redopt_online.toml`. Claims are about the second half of a phase (*later*), or
+about 20 to 40 s after a change of the number of flows (*soon*). Means are over the three courses.
+The seeds of the runs follow from the file of the claims, as in the studies of `sojourn paper`.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +27,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from sojourn import engines
+from sojourn.papers import frozen
 from sojourn.papers.bench import Bench, runs_of
+from sojourn.papers.claim_table import ClaimTable
 from sojourn.papers.drawing import whiskers
 from sojourn.papers.outcome import Outcome, Real, records
 from sojourn.papers.paper import Paper
@@ -40,12 +39,12 @@ from sojourn.papers.side_by_side import MeansTable
 from sojourn.papers.taildrop import mechanisms
 from sojourn.papers.taildrop import scenarios as bulk
 from sojourn.papers.taildrop import study as taildrop
+from sojourn.papers.words import FILE as WORDS
 from sojourn.scenario import Scenario
 from sojourn.show import style
-from sojourn.stats import Claim, Difference, Every, Ratio, Region, mean_interval
-from sojourn.stats.cells import Cell
+from sojourn.stats import Claim, mean_interval
 from sojourn.study import Table
-from sojourn.tune.redopt import RedParameters
+from sojourn.tune.redopt import Link, RedParameters, flows_at
 from sojourn.tune.settings import Verification
 from sojourn.tune.verify import verified
 
@@ -55,11 +54,12 @@ LOADS = (16, 64, 256)
 """Numbers of TCP flows that occur in the courses."""
 COURSES: tuple[tuple[int, ...], ...] = ((16, 256, 64), (256, 64, 16), (64, 16, 256))
 """Courses: numbers of TCP flows by phase."""
-UDP_GOODPUT = bulk.UDP_RATE * (573 - 42) / 573
-"""Payload rate of the UDP sources without loss, in bit/s.
-
-A frame has 573 bytes, of which 42 are headers.
-"""
+UDP_FRAME, UDP_PAYLOAD = 573, 531
+"""Bytes of a UDP frame, and of its payload."""
+UDP_GOODPUT = bulk.UDP_RATE * UDP_PAYLOAD / UDP_FRAME
+"""Payload rate of the UDP sources without loss, in bit/s."""
+LINK = Link(rate=10e6, rtts=(0.15,), flows=1, packet=1514, unresponsive=1e6)
+"""The link as REDopt on-line's user describes it."""
 
 
 def name_of(course: tuple[int, ...]) -> str:
@@ -119,15 +119,12 @@ def scenario(
     return plain.replace({"name": title, "flows": [udp, *groups(course, phase, starts, tcp)]})
 
 
-FROZEN = "2026-11-23"
-"""Date when the claims were fixed."""
-FIRST_SEED = 2001
-"""First seed of the runs that judge the claims; no earlier run had this seed or a greater one."""
+CLAIMS = Path(__file__).with_suffix(".toml")
+FIRST_SEED = frozen.seeds_of((WORDS, CLAIMS))["first"]
+"""First seed of the runs, which follows from the claims."""
+_TABLE = ClaimTable(CLAIMS)
 
 ONLINE, STANDARD, TAIL_DROP, FAIR = "on-line", "REDstd", "TD", "fq_codel"
-_QUARTER, _THIRD = Region(0.75, 1 / 0.75), Region(2 / 3, 1.5)
-_EQUAL = Region(0.97, 1 / 0.97)
-_LESS, _FAR_LESS = Region(high=0.9), Region(high=0.5)
 
 
 def fixed(flows: int) -> str:
@@ -135,83 +132,10 @@ def fixed(flows: int) -> str:
     return f"REDopt {flows}"
 
 
-def _ratio(metric: str, a: str, b: str, flows: int, region: Region, when: str = "later") -> Ratio:
-    cell: Cell = {"flows": flows, "when": when}
-    return Ratio(
-        id="",
-        text=f"{flows} flows",
-        metric=metric,
-        a={**cell, "mechanism": a},
-        b={**cell, "mechanism": b},
-        region=region,
-    )
-
-
 def claims_on(loads: Sequence[int]) -> tuple[Claim, ...]:
     """Returns the claims for these numbers of flows, given in ascending order."""
-    light, heavy = loads[0], loads[-1]
-
-    def each(metric: str, rival: str, region: Region) -> tuple[Claim, ...]:
-        return tuple(_ratio(metric, ONLINE, rival, n, region) for n in loads)
-
-    return (
-        Every(
-            id="follows",
-            text="At each number of flows, the mean queue of REDopt on-line is 0.75 to 1.33 times "
-            "that of REDopt set for this number",
-            claims=tuple(_ratio("queue", ONLINE, fixed(n), n, _QUARTER) for n in loads),
-        ),
-        Every(
-            id="follows-soon",
-            text="From 20 to 40 s after a change of the number of flows, the mean queue of REDopt "
-            "on-line is 0.67 to 1.5 times that of REDopt set for the new number",
-            claims=tuple(_ratio("queue", ONLINE, fixed(n), n, _THIRD, "soon") for n in loads),
-        ),
-        Every(
-            id="goodput",
-            text="At each number of flows, TCP goodput with REDopt on-line equals that with tail "
-            "drop, within 3 %",
-            claims=each("goodput", TAIL_DROP, _EQUAL),
-        ),
-        replace(
-            _ratio("queue", ONLINE, fixed(heavy), light, _FAR_LESS),
-            id="light-delay",
-            text=f"With {light} flows, the queue of REDopt on-line is at most half that of REDopt "
-            f"set for {heavy} flows",
-        ),
-        replace(
-            _ratio("udp_loss", ONLINE, fixed(light), heavy, _LESS),
-            id="heavy-loss",
-            text=f"With {heavy} flows, REDopt on-line loses at least 10 % less UDP traffic than "
-            f"REDopt set for {light} flows",
-        ),
-        replace(
-            _ratio("swing", ONLINE, STANDARD, heavy, _LESS),
-            id="swing-standard",
-            text=f"With {heavy} flows, the standard deviation of the queue is at least 10 % "
-            "smaller with REDopt on-line than with REDstd",
-        ),
-        Every(
-            id="shorter-than-tail-drop",
-            text="At each number of flows, the queue of REDopt on-line is at least 10 % shorter "
-            "than that of tail drop with the largest buffer",
-            claims=each("queue", TAIL_DROP, _LESS),
-        ),
-        Every(
-            id="fair-shorter",
-            text="At each number of flows, fq_codel's queue is at most half that of REDopt on-line",
-            claims=tuple(_ratio("queue", FAIR, ONLINE, n, _FAR_LESS) for n in loads),
-        ),
-        Difference(
-            id="fair-heavy-loss",
-            text=f"With {heavy} flows, fq_codel loses at least 10 percentage points more of the "
-            "UDP traffic than REDopt on-line",
-            metric="udp_loss",
-            a={"flows": heavy, "when": "later", "mechanism": FAIR},
-            b={"flows": heavy, "when": "later", "mechanism": ONLINE},
-            region=Region(low=0.1),
-        ),
-    )
+    names = {"loads": tuple(loads), "light": loads[0], "heavy": loads[-1]}
+    return _TABLE.claims("claims", names)
 
 
 SOON = (20.0, 40.0)
@@ -313,6 +237,19 @@ def cells_of(size: CourseSize, found: dict[int, RedParameters]) -> Cells:
     ]
 
 
+def estimated(part: pd.DataFrame) -> float:
+    """Returns the number of flows that the queue's formula gives for a run's samples.
+
+    NaN without a drop.
+    """
+    sent, drops = part["bottleneck.throughput"].mean(), part["bottleneck.drops"].mean()
+    datagrams = part["udp.udp_goodput"].mean() / (8 * UDP_PAYLOAD)
+    packets = datagrams + (sent - 8 * UDP_FRAME * datagrams) / (8 * LINK.packet)
+    if not drops:
+        return math.nan
+    return flows_at(LINK, drops / (packets + drops), part["bottleneck.queue"].mean())
+
+
 def phases(course: str, series: pd.DataFrame, phase: float) -> list[dict[str, object]]:
     """Returns a run's results by phase, as rows of a table.
 
@@ -334,6 +271,7 @@ def phases(course: str, series: pd.DataFrame, phase: float) -> list[dict[str, ob
                     "swing": part["bottleneck.queue"].std(),
                     "goodput": part[goodput].sum(axis=1).mean(),
                     "udp_loss": 1 - part["udp.udp_goodput"].mean() / UDP_GOODPUT,
+                    "estimate": estimated(part) / flows,
                 }
             )
     return rows
@@ -470,7 +408,7 @@ def settings_table(outcome: Results) -> pd.DataFrame:
 def means_table(outcome: Results) -> pd.DataFrame:
     """Returns means over seeds and courses for each mechanism, number of flows and time span."""
     keys = ["mechanism", "flows", "when"]
-    metrics = ["queue", "swing", "goodput", "udp_loss"]
+    metrics = ["queue", "swing", "goodput", "udp_loss", "estimate"]
     found = outcome.frame("courses").groupby(keys, sort=False)[metrics].mean()
     return found.round(4).reset_index()
 
@@ -490,8 +428,8 @@ def _remarks(outcome: Results) -> list[str]:
         (
             f"Each run has three phases of {size.phase:g} s with different numbers of flows. Each "
             f"sequence of numbers is run with {size.seeds} seeds. Claims concern the second half "
-            "of a phase, or 20 to 40 s after a change of the number of flows (`soon`). The "
-            f"claims were fixed on {FROZEN}. The first seed is {FIRST_SEED}."
+            "of a phase, or 20 to 40 s after a change of the number of flows (`soon`). The first "
+            f"seed, {FIRST_SEED}, follows from the file of the claims."
         ),
     ]
 

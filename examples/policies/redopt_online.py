@@ -23,13 +23,15 @@ from typing import Any
 import sojourn
 from sojourn.tune.redopt import Link, flows_at, redopt
 
+PERIOD = 1.0
+"""Seconds between two estimates."""
 STEP = 1.1
 """Ratio of consecutive numbers of flows for which parameters are computed."""
 
 
 @sojourn.queue(
     "redopt_online",
-    period="1s",
+    period=f"{PERIOD:g}s",
     rate="10mbit",
     rtt="150ms",
     unresponsive="0%",
@@ -106,7 +108,7 @@ class RedoptOnline:
 
     def on_timer(self, now: int, queue: Any) -> None:
         """Estimates the number of flows and sets the parameters for it."""
-        self.seconds += 1
+        self.seconds += PERIOD
         if self.arrivals and self.carried:
             # Without losses, half a loss is assumed.
             loss = max(self.drops, 0.5) / self.arrivals
@@ -115,12 +117,12 @@ class RedoptOnline:
                 link = replace(self.link, rate=rate)
                 waiting = self.seen / self.arrivals * rate / self.p.rate
                 self._set(min(max(flows_at(link, loss, waiting), 1.0), 1e6))
-        forgetting = math.exp(-1e9 / self.p.memory)
+        forgetting = math.exp(-1e9 * PERIOD / self.p.memory)
         for name in ("arrivals", "drops", "carried", "seen", "seconds"):
             setattr(self, name, getattr(self, name) * forgetting)
 
     def state(self) -> dict[str, int]:
-        """Returns the estimated number of flows and the parameters, for time series.
+        """Returns the estimated number of flows and the parameters.
 
         `max_p` and `average` are in millionths.
         """

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from examples.papers.redopt_online import PLACE
+from examples.policies import redopt_online as policy
 from examples.policies.redopt_online import STEP, RedoptOnline
 
 import sojourn
@@ -86,17 +87,24 @@ def test_an_idle_queue_forgets_its_average() -> None:
 
 
 @pytest.mark.parametrize("flows", [4, 40, 400])
-def test_the_number_of_flows_follows_from_the_losses(flows: int) -> None:
-    """On a full link that loses what so many flows lose, the setting becomes theirs."""
+@pytest.mark.parametrize("period", [0.1, 1, 5])
+def test_the_number_of_flows_follows_from_the_losses(
+    flows: int, period: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a full link that loses what so many flows lose, the setting becomes theirs.
+
+    The period of the estimates does not change it.
+    """
+    monkeypatch.setattr(policy, "PERIOD", period)
     queue, begun = made(flows=16), made(flows=16).red
     loss = drop_probability(Link(flows=flows, **LINK), 100)
-    second = 10e6 / 8 / 1514
-    for now in range(1, 60):
-        queue.arrivals += second
-        queue.drops += second * loss
-        queue.carried += second * 1514
-        queue.seen += second * 100
-        queue.on_timer(now * 10**9, Queue(100))
+    packets = period * 10e6 / 8 / 1514
+    for step in range(1, round(60 / period)):
+        queue.arrivals += packets
+        queue.drops += packets * loss
+        queue.carried += packets * 1514
+        queue.seen += packets * 100
+        queue.on_timer(round(step * period * 1e9), Queue(100))
     assert queue.red != begun
     assert STEP**queue.step == pytest.approx(flows, rel=0.1)
     assert queue.red == redopt(Link(flows=STEP**queue.step, **LINK))

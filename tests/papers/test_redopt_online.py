@@ -13,7 +13,9 @@ from examples.papers import redopt_online as study
 from examples.papers.redopt_online import FAIR, ONLINE, PAPER, STANDARD, TAIL_DROP, fixed
 
 from sojourn.papers.report import show
+from sojourn.papers.taildrop.scenarios import UDP_RATE
 from sojourn.stats import judge
+from sojourn.tune.redopt import flows_at
 from tests.papers import pretend
 
 
@@ -60,6 +62,7 @@ def table(good: bool, spread: float) -> pd.DataFrame:
                     "seed": seed, "course": "a", "mechanism": name, "flows": n,
                     "queue": packets * noise, "swing": swing * noise,
                     "goodput": goodput * noise, "udp_loss": loss * noise,
+                    "estimate": (1 if good else 3) * noise,
                 }  # fmt: skip
                 rows += [{**row, "when": when} for when in ("later", "soon")]
     return pd.DataFrame(rows)
@@ -78,6 +81,7 @@ def test_a_run_is_cut_into_its_phases() -> None:
     time = np.arange(1.0, 161.0)
     series = pd.DataFrame({
         "time": time, "bottleneck.queue": np.where(time <= 80, 10.0, 50.0),
+        "bottleneck.throughput": 10e6, "bottleneck.drops": np.where(time <= 80, 0.0, 8.0),
         "tcp16-1.goodput": 1e6, "tcp64-2.goodput": np.where(time <= 80, 0.0, 3e6),
         "udp.udp_goodput": study.UDP_GOODPUT / 2,
     })  # fmt: skip
@@ -88,6 +92,10 @@ def test_a_run_is_cut_into_its_phases() -> None:
     assert [row["queue"] for row in rows] == [10, 50, 50]
     assert [row["goodput"] for row in rows] == [1e6, 4e6, 4e6]
     assert rows[0]["udp_loss"] == pytest.approx(0.5)
+    assert str(rows[0]["estimate"]) == "nan"
+    packets = 0.5 * UDP_RATE / (8 * 573) + 9.5e6 / (8 * 1514)
+    expected = flows_at(study.LINK, 8 / (packets + 8), 50) / 64
+    assert rows[1]["estimate"] == pytest.approx(expected)
 
 
 def tiny(**changes: Any) -> study.CourseSize:
