@@ -83,17 +83,15 @@ impl Histogram {
         &self.moments
     }
 
+    /// Returns the octaves that contain values, in ascending order, with the counts of their bins.
+    fn octaves(&self) -> impl Iterator<Item = (usize, &[u64])> {
+        let used = self.slot.iter().enumerate().filter(|&(_, &slot)| slot != UNUSED);
+        used.map(|(octave, &slot)| (octave, &self.counts[usize::from(slot) * BINS..][..BINS]))
+    }
+
     /// Returns the bins that contain values, in ascending order.
     pub fn bins(&self) -> impl Iterator<Item = Bin> + '_ {
-        (0..OCTAVES).filter(|&o| self.slot[o] != UNUSED).flat_map(move |octave| {
-            let counts = &self.counts[usize::from(self.slot[octave]) * BINS..][..BINS];
-            counts.iter().enumerate().filter(|&(_, &count)| count > 0).map(move |(sub, &count)| {
-                let shift = octave.saturating_sub(1) as u32;
-                let top = if octave == 0 { 0 } else { BINS as u64 };
-                let low = (top + sub as u64) << shift;
-                Bin { low, high: low + ((1 << shift) - 1), count }
-            })
-        })
+        self.octaves().flat_map(|(octave, counts)| filled(octave, counts))
     }
 
     /// Returns the `q`-quantile (nearest rank), interpolated linearly in its bin and limited to the
@@ -105,13 +103,21 @@ impl Histogram {
         }
         let rank = ((q * n as f64).ceil() as u64).clamp(1, n);
         let mut before = 0;
-        for bin in self.bins() {
-            if before + bin.count >= rank {
-                let share = (rank - before) as f64 / bin.count as f64;
-                let value = bin.low as f64 + share * (bin.high - bin.low) as f64;
-                return value.clamp(self.moments.least() as f64, self.moments.greatest() as f64);
+        for (octave, counts) in self.octaves() {
+            let all: u64 = counts.iter().sum();
+            if before + all < rank {
+                before += all;
+                continue;
             }
-            before += bin.count;
+            for bin in filled(octave, counts) {
+                if before + bin.count >= rank {
+                    let share = (rank - before) as f64 / bin.count as f64;
+                    let value = bin.low as f64 + share * (bin.high - bin.low) as f64;
+                    return value
+                        .clamp(self.moments.least() as f64, self.moments.greatest() as f64);
+                }
+                before += bin.count;
+            }
         }
         unreachable!("the bins contain all values")
     }
@@ -133,6 +139,16 @@ impl Histogram {
         }
         self.moments.merge(&other.moments);
     }
+}
+
+/// Returns the bins of an octave that contain values, in ascending order.
+fn filled(octave: usize, counts: &[u64]) -> impl Iterator<Item = Bin> + '_ {
+    counts.iter().enumerate().filter(|&(_, &count)| count > 0).map(move |(sub, &count)| {
+        let shift = octave.saturating_sub(1) as u32;
+        let top = if octave == 0 { 0 } else { BINS as u64 };
+        let low = (top + sub as u64) << shift;
+        Bin { low, high: low + ((1 << shift) - 1), count }
+    })
 }
 
 #[cfg(test)]
