@@ -1,4 +1,4 @@
-//! Measures the nanoseconds of a hop: `offer`, and `advance` at each event, without an event queue.
+//! Measures the nanoseconds of a hop: `send`, and `poll` at each event, without an event queue.
 //!
 //! `cargo bench -p sojourn-link [-- PART OF A CASE'S NAME]`
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
@@ -79,13 +79,13 @@ fn measure(rate: &str, netem: &str, queue: &str, gap: Nanos, burst: u32) -> (f64
         let start = Instant::now();
         for number in 0..PACKETS / burst {
             now += gap;
-            while let Some(at) = link.next_event().filter(|at| *at <= now) {
-                link.advance(at, &mut sink);
+            while let Some(at) = link.next_wakeup().filter(|at| *at <= now) {
+                link.poll(at, &mut sink);
                 events += 1;
             }
             for k in 0..burst {
                 let flow = (number ^ k).wrapping_mul(0x9E37_79B9);
-                link.offer(now, black_box(Frame { bytes: 1514, flow, _rest: [0; 5] }), &mut sink);
+                link.send(now, black_box(Frame { bytes: 1514, flow, _rest: [0; 5] }), &mut sink);
             }
         }
         let spent = start.elapsed().as_nanos() as f64;

@@ -20,8 +20,15 @@ pub struct DescriptionError {
 }
 
 impl Params {
+    /// Returns notices about a description that [`Params::parse`] reads: words without effect, and
+    /// what they are taken to mean.
+    pub fn warnings(rate: &str, netem: &str, queue: &str) -> Vec<String> {
+        let device = Device { rate: parse_rate(rate).ok(), ..Device::default() };
+        [Netem::warnings(netem), sojourn_queue::Params::warnings(queue, &device)].concat()
+    }
+
     /// Returns a link with a rate such as `20mbit`, delay and impairments in netem's words, and a
-    /// queue in `tc`'s words. An empty text has its default: a transmitter that is infinitely fast,
+    /// queue in `tc`'s words ([`Params::warnings`] has notices about them). An empty text has its default: a transmitter that is infinitely fast,
     /// a wire without delay, a `pfifo`. The other fields have their defaults.
     ///
     /// # Errors

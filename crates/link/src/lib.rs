@@ -1,10 +1,12 @@
 #![doc = include_str!("../README.md")]
 //!
 //! # A link
-//! A link is a queue, a transmitter and a delay line. [`Link::offer`] brings a packet,
-//! [`Link::advance`] runs what is due, [`Link::next_event`] says when to call next; an [`Observer`]
-//! receives the events. The simulator calls with virtual time, the wire program with a real clock;
-//! the link works the same with both.
+//! A link is a queue, a transmitter and a delay line. [`Link::send`] brings a packet,
+//! [`Link::poll`] runs what is due, [`Link::next_wakeup`] says when to call next, [`Link::change`]
+//! gives it other parameters, and [`Link::stats`] returns its counts; an [`Observer`] receives the
+//! events. A [`Port`] is a link with any transmitter. Every user drives ports: the simulator with
+//! virtual time, the real-time emulator with the machine's clock, and a [`Path`], which passes the
+//! packets of one port to the next.
 //!
 //! ## Time
 //! Everything that is due up to a call's `now` happens first and at its own *theoretical* time, so
@@ -72,6 +74,7 @@ pub mod netem;
 mod observer;
 mod params;
 mod path;
+mod port;
 pub mod presets;
 mod slots;
 mod trace;
@@ -90,7 +93,8 @@ pub use observer::{Corrupt, Event, Observer};
 pub use params::{
     Chance, Framing, Impairments, Jitter, JitterDistribution, Loss, Params, Reorder, Slot, WireRate,
 };
-pub use path::{Arrival, Direction, Path, Stats};
+pub use path::{Arrival, Direction, Path, Seen};
+pub use port::Port;
 pub use sojourn_measure::Count;
 pub use sojourn_queue::cake::framing::Cells;
 pub use sojourn_queue::{

@@ -9,7 +9,7 @@ use crate::ledger::Ledger;
 use crate::link::Link;
 use crate::observer::{Corrupt, Event, Observer};
 use crate::params::Params;
-use sojourn_measure::Count;
+use crate::port::Port;
 use sojourn_queue::{Headers, OtherDiscipline, Packet, Sender, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos};
@@ -35,34 +35,25 @@ pub struct Arrival<P> {
     pub packet: P,
 }
 
-/// The packets of a direction by their fate. Every packet is in one place:
-/// `sent + duplicated = dropped + lost + delivered + inside`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Packets sent into the path.
-    pub sent: Count,
-    /// Packets dropped by queues.
-    pub dropped: Count,
-    /// Packets marked: once for each mark, so two queues may mark a packet twice.
-    pub marked: Count,
-    /// Packets lost on a wire.
-    pub lost: Count,
-    /// Copies made on a wire.
-    pub duplicated: Count,
-    /// Packets that arrived at the path's end.
-    pub delivered: Count,
-    /// Packets in queues and on wires.
-    pub inside: Count,
+/// A packet on one of a path's links, as the path's observer sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a, P> {
+    /// The direction of the link.
+    pub direction: Direction,
+    /// The link's position among those of its direction, from 0.
+    pub position: usize,
+    /// The packet.
+    pub packet: &'a P,
 }
 
 /// Links in both directions between two ends; see the [crate]'s first page. `O` receives every
-/// event on every link, with its time on the simulator's clock, which begins at [`EPOCH`]. Events
-/// of one link come in the order of time; if the caller is late, events of several links do not.
+/// event on every link: an [`Observer`] of [`Seen`]. Events of one link come in the order of time; if
+/// the caller is late, events of several links do not.
 ///
 /// In the steady state, calls allocate no memory.
 #[derive(Clone, Debug)]
 pub struct Path<P, O = ()> {
-    ways: [Way<P>; 2],
+    rows: [Row<P>; 2],
     observer: O,
     /// The time of the last call.
     clock: Nanos,
@@ -70,24 +61,35 @@ pub struct Path<P, O = ()> {
 
 /// The links of one direction.
 #[derive(Clone, Debug)]
-struct Way<P> {
-    links: Vec<Link<P>>,
+struct Row<P> {
+    direction: Direction,
+    ports: Vec<Port<P>>,
     /// Packets between two links, with the times at which they left the first.
     moving: Vec<(Nanos, P)>,
     landed: Vec<(Nanos, P)>,
     arrived: VecDeque<(Nanos, P)>,
 }
 
-/// Collects the packets that leave a link.
-struct Landing<'a, P, O> {
+/// Collects the packets that leave a link, and names the link to the observer.
+struct Tap<'a, P, O> {
+    direction: Direction,
+    position: usize,
     landed: &'a mut Vec<(Nanos, P)>,
     observer: &'a mut O,
 }
 
-impl<P, O: Observer<P>> Observer<P> for Landing<'_, P, O> {
+impl<P, O> Tap<'_, P, O> {
+    #[inline]
+    fn seen<'a>(&self, packet: &'a P) -> Seen<'a, P> {
+        Seen { direction: self.direction, position: self.position, packet }
+    }
+}
+
+impl<P, O: for<'a> Observer<Seen<'a, P>>> Observer<P> for Tap<'_, P, O> {
     #[inline]
     fn on_event(&mut self, at: Nanos, packet: &P, event: Event) {
-        self.observer.on_event(at, packet, event);
+        let seen = self.seen(packet);
+        self.observer.on_event(at - EPOCH, &seen, event);
     }
 
     #[inline]
@@ -96,15 +98,15 @@ impl<P, O: Observer<P>> Observer<P> for Landing<'_, P, O> {
     }
 
     fn tcp(&self, packet: &P) -> Option<TcpView> {
-        self.observer.tcp(packet)
+        self.observer.tcp(&self.seen(packet))
     }
 
     fn headers(&self, packet: &P) -> Headers {
-        self.observer.headers(packet)
+        self.observer.headers(&self.seen(packet))
     }
 
     fn sender(&self, packet: &P) -> Sender {
-        self.observer.sender(packet)
+        self.observer.sender(&self.seen(packet))
     }
 }
 
@@ -126,52 +128,55 @@ impl<P> Observer<P> for () {
     }
 }
 
-impl<P: Packet + Clone + Corrupt> Way<P> {
-    /// `name` and the position of a link are its name, from which its random draws follow.
-    fn new(params: &[Params], seed: u64, name: &str) -> Self {
-        let link = |(position, params)| {
-            Link::new(params, Key::new(seed, &format!("{name}{position}")), EPOCH)
-        };
-        Self {
-            links: params.iter().enumerate().map(link).collect(),
-            moving: Vec::new(),
-            landed: Vec::new(),
-            arrived: VecDeque::new(),
-        }
+impl<P: Packet + Clone + Corrupt> Row<P> {
+    fn new(direction: Direction, ports: Vec<Port<P>>) -> Self {
+        let (moving, landed, arrived) = (Vec::new(), Vec::new(), VecDeque::new());
+        Self { direction, ports, moving, landed, arrived }
     }
 
     #[inline]
-    fn next_event(&self) -> Option<Nanos> {
-        self.links.iter().filter_map(Link::next_event).min()
+    fn next_wakeup(&self) -> Option<Nanos> {
+        self.ports.iter().filter_map(Port::next_wakeup).min()
+    }
+
+    /// Calls `call` with the port at `position` and its observer.
+    #[inline]
+    fn tapped<O: for<'a> Observer<Seen<'a, P>>, R>(
+        &mut self,
+        position: usize,
+        observer: &mut O,
+        call: impl FnOnce(&mut Port<P>, &mut Tap<'_, P, O>) -> R,
+    ) -> R {
+        let Self { direction, ports, landed, .. } = self;
+        call(&mut ports[position], &mut Tap { direction: *direction, position, landed, observer })
     }
 
     /// Runs all events due until `now`. Links are run one after the other: a link hears of the
     /// others only by the packets that reach it, which come in the order of time.
     #[inline]
-    fn advance(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
-        if self.next_event().is_none_or(|at| at > now) {
+    fn poll(&mut self, now: Nanos, observer: &mut impl for<'a> Observer<Seen<'a, P>>) {
+        if self.next_wakeup().is_none_or(|at| at > now) {
             return;
         }
-        let Self { links, moving, landed, arrived } = self;
-        for link in links {
-            let mut landing = Landing { landed, observer };
-            for (at, packet) in moving.drain(..) {
-                link.offer(at, packet, &mut landing);
-            }
-            link.advance(now, &mut landing);
-            std::mem::swap(moving, landed);
+        for position in 0..self.ports.len() {
+            let mut moving = std::mem::take(&mut self.moving);
+            self.tapped(position, observer, |port, tap| {
+                for (at, packet) in moving.drain(..) {
+                    port.send(at, packet, &mut [], tap);
+                }
+                port.poll(now, &mut [], tap);
+            });
+            self.moving = std::mem::replace(&mut self.landed, moving);
         }
-        arrived.extend(moving.drain(..));
+        self.arrived.extend(self.moving.drain(..));
     }
 
-    fn send(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) {
-        self.advance(now, observer);
-        let Self { links, landed, arrived, .. } = self;
-        match links.first_mut() {
-            Some(link) => {
-                link.offer(now, packet, &mut Landing { landed, observer });
-            }
-            None => arrived.push_back((now, packet)),
+    fn send(&mut self, now: Nanos, packet: P, observer: &mut impl for<'a> Observer<Seen<'a, P>>) {
+        self.poll(now, observer);
+        if self.ports.is_empty() {
+            self.arrived.push_back((now, packet));
+        } else {
+            self.tapped(0, observer, |port, tap| port.send(now, packet, &mut [], tap));
         }
     }
 }
@@ -185,11 +190,28 @@ impl<P: Packet + Clone + Corrupt> Path<P> {
     }
 }
 
-impl<P: Packet + Clone + Corrupt, O: Observer<P>> Path<P, O> {
+impl<P: Packet + Clone + Corrupt, O: for<'a> Observer<Seen<'a, P>>> Path<P, O> {
     /// As [`Path::new`], with an observer of all events.
     pub fn observed(forward: &[Params], reverse: &[Params], seed: u64, observer: O) -> Self {
-        let ways = [Way::new(forward, seed, "forward"), Way::new(reverse, seed, "reverse")];
-        Self { ways, observer, clock: 0 }
+        // From its name, a link's random draws follow.
+        let ports = |links: &[Params], name| {
+            let key = |position| Key::new(seed, &format!("{name}{position}"));
+            let link = |(position, params)| Port::Link(Link::new(params, key(position), EPOCH));
+            links.iter().enumerate().map(link).collect()
+        };
+        Self::of(ports(forward, "forward"), ports(reverse, "reverse"), observer)
+    }
+
+    /// Returns a path of links that the caller has made at [`EPOCH`], for links with a transmit ring
+    /// or a late host ([`Port::Station`]).
+    ///
+    /// # Panics
+    /// If a link is on a shared medium: links on a medium must be called in the order of time.
+    pub fn of(forward: Vec<Port<P>>, reverse: Vec<Port<P>>, observer: O) -> Self {
+        let shares = |port: &Port<P>| matches!(port, Port::Station(_, Some(_)));
+        assert!(!forward.iter().chain(&reverse).any(shares), "a path's link shares a medium");
+        let rows = [Row::new(Direction::Forward, forward), Row::new(Direction::Reverse, reverse)];
+        Self { rows, observer, clock: 0 }
     }
 
     fn at(&mut self, now: Nanos) -> Nanos {
@@ -205,7 +227,7 @@ impl<P: Packet + Clone + Corrupt, O: Observer<P>> Path<P, O> {
     #[inline]
     pub fn send(&mut self, now: Nanos, direction: Direction, packet: P) {
         let at = self.at(now);
-        self.ways[direction as usize].send(at, packet, &mut self.observer);
+        self.rows[direction as usize].send(at, packet, &mut self.observer);
     }
 
     /// Returns the next packet that has arrived by `now`, in the order of arrival; of two packets
@@ -216,11 +238,11 @@ impl<P: Packet + Clone + Corrupt, O: Observer<P>> Path<P, O> {
     #[inline]
     pub fn poll(&mut self, now: Nanos) -> Option<Arrival<P>> {
         let at = self.at(now);
-        self.ways.iter_mut().for_each(|way| way.advance(at, &mut self.observer));
-        let first = |way: &Way<P>| way.arrived.front().map_or(Nanos::MAX, |first| first.0);
-        let [forward, reverse] = [first(&self.ways[0]), first(&self.ways[1])];
+        self.rows.iter_mut().for_each(|row| row.poll(at, &mut self.observer));
+        let first = |row: &Row<P>| row.arrived.front().map_or(Nanos::MAX, |first| first.0);
+        let [forward, reverse] = [first(&self.rows[0]), first(&self.rows[1])];
         let direction = if forward <= reverse { Direction::Forward } else { Direction::Reverse };
-        let (at, packet) = self.ways[direction as usize].arrived.pop_front()?;
+        let (at, packet) = self.rows[direction as usize].arrived.pop_front()?;
         Some(Arrival { at: at - EPOCH, direction, packet })
     }
 
@@ -228,11 +250,11 @@ impl<P: Packet + Clone + Corrupt, O: Observer<P>> Path<P, O> {
     /// if an arrival waits. Every other call may change it.
     #[inline]
     pub fn next_wakeup(&self) -> Option<Nanos> {
-        let next = |way: &Way<P>| {
-            let arrived = way.arrived.front().map(|first| first.0);
-            arrived.into_iter().chain(way.next_event()).min()
+        let next = |row: &Row<P>| {
+            let arrived = row.arrived.front().map(|first| first.0);
+            arrived.into_iter().chain(row.next_wakeup()).min()
         };
-        self.ways.iter().filter_map(next).min().map(|at| at - EPOCH)
+        self.rows.iter().filter_map(next).min().map(|at| at - EPOCH)
     }
 
     /// Gives the link at `position` of a direction new parameters at `now`, after all events due
@@ -253,34 +275,28 @@ impl<P: Packet + Clone + Corrupt, O: Observer<P>> Path<P, O> {
         params: &Params,
     ) -> Result<(), OtherDiscipline> {
         let at = self.at(now);
-        let Self { ways, observer, .. } = self;
-        let way = &mut ways[direction as usize];
-        way.advance(at, observer);
-        let Way { links, landed, .. } = way;
-        links[position].change(at, params, &mut Landing { landed, observer })
+        let Self { rows, observer, .. } = self;
+        let row = &mut rows[direction as usize];
+        row.poll(at, observer);
+        row.tapped(position, observer, |port, tap| port.change(at, params, &mut [], tap))
     }
 
-    /// Returns the counts of a direction's packets, all its links together; a direction without
-    /// links counts none.
-    pub fn stats(&self, direction: Direction) -> Stats {
-        let links = self.links(direction);
-        let all: Ledger = links.iter().map(|link| *link.ledger()).sum();
-        let Some((first, last)) = links.first().zip(links.last()) else { return Stats::default() };
-        Stats {
-            sent: first.ledger().offered,
-            dropped: all.drops(),
-            marked: all.marked,
-            lost: all.lost,
-            duplicated: all.duplicated,
-            delivered: last.ledger().delivered,
-            inside: all.queued() + all.on_line(),
-        }
+    /// Returns the counts of a direction's packets as of one link: `offered` counts those sent into
+    /// the path, `delivered` those that arrived at its end, and every other field the events on all
+    /// links. A packet marked by two queues counts twice. A direction without links counts none.
+    pub fn stats(&self, direction: Direction) -> Ledger {
+        let ports = self.links(direction);
+        let all: Ledger = ports.iter().map(|port| *port.stats()).sum();
+        let Some((first, last)) = ports.first().zip(ports.last()) else { return all };
+        let (offered, delivered) = (first.stats().offered, last.stats().delivered);
+        // Departed is what is neither dropped nor queued, so the identities of a ledger hold.
+        Ledger { offered, departed: offered - all.drops() - all.queued(), delivered, ..all }
     }
 
-    /// Returns the links of a direction, to read their queues, backlogs and ledgers, in their state
+    /// Returns the links of a direction, to read their queues, backlogs and counts, in their state
     /// at the last event.
-    pub fn links(&self, direction: Direction) -> &[Link<P>] {
-        &self.ways[direction as usize].links
+    pub fn links(&self, direction: Direction) -> &[Port<P>] {
+        &self.rows[direction as usize].ports
     }
 
     /// Returns the observer.

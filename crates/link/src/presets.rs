@@ -1,6 +1,7 @@
 //! Typical paths by name. The values are round numbers of common products, chosen by this project;
 //! they describe no particular network. A preset is a place to start: change what you know.
 
+use crate::description::DescriptionError;
 use crate::params::Params;
 use sojourn_queue::cake::framing::Cells;
 
@@ -91,12 +92,15 @@ impl Preset {
     }
 
     /// Returns the links of both directions, for [`Path::new`](crate::Path::new).
-    pub fn params(&self) -> (Vec<Params>, Vec<Params>) {
+    ///
+    /// # Errors
+    /// Those of [`Params::parse`]; the presets of this crate have none.
+    pub fn params(&self) -> Result<(Vec<Params>, Vec<Params>), DescriptionError> {
         let (overhead, cells) = self.framing;
         let link = |&(rate, netem, queue): &Words| {
-            let params = Params::parse(rate, netem, queue).expect("presets are tested");
-            Params { overhead, cells, ..params }
+            Ok(Params { overhead, cells, ..Params::parse(rate, netem, queue)? })
         };
-        (self.forward.iter().map(link).collect(), self.reverse.iter().map(link).collect())
+        let links = |words: &[Words]| words.iter().map(link).collect::<Result<Vec<_>, _>>();
+        Ok((links(self.forward)?, links(self.reverse)?))
     }
 }

@@ -47,7 +47,7 @@ impl Observer<Frame> for Counts {
 
 const ACKS: u32 = 4000;
 
-/// Offers an acknowledgement each millisecond to `offer`, whose link has the capacity for one in
+/// Offers an acknowledgement each millisecond to `send`, whose link has the capacity for one in
 /// five.
 fn offer_all(mut offer: impl FnMut(Nanos, Frame)) {
     for number in 0..ACKS {
@@ -62,12 +62,12 @@ fn at_station(ring: u32, mut medium: Option<Medium>, netem: &str, queue: &str) -
         Station::new(&params(100_000, netem, queue), ring, Key::new(3, "link"), EPOCH);
     let mut counts = Counts::default();
     offer_all(|now, frame| {
-        while let Some(at) = station.next_event().filter(|at| *at <= now) {
-            station.advance(at, medium.as_mut(), &mut counts);
+        while let Some(at) = station.next_wakeup().filter(|at| *at <= now) {
+            station.poll(at, medium.as_mut(), &mut counts);
         }
-        station.offer(now, frame, medium.as_mut(), &mut counts);
+        station.send(now, frame, medium.as_mut(), &mut counts);
     });
-    station.advance(EPOCH + 100 * SECOND, medium.as_mut(), &mut counts);
+    station.poll(EPOCH + 100 * SECOND, medium.as_mut(), &mut counts);
     station.assert_conserved();
     counts
 }
@@ -76,9 +76,9 @@ fn at_link(netem: &str, queue: &str) -> Counts {
     let mut link = Link::new(&params(100_000, netem, queue), Key::new(3, "link"), EPOCH);
     let mut counts = Counts::default();
     offer_all(|now, frame| {
-        link.offer(now, frame, &mut counts);
+        link.send(now, frame, &mut counts);
     });
-    link.advance(EPOCH + 100 * SECOND, &mut counts);
+    link.poll(EPOCH + 100 * SECOND, &mut counts);
     link.assert_conserved();
     counts
 }

@@ -64,7 +64,7 @@ impl Case {
         let (mut link, mut log) = (self.link(), Log::default());
         for frame in &self.frames {
             run(&mut link, frame.at, &mut log);
-            link.offer(frame.at, frame.clone(), &mut log);
+            link.send(frame.at, frame.clone(), &mut log);
         }
         (link, log)
     }
@@ -92,7 +92,7 @@ fn assert_same(mut one: (Link<Frame>, Log), mut other: (Link<Frame>, Log), now: 
     for (link, log) in [&mut one, &mut other] {
         drain(link, log);
     }
-    assert_eq!(one.0.ledger(), other.0.ledger());
+    assert_eq!(one.0.stats(), other.0.stats());
     let wanted: [fn(&Event) -> bool; 4] = [
         |event| *event == Event::Offered,
         |event| *event == Event::Departed,
@@ -122,7 +122,7 @@ proptest! {
             }
             if i >= case.leaves {
                 run(&mut link, frame.at, &mut log);
-                link.offer(frame.at, frame.clone(), &mut log);
+                link.send(frame.at, frame.clone(), &mut log);
                 continue;
             }
             arrive(&mut link, frame.at, &mut log);
@@ -151,7 +151,7 @@ proptest! {
         link.leave_direct(now, &mut log);
         for frame in case.frames.iter().filter(|frame| frame.at >= now) {
             run(&mut link, frame.at, &mut log);
-            link.offer(frame.at, frame.clone(), &mut log);
+            link.send(frame.at, frame.clone(), &mut log);
         }
         run(&mut link, case.end(), &mut log);
         let by_events = case.by_events();

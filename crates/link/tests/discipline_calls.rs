@@ -112,9 +112,9 @@ fn ms(n: u64) -> Nanos {
 fn an_idle_transmitter_asks_at_once_and_again_when_it_is_done() {
     let mut link = link(0, 0);
     let mut log = Log::default();
-    link.offer(ms(1), Frame::new(0, 1000), &mut log);
+    link.send(ms(1), Frame::new(0, 1000), &mut log);
     // The empty queue was asked at 2 ms; this call is made before the next arrival at the latest.
-    link.offer(ms(9), Frame::new(1, 1000), &mut log);
+    link.send(ms(9), Frame::new(1, 1000), &mut log);
     assert_eq!(
         link.queue().calls,
         [
@@ -131,10 +131,10 @@ fn an_idle_transmitter_asks_at_once_and_again_when_it_is_done() {
 fn periodic_tasks_cost_no_event_and_run_before_a_dequeue_of_the_same_instant() {
     let mut link = link(MILLISECOND, 0);
     let mut log = Log::default();
-    assert_eq!(link.next_event(), None);
-    link.offer(ms(1), Frame::new(0, 1000), &mut log);
-    link.advance(ms(3), &mut log);
-    assert_eq!(link.next_event(), None);
+    assert_eq!(link.next_wakeup(), None);
+    link.send(ms(1), Frame::new(0, 1000), &mut log);
+    link.poll(ms(3), &mut log);
+    assert_eq!(link.next_wakeup(), None);
     assert_eq!(
         link.queue().calls,
         [
@@ -152,14 +152,14 @@ fn periodic_tasks_cost_no_event_and_run_before_a_dequeue_of_the_same_instant() {
 fn a_shaper_is_asked_at_its_time_and_at_arrivals() {
     let mut link = link(0, 5 * MILLISECOND);
     let mut log = Log::default();
-    link.offer(ms(0), Frame::new(0, 1000), &mut log);
-    link.offer(ms(0), Frame::new(1, 1000), &mut log);
-    assert_eq!(link.next_event(), Some(ms(1)));
-    link.advance(ms(1), &mut log);
-    assert_eq!(link.next_event(), Some(ms(5)));
-    link.offer(ms(3), Frame::new(2, 1000), &mut log);
-    assert_eq!(link.next_event(), Some(ms(5)));
-    link.advance(ms(5), &mut log);
+    link.send(ms(0), Frame::new(0, 1000), &mut log);
+    link.send(ms(0), Frame::new(1, 1000), &mut log);
+    assert_eq!(link.next_wakeup(), Some(ms(1)));
+    link.poll(ms(1), &mut log);
+    assert_eq!(link.next_wakeup(), Some(ms(5)));
+    link.send(ms(3), Frame::new(2, 1000), &mut log);
+    assert_eq!(link.next_wakeup(), Some(ms(5)));
+    link.poll(ms(5), &mut log);
     assert_eq!(log.departed(), [(0, ms(0)), (1, ms(5))]);
     assert_eq!(
         link.queue().calls,
@@ -191,23 +191,23 @@ proptest! {
                 let next = now + gap * MILLISECOND;
                 if late {
                     if let Some(wake) = wake {
-                        link.advance((now + wake * MILLISECOND).min(next), &mut log);
+                        link.poll((now + wake * MILLISECOND).min(next), &mut log);
                     }
                 } else {
-                    while let Some(at) = link.next_event().filter(|at| *at <= next) {
-                        link.advance(at, &mut log);
+                    while let Some(at) = link.next_wakeup().filter(|at| *at <= next) {
+                        link.poll(at, &mut log);
                     }
                 }
                 now = next;
-                link.offer(now, Frame::new(i as u32, *bytes), &mut log);
+                link.send(now, Frame::new(i as u32, *bytes), &mut log);
                 link.assert_conserved();
             }
             if !late {
-                while let Some(at) = link.next_event() {
-                    link.advance(at, &mut log);
+                while let Some(at) = link.next_wakeup() {
+                    link.poll(at, &mut log);
                 }
             }
-            link.advance(EPOCH + 10 * SECOND, &mut log);
+            link.poll(EPOCH + 10 * SECOND, &mut log);
             (link.queue().calls.clone(), log.0)
         };
         let (calls, log) = drive(false);

@@ -32,7 +32,7 @@ fn sizes() -> impl Strategy<Value = Vec<u32>> {
 
 fn offer(link: &mut (impl Drive + ?Sized), sizes: &[u32], log: &mut Log) {
     for (i, &bytes) in sizes.iter().enumerate() {
-        link.offer(EPOCH, Frame::new(i as u32, bytes), log);
+        link.send(EPOCH, Frame::new(i as u32, bytes), log);
     }
 }
 
@@ -85,7 +85,7 @@ fn an_idle_link_begins_anew_and_is_busy_for_the_exact_time() {
     for number in 0..9000u32 {
         let now = EPOCH + u64::from(number) * 8000;
         run(&mut link, now, &mut log);
-        link.offer(now, Frame::new(number, 1000), &mut log);
+        link.send(now, Frame::new(number, 1000), &mut log);
     }
     drain(&mut link, &mut log);
     assert!(log.delivered().iter().all(|(number, at)| at - EPOCH == u64::from(*number) * 8000 + 1));
@@ -123,7 +123,7 @@ proptest! {
             let (mut link, mut log) = (link(&params, 1), Log::default());
             for (number, at) in expected {
                 run(&mut link, at, &mut log);
-                link.offer(at, Frame::new(number, sizes[0]), &mut log);
+                link.send(at, Frame::new(number, sizes[0]), &mut log);
             }
             drain(&mut link, &mut log);
             expected = log.delivered();
@@ -185,7 +185,7 @@ proptest! {
         let (mut events, mut log) = (link(&config, 1), Log::default());
         for frame in &frames {
             run(&mut events, frame.at, &mut log);
-            events.offer(frame.at, frame.clone(), &mut log);
+            events.send(frame.at, frame.clone(), &mut log);
         }
         let (mut closed, mut seen): (Link<Frame>, _) = (link(&config, 1), Log::default());
         closed.go_direct(None);
@@ -203,7 +203,7 @@ proptest! {
         closed.leave_direct(now, &mut seen);
         drain(&mut events, &mut log);
         drain(&mut closed, &mut seen);
-        prop_assert_eq!(closed.ledger(), events.ledger());
+        prop_assert_eq!(closed.stats(), events.stats());
         prop_assert_eq!(seen.departed(), log.departed());
         prop_assert_eq!(seen.delivered(), log.delivered());
     }

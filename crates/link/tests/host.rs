@@ -31,7 +31,7 @@ fn tbf(burst: u64) -> String {
 fn backlog(station: &mut Station<Frame>, frames: u32) -> Vec<Nanos> {
     let mut log = Log::default();
     for number in 0..frames {
-        Drive::offer(station, EPOCH, Frame::new(number, LENGTH), &mut log);
+        Drive::send(station, EPOCH, Frame::new(number, LENGTH), &mut log);
     }
     drain(station, &mut log);
     log.departed().into_iter().map(|(_, at)| at - EPOCH).collect()
@@ -61,8 +61,8 @@ fn a_host_that_is_never_late_changes_nothing() {
             let at = EPOCH + u64::from(number / 7) * 6 * MILLISECOND;
             run(&mut plain, at, &mut log);
             run(&mut hosted, at, &mut of_hosted);
-            Drive::offer(&mut plain, at, Frame::new(number, LENGTH), &mut log);
-            Drive::offer(&mut hosted, at, Frame::new(number, LENGTH), &mut of_hosted);
+            Drive::send(&mut plain, at, Frame::new(number, LENGTH), &mut log);
+            Drive::send(&mut hosted, at, Frame::new(number, LENGTH), &mut of_hosted);
         }
         drain(&mut plain, &mut log);
         drain(&mut hosted, &mut of_hosted);
@@ -147,7 +147,7 @@ fn an_arrival_makes_the_host_look_at_its_queue() {
     for number in 0..600 {
         let at = EPOCH + u64::from(number) * 14 * MICROSECOND;
         run(&mut station, at, &mut log);
-        Drive::offer(&mut station, at, Frame::new(number, LENGTH), &mut log);
+        Drive::send(&mut station, at, Frame::new(number, LENGTH), &mut log);
     }
     // There are tokens for each packet when it comes, and no tick has passed.
     assert!(log.departed().len() > 590, "{}", log.departed().len());
@@ -160,7 +160,7 @@ fn during_a_stall_the_device_empties_its_ring_and_arrivals_wait() {
     let mut offer = |station: &mut Station<Frame>, at, numbers: std::ops::Range<u32>| {
         run(station, at, &mut log);
         numbers.for_each(|n| {
-            Drive::offer(station, at, Frame::new(n, LENGTH), &mut log);
+            Drive::send(station, at, Frame::new(n, LENGTH), &mut log);
         });
     };
     // When the stall begins, one packet is being sent and three are in the ring.
@@ -241,7 +241,7 @@ proptest! {
         for (number, gap) in gaps.iter().enumerate() {
             at += gap;
             run(&mut station, at, &mut log);
-            Drive::offer(&mut station, at, Frame::new(number as u32, LENGTH), &mut log);
+            Drive::send(&mut station, at, Frame::new(number as u32, LENGTH), &mut log);
             station.assert_conserved();
         }
         drain(&mut station, &mut log);

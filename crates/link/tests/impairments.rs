@@ -14,7 +14,7 @@ fn send_through(netem: &str, queue: &str, seed: u64, count: u32) -> Log {
     let mut log = Log::default();
     let mut link = link(&params(0, netem, queue), seed);
     for number in 0..count {
-        link.offer(EPOCH + Nanos::from(number) * MILLISECOND, Frame::new(number, 100), &mut log);
+        link.send(EPOCH + Nanos::from(number) * MILLISECOND, Frame::new(number, 100), &mut log);
     }
     drain(&mut link, &mut log);
     log
@@ -200,7 +200,7 @@ fn the_queue_holds_no_packet_of_the_wire() {
     let mut log = Log::default();
     let mut link = link(&params(0, "delay 1s", "pfifo limit 1"), 1);
     for number in 0..1000 {
-        link.offer(EPOCH + Nanos::from(number) * MICROSECOND, Frame::new(number, 100), &mut log);
+        link.send(EPOCH + Nanos::from(number) * MICROSECOND, Frame::new(number, 100), &mut log);
     }
     assert_eq!((link.in_flight(), link.backlog().packets), (1000, 0));
     drain(&mut link, &mut log);
@@ -242,7 +242,7 @@ fn ecn_marks_instead_of_losing() {
     for number in 0..10 {
         let mut frame = Frame::new(number, 100);
         frame.ecn = if number % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
-        link.offer(EPOCH + Nanos::from(number) * MILLISECOND, frame, &mut log);
+        link.send(EPOCH + Nanos::from(number) * MILLISECOND, frame, &mut log);
     }
     drain(&mut link, &mut log);
     assert_eq!(lost(&log), [1, 3, 5, 7, 9]);
@@ -256,7 +256,7 @@ fn arrivals(netem: &str, every: Nanos, bytes: &[u32]) -> Vec<(u32, Nanos)> {
     let mut log = Log::default();
     let mut link = link(&params(0, netem, "pfifo limit 10"), 1);
     for (number, bytes) in (0..).zip(bytes) {
-        link.offer(EPOCH + Nanos::from(number) * every, Frame::new(number, *bytes), &mut log);
+        link.send(EPOCH + Nanos::from(number) * every, Frame::new(number, *bytes), &mut log);
     }
     drain(&mut link, &mut log);
     log.delivered().iter().map(|(number, at)| (*number, at - EPOCH)).collect()
@@ -332,7 +332,7 @@ fn packets_beyond_the_limit_are_lost() {
     let mut log = Log::default();
     let mut link = link(&params(8_000_000, "delay 3ms limit 3", "pfifo limit 100"), 1);
     for number in 0..20 {
-        link.offer(EPOCH, Frame::new(number, 1000), &mut log);
+        link.send(EPOCH, Frame::new(number, 1000), &mut log);
     }
     drain(&mut link, &mut log);
     assert!(lost(&log).is_empty());
@@ -376,7 +376,7 @@ fn waiting_packets_arrive_after_slots_are_removed() {
         let mut link = link(&params(0, netem, "pfifo limit 10"), 1);
         for number in 0..5 {
             let at = EPOCH + Nanos::from(number) * MILLISECOND;
-            link.offer(at, Frame::new(number, 100), &mut log);
+            link.send(at, Frame::new(number, 100), &mut log);
         }
         let end = EPOCH + 8 * MILLISECOND;
         link.set_wire(end, &params(0, "", "pfifo limit 10"), &mut log);

@@ -70,20 +70,20 @@ impl Bus {
         }
     }
 
-    fn offer(&mut self, station: usize, now: Nanos, frame: Frame) {
+    fn send(&mut self, station: usize, now: Nanos, frame: Frame) {
         let log = &mut self.logs[station];
-        self.stations[station].offer(now, frame, Some(&mut self.medium), log);
+        self.stations[station].send(now, frame, Some(&mut self.medium), log);
     }
 
     /// Runs every event up to `until`, ties by the number of the station.
     fn run(&mut self, until: Nanos) {
         loop {
-            let events = self.stations.iter().map(Station::next_event).enumerate();
+            let events = self.stations.iter().map(Station::next_wakeup).enumerate();
             let Some((at, i)) = events.filter_map(|(i, at)| Some((at?, i))).min() else { break };
             if at > until {
                 break;
             }
-            self.stations[i].advance(at, Some(&mut self.medium), &mut self.logs[i]);
+            self.stations[i].poll(at, Some(&mut self.medium), &mut self.logs[i]);
         }
         self.stations.iter().for_each(Station::assert_conserved);
     }
@@ -96,7 +96,7 @@ impl Bus {
             self.run(now);
             for i in 0..self.stations.len() {
                 while self.stations[i].link().backlog().packets < backlog {
-                    self.offer(i, now, Frame::new(number, LENGTH));
+                    self.send(i, now, Frame::new(number, LENGTH));
                     number += 1;
                 }
             }
@@ -169,7 +169,7 @@ fn a_station_alone_waits_for_the_frame_before_and_the_gap() {
     let access = csma::Params { max_slots: 1, ..csma::Params::default() };
     let mut bus = Bus::new(1, &params(10_000_000, "", "pfifo limit 9"), access, 1);
     for number in 0..3 {
-        bus.offer(0, EPOCH, Frame::new(number, 1000));
+        bus.send(0, EPOCH, Frame::new(number, 1000));
     }
     bus.run(EPOCH + SECOND);
     // A frame takes 800 us; then comes the gap of 12 bytes, 9.6 us, which is longer than the
@@ -179,7 +179,7 @@ fn a_station_alone_waits_for_the_frame_before_and_the_gap() {
     // With a propagation delay of 100 us the next attempt fails, and another follows in every slot.
     let mut bus = Bus::new(1, &params(10_000_000, "delay 100us", "pfifo limit 9"), access, 1);
     for number in 0..2 {
-        bus.offer(0, EPOCH, Frame::new(number, 1000));
+        bus.send(0, EPOCH, Frame::new(number, 1000));
     }
     bus.run(EPOCH + SECOND);
     assert_eq!(bus.logs[0].departed[1].0 - EPOCH, 900_600);
@@ -207,10 +207,10 @@ fn a_frame_is_given_up_after_its_last_attempt() {
     assert_eq!(abandoned as u64, bus.medium.counters().abandoned);
     assert!(abandoned > 1000, "{abandoned}");
     for (station, log) in bus.stations.iter().zip(&bus.logs) {
-        assert_eq!(station.link().ledger().abandoned.packets, log.abandoned.len() as u64);
+        assert_eq!(station.link().stats().abandoned.packets, log.abandoned.len() as u64);
         assert_eq!(
-            station.begun() + station.link().ledger().abandoned,
-            station.link().ledger().departed
+            station.begun() + station.link().stats().abandoned,
+            station.link().stats().departed
         );
         // There are forty backoffs of at most 999 slots; the first ten are far shorter.
         for &(at, number) in &log.abandoned {
@@ -223,8 +223,8 @@ fn a_frame_is_given_up_after_its_last_attempt() {
     // Without retries, a station that finds the medium busy gives its frame up at once.
     let access = csma::Params { retries: 0, ..access };
     let mut bus = Bus::new(2, &wire("delay 1ms"), access, 5);
-    bus.offer(0, EPOCH, Frame::new(0, LENGTH));
-    bus.offer(1, EPOCH + 1, Frame::new(1, LENGTH));
+    bus.send(0, EPOCH, Frame::new(0, LENGTH));
+    bus.send(1, EPOCH + 1, Frame::new(1, LENGTH));
     bus.run(EPOCH + SECOND);
     assert_eq!(bus.logs[1].abandoned, [(EPOCH + 1, 1)]);
     assert_eq!(bus.carried(), [1, 0]);
@@ -234,9 +234,9 @@ fn a_frame_is_given_up_after_its_last_attempt() {
 fn a_ring_waits_outside_the_queue() {
     let mut bus = Bus::with_rings(2, &wire("delay 1ms"), 100, csma::Params::default(), 5);
     for number in 0..150 {
-        bus.offer(0, EPOCH, Frame::new(number, LENGTH));
+        bus.send(0, EPOCH, Frame::new(number, LENGTH));
     }
-    bus.offer(1, EPOCH, Frame::new(200, LENGTH));
+    bus.send(1, EPOCH, Frame::new(200, LENGTH));
     // One frame is being sent and a hundred are in the ring; the other station's frame has left its
     // queue too.
     assert_eq!(bus.stations[0].link().backlog().packets, 49);
@@ -305,7 +305,7 @@ impl Case {
         for (number, (gap, station, bytes)) in self.arrivals.iter().enumerate() {
             now += gap;
             bus.run(now);
-            bus.offer(station % self.stations, now, Frame::new(number as u32, *bytes));
+            bus.send(station % self.stations, now, Frame::new(number as u32, *bytes));
         }
         bus.run(now + 3600 * SECOND);
         bus
@@ -323,7 +323,7 @@ proptest! {
         for (station, log) in bus.stations.iter().zip(&bus.logs) {
             prop_assert_eq!(station.link().backlog().packets, 0);
             prop_assert_eq!(station.in_flight(), 0);
-            let counters = station.link().ledger();
+            let counters = station.link().stats();
             prop_assert_eq!(
                 log.offered.len() as u64 + counters.duplicated.packets,
                 (log.dropped.len() + log.abandoned.len() + log.delivered.len()) as u64

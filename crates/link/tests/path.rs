@@ -3,7 +3,10 @@
 use crate::common::*;
 use proptest::prelude::*;
 use sojourn_link::presets::PRESETS;
-use sojourn_link::{Direction, Event, Link, Params, Path, Trace};
+use sojourn_link::{
+    Direction, Event, Headers, Key, Observer, Params, Path, Port, Seen, Sender, Station, TcpView,
+    Trace,
+};
 use sojourn_queue::Ecn;
 use sojourn_units::{EPOCH, MILLISECOND, Nanos, SECOND};
 
@@ -40,10 +43,10 @@ fn carry(
 fn assert_counted(path: &Path<Frame>, direction: Direction) {
     let stats = path.stats(direction);
     assert_eq!(
-        stats.sent + stats.duplicated,
-        stats.dropped + stats.lost + stats.delivered + stats.inside
+        stats.offered + stats.duplicated,
+        stats.drops() + stats.lost + stats.delivered + stats.queued() + stats.on_line()
     );
-    path.links(direction).iter().for_each(Link::assert_conserved);
+    path.links(direction).iter().for_each(Port::assert_conserved);
 }
 
 #[test]
@@ -107,22 +110,73 @@ fn a_trace_decides_when_packets_leave() {
     assert_eq!(times, [4 * MILLISECOND, 6 * MILLISECOND]);
 }
 
+/// The drops and marks of a path, with their times and links.
+#[derive(Default)]
+struct Seer(Vec<(Nanos, Direction, usize, Event)>);
+
+impl Observer<Seen<'_, Frame>> for Seer {
+    fn on_event(&mut self, at: Nanos, seen: &Seen<'_, Frame>, event: Event) {
+        if matches!(event, Event::Dropped { .. } | Event::Marked(_)) {
+            self.0.push((at, seen.direction, seen.position, event));
+        }
+    }
+    fn tcp(&self, _: &Seen<'_, Frame>) -> Option<TcpView> {
+        None
+    }
+    fn headers(&self, _: &Seen<'_, Frame>) -> Headers {
+        Headers::default()
+    }
+    fn sender(&self, _: &Seen<'_, Frame>) -> Sender {
+        Sender::default()
+    }
+}
+
 #[test]
-fn an_observer_sees_drops_and_marks() {
-    let hop = parse("8mbit", "", "codel limit 100p ecn");
-    let mut path = Path::observed(&[hop], &[], 1, Log::default());
-    for number in 0..4000 {
+fn an_observer_sees_drops_and_marks_with_their_links() {
+    let codel = parse("8mbit", "", "codel limit 100p ecn");
+    let wide = parse("1gbit", "", "pfifo");
+    let mut path = Path::observed(&[wide, codel.clone()], &[codel], 1, Seer::default());
+    for number in 0..8000 {
         let ecn = if number % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
-        let now = u64::from(number) * MILLISECOND / 2;
-        path.send(now, Direction::Forward, Frame { ecn, ..Frame::new(number, 1000) });
+        let direction = [Direction::Forward, Direction::Reverse][number as usize / 2 % 2];
+        let now = u64::from(number) * MILLISECOND / 4;
+        path.send(now, direction, Frame { ecn, ..Frame::new(number, 1000) });
         while path.poll(now).is_some() {}
     }
+    for (direction, position) in [(Direction::Forward, 1), (Direction::Reverse, 0)] {
+        let stats = path.stats(direction);
+        let seen = |wanted: fn(&Event) -> bool| {
+            let events = path.observer().0.iter().filter(|e| e.1 == direction && wanted(&e.3));
+            events.inspect(|e| assert!(e.2 == position && e.0 < 2 * SECOND)).count() as u64
+        };
+        assert_eq!(seen(|event| matches!(event, Event::Dropped { .. })), stats.drops().packets);
+        assert_eq!(seen(|event| matches!(event, Event::Marked(_))), stats.marked.packets);
+        assert!(stats.drops().packets > 10 && stats.marked.packets > 10, "{stats:?}");
+    }
+}
+
+#[test]
+fn a_link_with_a_transmit_ring_is_a_part_of_a_path() {
+    let hop = parse("12112000bit", "delay 3ms", "pfifo limit 2p");
+    let ring = Station::new(&hop, 4, Key::new(1, "ring"), EPOCH);
+    let mut path = Path::of(vec![Port::Station(Box::new(ring), None)], vec![], ());
+    for number in 0..10 {
+        path.send(0, Direction::Forward, Frame::new(number, 1514));
+    }
     let stats = path.stats(Direction::Forward);
-    let seen = |wanted: fn(&Event) -> bool| path.observer().times(wanted).len() as u64;
-    assert_eq!(seen(|event| matches!(event, Event::Dropped { .. })), stats.dropped.packets);
-    assert_eq!(seen(|event| matches!(event, Event::Marked(_))), stats.marked.packets);
-    assert!(stats.dropped.packets > 10 && stats.marked.packets > 10, "{stats:?}");
-    assert!(path.observer().0.iter().all(|event| event.0 >= EPOCH));
+    // One in transmission, four in the ring, two in the queue.
+    assert_eq!((stats.drops().packets, stats.queued().packets, stats.on_line().packets), (3, 2, 5));
+    let numbers: Vec<_> =
+        std::iter::from_fn(|| path.poll(SECOND)).map(|a| a.packet.number).collect();
+    assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6]);
+    assert_counted(&path, Direction::Forward);
+}
+
+#[test]
+fn words_without_effect_are_reported() {
+    let warnings = Params::warnings("10mbit", "rate 1mbit", "fq_codel ce_threshold_selector 0/1");
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(Params::warnings("10mbit", "delay 20ms", "fq_codel").is_empty());
 }
 
 #[test]
@@ -137,7 +191,7 @@ fn errors_name_the_part_of_the_description() {
 #[test]
 fn presets_carry_packets_both_ways() {
     for preset in PRESETS {
-        let (forward, reverse) = preset.params();
+        let (forward, reverse) = preset.params().unwrap();
         let mut path = Path::new(&forward, &reverse, 1);
         let mut frames = Vec::new();
         for number in 0..1000 {

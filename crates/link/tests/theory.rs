@@ -92,10 +92,10 @@ fn run(seed: u64, load: f64, service: Distribution, limit: u32, beyond: f64) -> 
     for number in 0..PACKETS {
         now += between.sample_nanos(&mut gaps);
         let bytes = service.sample_nanos(&mut lengths).max(1) as u32;
-        link.offer(now, Frame::new(number, bytes), &mut station);
+        link.send(now, Frame::new(number, bytes), &mut station);
     }
-    while let Some(at) = link.next_event() {
-        link.advance(at, &mut station);
+    while let Some(at) = link.next_wakeup() {
+        link.poll(at, &mut station);
     }
     link.assert_conserved();
     station

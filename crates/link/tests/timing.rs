@@ -14,13 +14,13 @@ const FULL: Nanos = 1_211_200;
 fn an_uncongested_packet_costs_one_event() {
     let mut link = link(&params(10 * MBIT, "delay 15ms", "pfifo limit 10"), 1);
     let mut log = Log::default();
-    assert_eq!(link.next_event(), None);
-    assert_eq!(link.offer(EPOCH, Frame::new(0, 1514), &mut log), Return::Success);
+    assert_eq!(link.next_wakeup(), None);
+    assert_eq!(link.send(EPOCH, Frame::new(0, 1514), &mut log), Return::Success);
     let arrival = EPOCH + FULL + 15 * MILLISECOND;
-    assert_eq!(link.next_event(), Some(arrival));
+    assert_eq!(link.next_wakeup(), Some(arrival));
     assert!(link.is_transmitting());
-    link.advance(arrival, &mut log);
-    assert_eq!(link.next_event(), None);
+    link.poll(arrival, &mut log);
+    assert_eq!(link.next_wakeup(), None);
     assert_eq!(link.backlog(), Backlog::default());
     assert_eq!(
         log.0,
@@ -34,11 +34,11 @@ fn a_congested_packet_costs_two() {
     let mut link = link(&params(10 * MBIT, "delay 15ms", "pfifo limit 10"), 1);
     let mut log = Log::default();
     for number in 0..3 {
-        link.offer(EPOCH, Frame::new(number, 1514), &mut log);
+        link.send(EPOCH, Frame::new(number, 1514), &mut log);
     }
     let mut events = 0;
-    while let Some(at) = link.next_event() {
-        link.advance(at, &mut log);
+    while let Some(at) = link.next_wakeup() {
+        link.poll(at, &mut log);
         events += 1;
     }
     // Three arrivals, and two departures after the first.
@@ -50,10 +50,10 @@ fn a_congested_packet_costs_two() {
 fn a_departure_precedes_an_arrival_at_the_same_instant() {
     let mut link = link(&params(10 * MBIT, "", "pfifo limit 1"), 1);
     let mut log = Log::default();
-    link.offer(EPOCH, Frame::new(0, 1514), &mut log);
-    link.offer(EPOCH, Frame::new(1, 1514), &mut log);
-    assert_eq!(link.offer(EPOCH + FULL - 1, Frame::new(2, 1514), &mut log), Return::Drop);
-    assert_eq!(link.offer(EPOCH + FULL, Frame::new(3, 1514), &mut log), Return::Success);
+    link.send(EPOCH, Frame::new(0, 1514), &mut log);
+    link.send(EPOCH, Frame::new(1, 1514), &mut log);
+    assert_eq!(link.send(EPOCH + FULL - 1, Frame::new(2, 1514), &mut log), Return::Drop);
+    assert_eq!(link.send(EPOCH + FULL, Frame::new(3, 1514), &mut log), Return::Success);
     drain(&mut link, &mut log);
     let dropped =
         log.times(|what| *what == Event::Dropped { reason: DropReason::Overflow, queued: false });
@@ -66,7 +66,7 @@ fn an_infinitely_fast_link_only_delays() {
     let mut link = link(&params(0, "delay 2ms", "pfifo limit 1"), 1);
     let mut log = Log::default();
     for number in 0..5 {
-        assert_eq!(link.offer(EPOCH, Frame::new(number, 1514), &mut log), Return::Success);
+        assert_eq!(link.send(EPOCH, Frame::new(number, 1514), &mut log), Return::Success);
     }
     drain(&mut link, &mut log);
     assert!(log.delivered().iter().all(|(_, at)| *at == EPOCH + 2 * MILLISECOND));
@@ -77,10 +77,10 @@ fn an_infinitely_fast_link_only_delays() {
 fn a_link_without_rate_and_delay_does_not_deliver_within_offer() {
     let mut link = link(&params(0, "", "pfifo limit 1"), 1);
     let mut log = Log::default();
-    link.offer(EPOCH, Frame::new(0, 100), &mut log);
+    link.send(EPOCH, Frame::new(0, 100), &mut log);
     assert!(log.delivered().is_empty());
-    assert_eq!(link.next_event(), Some(EPOCH));
-    link.advance(EPOCH, &mut log);
+    assert_eq!(link.next_wakeup(), Some(EPOCH));
+    link.poll(EPOCH, &mut log);
     assert_eq!(log.delivered(), [(0, EPOCH)]);
 }
 
@@ -90,7 +90,7 @@ fn overhead_counts_on_the_link() {
     with.overhead = 24;
     let mut log = Log::default();
     let mut link = link(&with, 1);
-    link.offer(EPOCH, Frame::new(0, 100), &mut log);
+    link.send(EPOCH, Frame::new(0, 100), &mut log);
     drain(&mut link, &mut log);
     assert_eq!(log.delivered(), [(0, EPOCH + 124 * MICROSECOND)]);
 }
@@ -102,7 +102,7 @@ fn cells_count_on_the_link_and_hold_the_overhead() {
         (with.cells, with.overhead) = (cells, overhead);
         let mut log = Log::default();
         let mut link = link(&with, 1);
-        link.offer(EPOCH, Frame::new(0, bytes), &mut log);
+        link.send(EPOCH, Frame::new(0, bytes), &mut log);
         drain(&mut link, &mut log);
         (log.delivered()[0].1 - EPOCH) / MICROSECOND
     };
@@ -118,8 +118,8 @@ fn cells_count_on_the_link_and_hold_the_overhead() {
 fn time_never_goes_back() {
     let mut link = link(&params(0, "", "pfifo limit 1"), 1);
     let mut log = Log::default();
-    link.advance(EPOCH + 1, &mut log);
-    link.offer(EPOCH, Frame::new(0, 100), &mut log);
+    link.poll(EPOCH + 1, &mut log);
+    link.send(EPOCH, Frame::new(0, 100), &mut log);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_change_of_rate_takes_effect_with_the_next_transmission() {
     let mut log = Log::default();
     let mut link = link(&before, 1);
     for number in 0..3 {
-        link.offer(EPOCH, Frame::new(number, 1514), &mut log);
+        link.send(EPOCH, Frame::new(number, 1514), &mut log);
     }
     link.change(EPOCH + 1, &after, &mut log).unwrap();
     after.rate = Rate::new(MBIT);
@@ -152,7 +152,7 @@ fn ends_with_a_change(at: Nanos, ring: u32) -> Vec<Nanos> {
     if ring == 0 {
         let mut link = link(&slow, 1);
         for number in 0..10 {
-            link.offer(EPOCH, Frame::new(number, 1514), &mut log);
+            link.send(EPOCH, Frame::new(number, 1514), &mut log);
         }
         run(&mut link, at - 1, &mut log);
         link.set_wire(at, &fast, &mut log);
@@ -160,7 +160,7 @@ fn ends_with_a_change(at: Nanos, ring: u32) -> Vec<Nanos> {
     } else {
         let mut station = station(&slow, ring, 1);
         for number in 0..10 {
-            station.offer(EPOCH, Frame::new(number, 1514), None, &mut log);
+            station.send(EPOCH, Frame::new(number, 1514), None, &mut log);
         }
         run(&mut station, at - 1, &mut log);
         station.set_wire(at, &fast, None, &mut log);
@@ -191,7 +191,7 @@ fn a_late_caller_changes_nothing() {
         let mut log = Log::default();
         let mut link = link(&slow, 1);
         for number in 0..10 {
-            link.offer(EPOCH, Frame::new(number, 1514), &mut log);
+            link.send(EPOCH, Frame::new(number, 1514), &mut log);
         }
         if punctual {
             run(&mut link, EPOCH + 3 * FULL - 1, &mut log);
@@ -211,7 +211,7 @@ fn a_change_never_comes_too_late() {
     let fast = params(100 * MBIT, "", "pfifo limit 1");
     let mut log = Log::default();
     let mut link = link(&fast, 1);
-    link.advance(EPOCH + 1, &mut log);
+    link.poll(EPOCH + 1, &mut log);
     link.set_wire(EPOCH, &fast, &mut log);
 }
 
@@ -224,7 +224,7 @@ fn capacity_follows_the_rate() {
     let mut link = link(&slow, 1);
     let start = link.capacity(EPOCH);
     link.set_wire(EPOCH + SECOND, &fast, &mut log);
-    link.offer(EPOCH + SECOND, Frame::new(0, 12_500), &mut log);
+    link.send(EPOCH + SECOND, Frame::new(0, 12_500), &mut log);
     let used = |now| (link.capacity(now) - start).used;
     assert_eq!(used(EPOCH + SECOND), 0);
     assert_eq!(used(EPOCH + SECOND + MILLISECOND / 2) * 2, used(EPOCH + 2 * SECOND));
@@ -240,7 +240,7 @@ fn a_transmission_across_a_change_uses_no_more_than_was_offered() {
     let mut link = link(&fast, 1);
     let start = link.capacity(EPOCH);
     for number in 0..50 {
-        link.offer(EPOCH, Frame::new(number, 1514), &mut log);
+        link.send(EPOCH, Frame::new(number, 1514), &mut log);
     }
     let mut before = start;
     for step in 1..200 {
@@ -259,11 +259,11 @@ fn a_transmission_across_a_change_uses_no_more_than_was_offered() {
 fn a_shorter_delay_never_reorders() {
     let mut log = Log::default();
     let mut link = link(&params(10 * MBIT, "delay 50ms", "pfifo limit 10"), 1);
-    link.offer(EPOCH, Frame::new(0, 1514), &mut log);
+    link.send(EPOCH, Frame::new(0, 1514), &mut log);
     let shorter = params(10 * MBIT, "delay 1ms", "pfifo limit 10");
     link.change(EPOCH + 2 * MILLISECOND, &shorter, &mut log).unwrap();
-    link.offer(EPOCH + 2 * MILLISECOND, Frame::new(1, 1514), &mut log);
-    link.offer(EPOCH + SECOND, Frame::new(2, 1514), &mut log);
+    link.send(EPOCH + 2 * MILLISECOND, Frame::new(1, 1514), &mut log);
+    link.send(EPOCH + SECOND, Frame::new(2, 1514), &mut log);
     drain(&mut link, &mut log);
     let first = EPOCH + FULL + 50 * MILLISECOND;
     assert_eq!(log.delivered(), [(0, first), (1, first), (2, EPOCH + SECOND + FULL + MILLISECOND)]);
@@ -279,7 +279,7 @@ fn jitter_may_begin_and_end_while_packets_are_on_the_wire() {
         let now = EPOCH + u64::from(number) * 2 * MILLISECOND;
         let phase = if (number / 15) % 2 == 0 { &plain } else { &jittery };
         link.change(now, phase, &mut log).unwrap();
-        link.offer(now, Frame::new(number, 1514), &mut log);
+        link.send(now, Frame::new(number, 1514), &mut log);
         link.assert_conserved();
     }
     drain(&mut link, &mut log);
@@ -296,7 +296,7 @@ fn a_shaper_holds_packets_back() {
     let mut log = Log::default();
     let mut link = link(&params(20 * MBIT, "", "cake bandwidth 18mbit interplanetary"), 1);
     for number in 0..1000 {
-        link.offer(EPOCH + u64::from(number), Frame::new(number, 1500), &mut log);
+        link.send(EPOCH + u64::from(number), Frame::new(number, 1500), &mut log);
     }
     drain(&mut link, &mut log);
     let departed = log.departed();
@@ -317,7 +317,7 @@ fn a_change_to_another_discipline_is_refused() {
     let mut link = link(&params(10 * MBIT, "", "pfifo limit 10"), 1);
     let other = params(MBIT, "", "codel");
     assert!(link.change(EPOCH, &other, &mut log).is_err());
-    link.offer(EPOCH, Frame::new(0, 1514), &mut log);
+    link.send(EPOCH, Frame::new(0, 1514), &mut log);
     drain(&mut link, &mut log);
     assert_eq!(log.delivered(), [(0, EPOCH + FULL)]);
 }
@@ -328,20 +328,20 @@ fn a_ring_takes_packets_out_of_the_queue_ahead_of_time() {
     let mut log = Log::default();
     let mut station = station(&params, 2, 1);
     let verdicts: Vec<_> = (0..5)
-        .map(|number| station.offer(EPOCH, Frame::new(number, 1514), None, &mut log))
+        .map(|number| station.send(EPOCH, Frame::new(number, 1514), None, &mut log))
         .collect();
     // One packet is being sent, two wait in the ring and one in the queue; the fifth is dropped.
     assert_eq!(verdicts[4], Return::Drop);
     assert!(verdicts[..4].iter().all(|verdict| *verdict == Return::Success));
     assert_eq!((station.link().backlog().packets, station.in_flight()), (1, 3));
-    assert_eq!((station.link().ledger().departed.packets, station.begun().packets), (3, 1));
+    assert_eq!((station.link().stats().departed.packets, station.begun().packets), (3, 1));
     drain(&mut station, &mut log);
     assert_eq!(log.departed(), [(0, EPOCH), (1, EPOCH), (2, EPOCH), (3, EPOCH + FULL)]);
     let arrivals: Vec<_> =
         (0..4).map(|n| (n, EPOCH + u64::from(n + 1) * FULL + MILLISECOND)).collect();
     assert_eq!(log.delivered(), arrivals);
     assert_eq!(station.busy(EPOCH + SECOND), 4 * FULL);
-    assert_eq!(station.begun(), station.link().ledger().departed);
+    assert_eq!(station.begun(), station.link().stats().departed);
 }
 
 #[test]
@@ -352,14 +352,14 @@ fn a_transmission_counts_in_proportion_to_its_progress() {
     let (mut with_ring, mut slower) = (station(&params, 1, 1), params.clone());
     slower.rate = Rate::new(MBIT);
     for number in 0..2 {
-        link.offer(EPOCH, Frame::new(number, 1514), &mut log);
-        with_ring.offer(EPOCH, Frame::new(number, 1514), None, &mut log);
+        link.send(EPOCH, Frame::new(number, 1514), &mut log);
+        with_ring.send(EPOCH, Frame::new(number, 1514), None, &mut log);
     }
     let mut before = 0;
     for step in 0..=30 {
         let now = EPOCH + step * FULL / 10;
-        link.advance(now, &mut log);
-        with_ring.advance(now, None, &mut log);
+        link.poll(now, &mut log);
+        with_ring.poll(now, None, &mut log);
         // The second frame begins and ends at the old rate.
         if step == 15 {
             link.set_wire(now, &slower, &mut log);
@@ -382,7 +382,7 @@ fn a_ring_changes_when_packets_leave_the_queue_not_when_they_arrive() {
         for number in 0..200u32 {
             let now = EPOCH + u64::from(number / 3) * 3 * MILLISECOND;
             run(&mut station, now, &mut log);
-            station.offer(now, Frame::new(number, 60 + number * 7), None, &mut log);
+            station.send(now, Frame::new(number, 60 + number * 7), None, &mut log);
         }
         drain(&mut station, &mut log);
         (log.delivered(), station.busy(EPOCH + 10 * SECOND))
@@ -398,7 +398,7 @@ fn a_station_changes_as_a_link_does() {
     let mut log = Log::default();
     let mut station = station(&slow, 1, 1);
     for number in 0..3 {
-        station.offer(EPOCH, Frame::new(number, 1514), None, &mut log);
+        station.send(EPOCH, Frame::new(number, 1514), None, &mut log);
     }
     station.change(EPOCH + 1, &fast, None, &mut log).unwrap();
     assert!(station.change(EPOCH + 2, &params(MBIT, "", "codel"), None, &mut log).is_err());
@@ -417,7 +417,7 @@ struct Case {
     seed: u64,
     /// Arrivals: time since the arrival before, length in bytes, whether ECN-capable.
     arrivals: Vec<(Nanos, u32, bool)>,
-    /// How late `advance` is called after each arrival, if at all.
+    /// How late `poll` is called after each arrival, if at all.
     wakes: Vec<Option<Nanos>>,
 }
 
@@ -479,30 +479,30 @@ impl Case {
         let mut link = self.link();
         for (now, frame) in self.frames() {
             run(link.as_mut(), now, &mut log);
-            link.offer(now, frame, &mut log);
+            link.send(now, frame, &mut log);
             link.assert_conserved();
         }
         drain(link.as_mut(), &mut log);
         log
     }
 
-    /// Calls `advance` late, as on a loaded machine.
+    /// Calls `poll` late, as on a loaded machine.
     fn late(&self) -> Log {
         let mut log = Log::default();
         let mut link = self.link();
         let mut frames = self.frames().peekable();
         for wake in &self.wakes {
             let (now, frame) = frames.next().unwrap();
-            link.offer(now, frame, &mut log);
+            link.send(now, frame, &mut log);
             let next = frames.peek().map_or(now, |(at, _)| *at);
             if let Some(late) = wake {
-                link.advance((now + late).min(next), &mut log);
+                link.poll((now + late).min(next), &mut log);
             }
             link.assert_conserved();
         }
         // All packets arrive within 45 s. Without this call the timers of a discipline would run
         // for hours of virtual time.
-        link.advance(EPOCH + 60 * SECOND, &mut log);
+        link.poll(EPOCH + 60 * SECOND, &mut log);
         drain(link.as_mut(), &mut log);
         log
     }

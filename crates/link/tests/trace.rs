@@ -28,7 +28,7 @@ fn offer(trace: &Trace, packets: &[(Nanos, u32)]) -> (Vec<Nanos>, Vec<Nanos>) {
     let mut link = link(trace, "pfifo limit 10000");
     for (number, &(at, bytes)) in packets.iter().enumerate() {
         run(&mut link, EPOCH + at, &mut log);
-        link.offer(EPOCH + at, Frame::new(number as u32, bytes), &mut log);
+        link.send(EPOCH + at, Frame::new(number as u32, bytes), &mut log);
         link.assert_conserved();
     }
     drain(&mut link, &mut log);
@@ -91,10 +91,10 @@ fn the_mean_rate_is_what_a_full_queue_gets() {
     let mut log = Log::default();
     let mut link = link(&uneven, "pfifo limit 10000");
     for number in 0..1000 {
-        link.offer(EPOCH, Frame::new(number, 1500), &mut log);
+        link.send(EPOCH, Frame::new(number, 1500), &mut log);
     }
     run(&mut link, EPOCH + 100 * SECOND, &mut log);
-    assert_eq!(link.ledger().departed.packets, 800);
+    assert_eq!(link.stats().departed.packets, 800);
     let capacity = link.capacity(EPOCH + 100 * SECOND + 1);
     assert_eq!(capacity.used, capacity.offered);
     assert_eq!(capacity.offered, 8 * 100 * u128::from(1500 * 8 * SECOND));
@@ -104,7 +104,7 @@ fn the_mean_rate_is_what_a_full_queue_gets() {
 fn capacity_is_used_at_opportunities() {
     let mut log = Log::default();
     let mut link = link(&trace(&[10]), "pfifo limit 10");
-    link.offer(EPOCH, Frame::new(0, 3500), &mut log);
+    link.send(EPOCH, Frame::new(0, 3500), &mut log);
     let mut shares = Vec::new();
     for ms in [9, 10, 20, 29, 30, 40] {
         run(&mut link, EPOCH + ms * MS, &mut log);
@@ -123,7 +123,7 @@ fn a_link_may_begin_and_cease_to_follow_a_trace() {
     let followed = follow(&trace(&[10]), "pfifo limit 100");
     let mut link = Link::new(&fixed, Key::new(1, "link"), EPOCH);
     for number in 0..8 {
-        link.offer(EPOCH, Frame::new(number, 1500), &mut log);
+        link.send(EPOCH, Frame::new(number, 1500), &mut log);
     }
     // The changes come during the third packet, and later while the transmitter waits for an
     // opportunity.
@@ -214,9 +214,9 @@ proptest! {
         let mut link = link(&trace, "pfifo limit 10000");
         let last = packets.last().unwrap().0;
         for (number, &(at, bytes)) in packets.iter().enumerate() {
-            link.offer(EPOCH + at, Frame::new(number as u32, bytes), &mut log);
+            link.send(EPOCH + at, Frame::new(number as u32, bytes), &mut log);
         }
-        link.advance(EPOCH + last + late, &mut log);
+        link.poll(EPOCH + last + late, &mut log);
         drain(&mut link, &mut log);
         let left: Vec<_> = log.departed().iter().map(|(_, at)| at - EPOCH).collect();
         prop_assert_eq!(left, offer(&trace, &packets).0);
@@ -231,7 +231,7 @@ proptest! {
         for now in (1..40).map(|n| n * step) {
             while let Some(&(at, bytes)) = next.next_if(|(at, _)| *at <= now) {
                 run(&mut link, EPOCH + at, &mut log);
-                link.offer(EPOCH + at, Frame::new(0, bytes), &mut log);
+                link.send(EPOCH + at, Frame::new(0, bytes), &mut log);
             }
             run(&mut link, EPOCH + now, &mut log);
             let capacity = link.capacity(EPOCH + now);

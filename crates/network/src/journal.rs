@@ -4,9 +4,9 @@
 //! or simulated link can therefore be replayed through a new link, which must drop, mark and send
 //! the same packets at the same times: [`replay`] reports differences.
 
-use crate::port::Port;
+use crate::port;
 use crate::slab::Packet;
-use sojourn_link::{Event, Link, Observer};
+use sojourn_link::{Event, Link, Observer, Port};
 use sojourn_plan::{Plan, Schedule};
 use sojourn_queue::{Headers, Sender, TcpView};
 use sojourn_units::{EPOCH, Nanos};
@@ -184,7 +184,7 @@ pub fn replay(
     link: usize,
     journal: &Journal,
 ) -> Result<Agreement, Difference> {
-    let Port::Link(mut fresh) = Port::new(&plan.links[link], seed) else {
+    let Port::Link(mut fresh) = port::port(&plan.links[link], seed) else {
         panic!("the link shares a medium, or has a transmit ring or a late host");
     };
     let mut scribe = Scribe { journal: Journal::default(), model: journal };
@@ -203,11 +203,11 @@ pub fn replay(
         let mut packet = *packet;
         packet.slot = entry.packet;
         change_until(entry.at, &mut fresh, &mut scribe);
-        fresh.offer(entry.at, packet, &mut scribe);
+        fresh.send(entry.at, packet, &mut scribe);
     }
     if let Some(last) = journal.entries.last() {
         change_until(last.at, &mut fresh, &mut scribe);
-        fresh.advance(last.at, &mut scribe);
+        fresh.poll(last.at, &mut scribe);
     }
     let mut agreement = Agreement { arrivals: journal.arrivals.len(), ..Agreement::default() };
     let (theirs, ours) = (&journal.entries, &scribe.journal.entries);

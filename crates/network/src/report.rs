@@ -30,7 +30,7 @@ impl<T, W> Network<T, W> {
         let mut row = Row::default();
         let work = |&id: &usize| self.probe(id).measured_work(self.work(id, span.now));
         let works: Vec<_> = links.iter().map(work).collect();
-        let ledger = |&id: &usize| self.probe(id).measured_ledger(*self.link(id).ledger());
+        let ledger = |&id: &usize| self.probe(id).measured_ledger(*self.link(id).stats());
         let ledger = links.iter().map(ledger).sum();
         let (transmitters, took) = (self.transmitters(plan, links), span.now - span.since);
         link_report::append(&mut row, probe, &ledger, &works, transmitters, span.now, took);

@@ -93,7 +93,7 @@ impl LinkSeries {
             add(rate(work.transmitted, interval));
             add(utilisation(&works, net.transmitters(plan, links), interval));
             add(left.map_or(f64::NAN, |probe| probe.last_sojourn as f64 / SECOND as f64));
-            let all: Ledger = links.iter().map(|&id| *net.link(id).ledger()).sum();
+            let all: Ledger = links.iter().map(|&id| *net.link(id).stats()).sum();
             let so_far = [all.drops().packets, all.marked.packets];
             let before = std::mem::replace(verdicts, so_far);
             add((so_far[0] - before[0]) as f64);

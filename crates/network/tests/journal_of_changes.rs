@@ -95,7 +95,7 @@ fn journal(plan: &Plan, seed: u64, acknowledgements: bool) -> Journal {
         let hash = if acknowledgements { 1 } else { number };
         let mut packet = Packet::new(class, (node(0), node(1)), 0, hash, 1000, 0);
         packet.slot = number;
-        link.offer(now, packet, &mut scribe);
+        link.send(now, packet, &mut scribe);
     }
     scribe.0
 }

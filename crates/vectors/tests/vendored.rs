@@ -120,7 +120,7 @@ fn the_vendored_link_carries_packets_as_the_crate_s() {
                     ours.push((at - start, packet));
                 }
             }
-            assert!(theirs.len() > 2000 && path.stats(Direction::Forward).dropped.packets > 100);
+            assert!(theirs.len() > 2000 && path.stats(Direction::Forward).drops().packets > 100);
             assert_eq!(theirs, ours, "{queue} at {rate}");
         }
     }

@@ -26,7 +26,7 @@ impl Wire {
 
     fn link_counters(&self, id: usize) -> LinkCounters {
         let (plan, link, probe) = (&self.plan.links[id], self.net.link(id), self.net.probe(id));
-        let (ledger, backlog) = (link.ledger(), link.backlog());
+        let (ledger, backlog) = (link.stats(), link.backlog());
         let work = self.net.work(id, self.now);
         LinkCounters {
             link: plan.name.clone(),

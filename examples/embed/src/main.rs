@@ -58,7 +58,7 @@ fn run(stack: &str, queue: &str, names: &[&str], mut flows: Vec<Flow>, seconds: 
     let stats = path.stats(Direction::Forward);
     eprintln!(
         "{stack} behind {queue}: {} packets sent, {} marked, {} dropped",
-        stats.sent.packets, stats.marked.packets, stats.dropped.packets
+        stats.offered.packets, stats.marked.packets, stats.drops().packets
     );
 }
 

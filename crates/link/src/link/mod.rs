@@ -133,7 +133,7 @@ impl<P: Packet + Clone + Corrupt> Link<P> {
         params: &Params,
         observer: &mut (impl Observer<P> + ?Sized),
     ) -> Result<(), OtherDiscipline> {
-        self.advance(now, observer);
+        self.poll(now, observer);
         self.apply(now, params, observer)
     }
 
@@ -225,7 +225,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         observer: &mut (impl Observer<P> + ?Sized),
     ) {
         if let Some(before) = self.before(now) {
-            self.advance(before, observer);
+            self.poll(before, observer);
         }
         self.set(now, params);
     }
@@ -242,13 +242,13 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     /// # Panics
     /// If `now` is before an earlier call's.
     #[inline]
-    pub fn offer(
+    pub fn send(
         &mut self,
         now: Nanos,
         packet: P,
         observer: &mut (impl Observer<P> + ?Sized),
     ) -> Return {
-        self.advance(now, observer);
+        self.poll(now, observer);
         if self.is_open() && self.queue.pass(now, &packet) {
             self.ledger.record(now, &packet, Event::Offered, observer);
             self.ledger.record(now, &packet, Event::Departed, observer);
@@ -280,8 +280,8 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     /// # Panics
     /// If `now` is before an earlier call's.
     #[inline]
-    pub fn advance(&mut self, now: Nanos, observer: &mut (impl Observer<P> + ?Sized)) {
-        debug_assert!(self.direct.is_none(), "`advance` was called for a link in closed form");
+    pub fn poll(&mut self, now: Nanos, observer: &mut (impl Observer<P> + ?Sized)) {
+        debug_assert!(self.direct.is_none(), "`poll` was called for a link in closed form");
         self.set_clock(now);
         if self.due.min(self.line.head()) <= now {
             self.catch_up(now, observer);
@@ -323,11 +323,11 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         }
     }
 
-    /// Returns when [`Link::advance`] must be called next, if at all; every other call may change
+    /// Returns when [`Link::poll`] must be called next, if at all; every other call may change
     /// this time. A request to an empty queue and a periodic task need no call: a later one handles
     /// them.
     #[inline]
-    pub fn next_event(&self) -> Option<Nanos> {
+    pub fn next_wakeup(&self) -> Option<Nanos> {
         let departure = if self.backlog.packets > 0 { self.due } else { NEVER };
         let next = departure.min(self.line.head());
         (next != NEVER).then_some(next)
@@ -639,7 +639,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     }
 
     /// Returns the counts of events since the link's creation.
-    pub fn ledger(&self) -> &Ledger {
+    pub fn stats(&self) -> &Ledger {
         &self.ledger
     }
 

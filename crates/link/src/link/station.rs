@@ -78,11 +78,11 @@ impl<P: Packet + Clone + Corrupt> Station<P> {
 }
 
 impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
-    /// As [`Link::offer`].
+    /// As [`Link::send`].
     ///
     /// # Panics
     /// If `now` is before an earlier call's.
-    pub fn offer(
+    pub fn send(
         &mut self,
         now: Nanos,
         packet: P,
@@ -161,11 +161,11 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         rx
     }
 
-    /// As [`Link::advance`].
+    /// As [`Link::poll`].
     ///
     /// # Panics
     /// If `now` is before an earlier call's.
-    pub fn advance(
+    pub fn poll(
         &mut self,
         now: Nanos,
         medium: Option<&mut Medium>,
@@ -191,8 +191,8 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         self.link.set(now, params);
     }
 
-    /// As [`Link::next_event`].
-    pub fn next_event(&self) -> Option<Nanos> {
+    /// As [`Link::next_wakeup`].
+    pub fn next_wakeup(&self) -> Option<Nanos> {
         let queued = self.link.backlog.packets > 0;
         let due = if queued || !self.ring.is_empty() { self.link.due } else { NEVER };
         let refill = if queued { self.refill.min(self.resume()) } else { NEVER };

@@ -95,21 +95,21 @@ pub fn link(params: &Params, seed: u64) -> Link<Frame> {
 
 /// The common calls of a link and of a station on its own medium.
 pub trait Drive {
-    fn offer(&mut self, now: Nanos, frame: Frame, log: &mut Log) -> Return;
-    fn advance(&mut self, now: Nanos, log: &mut Log);
-    fn next_event(&self) -> Option<Nanos>;
+    fn send(&mut self, now: Nanos, frame: Frame, log: &mut Log) -> Return;
+    fn poll(&mut self, now: Nanos, log: &mut Log);
+    fn next_wakeup(&self) -> Option<Nanos>;
     fn assert_conserved(&self);
 }
 
 impl Drive for Link<Frame> {
-    fn offer(&mut self, now: Nanos, frame: Frame, log: &mut Log) -> Return {
-        self.offer(now, frame, log)
+    fn send(&mut self, now: Nanos, frame: Frame, log: &mut Log) -> Return {
+        self.send(now, frame, log)
     }
-    fn advance(&mut self, now: Nanos, log: &mut Log) {
-        self.advance(now, log);
+    fn poll(&mut self, now: Nanos, log: &mut Log) {
+        self.poll(now, log);
     }
-    fn next_event(&self) -> Option<Nanos> {
-        self.next_event()
+    fn next_wakeup(&self) -> Option<Nanos> {
+        self.next_wakeup()
     }
     fn assert_conserved(&self) {
         self.assert_conserved();
@@ -117,14 +117,14 @@ impl Drive for Link<Frame> {
 }
 
 impl Drive for Station<Frame> {
-    fn offer(&mut self, now: Nanos, frame: Frame, log: &mut Log) -> Return {
-        self.offer(now, frame, None, log)
+    fn send(&mut self, now: Nanos, frame: Frame, log: &mut Log) -> Return {
+        self.send(now, frame, None, log)
     }
-    fn advance(&mut self, now: Nanos, log: &mut Log) {
-        self.advance(now, None, log);
+    fn poll(&mut self, now: Nanos, log: &mut Log) {
+        self.poll(now, None, log);
     }
-    fn next_event(&self) -> Option<Nanos> {
-        self.next_event()
+    fn next_wakeup(&self) -> Option<Nanos> {
+        self.next_wakeup()
     }
     fn assert_conserved(&self) {
         self.assert_conserved();
@@ -137,8 +137,8 @@ pub fn station(params: &Params, ring: u32, seed: u64) -> Station<Frame> {
 
 /// Runs every event at its time, up to `until`.
 pub fn run(link: &mut (impl Drive + ?Sized), until: Nanos, log: &mut Log) {
-    while let Some(at) = link.next_event().filter(|at| *at <= until) {
-        link.advance(at, log);
+    while let Some(at) = link.next_wakeup().filter(|at| *at <= until) {
+        link.poll(at, log);
     }
 }
 

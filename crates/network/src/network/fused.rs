@@ -50,7 +50,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
                 self.direct(id, |link, tap| link.leave_direct(now, tap));
             }
             self.hops[id as usize].role = Role::default();
-            self.due.set(id, self.hops[id as usize].next_event());
+            self.due.set(id, self.hops[id as usize].next_wakeup());
         }
     }
 
@@ -81,7 +81,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
             while let at = self.hops[id as usize].port.link().next_arrival()
                 && at < now
             {
-                self.call(at, id, false, |port, media, tap| port.advance(at, media, tap));
+                self.call(at, id, false, |port, media, tap| port.poll(at, media, tap));
             }
         }
         debug_assert!(self.moving.is_empty(), "a packet was due before {now}");
@@ -154,7 +154,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         loop {
             let hop = &mut self.hops[id as usize];
             let link = hop.port.link();
-            let Some(later) = (link.ledger().departed.packets - hop.handed).checked_sub(1) else {
+            let Some(later) = (link.stats().departed.packets - hop.handed).checked_sub(1) else {
                 return;
             };
             let (at, &packet) = link.on_wire(later as usize).expect("the packet is on the wire");

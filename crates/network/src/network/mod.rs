@@ -2,13 +2,13 @@
 
 use crate::changes::Changes;
 use crate::deadlines::Deadlines;
-use crate::port::Port;
+use crate::port;
 use crate::probe::{Joint, LinkProbe, Work};
 use crate::roles::Role;
 use crate::routes::{END, Routes};
 use crate::slab::{Body, Class, Packet, Slab};
 use crate::watched::Watched;
-use sojourn_link::{Event, Link, Medium, Observer, Params};
+use sojourn_link::{Event, Link, Medium, Observer, Params, Port};
 use sojourn_measure::ledger::balance;
 use sojourn_measure::{Count, FlowAccount, Imbalance, Kind, TraceHash};
 use sojourn_plan::Plan;
@@ -32,7 +32,7 @@ pub struct Seen<'a, T> {
 /// A link with its probe.
 #[derive(Clone, Debug)]
 struct Hop {
-    port: Port,
+    port: Port<Packet>,
     probe: LinkProbe,
     /// Hash of the packet events on the link.
     trace: TraceHash,
@@ -53,15 +53,15 @@ struct Hop {
 
 impl Hop {
     fn work(&self, now: Nanos) -> Work {
-        self.port.work(now, self.varies)
+        port::work(&self.port, now, self.varies)
     }
 
     /// Returns the time of the link's next event, or [`NEVER`].
     #[inline]
-    fn next_event(&self) -> Nanos {
+    fn next_wakeup(&self) -> Nanos {
         let link = match &self.port {
             Port::Link(link) if self.role != Role::default() => link,
-            port => return port.next_event().unwrap_or(NEVER),
+            port => return port.next_wakeup().unwrap_or(NEVER),
         };
         match (self.role.deferred, self.role.forwards) {
             (true, true) => NEVER,
@@ -265,7 +265,7 @@ impl<T, W> Network<T, W> {
             .links
             .iter()
             .map(|link| Hop {
-                port: Port::new(link, seed),
+                port: port::port(link, seed),
                 probe: LinkProbe::new(EPOCH),
                 trace: TraceHash::new(),
                 landed: Vec::new(),
@@ -362,14 +362,14 @@ impl<T, W> Network<T, W> {
     /// Returns the number of events on links so far. An event is the arrival of a packet at a
     /// link's far end, or the start of transmission of a packet that had waited.
     pub fn events(&self) -> u64 {
-        let events = |hop: &Hop| hop.port.link().ledger().delivered.packets + hop.probe.waited;
+        let events = |hop: &Hop| hop.port.stats().delivered.packets + hop.probe.waited;
         self.hops.iter().map(events).sum()
     }
 
     /// Begins the measurements of all links anew, at the end of the warm-up.
     pub fn restart(&mut self, now: Nanos) {
         for hop in &mut self.hops {
-            hop.probe.restart(now, *hop.port.link().ledger(), hop.work(now));
+            hop.probe.restart(now, *hop.port.stats(), hop.work(now));
             hop.port.restart();
         }
         self.joint.restart(now);
@@ -387,7 +387,7 @@ impl<T, W> Network<T, W> {
         let mut inside = Count::default();
         for hop in &self.hops {
             hop.port.assert_conserved();
-            let ledger = hop.port.link().ledger();
+            let ledger = hop.port.stats();
             inside += ledger.queued() + ledger.on_line();
             hop.landed.iter().for_each(|packet| inside.count(packet.len));
         }
@@ -425,7 +425,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         if !self.hops[id as usize].landed.is_empty() {
             self.moving.append(&mut self.hops[id as usize].landed);
         }
-        self.with_port(now, id, false, |port, media, tap| port.advance(now, media, tap));
+        self.with_port(now, id, false, |port, media, tap| port.poll(now, media, tap));
         self.settle(now);
     }
 
@@ -512,11 +512,11 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         now: Nanos,
         id: u32,
         lands: bool,
-        call: impl FnOnce(&mut Port, &mut [Medium], &mut Tap<'_, T, W>),
+        call: impl FnOnce(&mut Port<Packet>, &mut [Medium], &mut Tap<'_, T, W>),
     ) -> bool {
         let refused = self.call(now, id, lands, call);
         let hop = &self.hops[id as usize];
-        let next = if hop.landed.is_empty() { hop.next_event() } else { now };
+        let next = if hop.landed.is_empty() { hop.next_wakeup() } else { now };
         self.due.set(id, next);
         if hop.role.forwards && !hop.role.deferred {
             self.hand_over(now, id);
@@ -531,7 +531,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         now: Nanos,
         id: u32,
         lands: bool,
-        call: impl FnOnce(&mut Port, &mut [Medium], &mut Tap<'_, T, W>),
+        call: impl FnOnce(&mut Port<Packet>, &mut [Medium], &mut Tap<'_, T, W>),
     ) -> bool {
         let hop = &self.hops[id as usize];
         let view = View { observed: hop.observed, forwards: hop.role.forwards, lands };
@@ -553,7 +553,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         &mut self,
         id: u32,
         view: View,
-        call: impl FnOnce(&mut Port, &mut [Medium], &mut Tap<'_, T, W>) -> R,
+        call: impl FnOnce(&mut Port<Packet>, &mut [Medium], &mut Tap<'_, T, W>) -> R,
     ) -> R {
         let hop = &mut self.hops[id as usize];
         let mut tap = Tap {
@@ -581,8 +581,9 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         if self.hops[id as usize].role.deferred {
             return self.bring(now, id, packet);
         }
-        let refused =
-            self.with_port(now, id, true, |port, media, tap| port.offer(now, packet, media, tap));
+        let refused = self.with_port(now, id, true, |port, media, tap| {
+            port.send(now, packet, media, tap);
+        });
         if !refused {
             self.hops[id as usize].probe.runs.accepted();
         }

@@ -138,7 +138,7 @@ struct Server {
 impl Server {
     fn read<T, W>(&self, net: &Network<T, W>) -> Reading {
         let backlog = net.link(self.port).backlog();
-        let sent = net.link(self.port).ledger().departed;
+        let sent = net.link(self.port).stats().departed;
         Reading {
             backlog: Some(Backlog {
                 packets: u64::from(backlog.packets),
