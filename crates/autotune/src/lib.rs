@@ -21,6 +21,7 @@
 //!
 //! Sizes are in the kernel's units: bytes of charged memory, which are twice the size that a
 //! program requests.
+#![cfg(target_os = "linux")]
 
 /// Policies and their parameters.
 pub use sojourn_buffer as buffer;

@@ -28,9 +28,9 @@ fn raise(faults: Option<&Arc<Faults>>) -> PyResult<()> {
 /// A host in a run with real packets: ends of its packet sources and transfers, on real sockets.
 ///
 /// The receiving sockets listen from the creation of the object.
+#[cfg(target_os = "linux")]
 #[pyclass(module = "sojourn._core")]
 pub(crate) struct Endpoint {
-    #[cfg(target_os = "linux")]
     inner: sojourn_endpoint::Endpoint,
     faults: Option<Arc<Faults>>,
 }
@@ -78,16 +78,6 @@ impl Endpoint {
         }
         py.detach(|| self.inner.run(start, log, stop))?;
         raise(self.faults.as_ref())
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-#[pymethods]
-impl Endpoint {
-    #[new]
-    #[pyo3(signature = (_plan_json, _seed, _node, /))]
-    fn new(_plan_json: &str, _seed: u64, _node: usize) -> PyResult<Self> {
-        Err(pyo3::exceptions::PyOSError::new_err("runs with real packets need Linux"))
     }
 }
 

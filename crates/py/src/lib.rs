@@ -2,6 +2,8 @@
 //!
 //! The crate contains no logic of the simulation. It converts between texts, plans, JSON and
 //! tables, and turns each error into a Python exception that states the place and the reason.
+//! Runs with real packets and the tuners of sockets need Linux; elsewhere their names are missing.
+#![cfg_attr(not(target_os = "linux"), allow(dead_code, unused_imports))]
 
 mod balance;
 mod buffer;
@@ -12,17 +14,21 @@ mod errors;
 mod fingerprint;
 mod flows;
 mod many;
+#[cfg(target_os = "linux")]
 mod observed;
 mod own;
 mod parse;
+#[cfg(target_os = "linux")]
 mod rcvbuf;
 mod simulate;
 mod stats;
 mod store;
 mod tc;
+#[cfg(target_os = "linux")]
 mod udp;
 mod verify;
 mod web;
+#[cfg(target_os = "linux")]
 mod wire;
 
 use pyo3::prelude::*;
@@ -36,12 +42,11 @@ mod _core {
         buffer::{BufferPolicy, parse_buffer},
         causes::causes,
         describe::describe,
-        endpoint::{Endpoint, endpoint_report},
+        endpoint::endpoint_report,
         errors::{NoKernelEquivalent, PlanError, PolicyError, WordError},
         fingerprint::{fingerprint, version},
         flows::{plan_flows, selected_flows},
         many::{Records, simulate_many},
-        observed::{observe_flows, observe_queues, unobserved},
         own::{
             balancer::{BalancerFlow, BalancerServer},
             bench::QueueBench,
@@ -60,7 +65,6 @@ mod _core {
             parse_tcp, queue_commands, queue_description, queue_rate, queue_to_tc, queue_warnings,
             scaled_warmup, workloads,
         },
-        rcvbuf::{AdaptiveBuffer, RcvbufTuner, rcvbuf_restore, rcvbuf_state_folder},
         simulate::{
             Record, blank_record, check, limits, link_features, repeat, simulate, simulate_server,
             validate_plan,
@@ -68,9 +72,17 @@ mod _core {
         stats::{summarize, t_isf, t_sf},
         store::StoreParts,
         tc::{TcBuilt, TcDevice, TcMessage, TcReading, TcSelection, read_tc},
-        udp::{UdpServer, udp_clients, udp_kept, udp_send},
         verify::{verify, verify_own},
         web::{WebSession, web_sessions},
+    };
+
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::{
+        endpoint::Endpoint,
+        observed::{observe_flows, observe_queues, unobserved},
+        rcvbuf::{AdaptiveBuffer, RcvbufTuner, rcvbuf_restore, rcvbuf_state_folder},
+        udp::{UdpServer, udp_clients, udp_kept, udp_send},
         wire::{Wire, WireOutcome},
     };
 }

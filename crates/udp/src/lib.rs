@@ -12,6 +12,7 @@
 //! There is no encryption: a host on the path can read and change the messages. A host outside the
 //! path cannot guess the random number of a connection. A stateless cookie validates a client's
 //! address before the server stores anything about the client.
+#![cfg(target_os = "linux")]
 #![allow(clippy::doc_markdown, reason = "SipHash and NewReno are not code")]
 #![allow(clippy::struct_excessive_bools, reason = "the flags are independent of each other")]
 

@@ -1,4 +1,5 @@
 //! Transfers over real sockets on loopback, with the threads of a server, a client, and files.
+#![cfg(target_os = "linux")]
 
 use sojourn_buffer::Params;
 use sojourn_udp::files::{Files, PIECE_HEADER, continuation, header, kept, question};

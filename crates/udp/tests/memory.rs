@@ -1,4 +1,5 @@
 //! The memory of a server stays below a limit for all inputs and all pauses of the handler.
+#![cfg(target_os = "linux")]
 #![allow(unsafe_code, reason = "a counting allocator")]
 
 mod common;

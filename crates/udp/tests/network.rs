@@ -1,5 +1,6 @@
 //! Server and clients in virtual time, over a network that loses, duplicates, delays and reorders
 //! datagrams.
+#![cfg(target_os = "linux")]
 
 use proptest::prelude::*;
 use sojourn_buffer::Params;

@@ -18,6 +18,7 @@
 //!    copy.
 //!
 //! Splitting, merging and parsing do no input or output, and do not allocate memory.
+#![cfg(target_os = "linux")]
 
 mod answer;
 mod arena;

@@ -1,4 +1,5 @@
 //! Splits and merges super-packets, and verifies the results with independently computed checksums.
+#![cfg(target_os = "linux")]
 
 use proptest::prelude::*;
 use sojourn_queue::TcpView;

@@ -1,4 +1,5 @@
 //! Parses the headers of frames that were written by hand.
+#![cfg(target_os = "linux")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Splitting and merging of frames: no data change, and only packets that fit together are merged.
+#![cfg(target_os = "linux")]
 
 mod common;
 
