@@ -7,7 +7,8 @@
 //! The load is known after two readings; until then servers are chosen at random. Without a tie,
 //! all flows that begin in one period go to the least loaded server, which then becomes the busiest
 //! one. With flows shorter than the period, the policy therefore overloads one server after
-//! another. If all ports are saturated, the slowest port has the least load.
+//! another. If all ports are saturated, the slowest port has the least load. Loads are divided by the
+//! servers' weights: with the ports' rates as weights, the policy compares utilisations.
 
 use crate::contract::PolicyParams;
 use crate::needs::{Freshness, Needs, Signal, span};
@@ -31,7 +32,8 @@ impl PolicyParams for Params {
     type Policy = Rates;
 
     fn needs(&self) -> Needs {
-        Needs::read(Signal::Counters, Freshness::Sampled { period: self.period })
+        let freshness = Freshness::Sampled { period: self.period };
+        Needs { weights: true, ..Needs::read(Signal::Counters, freshness) }
     }
 
     fn build(&self, servers: usize, _key: u64) -> Rates {

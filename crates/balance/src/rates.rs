@@ -1,5 +1,6 @@
 //! Choice of the server whose port sent the fewest packets or bytes per second between its last two
-//! readings, for the policies `least_packets` and `least_bandwidth`.
+//! readings, divided by the server's weight, for the policies `least_packets` and
+//! `least_bandwidth`.
 
 use crate::contract::{Policy, Request};
 use crate::facts::Counters;
@@ -52,7 +53,7 @@ impl Policy for Rates {
     }
 
     fn choose(&mut self, Request { servers, draws, .. }: Request<'_, Counters>) -> Option<Pick> {
-        servers.least(|i| self.ports[i].rate, draws)
+        servers.least(|i| Some(self.ports[i].rate? / f64::from(servers.weight(i))), draws)
     }
 
     fn state(&self, visit: &mut dyn FnMut(usize, &str, f64)) {

@@ -262,7 +262,8 @@ fn weights_are_kept() {
         balancer.observe(0, &[queue(1); 3]);
         let counts = counts(&mut balancer, 80_000, 7);
         let expected = match table.name {
-            "queue-delay" | "jsq" | "power-of-d" | "iqlb" | "qtm" => [1.0; 3],
+            "queue-delay" | "jsq" | "power-of-d" | "iqlb" | "qtm" | "least-bandwidth"
+            | "least-packets" => [1.0; 3],
             _ if balancer.needs().weights => [0.375, 0.75, 1.875],
             _ => [1.0; 3],
         };
@@ -392,6 +393,17 @@ fn counters_are_compared_by_their_growth() {
         assert_eq!(balancer.choose(3 * SECOND, &flow, &mut dice(1)).unwrap().server, expected);
         balancer.observe(4 * SECOND, &[sent(90_000, 90), sent(4_510, 31)]);
         assert_eq!(balancer.choose(4 * SECOND, &flow, &mut dice(1)).unwrap().server, 1);
+    }
+}
+
+#[test]
+fn loads_of_ports_are_relative_to_the_weights() {
+    for (weight, expected) in [(1, 0), (3, 1)] {
+        let mut balancer = balancer("least-bandwidth", &[1, weight]);
+        balancer.observe(SECOND, &[sent(0, 0), sent(0, 0)]);
+        balancer.observe(2 * SECOND, &[sent(1_000, 1), sent(2_000, 2)]);
+        let chosen = balancer.choose(2 * SECOND, &Flow::default(), &mut dice(1)).unwrap();
+        assert_eq!(chosen.server, expected);
     }
 }
 
