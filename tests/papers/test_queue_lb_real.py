@@ -13,8 +13,7 @@ pytest.importorskip("os_ken")
 from sojourn.lab import Unavailable, openvswitch
 from sojourn.lab.engine import WireEngine
 from sojourn.papers.bench import Making, levels_of, split
-from sojourn.papers.part import Part
-from sojourn.papers.queue_lb import claims, study
+from sojourn.papers.queue_lb import study
 from sojourn.papers.queue_lb.paper import PAPER
 from sojourn.papers.report import rows as means_rows
 from sojourn.papers.report import show
@@ -22,16 +21,14 @@ from tests.lab.conftest import possible
 from tests.papers import pretend
 
 SMALL = study.BalancerSize(
-    seconds=5, seeds=1, networks=("unequal",), clients=(4,), rounds=1, transports=("UDP",),
-    policies=("random", "IQLB"),
-)  # fmt: skip
+    seconds=5, seeds=1, clients=(4,), rounds=1, transports=("UDP",), policies=("random", "IQLB")
+)
 
 
 def judged(size: study.BalancerSize) -> set[str]:
     """The claims whose levels are all run."""
-    part = Part(name="iperf", title="", cells=study.cells_of(size), seeds=1)
-    made = claims.made(size.networks, anova=size.rounds is None)
-    return {claim.id for claim in split(made, levels_of(part))[0]}
+    (part,) = study.parts(size)
+    return {claim.id for claim in split(part.claims, levels_of(part))[0]}
 
 
 def test_quick_takes_minutes_and_announces_it() -> None:
@@ -40,11 +37,10 @@ def test_quick_takes_minutes_and_announces_it() -> None:
 
 
 def test_a_claim_is_judged_only_if_all_it_names_is_run() -> None:
-    assert judged(study.REAL_QUICK) == {
-        f"{finding}-unequal" for finding in ("iqlb-four", "qtm-four", "qtm-five")
-    }
+    few = {"iqlb-four", "qtm-four", "qtm-five", "rank-random"}
+    assert judged(study.REAL_QUICK) == few
     assert not judged(SMALL)
-    assert len(judged(study.REAL_FULL)) == 5 * 3
+    assert judged(study.REAL_FULL) == few | {"qtm-share", "rank-lbw", "rank-gap"}
 
 
 def check(outcome: study.Results) -> None:
@@ -52,7 +48,7 @@ def check(outcome: study.Results) -> None:
     assert [row["policy"] for row in means_rows(outcome)] == ["random", "IQLB"]
     assert [row["paper"] for row in means_rows(outcome)] == ["28.5 Mbit/s", "39.4 Mbit/s"]
     told = json.loads(json.dumps(outcome.as_dict()))
-    assert len(told["not_judged"]) == 5
+    assert len(told["not_judged"]) == 7
     for world, column in outcome.columns.items():
         pooled = column.frames["iperf"]["pooled"]
         assert len(pooled) == 2 * 4, world

@@ -9,14 +9,14 @@ same start times and are compared in pairs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
 from scipy import stats
 
 from sojourn.papers.queue_lb import published
-from sojourn.papers.queue_lb.scenarios import BENCHMARKS, CLIENTS, NETWORKS, POLICIES, TRANSPORTS
+from sojourn.papers.queue_lb.scenarios import BENCHMARKS, CLIENTS, OTHERS, PAPER, TRANSPORTS
 from sojourn.stats import (
     LEAST,
     Anova,
@@ -43,18 +43,17 @@ from sojourn.stats._arrays import Floats
 SETS = {"IQLB": ("IQLB", *BENCHMARKS), "QTM": ("QTM", "IQLB", *BENCHMARKS)}
 
 
-def cells(frame: pd.DataFrame) -> Iterator[tuple[str, str, int, pd.DataFrame]]:
-    """Yields each network, transport and number of clients with the rows of this cell."""
-    for network in NETWORKS:
-        for transport in TRANSPORTS:
-            for clients in CLIENTS:
-                chosen = frame[
-                    (frame["network"] == network.name)
-                    & (frame["transport"] == transport)
-                    & (frame["clients"] == clients)
-                ]
-                if not chosen.empty:
-                    yield network.name, transport, clients, chosen
+#: Policies that are compared in the study's own tests.
+COMPARED = (*PAPER, *OTHERS)
+
+
+def cells(frame: pd.DataFrame) -> Iterator[tuple[str, int, pd.DataFrame]]:
+    """Yields each transport and number of clients with the rows of this cell."""
+    for transport in TRANSPORTS:
+        for clients in CLIENTS:
+            chosen = frame[(frame["transport"] == transport) & (frame["clients"] == clients)]
+            if not chosen.empty:
+                yield transport, clients, chosen
 
 
 def _groups(frame: pd.DataFrame, policies: tuple[str, ...]) -> dict[str, Floats]:
@@ -69,6 +68,15 @@ def anova(pooled: pd.DataFrame, policies: tuple[str, ...]) -> tuple[Anova, float
     return table, float(stats.f.isf(0.05, table.df_between, table.df_within))
 
 
+def least_difference(
+    pooled: pd.DataFrame, policies: tuple[str, ...]
+) -> tuple[float, dict[str, float]]:
+    """Returns the paper's LSD in Mbit/s (its equation 3), and the means by policy."""
+    found = lsd(_groups(pooled, policies), protected=False)
+    means = dict(zip(found.names, found.centres, strict=True))
+    return found.least_difference or float("nan"), means
+
+
 def first_seed(pooled: pd.DataFrame) -> pd.DataFrame:
     """Returns the rows of the first seed: one run of each policy, as in the paper."""
     chosen: pd.DataFrame = pooled[pooled["seed"] == pooled["seed"].min()]
@@ -79,12 +87,11 @@ def anova_tables(pooled: pd.DataFrame) -> pd.DataFrame:
     """Returns tables like the paper's 1 and 2: ANOVA with a run's clients as independent values."""
     rows = []
     for name, policies in SETS.items():
-        for network, transport, clients, part in cells(first_seed(pooled)):
+        for transport, clients, part in cells(first_seed(pooled)):
             table, critical = anova(part, policies)
             rows.append(
                 {
                     "experiment": name,
-                    "network": network,
                     "hosts": f"{clients}Hosts_{transport}",
                     "n": table.sizes[0],
                     "F": table.f,
@@ -102,14 +109,11 @@ def lsd_tables(pooled: pd.DataFrame, name: str) -> pd.DataFrame:
     """
     policies = SETS[name]
     rows = []
-    for network, transport, clients, part in cells(first_seed(pooled)):
-        found = lsd(_groups(part, policies), protected=False)
-        means = dict(zip(found.names, found.centres, strict=True))
-        least = found.least_difference or float("nan")
+    for transport, clients, part in cells(first_seed(pooled)):
+        least, means = least_difference(part, policies)
         beaten = [p for p in policies[1:] if means[name] - means[p] >= least]
         rows.append(
             {
-                "network": network,
                 "hosts": f"{clients}Hosts_{transport}",
                 **means,
                 "LSD": least,
@@ -126,8 +130,8 @@ def proper(frame: pd.DataFrame) -> pd.DataFrame:
     of policies that do not differ significantly.
     """
     rows = []
-    for network, transport, clients, part in cells(frame):
-        groups = _groups(part, tuple(POLICIES))
+    for transport, clients, part in cells(frame):
+        groups = _groups(part, COMPARED)
         normal, equal = normal_residuals(groups).p, levene(groups).p
         try:
             unequal = welch(groups).p
@@ -142,7 +146,6 @@ def proper(frame: pd.DataFrame) -> pd.DataFrame:
         letters = after.groups()
         rows.append(
             {
-                "network": network,
                 "hosts": f"{clients}Hosts_{transport}",
                 "runs": len(next(iter(groups.values()))),
                 "normal, p": normal,
@@ -166,8 +169,8 @@ def gains(frame: pd.DataFrame, who: str) -> pd.DataFrame:
     d_z with interval, and the number of seeds with which a gain of 5 % would be detected.
     """
     rows = []
-    for network, transport, clients, part in cells(frame):
-        groups = _groups(part.sort_values("seed"), tuple(POLICIES))
+    for transport, clients, part in cells(frame):
+        groups = _groups(part.sort_values("seed"), COMPARED)
         for other in SETS["QTM"][1:] if who == "QTM" else BENCHMARKS:
             a, b = groups[who], groups[other]
             test, ratio = paired_difference(a, b), paired_ratio(a, b)
@@ -175,7 +178,6 @@ def gains(frame: pd.DataFrame, who: str) -> pd.DataFrame:
             spread = float((a - b).std(ddof=1))
             rows.append(
                 {
-                    "network": network,
                     "hosts": f"{clients}Hosts_{transport}",
                     "against": other,
                     "gain %": 100 * (ratio.estimate - 1),
@@ -240,7 +242,7 @@ def averages(frame: pd.DataFrame) -> str:
     """Returns sentences on QTM's use of old averages, with the study's own numbers."""
     means = frame.groupby("policy")[["lb.choices_repeated", "lb.age_mean"]].mean()
     repeated, age = means["lb.choices_repeated"], means["lb.age_mean"]
-    by = frame.groupby(["network", "transport", "clients", "policy"])["throughput"].mean().unstack()
+    by = frame.groupby(["transport", "clients", "policy"])["throughput"].mean().unstack()
     higher = int((by["QTM"] > by["IQLB"]).sum())
     return (
         f"QTM uses information that is {age['QTM']:.2g} s old on average. The share of choices "
@@ -250,24 +252,99 @@ def averages(frame: pd.DataFrame) -> str:
     )
 
 
-def levels(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns the total throughput of all clients in Mbit/s: in each network and in table 4."""
-    ours = frame.assign(total=frame["throughput"] * frame["clients"] / 1e6)
+def levels(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Returns the throughput of a client in Mbit/s: in table 4, and in each reading of `frames`."""
     keys = ["transport", "clients", "policy"]
-    here = ours.groupby([*keys, "network"], sort=False)["total"].mean().unstack("network")
-    paper = published.throughputs().set_index(keys)["throughput"]
-    totals = paper * paper.index.get_level_values("clients") / 1e6
-    found = here.join(totals.rename("table 4"), how="inner")[["table 4", *here.columns]]
-    return found.reset_index().rename_axis(columns=None)
+    here = {
+        name: frame.groupby(keys, sort=False)["throughput"].mean() / 1e6
+        for name, frame in frames.items()
+    }
+    paper = published.throughputs().set_index(keys)["throughput"] / 1e6
+    found = pd.concat({"table 4": paper, **here}, axis=1, join="outer").loc[paper.index]
+    return found.reset_index()
+
+
+def scatter(frame: pd.DataFrame) -> pd.DataFrame:
+    """Returns the published and our standard deviation of clients within a policy, in bit/s.
+
+    The published values follow from F and the means; both are pooled over the policies.
+    """
+    rows = []
+    for row in published.implied()["QTM"]:
+        clients, transport = row.scenario.split()
+        here = frame[(frame["transport"] == transport) & (frame["clients"] == int(clients))]
+        here = here[here["policy"].isin(PAPER)]
+        if len(here):
+            ours = math.sqrt(float((here["scatter"] ** 2).mean()))
+            rows.append((f"scatter of clients, {transport}", row.deviation * 1e6, ours))
+    return pd.DataFrame(rows, columns=["quantity", "paper", "ours"])
+
+
+#: Marks of a comparison, by the end of its interval.
+HIGHER, LOWER, SAME = "+", "-", "="
+
+
+def matrix(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Returns all comparisons of IQLB and QTM, in each reading of `frames`.
+
+    A cell has our ratio of throughputs, a mark, and the ratio of the paper's table 4 in
+    parentheses. The mark is `+` or `-` if the whole 95 % interval of runs paired by seed is above
+    or below 1, and `=` if it is within 5 % of 1, else `?`.
+    """
+    paper = published.throughputs().set_index(["policy", "transport", "clients"])["throughput"]
+    rows = []
+    for name, frame in frames.items():
+        for transport, clients, part in cells(frame):
+            groups = _groups(part.sort_values("seed"), tuple(PAPER))
+            for who in SETS:
+                row: dict[str, object] = {
+                    "reading": name,
+                    "policy": who,
+                    "hosts": f"{clients}Hosts_{transport}",
+                }
+                for other in SETS["QTM"][1:]:
+                    if other == who:
+                        continue
+                    found = paired_ratio(groups[who], groups[other])
+                    theirs = paper[who, transport, clients] / paper[other, transport, clients]
+                    row[other] = (
+                        f"{found.estimate:.2f} {_mark(found.low, found.high)} ({theirs:.2f})"
+                    )
+                rows.append(row)
+    return pd.DataFrame(rows).fillna("")
+
+
+def _mark(low: float, high: float) -> str:
+    if low >= 1 / 1.05 and high <= 1.05:
+        return SAME
+    return HIGHER if low > 1 else LOWER if high < 1 else "?"
+
+
+def today(ages: pd.DataFrame, unequal: pd.DataFrame | None) -> pd.DataFrame:
+    """Returns what users of today compare: completion times, and UDP over unequal ports.
+
+    `ages` are the runs of the sweep over information age, with readings at each choice and once a
+    second; `unequal` are the runs with unequal ports.
+    """
+    p99 = ages.groupby(["policy", "age"], sort=False)["transfers.fct_p99"].mean().unstack("age")
+    table = pd.DataFrame(
+        {"p99 of transfers, read at each choice, s": p99[0.0], "read once a second, s": p99[1.0]}
+    )
+    if unequal is not None:
+        udp = unequal[unequal["transport"] == "UDP"]
+        for clients, part in udp.groupby("clients"):
+            table[f"{clients} UDP clients, Mbit/s each"] = (
+                part.groupby("policy")["throughput"].mean() / 1e6
+            )
+    return table.rename_axis("policy").reset_index()
 
 
 def measured(frame: pd.DataFrame) -> pd.DataFrame:
     """Returns the metrics of each cell and policy, averaged over seeds."""
-    by = ["network", "transport", "clients", "policy"]
+    by = ["transport", "clients", "policy"]
     means = frame.groupby(by, sort=False).mean(numeric_only=True).reset_index()
     return pd.DataFrame(
         {
-            "network": means["network"],
             "hosts": means["clients"].astype(str) + "Hosts_" + means["transport"],
             "policy": means["policy"],
             "Mbit/s a client": means["throughput"] / 1e6,

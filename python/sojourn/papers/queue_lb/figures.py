@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from sojourn.papers.drawing import whiskers
 from sojourn.papers.part import Drawn
 from sojourn.papers.queue_lb import analysis, published
-from sojourn.papers.queue_lb.scenarios import AGEING, BENCHMARKS, OTHERS
-from sojourn.papers.queue_lb.study import Results
+from sojourn.papers.queue_lb.scenarios import AGEING, BENCHMARKS, NETWORKS, OTHERS
+from sojourn.papers.queue_lb.study import Results, name_of
 from sojourn.show import style
 from sojourn.stats import mean_interval, paired_ratio
 from sojourn.study.cells import Level
@@ -21,10 +21,9 @@ from sojourn.study.cells import Level
 _SHORT = {"queue delay": "q. delay", "connections": "conn."}
 
 
-def boxes(outcome: Results, network: str, experiment: str) -> Figure:
-    """Draws the paper's figures 4 to 9 (`IQLB`) or 10 to 15 (`QTM`) for one network."""
+def boxes(outcome: Results, experiment: str) -> Figure:
+    """Draws the paper's figures 4 to 9 (`IQLB`) or 10 to 15 (`QTM`) in the main reading."""
     size, frame = outcome.size, outcome.frame("iperf", "pooled")
-    frame = frame[frame["network"] == network]
     paper = published.throughputs()
     number = FIRST[experiment]
     with style.styled():
@@ -72,26 +71,23 @@ def _boxes(axes: Axes, part: pd.DataFrame, printed: pd.DataFrame, policies: Sequ
 def gains(outcome: Results) -> Figure:
     """Draws the gains over the mean throughput of the four benchmarks, with 95 % intervals.
 
-    There is a panel for each network, and a series for IQLB, QTM and each policy of `OTHERS`.
+    There is a panel for each reading of the ports, and a series for IQLB, QTM and each policy of
+    `OTHERS`.
     """
-    size, frame = outcome.size, outcome.frame("iperf")
-    shown = [p for p in ("IQLB", "QTM", *OTHERS) if p in size.policies]
+    size, frames = outcome.size, by_ports(outcome)
+    shown = ("IQLB", "QTM", *OTHERS)
     printed = published.throughputs().pivot_table(
         index=["clients", "transport"], columns="policy", values="throughput"
     )
     with style.styled():
         figure = style.figure(style.PAGE, 2.8)
-        panels = figure.subplots(1, len(size.networks), sharey=True, squeeze=False)[0]
-        for axes, network in zip(panels, size.networks, strict=True):
+        panels = figure.subplots(1, len(frames), sharey=True, squeeze=False)[0]
+        for axes, (name, frame) in zip(panels, frames.items(), strict=True):
             ticks = [(c, t) for t in size.transports for c in size.clients]
             for i, policy in enumerate(shown):
                 points = []
                 for clients, transport in ticks:
-                    part = frame[
-                        (frame["network"] == network)
-                        & (frame["clients"] == clients)
-                        & (frame["transport"] == transport)
-                    ]
+                    part = frame[(frame["clients"] == clients) & (frame["transport"] == transport)]
                     by = part.pivot_table(index="seed", columns="policy", values="throughput")
                     others = by[list(BENCHMARKS)].mean(axis=1)
                     points.append(paired_ratio(by[policy].to_numpy(), others.to_numpy()))
@@ -111,11 +107,19 @@ def gains(outcome: Results) -> Figure:
                         label=f"{policy} in the paper",
                     )  # fmt: skip
             axes.axhline(0, color="black", linewidth=0.6)
-            axes.set_title(f"{network} ports")
+            axes.set_title(name)
             axes.set_xticks(range(len(ticks)), [f"{c} {t}" for c, t in ticks], rotation=45)
         panels[0].set_ylabel("Gain over the benchmarks (%)")
         style.legend_above(figure, panels[0], 4)
     return figure
+
+
+def by_ports(outcome: Results) -> dict[str, pd.DataFrame]:
+    """Returns the runs with all policies, by the reading of the ports."""
+    return {
+        name or f"ports of {NETWORKS[name].ports}": outcome.frame(name_of(name))
+        for name in outcome.size.networks
+    }
 
 
 def spacings(outcome: Results) -> Figure:
@@ -187,7 +191,7 @@ def ages(outcome: Results) -> Figure:
     return figure
 
 
-def worlds(outcome: Results, network: str) -> Figure:
+def worlds(outcome: Results) -> Figure:
     """Draws the throughput of clients by policy, real and simulated.
 
     Dashes are runs; markers are their means with 95 % intervals.
@@ -199,11 +203,7 @@ def worlds(outcome: Results, network: str) -> Figure:
         grid = figure.subplots(len(size.clients), len(size.transports), squeeze=False)
         for row, clients in zip(grid, size.clients, strict=True):
             for axes, transport in zip(row, size.transports, strict=True):
-                cell: dict[str, Level] = {
-                    "network": network,
-                    "transport": transport,
-                    "clients": clients,
-                }
+                cell: dict[str, Level] = {"transport": transport, "clients": clients}
                 _worlds(axes, frames, cell, size.policies)
                 axes.set_title(f"{clients} clients, {transport}")
         for row in grid:
@@ -242,51 +242,54 @@ def _worlds(
 
 
 def real(outcome: Results) -> Drawn:
-    """Returns the real study's figures with title and caption, by file name."""
+    """Returns the real study's figure with title and caption, by file name."""
     return {
-        f"worlds-{network}": (
-            worlds(outcome, network),
-            f"Throughput of clients in real and simulated runs, {network} ports",
+        "worlds": (
+            worlds(outcome),
+            "Throughput of clients in real and simulated runs",
             (
                 "A dash is the mean of a run's clients. Markers are means of runs with 95 % "
                 "intervals, which are wide with few seeds and may leave the panel."
             ),
         )
-        for network in outcome.size.networks
     }
 
 
 def simulated(outcome: Results) -> Drawn:
     """Returns every figure with title and caption, by file name."""
     found = {
-        f"throughput-{experiment.lower()}-{network}": (
-            boxes(outcome, network, experiment),
-            f"Throughput of clients, {network} ports, {experiment}'s experiments",
+        f"throughput-{experiment.lower()}": (
+            boxes(outcome, experiment),
+            f"Throughput of clients, {experiment}'s experiments",
             (
                 "As the paper's figures 4 to 9 (IQLB) and 10 to 15 (QTM). A box contains all "
                 "clients, rounds and seeds; a diamond is the mean."
             ),
         )
         for experiment in analysis.SETS
-        for network in outcome.size.networks
     }
-    found["gains"] = (
-        gains(outcome),
-        "Gain over the mean of random, round robin, LBW and SLPLB",
-        "Runs are paired by seed; 95 % intervals (Fieller). Crosses: the paper's table 4.",
-    )
-    found["spacings"] = (
-        spacings(outcome),
-        "Gain by the time between two clients' starts",
-        "10 UDP clients, unequal ports. An iperf lasts 14 times the time between two starts.",
-    )
-    found["ages"] = (
-        ages(outcome),
-        "Age of information",
-        (
-            "Heavy-tailed transfers that begin at random times, with 70 % load on four ports of "
-            "40 Mbit/s. JSQ's wide line coincides with IQLB's: if all queues have the same "
-            "limit, both policies choose the same server."
-        ),
-    )
+    if outcome.size.networks:
+        found["gains"] = (
+            gains(outcome),
+            "Gain over the mean of random, round robin, LBW and SLPLB",
+            "Runs are paired by seed; 95 % intervals (Fieller). Crosses: the paper's table 4.",
+        )
+    if outcome.size.sweep:
+        found["spacings"] = (
+            spacings(outcome),
+            "Gain by the time between two clients' starts",
+            (
+                "10 UDP clients, ports of 25 and 125 Mbit/s. An iperf lasts 14 times the time "
+                "between two starts."
+            ),
+        )
+        found["ages"] = (
+            ages(outcome),
+            "Age of information",
+            (
+                "Heavy-tailed transfers that begin at random times, with 70 % load on four ports "
+                "of 40 Mbit/s. JSQ's wide line coincides with IQLB's: if all queues have the same "
+                "limit, both policies choose the same server."
+            ),
+        )
     return found

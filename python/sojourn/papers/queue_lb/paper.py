@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from sojourn.papers.bench import every
 from sojourn.papers.outcome import Facts, Real, records
 from sojourn.papers.paper import Paper
 from sojourn.papers.part import Titled
@@ -19,12 +18,13 @@ _NETWORK = """\
 The paper does not state link rates, queues, UDP rates, lengths and start times. The total
 throughput in its tables grows with the number of clients, so this study assumes that clients start
 one after the other. UDP clients send at QTM's throughput in table 4, and cannot have sent less. The
-networks here fit the tables, so claims concern the differences between policies and not the
-throughput itself. Three networks are three readings: ports of 100 and 100 Mbit/s; ports of 50 and
-150 Mbit/s; two ports of 140 Mbit/s, one of them with 80 Mbit/s of other traffic. The paper
-describes LBW and SLPLB only in words. Here they select the port that sent the fewest bytes (LBW) or
-packets (SLPLB) in the last second; with packets of one size both are the same policy. If all queues
-are above IQLB's threshold, IQLB selects the shortest queue; the paper does not state this case."""
+ports of the main reading (50 and 90 Mbit/s) and of the others were chosen by published levels, the
+throughputs with round robin and random and the scatter of clients, and by no difference between
+policies. The paper describes LBW and SLPLB only in words, and its reference [22] was not available.
+Here they select the port that sent the fewest bytes (LBW) or packets (SLPLB) in the last second; as
+the port feeds the server, counters of the server are the same. With frames of one size both are the
+same policy. If all queues are above IQLB's threshold, IQLB selects the shortest queue; the paper
+does not state this case."""
 
 _STATISTICS = """\
 Tables 1 to 4 repeat the paper's analysis on one run: its clients are pooled, in the full study 48,
@@ -35,26 +35,17 @@ All policies have the same seeds, and the test is chosen by the distribution of 
 
 def _remarks(outcome: Results) -> list[str]:
     size = outcome.size
-    others = [
-        f"Reading {name}, with {' and '.join(size.reading_networks)} ports: "
-        f"{scenarios.READINGS[name].words}."
-        for name in size.readings
-    ]
     judged = (
         "as many rounds in a run as the paper has values of a client (12 with 4 clients, 6 or 8 "
         "with 10, and 5 with 20)"
         if size.rounds is None
-        else f"{size.rounds} round in a run; claims on the paper's ANOVA, which has 5 to 12 "
-        "rounds, are not judged"
+        else f"{size.rounds} round in a run; claims on the paper's ANOVA and LSD, which have 5 to "
+        "12 rounds, are not judged"
     )
+    readings = (f"{one.name} ({one.text})" for one in claims.DECLARED.readings.values())
     return [
         " ".join(_NETWORK.split()),
-        f"Main reading: {scenarios.MAIN.words}.",
-        *others,
-        (
-            f"The claims were fixed on {claims.FROZEN}, with earlier results known. They are "
-            f"judged on runs with seeds from {claims.FIRST_SEED} on, which no earlier run used."
-        ),
+        f"Other readings, with one round in a run: {'; '.join(readings)}.",
         " ".join(_STATISTICS.split()),
         f"Simulated runs have iperfs of {size.seconds:g} s, {size.seeds} seeds, and {judged}.",
         *outcome.notes,
@@ -75,40 +66,39 @@ def _notes(outcome: Results) -> list[str]:
     ]
 
 
-def _others(outcome: Results) -> pd.DataFrame:
-    """Returns the mean throughput of a client in Mbit/s in the alternative readings."""
-    by = ["network", "transport", "clients"]
-    found = [
-        outcome.frame(f"{name}-{network}")
-        .assign(reading=name)
-        .pivot_table(index=["reading", *by], columns="policy", values="throughput", sort=False)
-        / 1e6
-        for name in outcome.size.readings
-        for network in outcome.size.reading_networks
-    ]
-    return pd.concat(found).reset_index().rename_axis(columns=None) if found else pd.DataFrame()
-
-
 def _tables(outcome: Results) -> Titled:
     frame, pooled = outcome.frame("iperf"), outcome.frame("iperf", "pooled")
-    anova = analysis.anova_tables(pooled)
-    return [
+    anova, size, ports = analysis.anova_tables(pooled), outcome.size, figures.by_ports(outcome)
+    readings = {"main": frame} | {
+        name: found[""]
+        for name, found in outcome.column.frames.items()
+        if "throughput" in found[""] and name not in ("iperf", "spacings")
+    }
+    tables = [
+        ("All comparisons", analysis.matrix({"main": frame, **ports})),
         ("Table 1, ANOVA of IQLB as published", anova[anova["experiment"] == "IQLB"]),
         ("Table 2, ANOVA of QTM as published", anova[anova["experiment"] == "QTM"]),
         ("Table 3, means (Mbit/s) and LSD of IQLB", analysis.lsd_tables(pooled, "IQLB")),
         ("Table 4, means (Mbit/s) and LSD of QTM", analysis.lsd_tables(pooled, "QTM")),
-        ("Total of all clients, Mbit/s", analysis.levels(frame)),
+        ("Mean throughput of a client, Mbit/s, in all readings", analysis.levels(readings)),
         ("Correct analysis: runs as independent values", analysis.proper(frame)),
         ("IQLB's gains, paired by seed", analysis.gains(frame, "IQLB")),
         ("QTM's gains, paired by seed", analysis.gains(frame, "QTM")),
         ("Metrics by cell and policy", analysis.measured(frame)),
-        ("Mean throughput of a client (Mbit/s) in the other readings", _others(outcome)),
+        ("The paper's own numbers", published.table()),
+    ]
+    if not size.sweep:
+        return tables
+    ages = outcome.frame("ages")
+    title = f"Use today: runs of {size.sweep:g} s, and UDP of {size.seconds:g} s at unequal ports"
+    return [
+        *tables,
+        (title, analysis.today(ages, ports.get("unequal ports"))),
         (
             "Time between two starts, 10 UDP clients, unequal ports",
             analysis.spacings(outcome.frame("spacings")),
         ),
-        ("Age of information", analysis.ages(outcome.frame("ages"))),
-        ("The paper's own numbers", published.table()),
+        ("Age of information", analysis.ages(ages)),
     ]
 
 
@@ -160,7 +150,13 @@ def _real_facts(outcome: Results) -> Facts:
 
 
 def _quantity(cell: Mapping[str, Level]) -> str:
-    return f"throughput, {cell['transport']}, {cell['network']} ports"
+    proposed = "IQLB and QTM" if cell["policy"] in analysis.SETS else "the other policies"
+    return f"throughput over {cell['transport']}, {proposed}"
+
+
+def _compared(outcome: Results) -> pd.DataFrame:
+    frame = outcome.frame("iperf")
+    return pd.concat([beside(frame, _MEANS, _quantity), analysis.scatter(frame)])
 
 
 _MEANS = MeansTable(
@@ -181,15 +177,14 @@ PAPER = Paper(
     full=study.FULL,
     quarter=study.QUARTER,
     mechanism="policy",
-    measure=every(study.parts),
+    measure=study.measure,
     question=(
         "Do flows have a higher throughput if the switch sends them to the server with the "
         "shortest queue?"
     ),
-    first_seed=claims.FIRST_SEED,
     conditions=claims.CONDITIONS,
     declared=claims.DECLARED,
-    compared=lambda outcome: beside(outcome.frame("iperf"), _MEANS, _quantity),
+    compared=_compared,
     published=published.frames,
     withdrawn=claims.WITHDRAWN,
     remarks=_remarks,
