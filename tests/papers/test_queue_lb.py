@@ -238,7 +238,7 @@ def test_a_small_run_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     }  # fmt: skip
     assert set(outcome.column.sweeps) == set(scenarios.SWEPT)
     titles = dict(PAPER.tables(outcome) if PAPER.tables else ())
-    assert len(titles["All comparisons"]) == 3 * 2 * 2
+    assert len(titles["All comparisons"]) == 2 * 2 * 2
     assert set(titles[next(t for t in titles if t.startswith("Use today"))]["policy"]) == set(
         scenarios.AGEING
     )

@@ -32,7 +32,7 @@ def judged(size: study.BalancerSize) -> set[str]:
 
 
 def test_quick_takes_minutes_and_announces_it() -> None:
-    assert re.fullmatch("24 real runs, .*: about 14 minutes", study.lasting(study.REAL_QUICK))
+    assert re.fullmatch("24 real runs, .*: about 12 minutes", study.lasting(study.REAL_QUICK))
     assert study.lasting(study.REAL_FULL).endswith(" hours")
 
 
