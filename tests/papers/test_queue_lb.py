@@ -122,7 +122,7 @@ def test_the_papers_own_tables_support_all_but_one_finding() -> None:
 def test_every_declared_reading_is_run_or_shown_by_other_runs() -> None:
     there = {
         one.reading
-        for part in study.parts(study.QUARTER)
+        for part in study.parts(study.FULL)
         for one in (part, *(further for further, _ in study.views(part)))
         if one.reading and not one.sweep
     }

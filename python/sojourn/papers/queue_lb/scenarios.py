@@ -178,6 +178,13 @@ class Reading:
             found |= {name: f"{name}, utilisation" for name in ("LBW", "SLPLB")}
         return found
 
+    def seconds(self, usual: float) -> float:
+        """Returns the length of an iperf; `usual` is the length that the size states.
+
+        A scenario has at most 1000 groups of flows, one for each second of a moving flow.
+        """
+        return self.iperf_seconds or (min(usual, 20) if self.UDP_flows == "move" else usual)
+
     def apart(self, seconds: float, clients: int) -> float:
         """Returns the time between two starts in seconds; `seconds` is an iperf's length."""
         together = self.starts == "together"

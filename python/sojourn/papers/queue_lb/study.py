@@ -131,7 +131,7 @@ def cells_of(
     rounds: int | None = 1,
 ) -> Cells:
     """Returns the cells of a reading: every transport, number of clients and policy."""
-    seconds = reading.iperf_seconds or size.seconds
+    seconds = reading.seconds(size.seconds)
     return [
         (
             dict(zip(FACTORS, (transport, clients, name), strict=True)),
@@ -284,7 +284,7 @@ def parts(size: BalancerSize) -> Iterator[Part]:
         yield part(
             name=name_of(sweep, name), title=f"{sweep} {name}".strip(), reading=name, sweep=sweep,
             cells=cells_of(size, tuple(PAPER), reading),
-            frames=_iperf(reading.iperf_seconds or size.seconds, reading),
+            frames=_iperf(reading.seconds(size.seconds), reading),
             claims=claims.made(reading.transports),
         )  # fmt: skip
     if size.sweep:
