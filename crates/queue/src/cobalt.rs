@@ -61,7 +61,7 @@ params! {
         /// Version of Linux whose decisions are made. Before 7.3 BLUE draws a random number also
         /// for a packet that CoDel drops. Before 6.12 the inverse square root is less exact for
         /// counts 2, 3 and 6; at 2 the error is 1/1800.
-        linux: Linux = linux(),
+        linux: Linux = linux(Linux::RELEASES),
     }
 }
 

@@ -49,7 +49,7 @@ params! {
         /// of packets, and the next drop may be due at the same time. Since 7.3 it drops at most
         /// 256 packets, and the next drop is due at least one tick (1.024 us) later. The difference
         /// shows with intervals of microseconds, or after a stall with a deep queue.
-        linux: Linux = linux(),
+        linux: Linux = linux(Linux::RELEASES),
         /// Largest frame of the device, in bytes.
         mtu: u32 = derived(|device: &Device| device.psched_mtu.min(1 << 20)),
     }
@@ -333,7 +333,9 @@ impl Aqm for State {
         let now = clock(call.now);
         let mut head = source.take();
         if head.is_none() {
-            self.first_above_time = 0;
+            if common.constants.linux > Linux::V2025 {
+                self.first_above_time = 0;
+            }
             self.dropping = false;
             return None;
         }

@@ -19,7 +19,7 @@ use crate::fq_aqm::{FqAqm, FqParams, Full};
 use crate::kinds::{linux, micros, optional_micros, packets};
 use crate::limit::Unit;
 use crate::linux::Linux;
-use sojourn_units::declare::{Param, derived, switch};
+use sojourn_units::declare::{Choices, Param, derived, switch};
 use sojourn_units::words::{Given, Kind, Value};
 use sojourn_units::{data, params};
 
@@ -60,7 +60,9 @@ params! {
         /// number of packets, and the next drop may be due at the same time. Since 7.3 it drops at
         /// most 256 packets, and the next drop is due at least one tick (1.024 us) later. The
         /// difference shows with intervals of microseconds, or after a stall with a deep queue.
-        linux: Linux = linux(),
+        /// `2025` is a kernel of before March 2026, whose empty flow does not forget that packets
+        /// waited: of a sparse flow that waits above the target it drops a part.
+        linux: Linux = linux(Linux::NAMES),
         /// Largest frame of the device, in bytes.
         mtu: u32 = derived(|device: &Device| device.psched_mtu.min(1 << 20)),
     }

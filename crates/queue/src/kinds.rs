@@ -36,12 +36,13 @@ pub(crate) const fn fraction<On>(default: &'static str) -> Param<u32, On> {
 }
 
 /// Returns the parameter `linux`: the version of Linux whose decisions the simulated queue makes.
-/// It has no word in `tc`, since there the running kernel decides.
-pub(crate) const fn linux<On>() -> Param<Linux, On> {
+/// It has no word in `tc`, since there the running kernel decides. `of` are the names of the
+/// versions that differ for this queue, which end with the newest.
+pub(crate) const fn linux<On>(of: &'static [&'static str]) -> Param<Linux, On> {
     let from = |value: &Value| {
         Linux::named(value.text()).ok_or_else(|| "is not a known version".to_owned())
     };
-    Param::word(Kind::Choice { of: Linux::NAMES }, "7.3", from, |_| None)
+    Param::word(Kind::Choice { of }, of[of.len() - 1], from, |_| None)
 }
 
 /// Returns the parameter `ecn`, off by default.

@@ -196,3 +196,29 @@ fn tc_knows_no_versions() {
     let error = Params::parse("codel linux 6.2", &device).unwrap_err().to_string();
     assert_eq!(error, "`linux` must be one of 6.1, 6.12, 7.3; found `6.2`: did you mean `6.1`?");
 }
+
+/// A packet a second waits above the target, behind the packets of another flow that fills the
+/// link. Without the fix of March 2026 its empty queue still knows at the next packet that the last
+/// one waited, so that every second packet is dropped.
+#[test]
+fn a_sparse_flow_loses_every_second_packet_in_kernels_before_the_fix() {
+    let lost = |text: &str| {
+        let mut bench = Bench::new(text);
+        for _ in 0..40 {
+            for _ in 0..3 {
+                bench.offer(Frame::new(0, 1514));
+            }
+            bench.offer(Frame { flow: 1, ..Frame::new(0, 1000) });
+            for _ in 0..4 {
+                bench.wait(12 * MS);
+                bench.take();
+            }
+            bench.wait(900 * MS);
+            bench.take();
+        }
+        bench.kept.dropped.iter().filter(|(frame, ..)| frame.flow == 1).count()
+    };
+    assert_eq!(lost("fq_codel"), 0);
+    assert_eq!(lost("fq_codel linux 6.1"), 0);
+    assert_eq!(lost("fq_codel linux 2025"), 20);
+}

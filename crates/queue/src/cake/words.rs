@@ -168,7 +168,7 @@ params! {
         /// Version of Linux whose decisions COBALT makes. Before 7.3 BLUE draws a random number
         /// also for a packet that CoDel drops. Before 6.12 the inverse square root is less exact
         /// for counts 2, 3 and 6; at 2 the error is 1/1800.
-        linux: Linux = linux(),
+        linux: Linux = linux(Linux::RELEASES),
         /// Largest frame of the device, in bytes.
         mtu: u32 = derived(|device: &Device| device.psched_mtu),
     } also WITHOUT_EFFECT
