@@ -59,6 +59,7 @@ FIGURES = {
         "figure-4",
         "fewer-nodes",
         "clusters",
+        "sizes",
         "explanations",
     ),
     "l4s": ("delays", "rtt", "rfc3168", "partial", "step"),

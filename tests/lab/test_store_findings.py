@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import json
 import struct
+import threading
+import time
+from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from sojourn import _core
-from sojourn.lab.cassandra.client import Check
+from sojourn.lab.cassandra.client import Check, _Run
 from sojourn.lab.store.findings import Answers, Row, values, with_store
 from sojourn.lab.tables import Tables
 from tests.lab.test_store import scenario
@@ -66,3 +72,28 @@ def test_latencies_have_the_names_and_bins_of_simulated_ones() -> None:
     joined = with_store(replace(tables, summary=[]), plan, rows, about).distributions
     assert joined[0][3][: len(tables.distributions[0][3])] == tables.distributions[0][3]
     assert len(joined[2][3]) == len(tables.distributions[2][3]) + 24
+
+
+def test_an_open_loop_counts_from_the_intended_start() -> None:
+    """A request that waits for an earlier one has this wait in its latency."""
+    pytest.importorskip("cassandra")
+    answer, gap = 30_000_000, 5_000_000
+
+    def ask(_request: object) -> Any:
+        def add_callbacks(done: Any, _failed: Any) -> None:
+            threading.Timer(answer / 1e9, done, [()]).start()
+
+        return SimpleNamespace(add_callbacks=add_callbacks)
+
+    log, start = io.StringIO(), time.monotonic_ns()
+    made: Any = SimpleNamespace(
+        given=SimpleNamespace(outstanding=1, think=None), ask=ask, log=log,
+        asks=[("insert", n, 0, gap) for n in range(5)], coordinated=Counter(), acknowledged=set(),
+    )  # fmt: skip
+    _Run(made, start, start + 10**12, warm=False, least_gap=0).play()
+    rows = [json.loads(line) for line in log.getvalue().splitlines()]
+    for n, row in enumerate(rows):
+        intended, _, ended = row[3:6]
+        assert intended == gap * (n + 1)
+        assert ended - intended >= answer * (n + 1) - gap * n
+    assert len(rows) == 5
