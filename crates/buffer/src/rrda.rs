@@ -4,12 +4,12 @@
 //! Adaptation Approach for High-speed Data Transportation", equations 1 to 6. The paper contains no
 //! code and does not define all units, so this is a reconstruction:
 //!
-//! * D(n) is the difference between arrived bytes, *including discarded ones*, and processed bytes
-//!   in epoch n, in bytes per epoch. Therefore beta is a number of epochs, which is a look-ahead of
-//!   1.6 s with the paper's values.
+//! * D(n) is the difference between arrived bytes, *including discarded ones* (without them if
+//!   `stored`), and processed bytes in epoch n, in bytes per epoch. Therefore beta is a number of
+//!   epochs, which is a look-ahead of 1.6 s with the paper's values.
 //! * Equation 1: v'(n) = omega D(n) + (1 - omega) v'(n-1), with v'(0) = 0.
 //! * Equation 2 uses the epochs n-k to n-1, but equation 4 uses v'(n). Here the last k epochs,
-//!   including n, count.
+//!   including n, count; with `earlier`, those that the paper prints.
 //! * Equation 4: if v' is above zero in all k epochs, size L grows by (1 - alpha) beta |v'(n)|; if
 //!   below zero in all, L shrinks by alpha beta |v'(n)|. alpha is the share of memory in use.
 //! * L stays between `floor` and `ceiling`, and not below the occupied bytes, which the paper does
@@ -21,7 +21,7 @@
 
 use crate::contract::{PolicyParams, Sizing, bytes, span, within};
 use crate::observation::{Decision, GREATEST, Memory, Observation, Reason};
-use sojourn_units::declare::{Param, integer, probability, real};
+use sojourn_units::declare::{Param, flag, integer, probability, real};
 use sojourn_units::words::{Kind, Value};
 use sojourn_units::{Bytes, Nanos, params};
 
@@ -55,6 +55,10 @@ params! {
             |alpha| alpha.map(|alpha| Value::Text(alpha.to_string())),
         )
         .initially(|()| None),
+        /// The k epochs of equation 2 end before the latest one, as the paper prints it.
+        earlier: bool = flag(),
+        /// Discarded bytes do not count as arrived.
+        stored: bool = flag(),
     }
 }
 
@@ -109,8 +113,9 @@ impl Sizing for Rrda {
         let epochs = seen.now.saturating_sub(start.at) / self.params.epoch;
         let (mut size, mut reason) = (seen.size, Reason::Hold);
         if epochs > 0 {
+            let lost = if self.params.stored { start.discarded } else { seen.discarded };
             let difference = seen.occupied as f64 - start.occupied as f64
-                + seen.discarded.saturating_sub(start.discarded) as f64;
+                + lost.saturating_sub(start.discarded) as f64;
             let alpha = self.alpha(seen);
             for _ in 0..epochs.min(MOST_EPOCHS) {
                 size = self.close(size, difference / epochs as f64, alpha);
@@ -143,19 +148,20 @@ impl Rrda {
 
     /// Applies equations 1, 2 and 4 to one epoch, and returns the new size.
     fn close(&mut self, size: Bytes, difference: f64, alpha: f64) -> Bytes {
-        let omega = self.params.omega;
+        let (omega, before) = (self.params.omega, self.run);
         self.average = omega * difference + (1.0 - omega) * self.average;
         self.run = match self.average {
             v if v > 0.0 => self.run.max(0).saturating_add(1),
             v if v < 0.0 => self.run.min(0).saturating_sub(1),
             _ => 0,
         };
-        if self.run.unsigned_abs() < self.params.k {
+        let run = if self.params.earlier { before } else { self.run };
+        if run.unsigned_abs() < self.params.k {
             return size;
         }
         let step = self.params.beta * self.average.abs();
         // A cast to an integer saturates and rounds down.
-        if self.run > 0 {
+        if run > 0 {
             self.moves.0 += 1;
             size.saturating_add(((1.0 - alpha) * step) as u64).min(GREATEST)
         } else {

@@ -12,7 +12,7 @@ const ALL: [&str; 6] = [
     "static size 1mb",
     "on-demand floor 10kb budget 50mb",
     "rrda ceiling 50mb",
-    "rrda alpha 0.2 k 1 ceiling 50mb epoch 7ms",
+    "rrda alpha 0.2 k 1 ceiling 50mb epoch 7ms earlier stored",
     "elastic floor 10kb ceiling 50mb",
     "elastic target 1ms patience 5ms window 20ms",
 ];
@@ -76,6 +76,7 @@ proptest! {
         times in (1..3600 * SECOND, 1..3600 * SECOND),
         thousandths in (0..=1000u32, proptest::option::of(0..=1000u32)),
         k in 1..1000u32,
+        flags in any::<(bool, bool)>(),
     ) {
         let part = |n: u32| f64::from(n) / 1000.0;
         let real = (part(thousandths.0), thousandths.1.map(part));
@@ -86,6 +87,7 @@ proptest! {
             1 => Params::Rrda(rrda::Params {
                 initial: s[1], floor: s[0], ceiling: s[2], epoch: times.0, k,
                 beta: f64::from(thousandths.0), omega: real.0, alpha: real.1,
+                earlier: flags.0, stored: flags.1,
             }),
             _ => Params::Elastic(elastic::Params {
                 floor: s[0], ready: s[2], ceiling: s[1], share: real.0,
@@ -228,17 +230,29 @@ mod rrda_equations {
         assert_eq!(sizes(text, free, &[-1000; 6]), [M; 6]);
     }
 
-    /// Discarded bytes also count as arrived.
+    /// Discarded bytes also count as arrived, except with `stored`.
     #[test]
     fn discards_count_as_arrivals() {
-        let mut bench = Bench::new("rrda alpha 0");
-        bench.observe();
-        for _ in 0..3 {
-            bench.seen.now += 100 * MILLISECOND;
-            bench.seen.discarded += 1000;
+        for (text, grown) in [("rrda alpha 0", 16 * 875), ("rrda alpha 0 stored", 0)] {
+            let mut bench = Bench::new(text);
             bench.observe();
+            for _ in 0..3 {
+                bench.seen.now += 100 * MILLISECOND;
+                bench.seen.discarded += 1000;
+                bench.observe();
+            }
+            assert_eq!(bench.seen.size, (1 << 20) + grown);
         }
-        assert_eq!(bench.seen.size, (1 << 20) + 16 * 875);
+    }
+
+    /// With `earlier`, the k epochs end before the one whose average gives the step.
+    #[test]
+    fn two_as_printed() {
+        let text = "rrda initial 100mb alpha 0.25 earlier";
+        let grown = M + 12 * 937 + 6;
+        assert_eq!(sizes(text, None, &[1000, 1000, 1000, 1000]), [M, M, M, grown]);
+        // v' is 875, then -562.5: the direction is that of the k epochs before.
+        assert_eq!(sizes(text, None, &[1000, 1000, 1000, -2000])[3], M + 12 * 562 + 6);
     }
 
     /// After a late observation, its differences are divided equally among the epochs that have
