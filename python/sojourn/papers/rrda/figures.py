@@ -13,23 +13,16 @@ from matplotlib.figure import Figure
 
 from sojourn.papers.outcome import Column
 from sojourn.papers.part import Drawn
-from sojourn.papers.rrda.claims import FIRST_SEED
-from sojourn.papers.rrda.scenarios import (
-    BUSY,
-    CLIENTS_CPU,
-    KNEE,
-    SIZES,
-    TIMEOUT,
-    USES,
-    WINDOW,
-)
-from sojourn.papers.rrda.study import Results, beaten, cost
-from sojourn.papers.side_by_side import REAL, ratio
+from sojourn.papers.rrda.scenarios import BUSY, COST, KNEE, MAIN, SIZES, USES, WINDOW
+from sojourn.papers.rrda.study import SWEPT, Results, beaten, cost
+from sojourn.papers.side_by_side import REAL
 from sojourn.show import style
 from sojourn.stats import mean_interval
 
+_DRAWN = ("three ticks", "windows", "processed")
+"""Alternative readings in the figures; the main reading is the first panel."""
 _THROUGHPUT = "Throughput (Mbit/s)"
-_PUBLISHED_COST = {"rrda": 66.1, "static": 64.2}
+_PUBLISHED_COST = {"rrda": 66.1, "static": 100 * COST}
 """Mean CPU per Gbit/s in the paper's figure 9, in per cent, by policy."""
 
 
@@ -91,8 +84,8 @@ def simulated(outcome: Results) -> Drawn:
     drawn = _all(outcome.column)
     if outcome.size.timeouts:
         caption = (
-            "Reading datagram: RRDA's results divided by a static buffer's. The claims' regions "
-            f"are grey. In all other figures the retransmission time is {TIMEOUT} ms."
+            "RRDA's results divided by a static buffer's, over the retransmission time. The "
+            "claims' regions are grey."
         )
         drawn["timeouts"] = (_timeouts(outcome), "Retransmission time", caption)
     if outcome.size.memory:
@@ -100,9 +93,20 @@ def simulated(outcome: Results) -> Drawn:
             f"Size of RRDA's buffer if the load falls to a tenth after {BUSY} s, with three shares "
             "of memory in use. One run of each."
         )
-        sizes = outcome.frame("memory", "sizes")
-        drawn["memory"] = (_memory(sizes), "Memory released", caption)
+        drawn["memory"] = (
+            _memory(_together(outcome.column, "memory-", "sizes")),
+            "Memory released",
+            caption,
+        )
     return drawn
+
+
+def _together(column: Column, prefix: str, table: str = "") -> pd.DataFrame:
+    """Returns a table of all parts with a prefix, with the rest of the part's name as `reading`."""
+    found = {n.removeprefix(prefix): f for n, f in column.frames.items() if n.startswith(prefix)}
+    return pd.concat(
+        [frames[table].assign(reading=name.replace("-", " ")) for name, frames in found.items()]
+    )
 
 
 def real(outcome: Results) -> Drawn:
@@ -121,25 +125,26 @@ def real(outcome: Results) -> Drawn:
 
 
 def _cost(spent: pd.DataFrame) -> Figure:
-    def draw(axes: Axes, reading: str) -> None:
-        lines = spent[spent["reading"] == reading].groupby("policy", sort=False)
-        for i, (policy, line) in enumerate(lines):
+    def draw(axes: Axes, _: str) -> None:
+        for i, (policy, line) in enumerate(spent.groupby("policy", sort=False)):
             axes.plot(line["at"], line["cpu"] * 100, color=style.colour(i), label=str(policy))
             mean = _PUBLISHED_COST[str(policy)]
             axes.axhline(mean, color=style.colour(i), linestyle=":", linewidth=0.8)
 
-    readings = dict.fromkeys(spent["reading"])
-    return _panels(readings, draw, "Time (s)", "CPU per Gbit/s (%)")
+    return _panels([MAIN], draw, "Time (s)", "CPU per Gbit/s (%)")
 
 
 def _all(column: Column) -> dict[str, tuple[Figure, str, str]]:
     """Returns the paper's figures from one engine's runs, with title and caption, by file name."""
-    frame = column.frames["experiments"][""].copy()
+    main = column.frames["experiments"][""].assign(reading=MAIN)
+    read = any(name.startswith("reading-") for name in column.frames)
+    others = _together(column, "reading-") if read else main[:0]
+    frame = pd.concat([main, others[others["reading"].isin(_DRAWN)]], ignore_index=True)
     frame["throughput"] *= 1e-6
     frame["bytes"] = frame["buffer"].map(SIZES)
     frame["GHz"] = (frame["cpu"] * 4.26).round(2).astype(str) + " GHz"
     frame["number"] = frame["clients"].astype(str) + " clients"
-    less = f"with {CLIENTS_CPU:.0%} of the CPU"
+    less = "with half of the CPU (three ticks: 3/4)"
     clients, buffer = "Clients", "Buffer (bytes)"
     panels = {
         "static-cpu": (
@@ -185,7 +190,7 @@ def _all(column: Column) -> dict[str, tuple[Figure, str, str]]:
 _SCENARIOS = {
     "a": ("constant 10 Mbit/s", "Scenario 1"),
     "b": ("10 to 100 Mbit/s", "Scenario 2"),
-    "c": ("low spikes", "Scenario 3"),
+    "c": ("spikes", "Scenario 3"),
 }
 """Scenario and title of each panel of the paper's figures 4 and 5."""
 
@@ -214,40 +219,40 @@ def _scenarios(samples: pd.DataFrame) -> Figure:
 
 
 def _timeouts(outcome: Results) -> Figure:
-    """Draws the ratio of RRDA to a static buffer over the retransmission time.
-
-    The runs are those of reading `datagram`.
-    """
+    """Draws the ratio of RRDA to a static buffer over the retransmission time, with intervals."""
     times = outcome.size.timeouts
-    frames = {ms: outcome.frame(f"timeout-{ms}") for ms in times}
 
-    def over(metric: str, study: str, **at: float) -> pd.Series[float]:
-        found = []
-        for frame in frames.values():
-            part = frame[frame["study"] == study]
-            for factor, level in at.items():
-                part = part[part[factor] == level]
-            if study == "clients":
-                part = part[part["clients"] > KNEE]
-            means = part.groupby("policy")[metric].mean()
-            found.append(ratio(means["rrda"], means["static"]))
-        return pd.Series(found, index=list(times))
+    def over(axes: Axes, number: int, name: str, metric: str, study: str) -> None:
+        spans = []
+        for ms in times:
+            under = "" if name == MAIN else f"under-{name}-"
+            frame = outcome.frame(f"retransmission-time-{under}{ms}-ms")
+            part = frame[(frame["study"] == study) & (frame["cpu"] < 1)]
+            part = part[part["clients"] > KNEE]
+            sums = part.groupby(["seed", "policy"])[metric].sum().unstack()
+            spans.append(mean_interval((sums["rrda"] / sums["static"]).to_numpy()))
+        _line(axes, number, pd.Series([s.estimate for s in spans], index=list(times)), name)
+        low, high = [s.low for s in spans], [s.high for s in spans]
+        axes.vlines(list(times), low, high, color=style.colour(number), linewidth=0.8)
 
+    panels = (
+        ("throughput", "cpu", (1.24, 1.36), "Throughput, 35 clients"),
+        ("throughput", "clients", (1.05, 5.0), "Throughput, 20 to 35 clients"),
+        ("exhaustion", "clients", (0.0707, 0.1414), "Messages discarded"),
+    )
     with style.styled():
         figure = style.figure(style.PAGE, 2.5)
-        gain, lost = figure.subplots(1, 2)
-        gain.axhspan(1.15, 1.45, color="0.9")
-        _line(gain, 0, over("throughput", "cpu", cpu=0.5), "35 clients, half the CPU")
-        _line(gain, 1, over("throughput", "cpu", cpu=0.75), "35 clients, 3/4 of the CPU")
-        _line(gain, 2, over("throughput", "clients"), "20 to 35 clients, half the CPU")
-        gain.set_ylabel("Throughput, RRDA / static")
-        lost.axhspan(0.05, 0.2, color="0.9")
-        _line(lost, 2, over("exhaustion", "clients"), "")
-        lost.set_ylabel("Exhaustion, RRDA / static")
-        for axes in (gain, lost):
+        drawn = figure.subplots(1, len(panels))
+        for axes, (metric, study, region, label) in zip(drawn, panels, strict=True):
+            axes.axhspan(*region, color="0.9")
+            for number, name in enumerate(SWEPT):
+                over(axes, number, name, metric, study)
+            axes.set_title(label)
             axes.set_xlabel("Retransmission time (ms)")
-            axes.set_ylim(bottom=0)
-        style.legend_above(figure, gain, 3)
+            axes.set_xscale("log")
+            axes.set_ylim(0, 1.08 * axes.dataLim.ymax)
+        drawn[0].set_ylabel("RRDA / static")
+        style.legend_above(figure, drawn[0], 3)
     return figure
 
 
@@ -255,7 +260,7 @@ def _memory(sizes: pd.DataFrame) -> Figure:
     def draw(axes: Axes, reading: str) -> None:
         for i, used in enumerate(USES):
             run = sizes[(sizes["reading"] == reading) & (sizes["used"] == used)]
-            run = run[run["seed"] == FIRST_SEED]
+            run = run[run["seed"] == run["seed"].min()]
             axes.plot(
                 run["at"] / 1e9, run["size"] / 2**20, color=style.colour(i),
                 linestyle=style.line(i), label=f"{used:.0%} of memory in use",

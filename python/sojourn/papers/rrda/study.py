@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -16,22 +17,24 @@ from sojourn.papers.rrda.engine import Server
 from sojourn.papers.rrda.scenarios import (
     BEFORE_LOAD_FALLS,
     CLIENTS,
-    CLIENTS_CPU,
     CPUS,
     EPOCH,
+    JUDGED_SIZES,
+    MAIN,
     POLICIES,
     READINGS,
-    STATICS,
-    TIMEOUT,
+    SECOND,
+    SIZES,
     TIMEOUTS,
     USES,
     WINDOW,
+    Reading,
 )
 from sojourn.stats.claims import Claim
 from sojourn.study import Table
 from sojourn.study.cells import Level, Runnable
 
-FACTORS = ("study", "reading", "policy", "buffer", "clients", "cpu")
+FACTORS = ("study", "policy", "buffer", "clients", "cpu")
 BETWEEN = 0.5
 """Seconds that a real run takes in addition to its length, to start and end two programs."""
 SCENARIO = 4.0
@@ -54,23 +57,30 @@ class ServerSize(Size):
     """Number of seeds of the comparison of policies."""
     clients: tuple[int, ...] = CLIENTS
     cpus: tuple[float, ...] = CPUS
+    readings: tuple[str, ...] = ()
+    """Alternative readings that are run."""
+    reading_seeds: int = 5
+    """Number of seeds of alternative readings and of sweeps."""
+    lengths: tuple[float, ...] = ()
+    """Lengths of a run that are compared."""
     timeouts: tuple[int, ...] = ()
-    """Retransmission times in ms of the sweep in reading `datagram`; empty omits the sweep."""
+    """Retransmission times in ms of the sweeps in the readings `SWEPT`; empty omits the sweeps."""
     timeout_seconds: float = 0
-    """Length of a run of the sweep."""
-    timeout_seeds: int = 0
-    """Number of seeds of the sweep."""
+    """Length of a run of the sweeps."""
     memory: float = 0
     """Length of a run in which the load falls; 0 omits these runs."""
-    readings: tuple[str, ...] = tuple(READINGS)
     policies: tuple[str, ...] = tuple(POLICIES)
-    sizes: bool = True
-    """Whether to run static buffers of many sizes, for figures 2 and 3."""
+    sizes: tuple[str, ...] = tuple(SIZES)
+    """Static buffers for figures 2 and 3, by name; empty omits these figures."""
+    scale: int = 1
+    """Divisor of all sizes and rates."""
+    main: str = MAIN
+    """Reading that gives the verdicts."""
 
     @property
     def claims(self) -> tuple[Claim, ...]:
         """Returns the claims that these runs can judge."""
-        return claims.made(self.readings, self.clients, self.cpus, self.sizes)
+        return claims.made(self.clients, self.cpus, bool(self.sizes))
 
     @property
     def runs(self) -> int:
@@ -90,28 +100,31 @@ class ServerSize(Size):
 Results = Outcome[ServerSize]
 """Results of this study."""
 
-#: The paper measures for 260 s and plots 40 runs of each scenario. It mentions no warm-up, and a
-#: warm-up would omit the messages that RRDA discards in its first epochs, so no warm-up is used.
+#: Readings in which the retransmission time is varied.
+SWEPT = (MAIN, "windows")
+#: Only for figure 9 does the paper state a length, 260 s; it plots 40 runs of each scenario. It
+#: mentions no warm-up, and a warm-up would omit the messages that RRDA discards in its first
+#: epochs, so no warm-up is used.
 FULL = ServerSize(
     seconds=260, seeds=10, scenario_seeds=40, grid=60, grid_seeds=5,
-    timeouts=TIMEOUTS, timeout_seconds=65, timeout_seeds=3, memory=60,
+    readings=tuple(READINGS)[1:], lengths=(20, 65, 260), timeouts=TIMEOUTS, timeout_seconds=20,
+    memory=60,
 )  # fmt: skip
+#: A quarter of the paper's length.
+QUARTER = replace(FULL, seconds=65, timeout_seconds=10)
 QUICK = ServerSize(
-    seconds=20, seeds=5, scenario_seeds=40, grid=60, grid_seeds=2, policies=("static", "rrda"),
-    timeouts=TIMEOUTS, timeout_seconds=10, timeout_seeds=3, memory=60,
+    seconds=65, seeds=5, scenario_seeds=40, grid=60, grid_seeds=2, policies=("static", "rrda"),
+    sizes=JUDGED_SIZES, readings=("quota of 100 ms", "three ticks", "alpha 0.05"),
+    memory=60,
 )  # fmt: skip
-#: A quarter of the length of the paper's figure 9.
-QUARTER = replace(FULL, seconds=65, grid_seeds=2)
-#: Real runs omit the readings `datagram` and `steady`, which require a round-trip time of 1 ms. The
-#: two network namespaces of a real run have a shorter round-trip time.
+#: Real runs have a tenth of all rates and sizes, which two processors can carry, and slow links,
+#: because the network between two namespaces has no round-trip time. They omit figures 2 and 3.
 REAL_FULL = ServerSize(
-    seconds=20, seeds=5, scenario_seeds=40, policies=("static", "rrda"),
-    readings=("processed", "enqueued"),
+    seconds=20, seeds=6, scenario_seeds=40, policies=("static", "rrda"), clients=(10, 20, 35),
+    sizes=(), scale=10, main="slow links",
 )  # fmt: skip
-#: The quick real runs take less than four minutes together, and omit figures 2 and 3.
-REAL_QUICK = replace(
-    REAL_FULL, seconds=1.8, seeds=4, scenario_seeds=1, clients=(10, 20, 35), sizes=False
-)
+#: The quick real runs take less than four minutes together.
+REAL_QUICK = replace(REAL_FULL, seconds=3.5, seeds=5, scenario_seeds=1)
 
 
 def lasting(size: ServerSize) -> str:
@@ -119,64 +132,55 @@ def lasting(size: ServerSize) -> str:
     return estimate(f"{size.runs} real runs of {size.seconds:g} s", size.seconds_in_all)
 
 
-#: CPU time of a simulated second of the experiments and of the sweep, relative to the CPU time of a
-#: second with few large messages. The two ratios were measured once and differ between machines.
-_DENSE, _DENSEST = 7.0, 20.0
-
-
 def work(size: ServerSize) -> float:
-    """Returns the simulated seconds of a size without the scenarios, weighted by CPU time."""
-    swept = sum(len(sweep(size, timeout)) for timeout in size.timeouts)
-    return (
-        _DENSE * size.runs * size.seconds
-        + _DENSEST * swept * size.timeout_seeds * size.timeout_seconds
-        + len(memory(size)) * size.seeds * size.memory
-        + (len(grid(size)) * size.grid_seeds * size.grid if size.grid else 0)
-    )
+    """Returns about how many messages the clients of all runs would send without losses."""
+    total = 0.0
+    for part in parts(size):
+        seeds = part.seeds or size.seeds
+        number = seeds if isinstance(seeds, int) else len(seeds)
+        how = READINGS.get(part.sweep.partition(" under ")[2] or part.reading, READINGS[MAIN])
+        runs = {server.plan_json: levels.get("clients") for levels, server in part.cells}
+        for plan, clients in runs.items():
+            seconds = json.loads(plan)["duration"] / SECOND
+            rate = scenarios.messages(how, int(clients)) if clients else _OPEN
+            total += number * seconds * rate
+    return total
 
 
-def experiments(size: ServerSize, timeout: int = TIMEOUT) -> Cells:
-    """Returns the cells of the paper's figures 2, 3, 6, 7 and 8; `timeout` is in ms."""
-    most = CLIENTS[-1]
+#: Messages in a second of most of the other runs.
+_OPEN = 2500
+
+
+def experiments(size: ServerSize, how: Reading = READINGS[MAIN]) -> Cells:
+    """Returns the cells of the paper's figures 2, 3, 6, 7 and 8 in a reading."""
+    most, half = CLIENTS[-1], how.clients_cpu
 
     def levels() -> Iterator[tuple[str, str, str, int, float]]:
         for name in size.policies:
-            yield from (("clients", name, "", clients, CLIENTS_CPU) for clients in size.clients)
+            yield from (("clients", name, "", clients, half) for clients in size.clients)
             yield from (("cpu", name, "", most, cpu) for cpu in size.cpus)
-        for name in STATICS if size.sizes else ():
+        for name in size.sizes:
             yield from (("sizes", "static", name, most, cpu) for cpu in size.cpus)
-            yield from (
-                ("sizes of clients", "static", name, n, CLIENTS_CPU) for n in (10, 20, most)
-            )
+            yield from (("sizes of clients", "static", name, n, half) for n in (10, 20, most))
 
+    named = dict(POLICIES, rrda=how.rrda, static=f"static size {SIZES['1 MB'] // size.scale}")
+    if size.scale > 1:
+        defaults = {"initial": 1 << 20, "floor": 64 << 10, "ceiling": 1 << 30}
+        bounds = (f"{name} {value // size.scale}" for name, value in defaults.items())
+        named["rrda"] = " ".join((how.rrda, *bounds))
     cells: list[tuple[dict[str, Level], Runnable]] = []
-    for reading in size.readings:
-        for study, policy, buffer, clients, cpu in levels():
-            words = STATICS[buffer] if buffer else POLICIES[policy]
-            inputs = scenarios.server(
-                reading, words, clients, cpu, size.seconds, size.warmup, timeout
-            )
-            named = (study, reading, policy, buffer, clients, cpu)
-            cells.append((dict(zip(FACTORS, named, strict=True)), Server(inputs)))
+    for study, policy, buffer, clients, cpu in levels():
+        words = f"static size {SIZES[buffer] // size.scale}" if buffer else named[policy]
+        inputs = scenarios.server(how, words, clients, cpu, size.seconds, size.warmup, size.scale)
+        of = (study, policy, buffer, clients, cpu)
+        cells.append((dict(zip(FACTORS, of, strict=True)), Server(inputs)))
     return cells
 
 
-def sweep(size: ServerSize, timeout: int) -> Cells:
-    """Returns the cells of the sweep for one retransmission time in ms, in reading `datagram`."""
-    needed = replace(
-        size, seconds=size.timeout_seconds, sizes=False, policies=("static", "rrda"),
-        readings=("datagram",), clients=tuple(n for n in CLIENTS if n >= scenarios.KNEE),
-        cpus=tuple(cpu for cpu in CPUS if cpu < 1),
-    )  # fmt: skip
-    return experiments(needed, timeout)
-
-
-def memory(size: ServerSize) -> Cells:
-    """Returns the cells in which the load falls, by reading and memory in use."""
+def memory(size: ServerSize, reading: str = MAIN) -> Cells:
+    """Returns the cells in which the load falls, by memory in use."""
     return [
-        ({"reading": name, "used": used}, Server(scenarios.falling(name, used, size.memory)))
-        for name in BEFORE_LOAD_FALLS
-        for used in USES
+        ({"used": used}, Server(scenarios.falling(reading, used, size.memory))) for used in USES
     ]
 
 
@@ -191,10 +195,7 @@ def grid(size: ServerSize) -> Cells:
 
 def plots() -> Cells:
     """Returns the cells of figures 4 and 5: one for each scenario."""
-    return [
-        ({"scenario": name}, Server(scenarios.scenario(rates)))
-        for name, rates in scenarios.RATES.items()
-    ]
+    return [({"scenario": name}, Server(inputs)) for name, inputs in scenarios.plots().items()]
 
 
 _IN_A_ROW = 3
@@ -207,7 +208,7 @@ def _decided(values: pd.Series[float]) -> dict[str, float]:
     for name, signs in (("increases", values > 0), ("decreases", values < 0)):
         row = signs.rolling(_IN_A_ROW).sum() == _IN_A_ROW
         found[name] = float(row.iloc[slice(*WINDOW)].mean())
-    return {**found, "decides": sum(found.values())}
+    return {**found, "undecided": 1 - sum(found.values())}
 
 
 def _samples(table: Table, omega: float = 0.5) -> Frames:
@@ -244,9 +245,18 @@ def _kept(table: Table) -> Frames:
 
 
 def _experiments(table: Table) -> Frames:
-    """Returns the runs with `headroom`: the buffer's mean size divided by its largest content."""
+    """Returns the runs with two further metrics.
+
+    `headroom` is the buffer's mean size divided by its largest content, `cpu_per_gbit` the share
+    of the CPU that 1 Gbit/s needs. Real runs have measured the latter.
+    """
     frame = table.frame
-    return {"": frame.assign(headroom=frame["mean_size"] / frame["peak_occupied"])}
+    cost = (
+        {}
+        if "cpu_per_gbit" in frame
+        else {"cpu_per_gbit": frame["utilisation"] / frame["throughput"] * 1e9}
+    )
+    return {"": frame.assign(headroom=frame["mean_size"] / frame["peak_occupied"], **cost)}
 
 
 def cost(table: Table, step: int = 5) -> pd.DataFrame:
@@ -255,14 +265,14 @@ def cost(table: Table, step: int = 5) -> pd.DataFrame:
     A value is the mean over `step` samples. The runs are those with all the CPU and the first seed.
     """
     found = []
+    first = min(table.seeds)
     for levels, run in runs_of(table):
-        if (levels["study"], levels["cpu"], run.seed) != ("cpu", 1.0, claims.FIRST_SEED):
+        if (levels["study"], levels["cpu"], run.seed) != ("cpu", 1.0, first):
             continue
         for a, b in pairwise(run.table("series").iloc[::step].to_dict("records")):
             gbit = (b["processed"] - a["processed"]) * 8 / 1e9
             cpu = (b["cpu"] - a["cpu"]) / gbit if gbit else float("nan")
-            labels = {"reading": levels["reading"], "policy": levels["policy"]}
-            found.append({**labels, "at": b["at"] / 1e9, "cpu": cpu})
+            found.append({"policy": levels["policy"], "at": b["at"] / 1e9, "cpu": cpu})
     return pd.DataFrame(found)
 
 
@@ -271,23 +281,42 @@ def _grid(table: Table) -> Frames:
 
 
 def parts(size: ServerSize) -> Iterator[Part]:
-    """Yields experiments, sweep, falling load, comparison of policies, and scenarios."""
+    """Yields experiments, readings, sweeps, falling load, comparison of policies, and scenarios."""
     yield Part(
-        name="experiments", title="the paper's experiments", cells=experiments(size),
-        claims=size.claims, frames=_experiments, tables=(),
-        real_claims=claims.overhead(size.readings),
+        name="experiments", title="the paper's experiments",
+        cells=experiments(size, READINGS[size.main]), claims=size.claims, frames=_experiments,
+        tables=(), real_claims=claims.overhead(),
     )  # fmt: skip
-    for timeout in size.timeouts:
-        yield Part(
-            name=f"timeout-{timeout}", title=f"retransmission after {timeout} ms",
-            cells=sweep(size, timeout), seeds=size.timeout_seeds, claims=claims.swept(),
-            reading=f"{timeout} ms", sweep="retransmission time under `datagram`", tables=(),
+    both = replace(size, policies=("static", "rrda"), seeds=size.reading_seeds)
+
+    def other(name: str, of: ServerSize, how: Reading, sweep: str = "") -> Part:
+        return Part(
+            name=f"{sweep or 'reading'} {name}".replace(" ", "-"), title=f"{sweep} {name}".strip(),
+            cells=experiments(of, how), seeds=of.seeds, claims=of.claims, frames=_experiments,
+            reading=name, sweep=sweep, tables=(),
         )  # fmt: skip
-    if size.memory:
-        yield Part(
-            name="memory", title="memory given back", cells=memory(size), claims=claims.memory(),
-            frames=_kept, tables=("series",),
-        )  # fmt: skip
+
+    for name in size.readings:
+        how = READINGS[name]
+        # The paper's policy does not change the results of static buffers.
+        sizes = JUDGED_SIZES if how.rrda == "rrda" else ()
+        yield other(name, replace(both, sizes=sizes), how)
+    for seconds in size.lengths:
+        of = replace(both, seconds=seconds, sizes=())
+        yield other(f"{seconds:g} s", of, READINGS[MAIN], "run length")
+    for name in SWEPT:
+        sizes = JUDGED_SIZES if name == MAIN else ()
+        of = replace(both, seconds=size.timeout_seconds, sizes=sizes)
+        parameter = "retransmission time" + f" under {name}" * (name != MAIN)
+        for ms in size.timeouts:
+            yield other(f"{ms} ms", of, replace(READINGS[name], timeout=ms), parameter)
+    for name in BEFORE_LOAD_FALLS:
+        if size.memory and name in (MAIN, *size.readings):
+            yield Part(
+                name=f"memory-{name}", title=f"memory given back, {name}",
+                cells=memory(size, name), seeds=size.reading_seeds, claims=claims.memory(),
+                frames=_kept, reading="" if name == MAIN else name, tables=("series",),
+            )  # fmt: skip
     if size.grid:
         yield Part(
             name="grid", title="policies compared", cells=grid(size), frames=_grid, tables=(),
@@ -296,6 +325,12 @@ def parts(size: ServerSize) -> Iterator[Part]:
     yield Part(
         name="scenarios", title="the three scenarios", cells=plots(), seeds=size.scenario_seeds,
         claims=claims.average(), frames=_samples, tables=("series",),
+    )  # fmt: skip
+    spikes = Server(scenarios.scenario(scenarios.HIGH_SPIKES))
+    yield Part(
+        name="high-spikes", title="high spikes", cells=[({"scenario": "spikes"}, spikes)],
+        seeds=size.scenario_seeds, claims=claims.spikes(), frames=_samples, reading="high spikes",
+        tables=("series",),
     )  # fmt: skip
 
 
