@@ -2,7 +2,10 @@
 
 `{verdicts} NAME`   a table of all findings, from the study's record, which
                     `docs/studies/record.py` writes from a study's results
+`{answer} NAME`     the answer to the study's question, which follows from the same record
 `{how-near} NAME`   a table of how near the study's numbers are to the paper's, by quantity
+`{recorded-tables} NAME`  tables of the same results: each line of the content is `TITLE`, or
+                    `TITLE: CAPTION`
 `{recorded} NAME`   figures of the same results: each line of the content is `FIGURE: CAPTION`;
                     a figure that does not exist is omitted
 `{standings}`       the number of findings of each study by verdict
@@ -23,6 +26,7 @@ from sojourn.papers.records import (
     GROUPS,
     Claim,
     Record,
+    answer,
     commands,
     grouped,
     judged,
@@ -44,50 +48,43 @@ def columns(claims: list[Claim]) -> tuple[tuple[str, ...], list[tuple[str, ...]]
     rows = [
         (
             claim["finding"],
-            claim["paper"] or "–",
-            {NOT_SUPPORTED: "no", SUPPORTED: "yes"}.get(claim.get("own_table", ""), "–"),
-            *(ruling(claim) if k == "verdict" else claim.get(k, "–") for k in there),
-            claim["here"],
+            *(ruling(claim) if k == "verdict" else claim.get(k, "not judged") for k in there),
+            {NOT_SUPPORTED: "no", SUPPORTED: "yes"}.get(claim.get("own_table", ""), "no numbers"),
         )
         for claim in claims
     ]
-    heads = ("finding", "the paper", "its own numbers agree", *there.values(), "here")
-    return heads, rows, (26, 18, 8, *(12 for _ in there), 30)
+    heads = ("finding", *there.values(), "supported by the paper's numbers")
+    return heads, rows, (52, *(16 for _ in there), 14)
 
 
-def unfolded(aside: str) -> tuple[str, str]:
-    """Returns the text before a first parenthesis, and the rest without the parenthesis's marks.
-
-    The rest is empty without a parenthesis.
-    """
-    head, _, rest = aside.partition(" (")
-    depth = 1
-    for at, mark in enumerate(rest):
-        depth += (mark == "(") - (mark == ")")
-        if not depth:
-            return head, rest[:at] + rest[at + 1 :]
-    return aside, ""
+def below(claim: Claim) -> list[nodes.Node]:
+    """Returns what unfolds below a finding: the paper's words, readings, and all comparisons."""
+    said = [("The paper", claim["paper"]), ("Here", claim["here"])]
+    texts = [f"{name}: {text}." for name, text in said if text]
+    texts += [*claim.get("labels", ()), *claim.get("asides", ())]
+    listed = [one.split("\t") for one in claim.get("comparisons", ())]
+    heads = ("quantity", "measured, with interval", "predicted", "interval is")
+    return [
+        *(nodes.paragraph("", "", *inline(text)) for text in texts),
+        *([table(heads, listed, (40, 30, 18, 12))] if listed else []),
+    ]
 
 
 def marked(built: nodes.table, claims: list[Claim]) -> nodes.table:
-    """Returns the table with labels for verdicts, and asides that unfold below the last cell."""
+    """Returns the table with labels for verdicts, and details that unfold below a finding."""
     body = next(built.findall(nodes.tbody))
     for row, claim in zip(body.findall(nodes.row), claims, strict=True):
-        *_, last = cells = list(row.findall(nodes.entry))
-        for cell in cells:
+        first, *others = list(row.findall(nodes.entry))
+        for cell in others:
             if (word := cell.astext()) in RULINGS:
                 classes = ["verdict", f"verdict-{nodes.make_id(word)}"]
                 cell[0].children = [nodes.inline("", word, classes=classes)]
-        for aside in claim.get("asides", ()):
-            head, rest = unfolded(aside)
-            text = nodes.paragraph("", "", *inline(rest or head))
-            text["classes"].append("aside")
-            if rest:
-                begin = f"<details><summary>{escape(head)}</summary>"
-                last += nodes.raw("", begin, format="html")
-            last += text
-            if rest:
-                last += nodes.raw("", "</details>", format="html")
+        begin = f"<details><summary>{escape(claim['finding'])}</summary>"
+        first.children = [
+            nodes.raw("", begin, format="html"),
+            *below(claim),
+            nodes.raw("", "</details>", format="html"),
+        ]
     return built
 
 
@@ -152,6 +149,33 @@ class HowNear(Recorded):
         return [nodes.paragraph("", "", *inline(f"{text}.")), built]
 
 
+class Answer(Recorded):
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        found = self.recorded(self.arguments[0])
+        return [nodes.paragraph("", "", nodes.strong("", answer(found)))] if found else []
+
+
+class Tables(Recorded):
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        found = self.recorded(self.arguments[0])
+        kept = {one["title"]: one["rows"] for one in found.get("tables", ())} if found else {}
+        built: list[nodes.Node] = []
+        for line in self.content:
+            title, _, caption = line.partition(": ")
+            if kept and title not in kept:
+                raise self.error(f"no table {title!r}; there are {', '.join(kept)}")
+            if title in kept:
+                heads, *rows = [row.split("\t") for row in kept[title]]
+                built.append(nodes.paragraph("", "", *inline(f"{caption or title}:")))
+                built.append(table(heads, rows, [1] * len(heads)))
+        return built
+
+
 class Figures(Recorded):
     required_arguments = 1
     has_content = True
@@ -188,7 +212,9 @@ class Standings(Recorded):
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("verdicts", Verdicts)
+    app.add_directive("answer", Answer)
     app.add_directive("how-near", HowNear)
+    app.add_directive("recorded-tables", Tables)
     app.add_directive("recorded", Figures)
     app.add_directive("standings", Standings)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

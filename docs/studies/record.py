@@ -163,6 +163,14 @@ def measured(folder: Path, size: str, took: dict[str, Any], run: Callable[[Any],
     return outcome
 
 
+def tabular(title: str, frame: Any) -> dict[str, Any]:
+    """Returns a table of a study for its record."""
+    from sojourn.study.quantities import plain
+
+    rows = [frame.columns, *frame.itertuples(index=False, name=None)]
+    return {"title": title, "rows": ["\t".join(map(plain, row)) for row in rows]}
+
+
 def write(file: Path, data: dict[str, Any]) -> None:
     """Writes the record."""
     file.parent.mkdir(exist_ok=True)
@@ -176,7 +184,7 @@ def make(name: str, asked: argparse.Namespace) -> None:
     from sojourn.papers import frozen, load, records, replay
     from sojourn.papers.bench import Making
     from sojourn.papers.report import show
-    from sojourn.show.terminal import here
+    from sojourn.show.terminal import comparisons, here
 
     study, length = load(name), asked.length
     options = [f"--{length}"] * (length != "full") + ["--judged"] * asked.judged
@@ -228,6 +236,8 @@ def make(name: str, asked: argparse.Namespace) -> None:
         **({"seeds": frozen.seeds(name)} if asked.judged else {}),
         "near": json.loads(outcome.how_near().to_json(orient="records")),
         **({"wall_clock": wall_clock} if wall_clock else {}),
+        "tried": list(outcome.column.readings),
+        "tables": [tabular(*one) for one in (study.tables or (lambda _: ()))(outcome)],
         "withdrawn": [claim.as_dict() for claim in outcome.paper.withdrawn],
         "claims": [
             {
@@ -239,7 +249,9 @@ def make(name: str, asked: argparse.Namespace) -> None:
                 **({"ruling": r.verdict, "conditions": r.as_list()} if r.measured else {}),
                 **{key: told[j.claim.id] for key, told in others.items() if j.claim.id in told},
                 "own_table": outcome.support[j.claim.id].verdict,
+                "labels": outcome.labels(j.claim),
                 "asides": outcome.asides(j.claim),
+                "comparisons": ["\t".join(one) for one in comparisons(j, outcome.units)],
             }
             for j in outcome.judgements
             for r in [outcome.ruled(j)]

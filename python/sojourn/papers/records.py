@@ -17,11 +17,13 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import NotRequired, TypedDict, get_args
 
+import pandas as pd
+
 from sojourn import _core, engines
 from sojourn.data import Object
 from sojourn.papers import LENGTHS, NAMES, Length, frozen, load
 from sojourn.papers.frozen import Seeds
-from sojourn.papers.rule import Ruling, rule
+from sojourn.papers.rule import Ruling, answered, rule
 from sojourn.papers.steady import FOLDER
 from sojourn.scenario import Scenario
 from sojourn.stats import NOT_SUPPORTED
@@ -75,6 +77,17 @@ class Claim(TypedDict):
     linux: NotRequired[str]
     own_table: NotRequired[str]
     asides: NotRequired[list[str]]
+    labels: NotRequired[list[str]]
+    comparisons: NotRequired[list[str]]
+    """All quantities as from `show.terminal.comparisons`, their texts separated by tabs."""
+
+
+class Listed(TypedDict):
+    """A table of a study."""
+
+    title: str
+    rows: list[str]
+    """Rows with the head first, their cells separated by tabs."""
 
 
 class Replayed(TypedDict):
@@ -109,6 +122,9 @@ class Record(TypedDict):
     """Seeds that follow from the frozen claims; absent if the runs are exploratory."""
     near: NotRequired[list[Object]]
     """How near our numbers are to the paper's, as from `rule.nearness`."""
+    tried: NotRequired[list[str]]
+    """Names of the other readings that were run."""
+    tables: NotRequired[list[Listed]]
     claims: list[Claim]
 
 
@@ -146,6 +162,12 @@ def grouped(claims: Sequence[Mapping[str, object]]) -> dict[str, int]:
 def judged(kept: Record) -> bool:
     """Returns whether the seeds of a record follow from the study's frozen claims."""
     return kept.get("seeds") == frozen.seeds(kept["study"])
+
+
+def answer(kept: Record) -> str:
+    """Returns the answer to a paper's question, which follows from the table of verdicts."""
+    near = pd.DataFrame(kept.get("near", []))
+    return answered([ruling(claim) for claim in kept["claims"]], near, kept.get("tried", []))
 
 
 def reproduced(kept: Record) -> str | None:

@@ -36,11 +36,16 @@ def show(outcome: Outcome[Size]) -> list[Path]:
         title=outcome.title,
         reference=outcome.paper.reference,
         judgements=outcome.judgements,
-        asides=outcome.asides,
+        asides=lambda claim: [*outcome.labels(claim), *outcome.asides(claim)],
         question=outcome.paper.question,
         answer=outcome.answer,
         near=outcome.how_near(),
         rulings=outcome.rulings,
+        supported={
+            claim: "yes" if own.holds else "no"
+            for claim, own in outcome.support.items()
+            if own.holds is not None
+        },
         results=results,
         figures=list(figures.values()),
         tables=tables,

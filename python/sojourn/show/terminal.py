@@ -430,6 +430,24 @@ def here(j: Judgement, units: Mapping[str, str]) -> str:
     return f"{finding.label}: {text}{more}, predicted {wanted}{note}"
 
 
+def comparisons(j: Judgement, units: Mapping[str, str]) -> list[tuple[str, str, str, str]]:
+    """Returns all quantities of a claim as texts, with the intervals that decide the verdict.
+
+    A quantity has its name, value with interval, predicted region, and where the interval is.
+    """
+    plain = j.claim.kind in ("mean", "all", "difference")
+    unit, metric = (units.get(j.claim.metric, ""), j.claim.metric) if plain else ("1", "")
+    return [
+        (
+            f"{f.part}: {f.label}" if f.part else f.label,
+            quantities.interval(f.interval, unit, metric),
+            region(f.region, unit, metric) if plain else str(f.region),
+            f.where,
+        )
+        for f in j.findings
+    ]
+
+
 def region(r: Region, unit: str, metric: str) -> str:
     """Returns a predicted region as text, with the metric's unit."""
     if math.isinf(r.low) and math.isinf(r.high):

@@ -105,6 +105,13 @@ def number(value: float, places: int) -> str:
     return text[1:] if text.startswith("-") and float(text) == 0 else text
 
 
+def plain(value: object) -> str:
+    """Returns a value of a table as text: a number with three digits, integers in full."""
+    if not isinstance(value, float):
+        return str(value)
+    return number(value, decimals([value])) if math.isfinite(value) else NOTHING
+
+
 def value(x: float, unit: str, metric: str = "") -> str:
     """Returns a value as text with a suitable unit."""
     s = scale(unit, [x], metric)

@@ -29,6 +29,8 @@ class Cell:
     strong: bool = False
     sub: str = ""
     """Second line of the cell, in a smaller font."""
+    below: Sequence[Block] = ()
+    """Blocks that unfold below the cell's text."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -12,12 +11,17 @@ from matplotlib.figure import Figure
 from sojourn.show import style
 from sojourn.show.html import common
 from sojourn.show.html.blocks import Block, Cell, Drawing, Page, Section, Table, Text
-from sojourn.show.terminal import Asides, confidence, counted, here, no_asides, region
+from sojourn.show.terminal import Asides, comparisons, confidence, counted, here, no_asides
 from sojourn.stats import Judgement
 from sojourn.study import quantities
 from sojourn.study.results import Results
 
-KINDS = {"holds": "good", "does not hold": "bad"}
+KINDS = {
+    "holds": "good",
+    "does not hold": "bad",
+    "holds in our network": "good ours",
+    "does not hold in our network": "bad ours",
+}
 """Kinds of labels by verdict; the other verdicts leave the paper's finding open."""
 
 
@@ -43,6 +47,8 @@ class Account:
     """Answer to the question in two sentences; by default, the numbers of verdicts."""
     near: pd.DataFrame = field(default_factory=pd.DataFrame)
     """How near our numbers are to the paper's; empty without published numbers."""
+    supported: Mapping[str, str] = field(default_factory=dict)
+    """Whether the paper's own numbers support a claim (`yes` or `no`), by its identifier."""
     rulings: Mapping[str, str] = field(default_factory=dict)
     """Verdicts that replace those of `judgements`, by the claim's identifier."""
 
@@ -72,7 +78,6 @@ def page(a: Account) -> Page:
         sections.append(Section("figures", "Figures", drawings))
     if a.tables:
         sections.append(Section("tables", "Tables", [_frame(n, f) for n, f in a.tables]))
-    sections.append(Section("details", "Every quantity", [_details(a.judgements, known)]))
     if a.remarks:
         sections.append(Section("made", "How it was made", [Text(r) for r in a.remarks]))
     first = True
@@ -115,73 +120,48 @@ def _near(near: pd.DataFrame) -> list[Block]:
 
 
 def _findings(a: Account, units: Mapping[str, str]) -> list[Block]:
+    heads = ("verdict", "finding", "supported by the paper's numbers", "p, Holm")
     rows = [
         [
             Cell(a.verdict(j), badge=kind_of(a.verdict(j))),
-            Cell(j.claim.text, sub=j.claim.id),
-            Cell(j.claim.published or quantities.NOTHING),
-            Cell(here(j, units), sub="; ".join(a.asides(j.claim))),
+            Cell(j.claim.text, below=_below(a, j, units)),
+            Cell(a.supported.get(j.claim.id, "no numbers")),
             Cell("<0.0001" if j.p_holm < 1e-4 else f"{j.p_holm:.2g}", numeric=True),
         ]
         for j in a.judgements
     ]
-    heads = (("verdict", ""), ("finding", ""), ("the paper", ""), ("here", ""), ("p, Holm", ""))
     return [
-        Table(heads, rows, folded=False),
+        Table([(head, "") for head in heads], rows, folded=False),
         Text(
-            "The contrast of a finding holds if the confidence interval of its quantity is wholly "
-            "inside the predicted region, and does not hold if it is wholly outside. Otherwise it "
-            "cannot be decided. Runs are paired by seed; alpha is 0.05 over all findings together "
-            "(Holm). For a finding about several quantities, the table shows the decisive one; "
-            "all quantities are below, with the intervals of the verdict. "
-            + confidence(a.judgements),
+            "A finding unfolds: the paper's words, the decisive quantity, readings, and all "
+            "comparisons. The contrast of a finding holds if the confidence interval of its "
+            "quantity is wholly inside the predicted region, and does not hold if it is wholly "
+            "outside. Otherwise it cannot be decided. Runs are paired by seed; alpha is 0.05 over "
+            f"all findings together (Holm). {confidence(a.judgements)}",
             "note",
         ),
     ]
 
 
-def _details(judgements: Sequence[Judgement], units: Mapping[str, str]) -> Table:
-    rows = []
-    for j in judgements:
-        plain = j.claim.kind in ("mean", "all", "difference")
-        unit = units.get(j.claim.metric, "") if plain else "1"
-        metric = j.claim.metric if plain else ""
-        for f in j.findings:
-            kind = {"inside": "good", "outside": "bad", "across": "open"}[f.where]
-            effect = f"{f.effect.estimate:.2f}" if f.effect is not None else quantities.NOTHING
-            part = f"{f.part}: " * bool(f.part)
-            rows.append(
-                [
-                    Cell(j.claim.id),
-                    Cell(f"{part}{f.label}"),
-                    Cell(quantities.interval(f.interval, unit, metric)),
-                    Cell(str(f.region) if not plain else region(f.region, unit, metric)),
-                    Cell(f.where, badge=kind),
-                    Cell(effect, numeric=True),
-                    Cell(str(f.interval.n), numeric=True),
-                ]
-            )
-    heads = (
-        ("claim", ""),
-        ("quantity", ""),
-        ("measured, with interval", ""),
-        ("predicted", ""),
-        ("interval is", ""),
-        ("effect size", "d_z"),
-        ("seeds", ""),
-    )
-    return Table(heads, rows, "All comparisons, with the intervals of the verdict", folded=True)
+def _below(a: Account, j: Judgement, units: Mapping[str, str]) -> list[Block]:
+    """Returns what unfolds below a finding: the paper's words, readings, and all comparisons."""
+    said = [("The paper", j.claim.published), ("Here", here(j, units)), ("Identifier", j.claim.id)]
+    texts = [f"{name}: {text}" for name, text in said if text]
+    heads = ("quantity", "measured, with interval", "predicted", "interval is")
+    where = {"inside": "good", "outside": "bad", "across": "open"}
+    rows = [
+        [*map(Cell, texts), Cell(word, badge=where[word])] for *texts, word in comparisons(j, units)
+    ]
+    return [
+        *map(Text, [*texts, *a.asides(j.claim)]),
+        *([Table([(head, "") for head in heads], rows, "Comparisons")] if rows else []),
+    ]
 
 
 def _frame(name: str, frame: pd.DataFrame) -> Table:
     heads = [(str(c), "") for c in frame.columns]
     rows = [
-        [
-            Cell(quantities.NOTHING if math.isnan(v) else f"{v:.5g}", numeric=True)
-            if isinstance(v, float)
-            else Cell(str(v), numeric=isinstance(v, int))
-            for v in row
-        ]
+        [Cell(quantities.plain(v), numeric=isinstance(v, int | float)) for v in row]
         for row in frame.itertuples(index=False, name=None)
     ]
     return Table(heads, rows, name)
