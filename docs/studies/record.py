@@ -42,7 +42,7 @@ FIGURES = {
         "meant-6a",
         "meant-13",
     ),
-    "queue-lb": ("throughput-iqlb-unequal", "throughput-qtm-unequal", "gains", "spacings", "ages"),
+    "queue-lb": ("throughput-iqlb", "throughput-qtm", "gains", "spacings", "ages"),
     "rrda": (
         "static-cpu",
         "static-clients",

@@ -18,7 +18,6 @@ from scipy import stats
 from sojourn.papers.queue_lb import published
 from sojourn.papers.queue_lb.scenarios import BENCHMARKS, CLIENTS, OTHERS, PAPER, TRANSPORTS
 from sojourn.stats import (
-    LEAST,
     Anova,
     StatisticsError,
     blocks,
@@ -30,10 +29,7 @@ from sojourn.stats import (
     lsd,
     normal_residuals,
     one_way,
-    paired_d,
-    paired_difference,
     paired_ratio,
-    seeds_for_power,
     tukey,
     welch,
 )
@@ -162,39 +158,6 @@ def proper(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def gains(frame: pd.DataFrame, who: str) -> pd.DataFrame:
-    """Returns the gains of policy `who` over the policies that the paper compares it with.
-
-    Runs are paired by seed. Columns: the gain in per cent with 95 % interval, p, the effect size
-    d_z with interval, and the number of seeds with which a gain of 5 % would be detected.
-    """
-    rows = []
-    for transport, clients, part in cells(frame):
-        groups = _groups(part.sort_values("seed"), COMPARED)
-        for other in SETS["QTM"][1:] if who == "QTM" else BENCHMARKS:
-            a, b = groups[who], groups[other]
-            test, ratio = paired_difference(a, b), paired_ratio(a, b)
-            effect = paired_d(a, b)
-            spread = float((a - b).std(ddof=1))
-            rows.append(
-                {
-                    "hosts": f"{clients}Hosts_{transport}",
-                    "against": other,
-                    "gain %": 100 * (ratio.estimate - 1),
-                    "from": 100 * (ratio.low - 1),
-                    "to": 100 * (ratio.high - 1),
-                    "p": test.p,
-                    "d_z": effect.estimate,
-                    "d_z from": effect.low,
-                    "d_z to": effect.high,
-                    "seeds to detect 5 %": str(
-                        (b.size >= LEAST and seeds_for_power(0.05 * float(b.mean()), spread)) or "-"
-                    ),
-                }
-            )
-    return pd.DataFrame(rows)
-
-
 @dataclass(frozen=True)
 class Alarms:
     """Result of tests that compare a policy with itself."""
@@ -222,20 +185,6 @@ def false_alarms(pooled: pd.DataFrame, policy: str = "random", groups: int = 5) 
 def percent(share: float, places: int = 1) -> str:
     """Returns a share as text in per cent, with `places` decimals."""
     return f"{100 * share:.{places}f} %"
-
-
-def why(frame: pd.DataFrame) -> str:
-    """Returns sentences on why UDP gains more than TCP, with the study's own numbers."""
-    two = frame[frame["policy"].isin(["random", "IQLB"])]
-    means = two.groupby(["transport", "policy"])[["utilisation", "loss"]].mean()
-    used, lost = means["utilisation"]["TCP"], means["loss"]["UDP"]
-    return (
-        "TCP fills both ports even with random placement: the simulated utilisation is "
-        f"{percent(used['random'])} with random and {percent(used['IQLB'])} with IQLB (including "
-        "idle times before the second start and between rounds), so little can be gained. UDP "
-        f"loses {percent(lost['random'])} with random and {percent(lost['IQLB'])} with IQLB. UDP's "
-        "throughput depends on whether the placement overloads a port."
-    )
 
 
 def averages(frame: pd.DataFrame) -> str:
@@ -339,26 +288,6 @@ def today(ages: pd.DataFrame, unequal: pd.DataFrame | None) -> pd.DataFrame:
     return table.rename_axis("policy").reset_index()
 
 
-def measured(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns the metrics of each cell and policy, averaged over seeds."""
-    by = ["transport", "clients", "policy"]
-    means = frame.groupby(by, sort=False).mean(numeric_only=True).reset_index()
-    return pd.DataFrame(
-        {
-            "hosts": means["clients"].astype(str) + "Hosts_" + means["transport"],
-            "policy": means["policy"],
-            "Mbit/s a client": means["throughput"] / 1e6,
-            "Jain's index": means["fairness"],
-            "utilisation": means["utilisation"],
-            "loss %": means["loss"] * 100,
-            "queueing delay ms": means["sojourn_mean"] * 1e3,
-            "p99 ms": means["sojourn_p99"] * 1e3,
-            "misplaced %": means["lb.misplaced"] * 100,
-            "decision ms": means["lb.decision_mean"] * 1e3,
-        }
-    )
-
-
 def ages(frame: pd.DataFrame) -> pd.DataFrame:
     """Returns the results of the sweep over information age, averaged over seeds."""
     metrics = (
@@ -382,11 +311,3 @@ def ages(frame: pd.DataFrame) -> pd.DataFrame:
             "excess wait ms": means["lb.excess_wait_mean"] * 1e3,
         }
     )
-
-
-def spacings(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns the mean throughput of a client in Mbit/s, by policy and time between two starts."""
-    means = frame.assign(throughput=frame["throughput"] / 1e6).pivot_table(
-        index="apart", columns="policy", values="throughput", sort=False
-    )
-    return means.reset_index().rename(columns={"apart": "s apart"}).rename_axis(columns=None)

@@ -61,7 +61,6 @@ def _notes(outcome: Results) -> list[str]:
             f"runs, {alarms.significant} of {alarms.tests} comparisons of the policy random with "
             "itself are significant at 5 % by this analysis."
         ),
-        analysis.why(outcome.frame("iperf")),
         analysis.averages(outcome.frame("iperf")),
     ]
 
@@ -83,9 +82,6 @@ def _tables(outcome: Results) -> Titled:
         ("Table 4, means (Mbit/s) and LSD of QTM", analysis.lsd_tables(pooled, "QTM")),
         ("Mean throughput of a client, Mbit/s, in all readings", analysis.levels(readings)),
         ("Correct analysis: runs as independent values", analysis.proper(frame)),
-        ("IQLB's gains, paired by seed", analysis.gains(frame, "IQLB")),
-        ("QTM's gains, paired by seed", analysis.gains(frame, "QTM")),
-        ("Metrics by cell and policy", analysis.measured(frame)),
         ("The paper's own numbers", published.table()),
     ]
     if not size.sweep:
@@ -95,10 +91,6 @@ def _tables(outcome: Results) -> Titled:
     return [
         *tables,
         (title, analysis.today(ages, ports.get("unequal ports"))),
-        (
-            "Time between two starts, 10 UDP clients, unequal ports",
-            analysis.spacings(outcome.frame("spacings")),
-        ),
         ("Age of information", analysis.ages(ages)),
     ]
 
