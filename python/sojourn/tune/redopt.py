@@ -3,10 +3,11 @@
 The comparison of tail drop and RED (ISCC 2001) calls a setting *REDopt* if the average queue
 converges to the middle between the two thresholds with small oscillation. The model of its authors
 (IWQoS 2001) is not available. From the papers: ``max_p`` is twice the estimated drop probability,
-and 1.1 times that if unresponsive traffic shares the link. Thresholds and buffer grow with the
-number of flows, in the proportion 3 : 13 : 20. The drop probability is the inverse of the PFTK
-formula (Padhye et al. 1998). The width of the ramp and the averaging weight are our
-*reconstruction*, which a simulation accepts or rejects: see :mod:`sojourn.tune.verify`.
+and 1.1 times that if unresponsive traffic shares the link. Thresholds and buffer are 3 : 13 : 20.
+They grow with the number of flows; by the paper directly proportionally, here less. The drop
+probability is the inverse of the PFTK formula (Padhye et al. 1998). The width of the ramp and the
+averaging weight are our *reconstruction*. A simulation accepts them or rejects them, and replaces
+``max_p`` by the value that puts the average in the middle: see :mod:`sojourn.tune.verify`.
 """
 
 from __future__ import annotations
