@@ -100,13 +100,13 @@ impl Plan {
 }
 
 fn check_changes(problems: &mut Problems, i: usize, link: &Link) {
-    if link.medium.is_some() && !link.changes.is_empty() {
-        problems.add(at!["links", i, "changes"], "a link on a shared medium cannot have changes");
-    }
     for (j, change) in link.changes.iter().enumerate() {
         let at = || at!["links", i, "changes", j];
         if change.rate.is_none() && change.wire.is_none() {
             problems.add(at(), "a change must set a rate or netem's impairments");
+        }
+        if change.rate.is_some() && link.medium.is_some() {
+            problems.add(at().join("rate"), "the rate of a shared medium cannot change");
         }
         if change.rate.is_some() && link.params.rate.is_none() {
             problems

@@ -305,6 +305,7 @@ class Lan(LinkKeys):
     )
     access: Access = "csma"
     """Method by which hosts access the bus (`sojourn list medium`)."""
+    changes: list[Change] = _changes("the links of all hosts, not of the rate,")
 
 
 class MeshClients(LinkKeys, _Hosts):
