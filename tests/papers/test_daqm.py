@@ -63,7 +63,7 @@ def unmade() -> Any:
     return mock.patch.object(scenarios, "Scenario", SimpleNamespace(from_toml=make))
 
 
-@pytest.mark.parametrize("size", [parts.QUICK, parts.FULL])
+@pytest.mark.parametrize("size", [parts.QUICK, parts.QUARTER, parts.FULL])
 def test_every_published_value_has_its_cell(size: parts.DaqmSize) -> None:
     """The runs as published are those that published values are about, and claims the others."""
     with unmade():
@@ -103,7 +103,8 @@ def test_the_published_averages_by_hand() -> None:
         dropped=[15, 0, 15, 0],
         measurement_drops=[10, 0, 10, 0],
     )
-    found = estimators.samples(watched, _series([1.0, 12.0], [0, 6], [0.0, 0.3]))
+    with mock.patch.object(estimators, "monitored", lambda f: f):
+        found = estimators.samples(watched, _series([1.0, 12.0], [0, 6], [0.0, 0.3]))
     # 100 ms there, 10 ms back: the plain mean over both.
     assert found["delay"].tolist() == pytest.approx([55.0, 55.0])
     # 5 real drops twice; the 10 discards of 1 s count from 11 s on, where no sample is.
@@ -111,7 +112,7 @@ def test_the_published_averages_by_hand() -> None:
     assert found["throughput"].iloc[0] == pytest.approx(8e-3 * 80_000 / 2)
     assert found["fct"].iloc[0] == pytest.approx(2.0)
     means = estimators.averages(found)
-    assert means["queue"] == 6
+    assert means["queue"] == pytest.approx(6.5 / 1.5)
     assert means["sojourn"] == pytest.approx(300)
     assert estimators.with_zeros(found)["queue"] == 3
     books = estimators.books(watched)
@@ -124,6 +125,40 @@ def test_discards_count_ten_seconds_late() -> None:
     watched = _flow_series(time=[1.0, 11.0], measurement_drops=[10, 10], dropped=[10, 10])
     found = estimators.samples(watched, _series([1.0, 11.0], [1, 1], [0.1, 0.1]))
     assert found["plr"].tolist() == pytest.approx([0.0, 0.1])
+
+
+def test_a_connection_begins_before_its_server_listens() -> None:
+    """The monitor sees a SYN at 0 s and its reset; each first packet waits for an address."""
+    nan, times = float("nan"), [0.5, 2.0, 3.5]
+    watched = pd.concat([
+        _flow_series(time=times, flow=[0] * 3, lost=[1] * 3, received=[0, 0, 4],
+                     last_received=[nan, nan, 3.1]),
+        _flow_series(time=times, flow=[1] * 3, received=[1, 2, 2], last_received=[1.0, 1.1, 1.1]),
+    ])  # fmt: skip
+    found = estimators.monitored(watched).sort_values("time")
+    first, later = (found[(found["flow"] == flow) & ~found["back"]] for flow in (0, 1))
+    resets = found[found["back"]]
+    assert first["sent"].tolist() == [100] * 3
+    assert first["received"].tolist() == [1, 1, 5]
+    assert first["first_sent"].tolist() == [0] * 3
+    assert resets["sent"].tolist() == [1] * 3
+    assert resets["received_bytes"].tolist() == [estimators.RESET] * 3
+    arrived = first["last_received"].tolist()
+    assert 0.003 < arrived[0] == arrived[1] == resets["first_sent"].iloc[0] < 0.013
+    assert arrived[2] == 3.1
+    waits = later["last_received"].to_numpy() - [1.0, 1.1, 1.1]
+    assert 0.002 < waits[0] < waits[1] == waits[2] < 0.024
+
+
+def test_an_empty_queue_shows_the_packets_that_pass() -> None:
+    """Half of an empty queue's changes have a length of 1; zeros of sojourn times are left out."""
+    found = pd.DataFrame(
+        {**dict.fromkeys(("fct", "delay", "plr", "throughput"), [1.0] * 4), "queue": [0, 0, 0, 9],
+         "sojourn": [0, 0, 0, 9]}, dtype=float,
+    )  # fmt: skip
+    means = estimators.averages(found)
+    assert means["queue"] == pytest.approx((3 * 0.5 + 9) / (3 * 0.5 + 1))
+    assert means["sojourn"] == 9
 
 
 def test_offered_loads_are_those_of_the_models() -> None:
@@ -140,7 +175,7 @@ TERMS = {"as published": terms.PUBLISHED, "as meant": terms.MEANT}
 
 
 def _all(t: terms.Terms) -> list[Claim]:
-    return [*claims.made(t), *claims.uniform(t)]
+    return [*claims.made(t), *claims.uniform(t), *claims.tailored(t)]
 
 
 def test_every_finding_has_a_claim_of_its_own() -> None:
@@ -157,7 +192,7 @@ def test_every_finding_has_a_claim_of_its_own() -> None:
 def test_claims_on_the_switch_are_about_cells_that_it_runs() -> None:
     for size in (parts.FULL, parts.QUICK):
         with unmade():
-            listed = [*parts.as_meant(size), *parts.measured(size), parts.as_written(size)]
+            listed = [*parts.as_meant(size), *parts.variants(size), parts.as_written(size)]
         for part in listed:
             assert part.claims, part.name
             run = {factors["flow"] for factors, _ in part.cells}
@@ -165,14 +200,15 @@ def test_claims_on_the_switch_are_about_cells_that_it_runs() -> None:
                 assert named(claim, "flow") <= run, (part.name, claim.id)
     with unmade():
         whole = {c.id for part in parts.as_meant(parts.FULL) for c in part.claims}
-    assert whole == {c.id for c in _all(terms.MEANT)} | {"load-fct-http", "load-fct-ftp"}
+    judged = {c.id for c in (*claims.made(terms.MEANT), *claims.uniform(terms.MEANT))}
+    assert whole == judged | {"load-fct-http", "load-fct-ftp"}
 
 
 def _world(part: Part, value: Callable[[dict[str, Any], str], float]) -> pd.DataFrame:
     """The tables of a part in a made-up world, by figure as published."""
     rng = np.random.default_rng(1)
     names = [*published.METRICS, terms.FIRST_DROP, "clients.goodput", terms.SOJOURN, terms.QUEUE,
-             terms.LOSS, terms.DELAY]  # fmt: skip
+             terms.LOSS, terms.DELAY, "drops_forced", "arrivals", *terms.SPREAD]  # fmt: skip
     rows = []
     for factors, _ in part.cells:
         told = dict(factors)
@@ -211,10 +247,10 @@ def _bad(cell: dict[str, Any], metric: str) -> float:
 
 
 TOLD = {
-    "http-shortest-all", "http-loss-c1", "http-throughput", "poisson-loss-c1", "poisson-queue-c3",
-    "poisson-red", "http-models-align", "http-busy-queue-c3", "streaming-queue-c3", "pareto-c3",
-    "drop-rate-loss", "drop-rate-shorter", "load-sojourn", "load-loss-c1", "size-loss-c1",
-    "size-queue-c3", "size-sojourn-red", "uniform-rate",
+    "http-shortest-all", "http-loss-c1", "http-throughput", "poisson-loss-c1", "poisson-red",
+    "http-models-align", "http-busy-queue-c3", "streaming-queue-c3", "pareto-c3", "drop-rate-loss",
+    "drop-rate-shorter", "load-loss-c1", "size-loss-c1", "size-queue-c3", "size-sojourn-red",
+    "uniform-rate",
 }  # fmt: skip
 """Claims that hold in the one world and not in the other, but for what all do alike."""
 ALIKE = {"http-throughput", "http-models-align"}
@@ -228,7 +264,7 @@ def test_claims_hold_where_the_thesis_is_right_and_fail_where_not(
     """In both readings, of the same findings."""
     with unmade():
         if name == "as published":
-            listed = [parts.as_published(TINY), parts.rates(TINY)]
+            listed = [parts.as_published(TINY), *parts.rates(TINY)]
         else:
             listed = [part for part in parts.as_meant(TINY) if part.name != "completion"]
     verdicts = {
@@ -321,7 +357,7 @@ def test_every_claim_has_a_verdict(outcome: parts.Results) -> None:
         assert claim["verdict"] in ("holds", "does not hold", "cannot be told")
     by_id = {claim["id"]: claim for claim in data["claims"]}
     assert set(by_id["poisson-loss-c1"]["readings"]) == {
-        "main", "as meant", "traffic of the text", "slow host clock", "measured intervals"
+        "main", "as meant", "traffic of the text", *parts.VARIANTS
     }  # fmt: skip
     assert by_id["tcp-udp"]["own_table"]["verdict"].startswith("not supported")
     assert len(data["withdrawn"]) == len(claims.WITHDRAWN)
@@ -353,13 +389,10 @@ def test_measuring_discards_only_as_published(outcome: parts.Results) -> None:
 
 @pytest.mark.slow
 def test_readings_with_fewer_runs_include_the_other_runs(outcome: parts.Results) -> None:
-    measured = outcome.frame("measured-features")
-    assert set(measured["mechanism"]) == set(SIXTEEN)
-    same = outcome.frame("features")
-    rival = [frame[frame["mechanism"].isin(RIVALS)] for frame in (measured, same)]
-    assert sorted(rival[0][terms.SOJOURN]) == sorted(rival[1][terms.SOJOURN])
-    clock = outcome.frame("clock")
+    clock, same = outcome.frame("clock"), outcome.frame("published")
     assert set(clock.loc[clock["figure"] == 6, "mechanism"]) == set(SIXTEEN)
+    rival = [frame[frame["mechanism"].isin(RIVALS)] for frame in (clock, same)]
+    assert sorted(rival[0]["sojourn"]) == sorted(rival[1]["sojourn"])
     written = outcome.frame("written")
     assert set(written.loc[written["figure"] == 9, "model"]) == set(scenarios.MODELS)
 

@@ -4,7 +4,8 @@ Settings from the thesis: buffers of 2000 packets; RED's thresholds of 500 and 1
 weight of 0.002; PIE's period of 15 ms and its gains; the intervals and targets of CoDel, FQ-CoDel
 and COBALT. Settings from the published code, which the thesis does not state: RED's max_p of 0.02
 and its gentle ramp. Some settings of the table had no effect: the target and gains of RED belong to
-adaptive RED, and the dequeue threshold of PIE to a rate estimator; both were off.
+adaptive RED, and the dequeue threshold of PIE to a rate estimator; both were off. COBALT's
+Blue.Th=400 has no unit; it is ns-3's threshold of 400 ms, because COBALT has none in packets.
 
 Two settings differ from the thesis, because the queues implement Linux's mechanisms: PIE's burst
 allowance is 150 ms (ns-3: 15 ms), and COBALT, whose limit is in bytes of memory, has the memory of
@@ -35,7 +36,10 @@ _RIVALS = {
     PIE: f"pie limit {LIMIT}p target 15ms tupdate 15ms alpha 2 beta 20",
     CODEL: f"codel limit {LIMIT}p target 5ms interval 100ms",
     FQ_CODEL: f"fq_codel limit {LIMIT}p flows 1024 target 5ms interval 100ms noecn",
-    COBALT: "cobalt memlimit {memory} target 5ms interval 100ms increment 0.08 decrement 0.04",
+    COBALT: (
+        "cobalt memlimit {memory} target 5ms interval 100ms increment 0.08 decrement 0.04 "
+        "blue_threshold 400ms"
+    ),
 }
 
 
@@ -52,9 +56,11 @@ def _memory(payload: int) -> int:
 def queue(mechanism: str, payload: int = 1400, words: str = "") -> str:
     """Returns the queue of a mechanism for packets of `payload` bytes, as words of a scenario.
 
-    `words`, such as ``rate 0.3``, are added to dAQM's queue; other mechanisms ignore `words`.
+    `words`, such as ``rate 0.3``, are added to dAQM's queue. Rivals ignore `words`, except RED the
+    word ``adaptive``.
     """
     if mechanism in _RIVALS:
-        return _RIVALS[mechanism].format(memory=_memory(payload))
+        added = f" {words}" if (mechanism, words) == (RED, "adaptive") else ""
+        return _RIVALS[mechanism].format(memory=_memory(payload)) + added
     preset = mechanism.removeprefix("dAQM_")
     return f"daqm preset {preset} limit {LIMIT}p {words}".strip()

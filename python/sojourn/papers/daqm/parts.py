@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
 from sojourn import _core
 from sojourn.papers.bench import named
 from sojourn.papers.daqm import claims, published, scenarios
-from sojourn.papers.daqm.mechanisms import CONFIGURATIONS, EIGHT, FEATURES, SIXTEEN, queue
+from sojourn.papers.daqm.mechanisms import (
+    C1,
+    C3,
+    CONFIGURATIONS,
+    EIGHT,
+    FEATURES,
+    RED,
+    SIXTEEN,
+    queue,
+)
 from sojourn.papers.daqm.scenarios import (
     AS_WRITTEN,
     FLOWS,
@@ -91,8 +100,8 @@ FULL = DaqmSize(
     seeds=10, meant_seeds=5, short=10, long=60, warmup=2, loads=(0.8, 1.0, 1.2, 2.0), whole=True
 )
 #: The lengths of the thesis in its own reading, as its completion times follow from the length; a
-#: third of them for long flows *as meant*.
-QUARTER = replace(FULL, seeds=5, meant_seeds=4, long=20)
+#: quarter of them for long flows *as meant*, which are judged at one load.
+QUARTER = replace(FULL, seeds=5, other_seeds=5, short=5, long=15, loads=(1.2,))
 #: In sequence, the runs of `REAL_QUICK` take about 16 minutes, and those of `REAL_FULL` about 48.
 #: These times include `BETWEEN` for each run.
 REAL_QUICK = DaqmSize(seeds=3, short=3, warmup=1)
@@ -231,26 +240,42 @@ def as_published(size: DaqmSize) -> Part:
 SLOW_CLOCK = "1s"
 """Simulated time in which the host's clock advances by 10 ms, in the reading *slow host clock*.
 
-With this value, dAQM's queues of short flows are as short as in the thesis.
+With this value, few samples of the queue are taken in a run.
 """
 
 
-def slow_clock(size: DaqmSize) -> Part:
-    """Returns the part in which the clock of the published code's host is 100 times slower."""
-    words = f"as-published wall-period {SLOW_CLOCK}"
-    return Part(
-        name="clock",
-        title="as published, a slow host clock",
-        cells=[
-            _published_cell(size, *item, words)
-            for item in _whole(size)
-            if item[1] in (*FEATURES, *CONFIGURATIONS)
-        ],
-        seeds=size.other_seeds,
-        claims=_about(claims.made(PUBLISHED), (flow.name for flow in size.flows)),
-        tables=_WATCHED,
-        reading="slow host clock",
-    )
+#: Readings with the cells of some mechanisms: the part's name, the mechanisms, and the words of
+#: their queues, given the traffic.
+VARIANTS: Mapping[str, tuple[str, Sequence[str], Callable[[Traffic], str]]] = {
+    "slow host clock": (
+        "clock", (*FEATURES, *CONFIGURATIONS), lambda _: f"as-published wall-period {SLOW_CLOCK}"
+    ),
+    "intervals of each simulation": (
+        "intervals", (*FEATURES, *CONFIGURATIONS),
+        lambda traffic: f"{_without('interval')} interval {traffic.gap:.0f}us",
+    ),
+    "adaptive RED": ("adaptive", (RED,), lambda _: "adaptive"),
+}  # fmt: skip
+
+
+def variants(size: DaqmSize) -> list[Part]:
+    """Returns the parts in which some mechanisms differ from those as published."""
+    return [
+        Part(
+            name=name,
+            title=f"as published, {reading}",
+            cells=[
+                _published_cell(size, *item, words(item[0]))
+                for item in _whole(size)
+                if item[1] in mechanisms
+            ],
+            seeds=size.other_seeds,
+            claims=_about(claims.made(PUBLISHED), (flow.name for flow in size.flows)),
+            tables=_WATCHED,
+            reading=reading,
+        )
+        for reading, (name, mechanisms, words) in VARIANTS.items()
+    ]
 
 
 def as_written(size: DaqmSize) -> Part:
@@ -285,25 +310,47 @@ _BY_DERIVATIVE = " ".join(
 RATES_OF_FEATURES = {claims.UNIFORM: "rate 0.4", claims.BY_FEATURE: _BY_DERIVATIVE}
 
 
-def rates(size: DaqmSize) -> Part:
-    """Returns the part that compares a common drop rate with separate rates for the derivatives.
+#: Words of dAQM's queue for the tailoring of section 6.1.1: of features 5, 6 and 8 in dAQM_c3, and
+#: of feature 1 in dAQM_c1.
+TAILORED = {
+    "table 2": {C3: "", C1: ""},
+    "threshold": {
+        C3: "q-threshold 10p q1-threshold 0.005 q3-threshold 0.005", C1: "s-threshold 2000ms"
+    },
+    "rate": {C3: "q-rate 1 q1-rate 1 q3-rate 1", C1: "s-rate 0.025"},
+    "duration": {
+        C3: "q-duration 800ms q1-duration 800ms q3-duration 800ms", C1: "s-duration 200ms"
+    },
+}  # fmt: skip
 
-    The quirk `shared` of the published code is omitted, because it makes all rates equal.
+
+def rates(size: DaqmSize) -> list[Part]:
+    """Returns the parts with separate settings of dAQM's features: for HTTP at a constant rate.
+
+    The quirk `shared` of the published code is omitted, because it makes all rates and durations
+    equal.
     """
-    quirks = "published " + "+".join(name for name in quirk_names() if name != "shared")
-    cells: Cells = []
-    for (level, words), mechanism in product(RATES_OF_FEATURES.items(), CONFIGURATIONS):
-        factors, scenario = _published_cell(
-            size, Traffic(HTTP, "cbr"), mechanism, words=f"{words} {quirks}"
-        )
-        cells.append(({**factors, "rates": level}, scenario))
-    return Part(
-        name="rates",
-        title="as published: one drop rate or several",
-        cells=cells,
-        claims=claims.uniform(PUBLISHED),
-        tables=_WATCHED,
-    )
+    uniform = {n: dict.fromkeys(CONFIGURATIONS, words) for n, words in RATES_OF_FEATURES.items()}
+    chosen = {"rates": uniform, "tailored": TAILORED}
+    judged = {"rates": claims.uniform(PUBLISHED), "tailored": claims.tailored(PUBLISHED)}
+    titles = {"rates": "one drop rate or several", "tailored": "tailored features"}
+    parts = []
+    for name, levels in chosen.items():
+        cells: Cells = []
+        for level, settings in levels.items():
+            for mechanism, own in settings.items():
+                words = f"{_without('shared')} {own}".strip()
+                factors, scenario = _published_cell(
+                    size, Traffic(HTTP, "cbr"), mechanism, words=words
+                )
+                cells.append(({**factors, name: level}, scenario))
+        parts.append(
+            Part(
+                name=name, title=f"as published: {titles[name]}", cells=cells,
+                claims=judged[name], tables=_WATCHED,
+            )
+        )  # fmt: skip
+    return parts
 
 
 def quirk_names() -> tuple[str, ...]:
@@ -312,6 +359,11 @@ def quirk_names() -> tuple[str, ...]:
     words = next(table for table in tables if table["name"] == "daqm")["words"]
     word = next(word for word in words if word["name"] == "published")
     return tuple(meaning["name"] for meaning in word["of"])
+
+
+def _without(quirk: str) -> str:
+    """Returns words for all quirks of the published code except one."""
+    return "published " + "+".join(name for name in quirk_names() if name != quirk)
 
 
 #: Values of `wall-period`: simulated times in which the published code's clock advances by 10 ms.
@@ -327,7 +379,7 @@ def quirks(size: DaqmSize) -> Part:
     names = quirk_names()
     shown = names if size.whole else ("discards", "literal", "tumbling")
     texts = {"none": "", **{name: f"published {name}" for name in shown}}
-    texts["all but discards"] = "published " + "+".join(n for n in names if n != "discards")
+    texts["all but discards"] = _without("discards")
     texts["all"] = "as-published"
     for period in WALL_PERIODS:
         texts[f"all, wall-period {period}"] = f"as-published wall-period {period}"
@@ -401,7 +453,7 @@ def as_described(size: DaqmSize) -> Part:
     )  # fmt: skip
 
 
-MEANT_READING, MEASURED_READING = "as meant", "measured intervals"
+MEANT_READING = "as meant"
 
 
 def as_meant(size: DaqmSize) -> list[Part]:
@@ -468,35 +520,6 @@ def as_meant(size: DaqmSize) -> list[Part]:
             reading=MEANT_READING,
         )
         for name in cells
-    ]
-
-
-def measured(size: DaqmSize) -> list[Part]:
-    """Returns the parts of the reading *measured intervals*.
-
-    dAQM is as meant, but measures the intervals between arrivals, which the thesis assumes to be
-    constant.
-    """
-    own = "interval measured"
-    cells = {
-        "features": _meant(size, [(HTTP, "cbr")], (*FEATURES, *CONFIGURATIONS), own),
-        "flows": _meant(
-            size, [(flow, "poisson-onoff") for flow in FLOWS.values()], CONFIGURATIONS, own
-        ),
-        "models": _meant(size, product((HTTP, STREAMING), MODELS), CONFIGURATIONS, own),
-    }
-    names = [flow.name for flow in size.flows]
-    return [
-        Part(
-            name=f"measured-{name}",
-            title=f"measured intervals: {name}",
-            cells=listed,
-            seeds=size.other_seeds,
-            claims=_about(claims.SECTIONS[name](MEANT), names),
-            tables=(),
-            reading=MEASURED_READING,
-        )
-        for name, listed in cells.items()
     ]
 
 

@@ -3,8 +3,9 @@
 *As published*: the network of the code that produced the published figures. All 105 stations share
 one CSMA bus with a rate of 2 Gbit/s and a delay of 1 ms. A frame occupies the bus for its
 propagation, so the bus carries about 990 frames a second in all. The mechanism is the queue of
-every station. TCP's initial window is 65535 segments. Clients with random traffic connect at 3 s,
-because servers listen from 1 s on: the SYN at 0 s is lost and retried after 3 s.
+every station. TCP's initial window is 65535 segments. Servers listen from 1 s on, so the SYN of a
+client that starts at 0 s (all clients with random traffic, the first with another model) is lost
+and repeated after 3 s; the client's data wait.
 
 *As described*: the network of the thesis' text. One switch connects 100 clients and 5 servers by
 links with 2 Gbit/s and 1 ms. The mechanism is the queue of each server's port.
@@ -86,8 +87,12 @@ TCP = "reno profile ns3-3.37 mss 1446 iw 10 delack_timeout 0s rwnd 1mb sndbuf 1m
 #: TCP of real runs and of the simulated runs that are compared with them: Linux's Reno.
 TCP_REAL = "reno"
 
-#: Time after which the published code repeats an unanswered SYN, in seconds.
-CONNECT_RETRY = 3
+#: Changes of the bus: servers of TCP do not listen until 1 s.
+_LISTENING = f"""
+changes = [
+  {{ at = "0s", netem = "delay {DELAY} loss 100%" }},
+  {{ at = "1s", netem = "delay {DELAY}" }},
+]"""
 
 
 @dataclass(frozen=True)
@@ -116,6 +121,11 @@ class Traffic:
     def bytes(self) -> int:
         """Returns the payload of a packet, in bytes."""
         return self.payload if self.payload is not None else self.flow.payload
+
+    @property
+    def gap(self) -> float:
+        """Returns the most frequent time between a client's packets, in microseconds."""
+        return 8e3 * self.bytes / self.kbit
 
     @property
     def app(self) -> str:
@@ -173,13 +183,12 @@ def as_published(traffic: Traffic, queue: str, duration: float) -> Scenario:
 
     Every flow is sampled every 0.1 s, as the published metrics require. `duration` is in seconds.
     """
-    start = "every 1s" if traffic.model in STAGGERED else f"{CONNECT_RETRY}s"
-    if not traffic.flow.tcp and traffic.model not in STAGGERED:
-        start = "0s"
+    start = "every 1s" if traffic.model in STAGGERED else "0s"
     times = f'duration = "{duration:g}s"\nwarmup = "0s"'
     sent = replace(traffic, tcp=TCP_PUBLISHED, start=start)
     observe = 'series = "100ms"\nmonitor = true'
-    return _scenario("as published", sent, _LAN, queue, times, observe)
+    lan = _LAN + _LISTENING * traffic.flow.tcp
+    return _scenario("as published", sent, lan, queue, times, observe)
 
 
 def port_rate(traffic: Traffic, load: float) -> int:

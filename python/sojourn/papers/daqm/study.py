@@ -16,7 +16,15 @@ from sojourn.papers.daqm import estimators, parts, published
 from sojourn.papers.daqm.mechanisms import EIGHT, RED, RIVALS
 from sojourn.papers.daqm.parts import DaqmSize
 from sojourn.papers.daqm.scenarios import FLOWS
-from sojourn.papers.daqm.terms import AGAINST_RED, COMPLETION, DELIVERED, MEANT, PUBLISHED
+from sojourn.papers.daqm.terms import (
+    AGAINST_RED,
+    COMPLETION,
+    DELIVERED,
+    MEANT,
+    PUBLISHED,
+    SPREAD,
+    TRIGGERS,
+)
 from sojourn.papers.part import Frames, Part
 from sojourn.study import Table
 from sojourn.study.cells import Level
@@ -58,12 +66,17 @@ def against_red(frame: pd.DataFrame, sojourn: str) -> pd.DataFrame:
     return frame.assign(**{AGAINST_RED: frame[sojourn] / base})
 
 
+def varying(frame: pd.DataFrame) -> pd.DataFrame:
+    """Returns a part's runs with the column `TRIGGERS`; each trigger drops a queue's head."""
+    return frame.assign(**{TRIGGERS: frame["drops_forced"] / frame["arrivals"]})
+
+
 def derived(frame: pd.DataFrame) -> pd.DataFrame:
     """Returns a part's runs on the switch with the derived metrics that claims use.
 
     If drop rates of dAQM are swept, the rows of rivals are repeated at each drop rate.
     """
-    frame = frame.copy()
+    frame = varying(frame)
     by_transport = frame.filter(["clients.goodput", "clients.udp_goodput"])
     frame[DELIVERED] = by_transport.sum(axis=1, min_count=1)
     if "clients.unfinished" in frame:
@@ -125,6 +138,7 @@ def estimates(table: Table) -> pd.DataFrame:
 
     The runs must have the tables `flow_series` and `series`.
     """
+    spread = varying(table.frame).set_index("key")[list(SPREAD)].to_dict("index")
 
     def one(levels: Mapping[str, Level], run: StoredRun) -> dict[str, Level]:
         watched = run.table("flow_series")
@@ -135,6 +149,7 @@ def estimates(table: Table) -> pd.DataFrame:
             **estimators.averages(found),
             **{f"{k}_with_zeros": v for k, v in estimators.with_zeros(found).items()},
             **estimators.books(watched),
+            **{name: float(spread[run.key][name]) for name in SPREAD},
         }
 
     return pd.DataFrame([one(*item) for item in runs_of(table)])
@@ -162,13 +177,12 @@ def planned(size: DaqmSize) -> list[Part]:
     """Returns all parts in order; a part comes after the parts whose runs its table includes."""
     return [
         replace(parts.as_published(size), frames=by_figure),
-        replace(parts.rates(size), frames=watched),
+        *(replace(part, frames=watched) for part in parts.rates(size)),
         replace(parts.quirks(size), frames=watched),
         parts.as_described(size),
         *(replace(part, frames=overloaded) for part in parts.as_meant(size)),
         parts.as_written(size),
-        parts.slow_clock(size),
-        *parts.measured(size),
+        *parts.variants(size),
     ]
 
 
@@ -189,21 +203,13 @@ def _completed(part: Part, made: Mapping[str, Frames]) -> Callable[[Table], Fram
     If the part is a reading with fewer cells, its table is completed with the runs of the part that
     has the same cells. `made` has the derived tables by part.
     """
-    if part.name in ("written", "clock"):
+    if part.name == "written" or part.reading in parts.VARIANTS:
 
         def other(table: Table) -> Frames:
             others = made["published"]["estimates"]
             return {"": figured(_with_others(estimates(table), others, list(parts.KEY)))}
 
         return other
-    if part.name.startswith("measured-"):
-
-        def measured(table: Table) -> Frames:
-            others = made[part.name.removeprefix("measured-")]["all"]
-            key = ["flow", "model", "load", "mechanism"]
-            return {"": judged(_with_others(derived(table.frame), others, key))}
-
-        return measured
     return part.frames
 
 

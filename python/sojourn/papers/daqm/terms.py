@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sojourn.papers.claim_table import Row
 from sojourn.papers.daqm.mechanisms import EIGHT
+from sojourn.papers.words import margin
 from sojourn.stats.cells import Cell, ClaimError, Level
-
-SAME = 0.25
-"""Maximum relative difference of values that are *the same*, *aligned* or *consistent*."""
 
 #: Metrics of the runs on the switch: mean sojourn time, mean queue length, share of lost packets.
 SOJOURN, QUEUE, LOSS = "sojourn_mean", "queue_mean", "loss"
@@ -23,6 +20,10 @@ COMPLETION = "completion"
 """Mean flow completion time in seconds; an unfinished flow counts with the measured time."""
 AGAINST_RED = "sojourn_against_red"
 """Sojourn time divided by RED's sojourn time in the same cell and with the same seed."""
+TRIGGERS = "triggers"
+"""Number of times that a packet met a drop condition of dAQM, divided by the number of packets."""
+SPREAD = ("sojourn_sd", "queue_sd", TRIGGERS)
+"""Metrics of all readings: standard deviations of sojourn times and queue lengths, triggers."""
 FIRST_DROP = "first_drop"
 """Time of the first sample with a drop, in seconds; samples are 0.1 s apart."""
 
@@ -56,6 +57,8 @@ class Terms:
 
     def metric(self, name: str) -> str:
         """Returns the metric with this name in `claims.toml`; empty if it is not measured."""
+        if name in SPREAD:
+            return name
         return AGAINST_RED if name == "against_red" else str(getattr(self, name))
 
 
@@ -81,11 +84,6 @@ def _text(value: object) -> str:
     return value
 
 
-def _percent(value: object) -> int:
-    assert isinstance(value, int)
-    return value
-
-
 def _names(value: object) -> tuple[str, ...]:
     assert isinstance(value, tuple)
     return value
@@ -95,13 +93,13 @@ KINDS = ("most", "moves", "same", "below_mean")
 """Kinds of parts in `claims.toml`, in addition to those of all studies.
 
 `most` is `least` for the largest value. `moves` is the ratio of the values at the levels `to` and
-`from` of the factor `over`. `same` means equal within `SAME`. `below_mean` is the ratio of `who` to
-the mean of `among`.
+`from` of the factor `over`. `same` means similar, unless a margin is given. `below_mean` is the
+ratio of `who` to the mean of `among`.
 """
 
 
 _FIELDS = {
-    *("kind", "metric", "text", "region", "below_by", "below_by_about", "margin", "cell"),
+    *("kind", "metric", "text", "region", "margin", "cell"),
     *("who", "among", "but", "a", "b", "from", "to", "over"),
 }
 
@@ -110,8 +108,7 @@ def completed(terms: Terms, row: Row) -> Row | None:
     """Returns a part of a claim in the terms of a reading; `None` if its metric is not measured.
 
     Metrics are those of `Terms`. A part compares mechanisms: `who` with all `among` (by default the
-    eight of figures 7 to 16) except `but`, or `a` with `b`. *Below by about x %* means within 10
-    percentage points; *below by x %* has no tolerance.
+    eight of figures 7 to 16) except `but`, or `a` with `b`.
     """
     if unknown := row.keys() - _FIELDS:
         raise ClaimError(f"unknown: {', '.join(sorted(unknown))}")
@@ -124,9 +121,6 @@ def completed(terms: Terms, row: Row) -> Row | None:
     where = ", ".join(str(level) for factor, level in cell.items() if factor != "figure")
     kind, who = row["kind"], row.get("who")
     made: Row = {"kind": "ratio", "metric": metric, "each": each, "scale": "geometric"}
-    if "below_by" in row or "below_by_about" in row:
-        rest = 1 - _percent(row.get("below_by", row.get("below_by_about"))) / 100
-        row["region"] = (-math.inf, rest) if "below_by" in row else (rest - 0.1, rest + 0.1)
     left_out = (who, *_names(row.get("but", ())))
     among = tuple(m for m in _names(row.get("among", EIGHT)) if m not in left_out)
     match kind:
@@ -138,7 +132,8 @@ def completed(terms: Terms, row: Row) -> Row | None:
             made |= {"text": f"{who}'s {word(metric)}, {where}", "margin": row.get("margin", 0.0)}
             return {**made, "cell": {**at, "mechanism": (*among, who)}}
         case "same":
-            made = {"kind": "equal", "metric": metric, "each": each, "margin": SAME}
+            made = {"kind": "equal", "metric": metric, "each": each}
+            made["margin"] = row.get("margin", margin("similar"))
             made |= {"text": f"{word(metric)}, {where}", "among": "mechanism"}
             return {**made, "cell": {**at, "mechanism": among}}
         case "moves":
@@ -163,7 +158,8 @@ _WORDS = {
     SOJOURN: "sojourn time", "sojourn": "sojourn time", QUEUE: "queue", "queue": "queue",
     LOSS: "loss", "plr": "loss", DELAY: "delay", "delay": "delay", DELIVERED: "throughput",
     "throughput": "throughput", COMPLETION: "completion time", "fct": "completion time",
-    AGAINST_RED: "sojourn time over RED's", "": "",
+    AGAINST_RED: "sojourn time over RED's", "sojourn_sd": "variation of sojourn times",
+    "queue_sd": "variation of queues", TRIGGERS: "triggers a packet", "": "",
 }  # fmt: skip
 
 
