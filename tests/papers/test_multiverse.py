@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 
-from sojourn.papers.multiverse import Declared, Reading, fraction
+from sojourn.papers.multiverse import Declared, Reading
 from sojourn.papers.report import show
 from tests.papers.test_rules import PAPER
 
@@ -45,15 +43,3 @@ def test_the_assumption_that_flips_a_finding_is_changed_alone() -> None:
     assert flips({"main": holds, "both": fails}) == ()
     assert flips({"main": holds, "plain": untold}) == ()
     assert flips({"main": holds, "undeclared": fails}) == ("reading",)
-
-
-def test_a_fraction_of_the_readings_is_balanced() -> None:
-    two = {f"a{n}": ("main", "other") for n in range(6)}
-    assert len(fraction(two, 64)) == 64
-    part = fraction(two, 20)
-    assert part[0] == dict.fromkeys(two, "main")
-    assert len({tuple(row.values()) for row in part}) == len(part) == 16
-    for name in two:
-        assert Counter(row[name] for row in part) == {"main": 8, "other": 8}
-    mixed = fraction({"rate": (1, 2, 3), "queue": ("a", "b", "c", "d")}, 100)
-    assert {tuple(row.values()) for row in mixed} == {*product((1, 2, 3), "abcd")}

@@ -59,6 +59,7 @@ def test_a_record_in_all_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             "real": "does not hold",
             "linux": "holds",
             "ruling": "not reproduced",
+            "labels": ["exploratory"],
         },
     ]
     kept = {
@@ -74,7 +75,9 @@ def test_a_record_in_all_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "runs": "quick", "age": "3 d", "time": "7 min",
     }  # fmt: skip
     assert rows["daqm"]["simulated"] == rows["daqm"]["age"] == records.NOTHING
-    assert re.search("another version, .*: rrda", records.footnotes()[1])
+    notes = records.footnotes()
+    assert re.search("another version, .*: rrda", notes[1])
+    assert "Exploratory claims, written after runs of the same cells: rrda 1 of 2." in notes
     (one,) = (one for one in records.listed() if one["study"] == "rrda")
     assert (one[NOT_SUPPORTED], one["withdrawn"]) == (1, 1)
 

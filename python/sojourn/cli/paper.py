@@ -10,7 +10,8 @@ import typer
 from sojourn import engines
 from sojourn.arguments import hint
 from sojourn.cli import bars, exits, options, output
-from sojourn.papers import LENGTHS, NAMES, Length, load
+from sojourn.papers import NAMES, load
+from sojourn.papers.length import LENGTHS, Length
 from sojourn.settings import Option, settings
 
 if TYPE_CHECKING:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sojourn.papers.paper import Paper
     from sojourn.papers.part import Size
 
 NAMES = ("taildrop", "daqm", "queue-lb", "rrda", "edge-store", "l4s")
-Length = Literal["quick", "quarter", "full"]
-"""Length of a study's runs: minutes on two cores, a quarter of the paper's, or the paper's."""
-LENGTHS: tuple[Length, ...] = get_args(Length)
 
 
 def load(name: str) -> Paper[Size]:

@@ -7,12 +7,11 @@ assumptions that flip it, each changed alone.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from itertools import combinations, product
+from itertools import combinations
 
 from sojourn.stats import Claim
 from sojourn.stats.cells import Level
@@ -73,21 +72,3 @@ class Declared:
         if reading in self.readings:
             return self.readings[reading].assumes
         return {} if reading == MAIN else {"reading": reading}
-
-
-def fraction(levels: Mapping[str, Sequence[Level]], runs: int) -> list[dict[str, Level]]:
-    """Returns combinations of the levels of assumptions, at most `runs`: all, or a balanced part.
-
-    The part is a Sobol sequence, in which each level of an assumption with two levels occurs
-    equally often. The first combination has the first level of all assumptions.
-    """
-    sizes = [len(listed) for listed in levels.values()]
-    if math.prod(sizes) <= runs:
-        rows = list(product(*levels.values()))
-    else:
-        from scipy.stats import qmc
-
-        points = qmc.Sobol(len(sizes), scramble=False).random_base2(int(math.log2(runs)))
-        chosen = dict.fromkeys(tuple(map(int, point * sizes)) for point in points)
-        rows = [tuple(at[i] for at, i in zip(levels.values(), row, strict=True)) for row in chosen]
-    return [dict(zip(levels, row, strict=True)) for row in rows]

@@ -274,23 +274,19 @@ class Outcome(Generic[S_co]):
         contradict the claim, and in how many readings and at how many values of each swept
         parameter the claim holds.
         """
-        own = self.support.get(claim.id)
-        lines = []
-        for judgement in self.judgements:
-            if judgement.claim.id == claim.id:
-                bare = without_margin(judgement)
-                lines += [self.ruled(judgement).why, f"without our margin: {bare}" * bool(bare)]
-                lines.append(levels_inside(judgement))
-        lines = [line for line in lines if line]
-        lines += [f"{own.verdict}: {own.text}"] if own is not None and own.holds is False else []
-        readings = self.readings(claim)
-        if len(readings) > 1:
-            lines.append(tried(readings, self.flips(claim)))
-        for parameter, values in self.column.sweeps.items():
-            verdicts = _verdicts(values, claim)
-            if verdicts:
-                lines.append(f"{parameter}: {count(verdicts, 'values')}")
-        return lines
+        own, readings = self.support.get(claim.id), self.readings(claim)
+        (judgement,) = (j for j in self.judgements if j.claim.id == claim.id)
+        bare = without_margin(judgement)
+        swept = {name: _verdicts(values, claim) for name, values in self.column.sweeps.items()}
+        lines = [
+            self.ruled(judgement).why,
+            f"without our margin: {bare}" * bool(bare),
+            levels_inside(judgement),
+            f"{own.verdict}: {own.text}" if own is not None and own.holds is False else "",
+            tried(readings, self.flips(claim)) * (len(readings) > 1),
+            *(f"{name}: {count(found, 'values')}" for name, found in swept.items() if found),
+        ]
+        return [line for line in lines if line]
 
     def labels(self, claim: Claim) -> list[str]:
         """Returns the labels of a claim, such as `exploratory`."""
@@ -366,11 +362,9 @@ class Outcome(Generic[S_co]):
         that differ between real and simulated runs.
         """
         names = [claim.id for claim in self.open]
-        left = []
-        if names:
-            more = ", and more, which --json names" if len(names) > MOST_LISTED else ""
-            listed = ", ".join(names[:MOST_LISTED]) + more
-            left = [f"claims not judged, because their levels were not run: {listed}"]
+        more = ", and more, which --json names" * (len(names) > MOST_LISTED)
+        listed = ", ".join(names[:MOST_LISTED]) + more
+        left = [f"claims not judged, because their levels were not run: {listed}"] * bool(names)
         left += [f"{part}: {one.description()}" for part, one in self.stopped.items()]
         known = self.paper.declared.readings
         used = {*self.column.readings, *(j.claim.reading for j in self.judgements)} - {"", *known}

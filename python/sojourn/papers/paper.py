@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn.engines import Kind
-from sojourn.papers import Length, frozen
+from sojourn.papers import frozen
 from sojourn.papers.bench import Bench, Making
+from sojourn.papers.length import Length
 from sojourn.papers.outcome import Facts, Outcome, Publication
 from sojourn.papers.part import S_co
 from sojourn.papers.side_by_side import REAL, SIMULATED

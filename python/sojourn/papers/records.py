@@ -21,8 +21,10 @@ import pandas as pd
 
 from sojourn import _core, engines
 from sojourn.data import Object
-from sojourn.papers import LENGTHS, NAMES, Length, frozen, load
+from sojourn.papers import NAMES, frozen, load
 from sojourn.papers.frozen import Seeds
+from sojourn.papers.length import LENGTHS, Length
+from sojourn.papers.multiverse import EXPLORATORY
 from sojourn.papers.rule import Ruling, answered, rule
 from sojourn.papers.steady import FOLDER
 from sojourn.scenario import Scenario
@@ -304,6 +306,11 @@ def footnotes() -> list[str]:
             "Exploratory, because the seeds do not follow from the frozen claims: "
             f"{', '.join(open_)}."
         )
+    claims = {name: one["claims"] for name, one in kept.items() if one}
+    late = {k: sum(EXPLORATORY in c.get("labels", ()) for c in v) for k, v in claims.items()}
+    listed = ", ".join(f"{name} {n} of {len(claims[name])}" for name, n in late.items() if n)
+    if listed:
+        notes.append(f"Exploratory claims, written after runs of the same cells: {listed}.")
     contrasts = "Linux, real: the contrast alone holds / does not hold / cannot be told."
     return [*notes, f"simulated: {' / '.join(GROUPS)}. {contrasts}"]
 

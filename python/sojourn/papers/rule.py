@@ -11,7 +11,7 @@ evidence about the paper; without a published condition, it is evidence about ou
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Literal, get_args
@@ -206,24 +206,17 @@ class Ruled:
     @property
     def why(self) -> str:
         """Describes what the verdict adds to the contrast; empty if it adds nothing."""
-        return explained(self.verdict, self.contrast, self.as_list(), self.given_in)
-
-
-def explained(
-    verdict: str, contrast: str, conditions: Sequence[Mapping[str, object]], given_in: Sequence[str]
-) -> str:
-    """Describes how a verdict of the rule follows from contrast and conditions."""
-    if verdict == "not reproduced":
-        far: dict[str, list[str]] = {}
-        for one in conditions:
-            if not one["near"]:
-                ratio = float(str(one["ours"])) / float(str(one["paper"]))
-                far.setdefault(str(one["quantity"]), []).append(f"{ratio:.2f}")
-        texts = [f"{quantity} {', '.join(ratios)}" for quantity, ratios in far.items()]
-        return f"ours / paper: {'; '.join(texts)}; contrast here: {contrast}"
-    if verdict == "cannot be told" != contrast:
-        return f"depends on the reading: holds in {'; '.join(given_in)}"
-    return f"near the paper in {len(conditions)} of {len(conditions)} conditions" * bool(conditions)
+        verdict, conditions = self.verdict, len(self.measured)
+        if verdict == "not reproduced":
+            far: dict[str, list[str]] = {}
+            for one in self.measured:
+                if not one.near(conditions):
+                    far.setdefault(one.condition.quantity, []).append(f"{one.ratio:.2f}")
+            texts = [f"{quantity} {', '.join(ratios)}" for quantity, ratios in far.items()]
+            return f"ours / paper: {'; '.join(texts)}; contrast here: {self.contrast}"
+        if verdict == "cannot be told" != self.contrast:
+            return f"depends on the reading: holds in {'; '.join(self.given_in)}"
+        return f"near the paper in {conditions} of {conditions} conditions" * bool(conditions)
 
 
 def nearness(values: pd.DataFrame) -> pd.DataFrame:

@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import math
 import tomllib
 from collections.abc import Mapping
 from fractions import Fraction
@@ -59,14 +58,6 @@ def region(value: object) -> tuple[float, float]:
         case {"share": x}:
             low, high = region(x)
             return max(low, 0) / (1 + max(low, 0)), 1 - 1 / (1 + high)
-        case {"factor": x}:
-            return _within(number(x), math.sqrt(2))
-        case {"equal": x}:
-            return 1 / (1 + number(x)), 1 + number(x)
-        case {"around": x, "margin": y}:
-            return number(x) * (1 - number(y)), number(x) * (1 + number(y))
-        case {"between": [x, y], "margin": m}:
-            return number(x) * (1 - number(m)), number(y) * (1 + number(m))
     raise ClaimError(f"{value!r} is no region")
 
 
