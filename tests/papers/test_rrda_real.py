@@ -92,7 +92,7 @@ def test_the_quota_is_kept_by_the_handler_where_no_group_can_be_made() -> None:
 @pytest.mark.alone
 @pytest.mark.slow
 def test_a_small_real_part(tmp_path: Path) -> None:
-    """Far too short to mean anything; but buffers of 1 MB are exhausted by 35 clients only."""
+    """Far too short to mean anything; but 35 clients exhaust a buffer of a tenth of 1 MB."""
     try:
         outcome = PAPER.run(tmp_path, True, size=TINY, engine=WireEngine())
     except Unavailable as error:
@@ -103,15 +103,14 @@ def test_a_small_real_part(tmp_path: Path) -> None:
     assert set(outcome.in_simulation) == {claim.id for claim in judged}
     frame = outcome.frame("experiments")
     static = frame[(frame["study"] == "clients") & (frame["policy"] == "static")]
-    lost = static[static["reading"] == "processed"].set_index("clients")["exhaustion"]
-    assert lost[10] == 0
-    assert lost[35] > 0
+    lost = static.set_index("clients")["exhaustion"]
+    assert lost[35] > lost[10], "a busy machine lets the handler oversleep with any number"
     assert (frame["throughput"] > 1e6).all()
     assert (frame["cpu_per_gbit"] > 0).all()
     assert set(outcome.means()["metric"]) == {"throughput", "exhaustion"}
     assert len(study.cost(outcome.tables["experiments"])) > 0
     rows = verdicts(outcome)
-    assert [row["simulated"] for row in rows].count("cannot be simulated") == 2
+    assert [row["simulated"] for row in rows].count("cannot be simulated") == 1
     assert all(row["verdict real"] for row in rows)
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
     assert data["real"]["quota"] in ("control group", "handler")
