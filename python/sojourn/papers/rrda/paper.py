@@ -70,6 +70,7 @@ def _tables(outcome: Results) -> Titled:
     return [
         ("Share of epochs in which equation 2 decides", figures.decisions(outcome)),
         ("Comparison of policies", figures.grid(outcome)),
+        ("Runs and their cost", study.budget(outcome.size)),
     ]
 
 

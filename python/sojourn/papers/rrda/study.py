@@ -132,9 +132,12 @@ def lasting(size: ServerSize) -> str:
     return estimate(f"{size.runs} real runs of {size.seconds:g} s", size.seconds_in_all)
 
 
-def work(size: ServerSize) -> float:
-    """Returns about how many messages the clients of all runs would send without losses."""
-    total = 0.0
+def budget(size: ServerSize) -> pd.DataFrame:
+    """Returns the parts of a study with runs, seeds, and messages that the clients would send.
+
+    The CPU time is about proportional to the messages. The values of a sweep are one row.
+    """
+    rows = []
     for part in parts(size):
         seeds = part.seeds or size.seeds
         number = seeds if isinstance(seeds, int) else len(seeds)
@@ -143,8 +146,15 @@ def work(size: ServerSize) -> float:
         for plan, clients in runs.items():
             seconds = json.loads(plan)["duration"] / SECOND
             rate = scenarios.messages(how, int(clients)) if clients else _OPEN
-            total += number * seconds * rate
-    return total
+            rows.append((part.sweep or part.title, number, number, number * seconds * rate / 1e6))
+    frame = pd.DataFrame(rows, columns=["part", "seeds", "runs", "million messages"])
+    parted = frame.groupby("part", sort=False, as_index=False)
+    return parted.agg({"seeds": "first", "runs": "sum", "million messages": "sum"}).round(1)
+
+
+def work(size: ServerSize) -> float:
+    """Returns about how many million messages the clients of all runs would send."""
+    return float(budget(size)["million messages"].sum())
 
 
 #: Messages in a second of most of the other runs.
