@@ -73,18 +73,17 @@ def below(claim: Claim) -> list[nodes.Node]:
 def marked(built: nodes.table, claims: list[Claim]) -> nodes.table:
     """Returns the table with labels for verdicts, and details that unfold below a finding."""
     body = next(built.findall(nodes.tbody))
-    for row, claim in zip(body.findall(nodes.row), claims, strict=True):
+    for row, claim in zip(list(body.findall(nodes.row)), claims, strict=True):
         first, *others = list(row.findall(nodes.entry))
         for cell in others:
             if (word := cell.astext()) in RULINGS:
                 classes = ["verdict", f"verdict-{nodes.make_id(word)}"]
                 cell[0].children = [nodes.inline("", word, classes=classes)]
         begin = f"<details><summary>{escape(claim['finding'])}</summary>"
-        first.children = [
-            nodes.raw("", begin, format="html"),
-            *below(claim),
-            nodes.raw("", "</details>", format="html"),
-        ]
+        first.clear()
+        first += nodes.raw("", begin, format="html")
+        first += below(claim)
+        first += nodes.raw("", "</details>", format="html")
     return built
 
 

@@ -40,9 +40,9 @@ def test_the_runs_of_a_study_are_kept_and_repeated(
 ) -> None:
     """The server's simulator has a hash, as that of networks; a changed hash is named."""
     monkeypatch.setattr(replay, "FOLDER", tmp_path)
-    cells = ((3, 1, "low", 0), (3, 2, "high", 20))
-    store = edge_store.EdgeSize(cells=cells, seeds=3, writes=20, claims=(), variants=False)
-    for name, size, number in (("edge-store", store, 6), ("rrda", SERVER, 150)):
+    cells = edge_store.grid((20,))
+    store = edge_store.EdgeSize(cells=cells, seeds=1, writes=20, claims=(), variants=False)
+    for name, size, number in (("edge-store", store, 36), ("rrda", SERVER, 150)):
         outcome = load(name).run(tmp_path / name, size=size)
         assert replay.keep(outcome) == len(replay.runs(name)) >= number
         runs = list(replay.drawn(replay.runs(name), "draw"))
