@@ -1,3 +1,4 @@
+from sojourn._core import Link as Link
 from sojourn.own import ACCEPT as ACCEPT
 from sojourn.own import DROP as DROP
 from sojourn.own import MARK as MARK

@@ -12,6 +12,7 @@ from sojourn.udp import Serving as _Serving
 __all__ = [
     "Ack",
     "AdaptiveBuffer",
+    "Arrival",
     "Balancer",
     "BalancerFlow",
     "BalancerServer",
@@ -20,6 +21,7 @@ __all__ = [
     "ControlBench",
     "Draws",
     "Endpoint",
+    "Link",
     "NoKernelEquivalent",
     "Packet",
     "PlanError",
@@ -427,6 +429,49 @@ class Endpoint:
     def __new__(cls, plan_json: str, seed: int, node: int, /) -> Endpoint: ...
     def __len__(self) -> int: ...
     def run(self, start: int, log: int, stop: int, stopped: int, /) -> None: ...
+
+@final
+class Arrival:
+    at: int
+    packet: object
+    ecn: int
+    damaged: bool
+    reverse: bool
+
+@final
+class Link:
+    def __new__(
+        cls,
+        forward: Sequence[tuple[str, str, str]],
+        reverse: Sequence[tuple[str, str, str]] = [],
+        *,
+        seed: int = 1,
+    ) -> Self: ...
+    @staticmethod
+    def preset(name: str, *, seed: int = 1) -> Link: ...
+    def send(
+        self,
+        now: int,
+        nbytes: int,
+        packet: object = None,
+        *,
+        flow: int = 0,
+        ecn: int = 0,
+        reverse: bool = False,
+    ) -> None: ...
+    def poll(self, now: int) -> Arrival | None: ...
+    def next_wakeup(self) -> int | None: ...
+    def change(
+        self,
+        now: int,
+        rate: str,
+        netem: str = "",
+        queue: str = "",
+        *,
+        reverse: bool = False,
+        position: int = 0,
+    ) -> None: ...
+    def stats(self, *, reverse: bool = False) -> dict[str, int]: ...
 
 @final
 class WebSession:

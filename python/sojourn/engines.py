@@ -5,6 +5,7 @@ The modules of an engine are imported when the engine is constructed.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -41,6 +42,8 @@ class Kind:
 
 def _late(module: str, name: str) -> Callable[..., Any]:
     def make(**options: Any) -> Any:
+        if sys.platform != "linux" and not module.startswith("sojourn.scenario"):
+            raise EngineError(f"the engine needs Linux; this system is {sys.platform}")
         return getattr(import_module(module), name)(**options)
 
     return make

@@ -721,3 +721,17 @@ def test_queues_that_lift_the_limit_are_named(tmp_path: Path) -> None:
     assert "limits the rate to 2mbit, and these do not: cake, fq_codel. They send" in found.err
     found = sojourn("compare", "short.toml", *own, "--queues", "cake bandwidth 2mbit", cwd=tmp_path)
     assert "limits the rate" not in found.err
+
+
+def test_a_command_that_needs_linux_states_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from typer import Exit
+
+    from sojourn.cli import app
+
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(Exit) as stop:
+        app._made("wire", *app.COMMANDS["wire"])
+    assert stop.value.exit_code == 2
+    assert "`sojourn wire` needs Linux; this system is darwin" in capsys.readouterr().err

@@ -28,7 +28,9 @@ def rooms() -> dict[str, set[str]]:
     """Each room with the rooms that it imports, other than for annotations and tests."""
     found: dict[str, set[str]] = {}
     for manifest in sorted((ROOT / "crates").glob("*/Cargo.toml")):
-        wanted = tomllib.loads(manifest.read_text(encoding="utf-8")).get("dependencies", {})
+        text = tomllib.loads(manifest.read_text(encoding="utf-8"))
+        tables = [text, *text.get("target", {}).values()]
+        wanted = [name for table in tables for name in table.get("dependencies", ())]
         ours = {name.removeprefix("sojourn-") for name in wanted if name.startswith("sojourn-")}
         ours.discard("data")  # a part of `units`
         found[f"crates/{manifest.parent.name}"] = {f"crates/{name}" for name in ours}

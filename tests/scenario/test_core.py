@@ -278,3 +278,38 @@ def test_a_simulated_server_gives_its_outcome() -> None:
         _core.simulate_server(json.dumps({**params, "policy": "statik"}), 1)
     with pytest.raises(_core.PlanError, match="not describe a server"):
         _core.simulate_server("{}", 1)
+
+
+def test_a_link_carries_the_packets_of_a_program() -> None:
+    link = _core.Link([("12112000bit", "delay 3ms", "")], seed=1)
+    link.send(0, 1514, packet="first")
+    link.send(0, 1514, packet="second", reverse=True)
+    assert link.next_wakeup() == 0
+    arrivals = [link.poll(5_000_000), link.poll(5_000_000), link.poll(5_000_000)]
+    assert [(a.at, a.packet, a.reverse) for a in arrivals if a] == [
+        (0, "second", True),
+        (4_000_000, "first", False),
+    ]
+    link.change(5_000_000, "", "loss 100%")
+    link.send(5_000_000, 1514)
+    assert link.poll(9_000_000) is None
+    counts = link.stats()
+    assert (counts["sent"], counts["lost"], counts["delivered"]) == (2, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda link: link.poll(3), "`now` must be from 5 to 9223372036854775807: 3"),
+        (lambda link: link.send(5, 0), "`nbytes` must be at least 1"),
+        (lambda link: link.change(5, "", "", "codel"), "`pfifo` cannot be changed into `codel`"),
+        (lambda link: link.change(5, "", position=1), "the direction has 1 links, none at 1"),
+        (lambda _: _core.Link([("20", "", "")]), "^rate: "),
+        (lambda _: _core.Link.preset("adsl"), "no preset `adsl`: there are dsl, cable"),
+    ],
+)
+def test_mistakes_with_a_link_are_errors(wrong: Any, message: str) -> None:
+    link = _core.Link([("10mbit", "delay 1ms", "pfifo")])
+    link.poll(5)
+    with pytest.raises(ValueError, match=message):
+        wrong(link)

@@ -13,6 +13,7 @@ mod endpoint;
 mod errors;
 mod fingerprint;
 mod flows;
+mod link;
 mod many;
 #[cfg(target_os = "linux")]
 mod observed;
@@ -46,6 +47,7 @@ mod _core {
         errors::{NoKernelEquivalent, PlanError, PolicyError, WordError},
         fingerprint::{fingerprint, version},
         flows::{plan_flows, selected_flows},
+        link::{Arrival, Link},
         many::{Records, simulate_many},
         own::{
             balancer::{BalancerFlow, BalancerServer},

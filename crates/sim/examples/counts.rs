@@ -10,12 +10,14 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 use common::{Dumbbell, MS, line, metric, run, tcp};
+use sojourn_link::{Datagram, Direction, Params, Path};
+use sojourn_measure::{Kind, TraceHash};
 use sojourn_plan::{Bottleneck, Link, Node, Plan, Transport};
 
 type Make = fn() -> Plan;
 
-/// The plans by name. `bench/counts` checks the instruction counts of six; the others show how
-/// costs grow.
+/// The plans by name. `bench/counts` checks the instruction counts of six, and of [`path`]; the
+/// others show how costs grow.
 const PLANS: [(&str, Make); 10] = [
     ("hundred", || bulk(100, 100, 1_000_000_000, 1_000, "pfifo limit 1000p")),
     ("slow", || bulk(64, 64, 10_000_000, 20_000, "pfifo limit 300p")),
@@ -109,9 +111,33 @@ fn leaf_spine(leaves: usize, hosts: usize, spines: usize) -> Plan {
     plan
 }
 
+/// Sends a million packets in a second, in pairs, over a FIFO link of 10 Gbit/s, by the interface
+/// for other programs.
+fn path() {
+    let params = Params::parse("10gbit", "delay 1ms", "pfifo limit 1000p").unwrap();
+    let mut path = Path::new(&[params], &[], 1);
+    let (mut arrived, mut trace) = (0, TraceHash::new());
+    for number in 0..1_000_000 {
+        let now = number / 2 * 2_000;
+        let packet = Datagram { headers: 1_250, ..Datagram::default() };
+        path.send(now, Direction::Forward, packet);
+        while let Some(arrival) = path.poll(now) {
+            trace.add(arrival.at, 0, Kind::Received, arrived, 1_250, 0);
+            arrived += 1;
+        }
+    }
+    let stats = path.stats(Direction::Forward);
+    let loss = stats.drops().packets as f64 / stats.offered.packets as f64;
+    println!("{arrived} packets, {arrived} events, loss {loss:.4}, trace {:032x}", trace.value());
+}
+
 fn main() {
     let name = std::env::args().nth(1).unwrap_or_default();
+    if name == "path" {
+        return path();
+    }
     let Some((_, plan)) = PLANS.iter().find(|(known, _)| *known == name) else {
+        println!("path");
         for (known, _) in PLANS {
             println!("{known}");
         }

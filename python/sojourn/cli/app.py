@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
@@ -49,6 +50,8 @@ COMMANDS = {
     "linux": ("linux", "Manage kernels that run Linux's network code in virtual time."),
 }
 """Module in `sojourn.cli` and summary of each command, in the order of the help."""
+LINUX = {"lab", "wire", "rcvbuf", "udp", "linux"}
+"""The commands that use interfaces of Linux's kernel."""
 
 
 class _Commands(Mapping[str, Any]):
@@ -131,6 +134,9 @@ def _made(name: str, module: str, summary: str) -> Any:
 
     The function with the name of a family is called without a command of the family.
     """
+    if name in LINUX and sys.platform != "linux":
+        exits = import_module("sojourn.cli.exits")
+        exits.fail(f"`sojourn {name}` needs Linux; this system is {sys.platform}")
     found = import_module(f"sojourn.cli.{module}")
     top = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
     if not hasattr(found, "FAMILY"):
