@@ -64,6 +64,36 @@ def readings(outcome: Results) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def appendix(compared: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Returns the thesis' tables 4 to 9 in its layout, with "published / ours" in each cell.
+
+    `compared` has all published values and ours.
+    """
+    return [
+        (
+            f"Table {number}",
+            pd.DataFrame(
+                {"metric": f"{metric}, {unit}".removesuffix(", 1"), **_cells(rows, metric)}
+                for metric, unit in published.METRICS.items()
+                if metric in set(rows["metric"])
+            ),
+        )
+        for number in range(4, 10)
+        for rows in [compared[compared["source"] == f"table {number}"]]
+        if not rows.empty
+    ]
+
+
+def _cells(rows: pd.DataFrame, metric: str) -> dict[str, str]:
+    values = rows[rows["metric"] == metric].set_index("mechanism")
+    pairs = ((float(values["published"][m]), float(values["here"][m])) for m in EIGHT)
+    return {m: " / ".join(map(_short, pair)) for m, pair in zip(EIGHT, pairs, strict=True)}
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def order(outcome: Results) -> pd.DataFrame:
     """Returns Spearman's rank correlations between the thesis and our runs, by metric.
 

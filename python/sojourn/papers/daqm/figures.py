@@ -2,13 +2,13 @@
 
 The thesis' three-dimensional bars are grouped bars here. As in the thesis, values are in per cent
 of the highest value of their panel (lines, bars) or of their group (grouped bars). Error bars are
-95 % intervals over seeds. White diamonds are published values. In bars they are in per cent of the
-highest published value, in lines of our highest value.
+95 % intervals over seeds. White diamonds are published values, on the same scale: the highest value
+is the highest of both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -100,9 +100,9 @@ _POINT: Mapping[str, Any] = {
 
 def _points(
     axes: Axes, at: Sequence[float], paper: pd.DataFrame | None, mechanisms: Sequence[str],
-    metric: str, label: str | None = None,
+    metric: str, top: float,
 ) -> None:  # fmt: skip
-    """Draws the published values of mechanisms, in per cent of the highest published value.
+    """Draws the published values of mechanisms, in per cent of `top`.
 
     `at` has the x coordinates of the points. Draws nothing if `paper` is `None` or has no such
     metric.
@@ -110,8 +110,13 @@ def _points(
     if paper is None or metric not in paper:
         return
     known = paper.set_index("mechanism")[metric].reindex(list(mechanisms)).astype(float)
-    if known.notna().any() and known.max() > 0:
-        axes.plot(at, (100 * known / known.max()).to_numpy(), label=label, **_POINT)
+    axes.plot(at, (100 * known / top).to_numpy(), **_POINT)
+
+
+def _top(means: Iterable[float], paper: pd.DataFrame | None, metric: str) -> float:
+    """Returns the highest of our means and the published values; 1 if all are 0."""
+    known = () if paper is None or metric not in paper else map(float, paper[metric])
+    return max((value for value in (*means, *known) if np.isfinite(value)), default=0.0) or 1.0
 
 
 def bars(
@@ -131,14 +136,14 @@ def bars(
                 _interval(frame.loc[frame["mechanism"] == m, metric].to_numpy(dtype=float))
                 for m in mechanisms
             ]
-            top = max((mean for mean, _ in found if np.isfinite(mean)), default=0.0) or 1.0
+            top = _top((mean for mean, _ in found), paper, metric)
             at = np.arange(len(mechanisms))
             axes.bar(at, [100 * m / top for m, _ in found], width=0.75,
                      color=[_colour(m) for m in mechanisms])  # fmt: skip
             axes.errorbar(at, [100 * m / top for m, _ in found],
                           [100 * h / top for _, h in found], fmt="none",
                           ecolor="#333333", elinewidth=0.7)  # fmt: skip
-            _points(axes, list(at), paper, mechanisms, metric)
+            _points(axes, list(at), paper, mechanisms, metric, top)
             axes.set_xticks(at, [m.removeprefix("dAQM_") for m in mechanisms], rotation=60)
             axes.set_ylim(bottom=0)
             axes.set_ylabel("% of the highest")
@@ -165,15 +170,15 @@ def grouped(
                     _interval(chosen.loc[chosen["mechanism"] == m, metric].to_numpy(dtype=float))
                     for m in EIGHT
                 ]
-                top = max((mean for mean, _ in found if np.isfinite(mean)), default=0.0) or 1.0
+                theirs = None if paper is None else paper[paper[by] == level]
+                top = _top((mean for mean, _ in found), theirs, metric)
                 for i, (m, (mean, half)) in enumerate(zip(EIGHT, found, strict=True)):
                     axes.bar(place + (i - 3.5) * 0.1, 100 * mean / top, width=0.1,
                              color=_colour(m), label=m if place == 0 else None,
                              yerr=100 * half / top if half else None,
                              error_kw={"elinewidth": 0.5, "capsize": 0})  # fmt: skip
                 places = [place + (i - 3.5) * 0.1 for i in range(len(EIGHT))]
-                theirs = None if paper is None else paper[paper[by] == level]
-                _points(axes, places, theirs, EIGHT, metric)
+                _points(axes, places, theirs, EIGHT, metric, top)
             axes.set_xticks(range(len(order)), [names[level] for level in order])
             axes.set_ylim(bottom=0)
             axes.set_ylabel("% of the highest")
@@ -192,8 +197,7 @@ def lines(
 ) -> Figure:
     """Draws a figure like figures 11 to 16: a line for each mechanism over the factor `over`.
 
-    `label` is the label of the x axis. `paper` has the published values. Published values are in
-    per cent of our highest value, because not all published values are known.
+    `label` is the label of the x axis. `paper` has the published values.
     """
     with style.styled():
         figure, grid = _grid(metrics, 2, 1.9)
@@ -210,8 +214,7 @@ def lines(
                 ]
                 for m in EIGHT
             }
-            finite = [mean for row in means.values() for mean, _ in row if np.isfinite(mean)]
-            top = max(finite, default=0.0) or 1.0
+            top = _top((mean for row in means.values() for mean, _ in row), paper, metric)
             for m, row in means.items():
                 if not any(np.isfinite(mean) for mean, _ in row):
                     continue

@@ -207,6 +207,7 @@ def _figures(outcome: Results) -> Drawn:
 def _tables(outcome: Results) -> Titled:
     compared = study.against_published(outcome.frame("published", "estimates"))
     return [
+        *differences.appendix(compared),
         ("HTTP at a constant rate in all readings", differences.readings(outcome)),
         ("Rank correlation of the mechanisms' orders", differences.order(outcome)),
         ("Effect of the published averaging", differences.averaging(outcome)),
