@@ -2,8 +2,8 @@
 
 `{verdicts} NAME`   a table of all findings, from the study's record, which
                     `docs/studies/record.py` writes from a study's results
-`{how-near} NAME`   the answer that follows from the record, and a table of how near the study's
-                    numbers are to the paper's, by quantity
+`{answer} NAME`     the answer to the study's question, which follows from the same record
+`{how-near} NAME`   a table of how near the study's numbers are to the paper's, by quantity
 `{recorded-tables} NAME`  tables of the same results: each line of the content is `TITLE`, or
                     `TITLE: CAPTION`
 `{recorded} NAME`   figures of the same results: each line of the content is `FIGURE: CAPTION`;
@@ -135,16 +135,23 @@ class HowNear(Recorded):
     def run(self) -> list[nodes.Node]:
         found = self.recorded(self.arguments[0])
         rows = found.get("near", []) if found else []
-        told = [nodes.paragraph("", "", nodes.strong("", answer(found)))] if found else []
         if not rows:
-            return [*told]
+            return []
         heads = tuple(str(head) for head in rows[0])
         built = table(heads, [tuple(map(str, row.values())) for row in rows], (50, 12, 18, 20))
         text = (
             "Our numbers divided by the paper's: their median, and the share within a quarter (0.8 "
             "to 1.25)"
         )
-        return [*told, nodes.paragraph("", "", *inline(f"{text}.")), built]
+        return [nodes.paragraph("", "", *inline(f"{text}.")), built]
+
+
+class Answer(Recorded):
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        found = self.recorded(self.arguments[0])
+        return [nodes.paragraph("", "", nodes.strong("", answer(found)))] if found else []
 
 
 class Tables(Recorded):
@@ -202,6 +209,7 @@ class Standings(Recorded):
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("verdicts", Verdicts)
+    app.add_directive("answer", Answer)
     app.add_directive("how-near", HowNear)
     app.add_directive("recorded-tables", Tables)
     app.add_directive("recorded", Figures)
