@@ -68,6 +68,7 @@ def _notes(outcome: Results) -> list[str]:
 def _tables(outcome: Results) -> Titled:
     frame, pooled = outcome.frame("iperf"), outcome.frame("iperf", "pooled")
     anova, size, ports = analysis.anova_tables(pooled), outcome.size, figures.by_ports(outcome)
+    anova["P"] = anova["P"].map("{:.2g}".format)
     others = {name: runs for name, runs in ports.items() if name in scenarios.NETWORKS}
     readings = {"main": frame} | {
         name: found[""]
@@ -87,7 +88,7 @@ def _tables(outcome: Results) -> Titled:
     if not size.sweep:
         return tables
     ages = outcome.frame("ages")
-    title = f"Use today: runs of {size.sweep:g} s, and UDP of {size.seconds:g} s at unequal ports"
+    title = f"Use today, transfers in runs of {size.sweep:g} s, UDP of {size.seconds:g} s"
     return [
         *tables,
         (title, analysis.today(ages, ports.get("unequal ports"))),
