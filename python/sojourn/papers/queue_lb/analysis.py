@@ -280,7 +280,7 @@ def today(ages: pd.DataFrame, unequal: pd.DataFrame | None) -> pd.DataFrame:
         {"p99 of transfers, read at each choice, s": p99[0.0], "read once a second, s": p99[1.0]}
     )
     if unequal is not None:
-        table = table.reindex(dict.fromkeys([*table.index, *COMPARED]))
+        table = table.reindex(list(dict.fromkeys([*table.index, *COMPARED])))
         udp = unequal[unequal["transport"] == "UDP"]
         for clients, part in udp.groupby("clients"):
             table[f"{clients} UDP clients, Mbit/s each"] = (
