@@ -29,6 +29,7 @@ from sojourn.papers.daqm.mechanisms import (
 from sojourn.papers.daqm.paper import PAPER
 from sojourn.papers.part import Part
 from sojourn.papers.report import show
+from sojourn.scenario.errors import ScenarioError
 from sojourn.stats import Claim, judge, support
 from tests.papers import pretend
 
@@ -148,6 +149,18 @@ def test_a_connection_begins_before_its_server_listens() -> None:
     assert arrived[2] == 3.1
     waits = later["last_received"].to_numpy() - [1.0, 1.1, 1.1]
     assert 0.002 < waits[0] < waits[1] == waits[2] < 0.024
+
+
+def test_no_frame_arrives_before_the_servers_listen() -> None:
+    """Every SYN of 0 s is lost; a bus whose rate changes is refused."""
+    http = scenarios.Traffic(scenarios.HTTP, "poisson-onoff")
+    scenario = scenarios.as_published(http, "codel", 1.2)
+    watched = scenario.run(seed=1).flow_series
+    assert (watched.groupby("flow")["lost"].max() == 1).all()
+    assert (watched["received"] == 0).all()
+    faster = [{"at": "1s", "rate": "1gbit"}]
+    with pytest.raises(ScenarioError, match="the rate of a shared medium cannot"):
+        scenario.replace({"topology.changes": faster})
 
 
 def test_an_empty_queue_shows_the_packets_that_pass() -> None:

@@ -326,7 +326,7 @@ PAPER = Paper(
         remarks=_real_remarks,
         figures=_real_figures,
         engines=("wire", "linux", "linux-wire"),
-        linux=parts.REAL_QUICK,
+        linux=parts.LINUX,
         verdicts_shown=True,
     ),
 )

@@ -106,6 +106,8 @@ QUARTER = replace(FULL, seeds=5, other_seeds=5, short=5, long=15, loads=(1.2,))
 #: These times include `BETWEEN` for each run.
 REAL_QUICK = DaqmSize(seeds=3, short=3, warmup=1)
 REAL_FULL = DaqmSize(seeds=5, short=10, warmup=2)
+#: Runs of `LINUX` are in virtual time.
+LINUX = replace(REAL_QUICK, seeds=5)
 REAL_CLIENTS = 20
 """Number of clients in real runs: a fifth of the thesis' 100, with which guests did not start."""
 REAL_MODELS = tuple(model for model in MODELS if model != "vbr")
