@@ -98,6 +98,8 @@ def test_derived_values_need_all_cells_that_they_compare() -> None:
     single = study.derived(whole[whole["delay"] == 50])
     assert single["slope"].isna().all()
     assert len(table) == len(lacking)
+    few = study.derived(whole[(whole["nodes"] == 3) & (whole["rf"] == 2)])
+    assert few[["best", "regret", "replicated_regret", "many"]].isna().all(axis=None)
 
 
 def grid(spread: float, published_holds: bool) -> pd.DataFrame:

@@ -205,7 +205,7 @@ def _best(frame: pd.DataFrame) -> pd.Series[float]:
 def _regret(frame: pd.DataFrame, least: int = 1) -> pd.Series[float]:
     """Returns the greatest excess over the best factor of at least `least`, of all losses."""
     wide = _by_factor(frame)
-    wide = wide.drop(columns=range(1, least))
+    wide = wide.drop(columns=range(1, least), errors="ignore")
     lost = wide.sub(wide.min(axis=1), axis=0).melt(ignore_index=False, value_name="latency")
     by = _by_loss(lost.reset_index())
     return by.max(axis=1).where(by[["low", "high"]].notna().all(axis=1))
@@ -271,6 +271,9 @@ def derived(frame: pd.DataFrame, metrics: Collection[str] = tuple(ON_GRID)) -> p
     """Returns the runs with the derived metrics of their cells, computed for each seed."""
     for metric in metrics:
         found = {**ON_GRID, "of_model": _of_model}[metric](frame).rename(metric)
+        if found.empty:  # its keys have no types to merge on
+            frame = frame.assign(**{metric: np.nan})
+            continue
         frame = frame.merge(found.reset_index(), how="left", on=list(found.index.names))
     return frame
 
