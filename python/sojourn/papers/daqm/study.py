@@ -138,7 +138,9 @@ def estimates(table: Table) -> pd.DataFrame:
 
     The runs must have the tables `flow_series` and `series`.
     """
-    spread = varying(table.frame).set_index("key")[list(SPREAD)].to_dict("index")
+    # Cells that are the same run, such as mechanisms without drop rates, share a key.
+    spread = varying(table.frame).drop_duplicates("key").set_index("key")[list(SPREAD)]
+    spread = spread.to_dict("index")
 
     def one(levels: Mapping[str, Level], run: StoredRun) -> dict[str, Level]:
         watched = run.table("flow_series")
