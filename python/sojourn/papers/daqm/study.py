@@ -139,8 +139,8 @@ def estimates(table: Table) -> pd.DataFrame:
     The runs must have the tables `flow_series` and `series`.
     """
     # Cells that are the same run, such as mechanisms without drop rates, share a key.
-    spread = varying(table.frame).drop_duplicates("key").set_index("key")[list(SPREAD)]
-    spread = spread.to_dict("index")
+    runs = varying(table.frame).drop_duplicates("key").set_index("key")
+    spread = runs[list(SPREAD)].to_dict("index")
 
     def one(levels: Mapping[str, Level], run: StoredRun) -> dict[str, Level]:
         watched = run.table("flow_series")
