@@ -17,7 +17,7 @@ def test_recorded_seeds_are_those_of_the_claims(name: str) -> None:
     found = frozen.seeds(name)
     assert kept.get("seeds", found) == found
     assert records.judged(kept) == ("seeds" in kept)
-    exploratory = [note for note in records.footnotes() if note.startswith("Exploratory")]
+    exploratory = [note for note in records.footnotes() if note.startswith("Exploratory,")]
     assert any(name in note for note in exploratory) != records.judged(kept)
 
 

@@ -198,10 +198,15 @@ def pooled_of(table: Table, seconds: float | None = None, reading: Reading = MAI
     return pd.concat(parts, ignore_index=True)
 
 
+LEAST_F = 1e-3
+"""Smallest F of an ANOVA over its critical value whose logarithm is judged."""
+
+
 def tests(pooled: pd.DataFrame) -> pd.DataFrame:
     """Returns the paper's tests of each run, by cell and seed.
 
-    `log_f` is the logarithm of F over its critical value in the ANOVA. `lsd` is the smallest
+    `log_f` is the logarithm of F over its critical value in the ANOVA, at least that of `LEAST_F`,
+    because F is 0 if all policies have the same mean. `lsd` is the smallest
     difference of the means of the proposed policy and another one, over the LSD.
     """
     keys = ["transport", "clients", "seed"]
@@ -217,7 +222,7 @@ def tests(pooled: pd.DataFrame) -> pd.DataFrame:
                     {
                         **labels,
                         "experiment": name,
-                        "log_f": math.log(table.f / critical),
+                        "log_f": math.log(max(table.f / critical, LEAST_F)),
                         "lsd": lead / found,
                     }
                 )
