@@ -153,7 +153,7 @@ check:
 	$(STAGE) "codespell" $(BIN)/codespell $(PROSE) || status=1; \
 	$(STAGE) "mypy" $(BIN)/mypy || status=1; \
 	$(STAGE) "javascript" .ci/javascript || status=1; \
-	$(STAGE) "crates" .ci/crates || status=1; \
+	$(if $(findstring not slow,$(PYTEST)),,$(STAGE) "crates" .ci/crates || status=1;) \
 	$(STAGE) "cargo test" cargo test --workspace --locked --quiet --no-fail-fast || status=1; \
 	$(STAGE) "pytest" $(BIN)/pytest -q -n auto $(PYTEST) || status=1; \
 	exit $$status
