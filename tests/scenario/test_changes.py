@@ -140,9 +140,13 @@ def test_the_engine_bounds_how_often() -> None:
     assert "at most 50000000" in problem.message
 
 
-def test_a_shared_medium_does_not_change() -> None:
-    (problem,) = problems(LAN.replace("[[flows]]", '[[topology.changes]]\nat = "1s"\n[[flows]]', 1))
-    assert problem.key == "topology.changes"
+def test_the_rate_of_a_shared_medium_does_not_change() -> None:
+    change = '[[topology.changes]]\nat = "1s"\n{}\n[[flows]]'
+    (problem,) = problems(LAN.replace("[[flows]]", change.format('rate = "1mbit"'), 1))
+    assert problem.key == "topology.changes.0"
+    assert "shared medium" in problem.message
+    changing = LAN.replace("[[flows]]", change.format('netem = "loss 1%"'), 1)
+    assert not Scenario.from_toml(changing).warnings()
 
 
 def test_a_table_is_no_list() -> None:
