@@ -179,7 +179,8 @@ def test_conditions_are_of_claims_and_have_a_published_number(name: str) -> None
     published = paper.published()
     for condition in paper.conditions:
         assert condition.paper or condition.measured(published, published), condition
-        assert any(map(condition.concerns, claims)) or condition.of[0].startswith("cpu-overhead")
+        left_out = "--quick" in kept["command"] or condition.of[0].startswith("cpu-overhead")
+        assert any(map(condition.concerns, claims)) or left_out
     for claim in claims:
         assert sum(condition.concerns(claim) for condition in paper.conditions) <= 4, claim.id
 
