@@ -100,7 +100,7 @@ FULL = DaqmSize(
     seeds=10, meant_seeds=5, short=10, long=60, warmup=2, loads=(0.8, 1.0, 1.2, 2.0), whole=True
 )
 #: The lengths of the thesis in its own reading, as its completion times follow from the length; a
-#: quarter of them for long flows *as meant*, which are judged at one load and one packet size.
+#: quarter of them for long flows *as meant*, which are judged at one load.
 QUARTER = replace(FULL, seeds=5, other_seeds=5, short=5, long=15, loads=(1.2,))
 #: In sequence, the runs of `REAL_QUICK` take about 16 minutes, and those of `REAL_FULL` about 48.
 #: These times include `BETWEEN` for each run.
@@ -461,7 +461,6 @@ MEANT_READING = "as meant"
 def as_meant(size: DaqmSize) -> list[Part]:
     """Returns the parts of the reading *as meant*: the switch with slower ports of the servers."""
     swept = [flow for flow in (HTTP, FTP) if flow in size.flows]
-    sizes = swept if len(size.loads) > 1 else [HTTP]
     cells: dict[str, Cells] = {
         "features": _meant(size, [(HTTP, "cbr")], SIXTEEN),
         "flows": _meant(size, [(flow, "poisson-onoff") for flow in FLOWS.values()], EIGHT),
@@ -478,7 +477,7 @@ def as_meant(size: DaqmSize) -> list[Part]:
         "loads": _loads(size, swept),
         "payloads": [
             _meant_cell(size, Traffic(flow, "cbr", payload=payload), m, OVERLOAD, payload=payload)
-            for flow in sizes
+            for flow in swept
             for payload in PAYLOADS
             for m in EIGHT
         ],
@@ -518,7 +517,7 @@ def as_meant(size: DaqmSize) -> list[Part]:
             title=f"as meant: {titles[name]}",
             cells=cells[name],
             seeds=size.meant_seeds,
-            claims=_about(judged[name], [f.name for f in sizes] if name == "payloads" else names),
+            claims=_about(judged[name], names),
             tables=("series",) if name == "models" else (),
             reading=MEANT_READING,
         )
