@@ -396,12 +396,12 @@ fn changes_may_lie_beyond_the_end() {
 }
 
 #[test]
-fn a_shared_medium_does_not_change() {
+fn the_rate_of_a_shared_medium_does_not_change() {
     let mut plan = on_a_bus();
     plan.links[0].changes = vec![slower()];
     let error = &plan.validate().unwrap_err().0[0];
-    assert_eq!(error.at.to_string(), "links[0].changes");
-    assert!(error.message.contains("on a shared medium"), "{error}");
+    assert_eq!(error.at.to_string(), "links[0].changes[0].rate");
+    assert!(error.message.contains("of a shared medium"), "{error}");
 }
 
 #[test]
