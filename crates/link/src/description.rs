@@ -28,8 +28,9 @@ impl Params {
     }
 
     /// Returns a link with a rate such as `20mbit`, delay and impairments in netem's words, and a
-    /// queue in `tc`'s words ([`Params::warnings`] has notices about them). An empty text has its default: a transmitter that is infinitely fast,
-    /// a wire without delay, a `pfifo`. The other fields have their defaults.
+    /// queue in `tc`'s words ([`Params::warnings`] has notices about them). An empty text has its
+    /// default: a transmitter that is infinitely fast, a wire without delay, a `pfifo`. The other
+    /// fields have their defaults.
     ///
     /// # Errors
     /// The part that is wrong, what is wrong in it, and its position.

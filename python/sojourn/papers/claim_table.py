@@ -149,11 +149,6 @@ class ClaimTable:
         before = tuple(map(str, self._data.get("written_before_runs", ())))
         return Declared({one.name: one for one in listed}, before)
 
-    def texts(self, field: str) -> dict[str, str]:
-        """Returns a further field of the entries that have it, by the claim's identifier."""
-        groups = (rows for rows in self._data.values() if isinstance(rows, list))
-        return {row["id"]: row[field] for rows in groups for row in rows if field in row}
-
     def _each(
         self, group: str, names: Names | None, make: Callable[[Row, Names], T]
     ) -> Iterator[T]:
