@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-Linux: TypeAlias = Literal["6.1", "6.12", "7.3"]
+Linux: TypeAlias = Literal["2025", "6.1", "6.12", "7.3"]
 """A version of Linux whose decisions were recorded, oldest first."""
