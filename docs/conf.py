@@ -53,7 +53,16 @@ html_css_files = ["sojourn.css"]
 html_math_renderer = "mathml"
 html_show_sphinx = False
 html_copy_source = False
-html_theme_options = {"navigation_with_keys": True}
+html_logo = html_favicon = "../python/sojourn/play/static/icon.svg"
+# The typeface of the live figures.
+html_theme_options = {
+    "navigation_with_keys": True,
+    "light_css_variables": {
+        "font-stack": 'system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif',
+        "font-stack--monospace": 'ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", '
+        "monospace",
+    },
+}
 pygments_style = "tango"
 pygments_dark_style = "github-dark"
 

@@ -3,7 +3,7 @@
     python docs/_figures [hero | burst | SECTION[-NAME] ...]
 
 Writes `docs/images/drawn/SECTION-NAME.png`, and what each shows into `captions.json` beside them;
-and `docs/images/hero.svg`, the first figure, with `hero-dark.svg` for dark pages;
+and `docs/images/hero.svg`, README's first figure, with `hero-dark.svg` for dark pages;
 and `docs/images/burst.png` of the guide to bursts.
 Takes about a minute. Look at the figures that changed.
 """

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
-from typing import Any
 
-from tests.conftest import ROOT
+from tests.docs.numbers import README, agreement, proofs, speeds, vectors
 from tests.docs.test_docs import DOCS
 
 QUANTITIES = {
@@ -24,23 +21,17 @@ def page() -> str:
     return " ".join((DOCS / "trust.md").read_text(encoding="utf-8").split())
 
 
-def agreement() -> dict[str, Any]:
-    path = ROOT / "python" / "sojourn" / "study" / "agreement.json"
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
-
-
 def share(part: int, whole: int, of: str = "cells") -> str:
     return f"{part} of {whole} {of} ({100 * part / whole:.0f} %)"
 
 
+def test_the_numbers_of_the_readme() -> None:
+    assert f"<!-- numbers: records -->\n{proofs()}\n\n" in README.read_text(encoding="utf-8")
+
+
 def test_decision_vectors() -> None:
-    headers = []
-    for path in (ROOT / "crates" / "vectors" / "data").glob("*.jsonl.gz"):
-        with gzip.open(path, "rt", encoding="utf-8") as lines:
-            headers += [json.loads(line) for line in lines if line.startswith('{"format"')]
-    disciplines = {header["discipline"] for header in headers}
-    assert f"all {len(headers)} recorded schedules of {len(disciplines)} disciplines" in page()
+    recorded, disciplines = vectors()
+    assert f"all {recorded} recorded schedules of {disciplines} disciplines" in page()
 
 
 def test_cells_on_linux_in_virtual_time() -> None:
@@ -77,8 +68,6 @@ def test_real_runs_and_ns3() -> None:
 
 
 def test_speeds() -> None:
-    path = ROOT / "bench" / "peers" / "recorded.json"
-    speeds = json.loads(path.read_text(encoding="utf-8"))["100 flows, 1 Gbit/s"]
-    ns3 = min(speeds[name]["ratio"] for name in speeds if name.startswith("ns-3"))
+    ns3, htsim = speeds()
     assert f"{ns3:.0f} times the fastest build of ns-3" in page()
-    assert f"{speeds['htsim']['ratio']:.1f} times htsim" in page()
+    assert f"{htsim:.1f} times htsim" in page()

@@ -1,0 +1,68 @@
+"""Numbers that pages quote, from the records.
+
+    python -m tests.docs.numbers
+
+Writes README's three numbers anew.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+
+
+def agreement() -> dict[str, Any]:
+    """The record of runs simulated and on Linux in virtual time."""
+    path = ROOT / "python" / "sojourn" / "study" / "agreement.json"
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def vectors() -> tuple[int, int]:
+    """How many schedules of Linux's decisions are recorded, and of how many disciplines."""
+    headers = []
+    for path in (ROOT / "crates" / "vectors" / "data").glob("*.jsonl.gz"):
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            headers += [json.loads(line) for line in lines if line.startswith('{"format"')]
+    return len(headers), len({header["discipline"] for header in headers})
+
+
+def speeds() -> tuple[float, float]:
+    """How many times as fast as the fastest build of ns-3, and as htsim, the engine is."""
+    path = ROOT / "bench" / "peers" / "recorded.json"
+    found = json.loads(path.read_text(encoding="utf-8"))["100 flows, 1 Gbit/s"]
+    ns3 = min(found[name]["ratio"] for name in found if name.startswith("ns-3"))
+    return ns3, found["htsim"]["ratio"]
+
+
+def proofs() -> str:
+    """README's three numbers, a table of Markdown."""
+    recorded, disciplines = vectors()
+    found = agreement()
+    inside, whole = sum(cell["inside"] for cell in found["cells"]), len(found["cells"])
+    ns3, htsim = speeds()
+    heads = f"{recorded} of {recorded}", f"{100 * inside / whole:.0f} %", f"{ns3:.0f} ×"
+    itself = f"{100 * found['itself'] / whole:.0f} %"
+    where = f"in {disciplines} queue disciplines (`sojourn verify`)"
+    texts = (
+        f"recordings of Linux's own decisions agree packet for packet, {where}",
+        f"of {whole} whole runs are within the margins of Linux; Linux against itself: {itself}",
+        f"the speed of the fastest build of ns-3, and {htsim:.1f} × that of htsim, for 100 flows",
+    )
+    return "\n".join((f"| {' | '.join(heads)} |", "|---|---|---|", f"| {' | '.join(texts)} |"))
+
+
+def main() -> None:
+    text = README.read_text(encoding="utf-8")
+    table = re.compile(r"(?<=<!-- numbers: records -->\n).*?(?=\n\n)", re.DOTALL)
+    README.write_text(table.sub(lambda _: proofs(), text), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
