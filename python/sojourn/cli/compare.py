@@ -74,6 +74,10 @@ class Question:
     warmup: options.Warmup = None
     out: Annotated[Path | None, Option("DIR")] = None
     """Save results in DIR and reuse existing results."""
+    confirm: bool = False
+    """Run the two best choices on Linux in virtual time too (5 seeds), and say whether the order is
+    the same there. Needs a kernel (`sojourn doctor linux`).
+    """
 
 
 @exits.command
@@ -93,8 +97,8 @@ def compare(
     significantly. Results are discarded without --out. With --tc, the queue in a file of `tc` is
     compared with the others.
     """
+    from sojourn.cli.confirm import confirmation
     from sojourn.cli.leaves import slow
-    from sojourn.study.question import BY_OTHERWISE
 
     rule, out = precise.rule(question.seeds), question.out
     seeds = question.seeds or SEEDS
@@ -129,6 +133,7 @@ def compare(
     levels = [{"queue": listed}, factors] if listed else [factors]
     scenario = warmed(scenario, question.warmup, made.workers, *levels)
     chosen = made.engines()
+    chosen.check_simulated(required=question.confirm)
     with (
         made.cluster.connected() as cluster,
         bars.study_progress(f"comparing {many} {'choices' if factors else 'queues'}") as report,
@@ -156,21 +161,17 @@ def compare(
     chosen.report_violations()
     keep(found, stated, held)
     if question.by is None and scenario.question.by is None:
-        why = (
-            "not every engine measures the usual metric"
-            if found.by == BY_OTHERWISE
-            else "the default; change it with --by METRIC or [question]"
-        )
-        output.note(f"compared by {found.by}: {why}")
+        tell_metric(found)
     caution = advised(found, scenario, factors)
+    confirmed = confirmation(found, scenario, wanted) if question.confirm else ""
     if as_json:
         data = as_data(found, scenario, chosen, held, out) | (
             {"caution": caution} if caution else {}
         )
-        data |= held.as_dict()
+        data |= held.as_dict() | ({"confirmation": confirmed} if confirmed else {})
         output.print_data(data, data.get("queues") or data.get("choices"))
     else:
-        show(found, scenario, chosen, held, printed)
+        show(found, scenario, chosen, held, printed, confirmed)
         if caution:
             output.console().print(f"\n{caution}", markup=False, highlight=False)
         if out is not None:
@@ -180,6 +181,18 @@ def compare(
         exits.fail(str(found.fault))
     chosen.exit_if_invalid()
     exits.negative(not found.ranked)
+
+
+def tell_metric(found: Comparison | AcrossEngines) -> None:
+    """Reports by which metric the choices are compared, if none was asked for."""
+    from sojourn.study.question import BY_OTHERWISE
+
+    why = (
+        "not every engine measures the usual metric"
+        if found.by == BY_OTHERWISE
+        else "the default; change it with --by METRIC or [question]"
+    )
+    output.note(f"compared by {found.by}: {why}")
 
 
 def warnings(scenario: Scenario, listed: list[str], *, of_policies: bool) -> list[str]:
@@ -422,10 +435,12 @@ def show(
     chosen: Chosen,
     held: Leaves,
     printed: options.Printed,
+    confirmed: str,
 ) -> None:
     """Prints the comparison; for one engine also how to deploy the best queue or policy.
 
-    If one of the best queues is a tree of `held`, only its changed classes are deployed.
+    `confirmed` is the sentence of `--confirm`. If one of the best queues is a tree of `held`, only
+    its changed classes are deployed.
     """
     from sojourn.show import print_across, print_comparison
     from sojourn.study import AcrossEngines, ping
@@ -438,6 +453,8 @@ def show(
     chosen.tell_limits()
     if known := calibrated(found, scenario, chosen):
         output.console().print(f"\n{known}", markup=False, highlight=False)
+    if confirmed:
+        output.console().print(f"\n{confirmed}", markup=False, highlight=False)
     own = own_choice(found, scenario)
     if found.is_misplaced or not found.winners:
         return

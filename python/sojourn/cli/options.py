@@ -435,6 +435,11 @@ class Chosen:
         name, engine = next(iter(self.by_name.items()))
         return None if name == engines.SIM else engine
 
+    def check_simulated(self, *, required: bool) -> None:
+        """Ends the command unless the engine is the simulator alone, if `--confirm` requires it."""
+        if required and (self.several or self.one is not None):
+            fail("--confirm repeats simulated runs on Linux: omit --engine")
+
     @property
     def of_study(self) -> Engine | Mapping[str, Engine] | None:
         """Returns the engines in the form that a study takes: None is the simulator."""

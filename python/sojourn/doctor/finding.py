@@ -14,7 +14,7 @@ GROUPS = {
     "simulate": "run, compare, study, paper",
     "play": "play",
     "real-runs": "lab run, compare --real, wire",
-    "linux": "Linux's own network code in virtual time: linux build",
+    "linux": "Linux itself in virtual time: compare --confirm, --engine linux, differ",
     "buffers": "adapt receive buffers: rcvbuf, udp",
     "balance": "balance servers: lb serve, flows to balancers in lab run",
     "stores": "replicated stores: advise store, lab run with [store], store measure",

@@ -174,7 +174,10 @@ def find(name: str | None = None) -> Kernel:
     there = kernels()
     if name is None:
         if not there:
-            remedy = f"build one with `{REMEDY}` (some ten minutes, without root)"
+            remedy = (
+                f"build one with `{REMEDY}` (some ten minutes, without root), or install the wheel "
+                "sojourn-linux from `make linux-wheel`"
+            )
             raise Unavailable("no kernel for virtual time has been built yet", remedy)
         return there[0]
     for kernel in there:
