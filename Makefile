@@ -200,6 +200,7 @@ release-check: setup ## run the checks before a release that take too long for e
 	SOJOURN_RELEASE=1 $(STAGE) "write path" $(BIN)/pytest -q -s tests/faults/test_write_path.py || status=1; \
 	SOJOURN_RELEASE=1 $(STAGE) "slow clients" $(BIN)/pytest -q -s tests/cli/test_udp_slow.py || status=1; \
 	$(STAGE) "records" $(BIN)/python docs/studies/record.py --replay 60 || status=1; \
+	$(STAGE) "Linux in virtual time" $(BIN)/python -m tests.agreement build/agreement --seeds 12 --minutes 240 || status=1; \
 	$(STAGE) "release, up to publishing" $(BIN)/python packaging/release.py || status=1; \
 	exit $$status; } 2>&1 | tee $$all || status=1; \
 	changed=$$(git diff --quiet HEAD || echo ", with changes"); \
@@ -270,6 +271,10 @@ plotly: ## download the library of charts and its licence from npm, in the versi
 .PHONY: records
 records: setup ## run the studies at the lengths of the papers; prints the CPU-hours, and continues after a stop
 	$(BIN)/python docs/studies/record.py --full --linux $(STUDIES)
+
+.PHONY: agreement
+agreement: setup ## compare drawn cells with Linux in virtual time (needs kernels; up to a day, and continues after a stop)
+	$(BIN)/python -m tests.agreement build/agreement --record
 
 .PHONY: clean
 clean: ## remove all files that make has created

@@ -1,22 +1,47 @@
-"""How agreement is judged: an interval of the ratio, and margins that were fixed before any run."""
+"""How agreement is judged: intervals of the difference at several looks, and margins fixed before.
+
+A cell is judged with 6 seeds of each engine, and with 12, 24 and 48 while it is undecided. The
+error rate of 5 % is divided among these looks. A cell is *equal* if the interval of every quantity
+is inside its margin, *different* if the simultaneous interval (Bonferroni) of a quantity is
+outside, and otherwise *undecided*.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, variance
-from typing import Literal
+from statistics import fmean
+from typing import Literal, Protocol
 
-from scipy import stats
+from sojourn.stats import Interval, welch_difference
 
-from tests.agreement.cells import FRAME, Cell
-from tests.agreement.trees import TreeCell
-
-Verdict = Literal["equal", "different", "undecided"]
-CONFIDENCE = 0.9
+FRAME = 1514
+LOOKS = {6: 0.02, 12: 0.01, 24: 0.01, 48: 0.01}
+"""Seeds of each engine at each look, and the error rate that is spent there."""
 FEWEST = 200
 """Drops or marks below which the margin is a share of the packets."""
+
+Verdict = Literal["equal", "different", "undecided"]
+Metrics = Mapping[str, float]
+"""The metrics of a run."""
+
+
+class Judgeable(Protocol):
+    """The properties of a cell that decide which quantities are compared."""
+
+    @property
+    def rate(self) -> int: ...
+    @property
+    def rtt(self) -> float: ...
+    @property
+    def ecn(self) -> bool: ...
+    @property
+    def transfer(self) -> int: ...
+    @property
+    def groups(self) -> Sequence[str]: ...
+    @property
+    def timed(self) -> Sequence[str]: ...
 
 
 @dataclass(frozen=True)
@@ -27,7 +52,7 @@ class Margin:
     absolute: float = 0.0
 
 
-def margins(cell: Cell | TreeCell) -> dict[str, Margin]:
+def margins(cell: Judgeable) -> dict[str, Margin]:
     """The margins of a cell's quantities; times are seconds."""
     time = max(FRAME * 8 / cell.rate, 0.01 * cell.rtt, 1e-4)
     found = {
@@ -50,36 +75,57 @@ class Judged:
     """A quantity of a cell."""
 
     verdict: Verdict
-    ratio: float
-    low: float
-    high: float
-    """The interval of the ratio."""
+    ratio: Interval
+    """The ratio of the means, with the interval that decides about equality."""
     inside: bool
     """Whether the estimate itself is inside the margin."""
 
 
-def judge(ours: Sequence[float], theirs: Sequence[float], margin: Margin) -> Judged:
+def judge(
+    ours: Sequence[float], theirs: Sequence[float], margin: Margin, error: float, quantities: int
+) -> Judged:
     """Compare two samples of independent runs (Welch's interval of the difference of means)."""
-    mean, reference = fmean(ours), fmean(theirs)
-    difference = mean - reference
-    a, b = variance(ours) / len(ours), variance(theirs) / len(theirs)
-    if a + b > 0:
-        freedom = (a + b) ** 2 / (a**2 / (len(ours) - 1) + b**2 / (len(theirs) - 1))
-        half = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(a + b)
-    else:
-        half = 0.0
+    reference = fmean(theirs)
     room = max(margin.share * abs(reference), margin.absolute)
-    low, high = difference - half, difference + half
+    found = welch_difference(ours, theirs, 1 - 2 * error).interval
+    whole = welch_difference(ours, theirs, 1 - error / quantities).interval
     verdict: Verdict = "undecided"
-    if -room <= low and high <= room:
+    if -room <= found.low and found.high <= room:
         verdict = "equal"
-    elif high < -room or low > room:
+    elif whole.high < -room or whole.low > room:
         verdict = "different"
 
-    def share(of: float) -> float:
+    def ratio(of: float) -> float:
         return 1 + of / reference if reference else math.nan
 
-    return Judged(verdict, share(difference), share(low), share(high), abs(difference) <= room)
+    limits = ratio(found.low), ratio(found.high)
+    interval = Interval(ratio(found.estimate), *limits, found.level, found.n)
+    return Judged(verdict, interval, abs(found.estimate) <= room)
+
+
+def judged(
+    cell: Judgeable, ours: Sequence[Metrics], theirs: Sequence[Metrics]
+) -> tuple[Verdict, dict[str, Judged]]:
+    """The verdict of the first look that decides, or of the last one, and those of quantities."""
+    verdict: Verdict = "undecided"
+    found: dict[str, Judged] = {}
+    wanted = margins(cell)
+    for seeds, error in LOOKS.items():
+        if min(len(ours), len(theirs)) < seeds or verdict != "undecided":
+            break
+        packets = fmean(run["departures"] for run in theirs[:seeds])
+        found = {}
+        for name, margin in wanted.items():
+            a, b = ([run[name] for run in runs[:seeds]] for runs in (ours, theirs))
+            counts = name in ("drops", "marks")
+            room = counted(margin, b, packets) if counts else margin
+            found[name] = judge(a, b, room, error, len(wanted))
+        each = {one.verdict for one in found.values()}
+        if "different" in each:
+            verdict = "different"
+        elif each == {"equal"}:
+            verdict = "equal"
+    return verdict, found
 
 
 def counted(margin: Margin, theirs: Sequence[float], packets: float) -> Margin:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.agreement.cells import FRAME, PACKET_SECONDS, VIRTUAL_FRAME, _rate
+from tests.agreement.judge import Judged
+from tests.agreement.population import FRAME, PACKET_SECONDS
 
 RECORD = Path(__file__).with_suffix(".json")
 SHARE = 0.95
@@ -26,10 +27,12 @@ POD_BURST = 0.1
 """Seconds of the rate that a pod's burst holds."""
 NODE = 10**9
 """Bit/s behind a pod's limit."""
+HZ = 100
+"""Ticks per second of the kernel."""
 
 
 def _bulk(control: str, count: int, dscp: str = "CS0") -> dict[str, Any]:
-    tcp = f"{control} ecn off frame_memory {VIRTUAL_FRAME}b"
+    tcp = f"{control} ecn off"
     return {"app": "bulk", "tcp": tcp, "count": count, "start": "uniform 0s 1s", "dscp": dscp}
 
 
@@ -64,11 +67,12 @@ class TreeCell:
     """Base round-trip time in seconds."""
     ecn: bool = False
     transfer: int = 0
+    hz: int = HZ
 
     @property
     def name(self) -> str:
         """A name that says all."""
-        return f"{self.tree} {self.mix} {_rate(self.rate)} {self.rtt * 1e3:g}ms"
+        return f"{self.tree} {self.mix} {self.rate // 10**6}M {self.rtt * 1e3:g}ms"
 
     @property
     def groups(self) -> list[str]:
@@ -94,7 +98,7 @@ class TreeCell:
     @property
     def cost(self) -> float:
         """Processor seconds of a run of Linux, roughly."""
-        return self.duration * (0.03 + self.rate / 8 / FRAME * PACKET_SECONDS)
+        return self.duration * (0.03 + self.rate / 8 / FRAME * 4 * PACKET_SECONDS)
 
     def parameters(self) -> str:
         """The queue in words."""
@@ -165,12 +169,15 @@ def grid() -> list[TreeCell]:
     ]
 
 
-def record(kernel: str, told: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
+def record(kernel: str, told: Mapping[str, Mapping[str, Judged]]) -> None:
     """Write what was found of each cell to where the page's table comes from."""
-    kept = ("verdict", "inside")
     found = {
         cell: {
-            name: {"ratio": round(one["ratio"], 3), **{key: one[key] for key in kept}}
+            name: {
+                "ratio": round(one.ratio.estimate, 3),
+                "verdict": one.verdict,
+                "inside": one.inside,
+            }
             for name, one in quantities.items()
         }
         for cell, quantities in told.items()

@@ -188,3 +188,10 @@ def test_windows_of_a_few_packets_agree_with_linux(kernel: Kernel) -> None:
         runs = list(zip(table.column("engine"), table.column(metric), strict=True))
         ours, theirs = (fmean(x for e, x in runs if e == name) for name in ("sim", "linux"))
         assert ours == pytest.approx(theirs, rel=margin)
+
+
+def test_packets_on_our_own_links_are_refused(kernel: Kernel) -> None:
+    engines: dict[str, Engine] = {"sim": Simulator(), "linux": LinuxEngine(kernel)}
+    lossy = scenario().replace({"links.line.netem": "delay 5ms loss 1%"})
+    with pytest.raises(StudyError, match=r"linux: packets on Sojourn's own links .* lack"):
+        compared(lossy, engines, 1, 0.001)

@@ -1,22 +1,37 @@
-"""Comparisons held against the cells that Linux ran too."""
+"""Expected errors against Linux, from the cells that Linux ran too."""
 
 from __future__ import annotations
 
-import json
+import math
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sojourn import Scenario, study
-from sojourn.study.calibration import Unlike, alike, calibration, description, recorded, shape
-from tests.agreement.cells import Cell, grid
+from sojourn.study.calibration import calibration, description
+from sojourn.study.expected import (
+    FEWEST,
+    Unlike,
+    alike,
+    error_bars,
+    expected,
+    place,
+    recorded,
+)
+from tests.cli.test_commands import sojourn
 
-CELL = Cell(("cubic",), 8, 10**7, 0.04, "pfifo")
+QUEUES = ["codel noecn", "pfifo limit 34p"]
 
 
 def scenario(**changes: Any) -> Scenario:
-    found = Scenario.from_dict(CELL.scenario(1) | {"duration": "20s", "warmup": "5s"})
+    """Eight CUBIC flows, as many recorded cells have them."""
+    link = {
+        "from": "a", "to": "b", "rate": "10mbit", "netem": "delay 20ms", "queue": "pfifo limit 34p"
+    }  # fmt: skip
+    flow = {"name": "g0", "from": "a", "to": "b", "app": "bulk", "count": 8, "tcp": "cubic ecn off"}
+    found = Scenario(duration="12s", warmup="3s", links={"line": link}, flows=[flow])
     return found.replace(changes) if changes else found
 
 
@@ -30,33 +45,45 @@ def test_numbers_are_alike_within_a_factor() -> None:
     assert not alike("a", 1)
 
 
-def test_the_record_is_of_todays_cells() -> None:
-    cells = {cell.name: cell for cell in grid()[0]}
-    there = recorded()
-    assert len(there) >= 200
-    for one in there:
-        made = shape(Scenario.from_dict(cells[one.cell].scenario(0)).plan)
-        assert json.dumps(vars(one.shape), sort_keys=True) == json.dumps(vars(made), sort_keys=True)
-        assert min(one.runs.values()) >= 2
+def test_a_cell_is_near_itself_and_farther_from_others() -> None:
+    cells = recorded().cells
+    for cell in cells:
+        assert cell.place.distance(cell.place) == 0
+        others = [cell.place.distance(one.place) for one in cells if one.network != cell.network]
+        assert min(others) > 0
+        assert others == [
+            one.place.distance(cell.place) for one in cells if one.network != cell.network
+        ]
 
 
-def test_a_comparison_in_the_grid() -> None:
+def test_an_error_is_expected_from_similar_cells() -> None:
+    known = expected(scenario().plan)
+    assert known.cells >= FEWEST
+    for metric in ("goodput", "sojourn_mean", "sojourn_p95"):
+        assert 0 < known.shares[metric] < 2
+    assert known.error("goodput", 1e7) == pytest.approx(known.shares["goodput"] * 1e7)
+    # A delay of zero has the error of a packet's time.
+    frame = 1514 * 8 / 1e7
+    assert known.error("sojourn_p95", 0.0) == pytest.approx(known.shares["sojourn_p95"] * frame)
+    assert math.isnan(known.error("g0.mos", 4.0))
+
+
+def test_ticks_and_memory_of_the_machine_do_not_matter() -> None:
+    other = scenario(**{"flows.0.tcp": "cubic ecn off hz 100 frame_memory 4352b"})
+    assert place(other.plan) == place(scenario().plan)
+
+
+def test_a_comparison_states_which_differences_exceed_the_error() -> None:
     found = study.compare(
-        scenario(), ["pfifo limit 34p", "codel noecn", "fq_codel noecn"], seeds=2, by="sojourn_mean"
-    )
+        scenario(), ["pfifo limit 34p", "codel noecn", "codel noecn target 5.001ms"], seeds=2,
+        by="sojourn_mean",
+    )  # fmt: skip
     known = calibration(found, scenario())
-    # Drop-tail is far from both; the error is a fraction of its delay.
     assert "pfifo limit 34p" in known.beyond
-    assert 0 < known.beyond["pfifo limit 34p"] < 0.010
-    assert known.cells >= 2
+    assert len(known.within) == 1
     text = description(found, scenario())
-    assert re.search(r"pfifo: larger than the error of [\d.]+ ms", text)
-
-
-def test_equal_queues_are_not_decided() -> None:
-    found = study.compare(scenario(), ["codel noecn", "codel noecn target 5.001ms"], seeds=2)
-    text = description(found, scenario())
-    assert "not larger than the" in text
+    assert re.search(r"pfifo: larger than [\d.]+ [mµ]s", text)
+    assert "goodput ± " in text
     assert "Simulation cannot decide" in text
 
 
@@ -64,23 +91,51 @@ def test_equal_queues_are_not_decided() -> None:
     ("changes", "reason"),
     [
         ({"links.line.netem": "delay 20ms reorder 25%"}, "these impairments"),
-        ({"links.line.rate": "3gbit"}, "this rate"),
+        ({"links.line.netem": "delay 20ms loss 1% 20%"}, "this model of losses"),
+        ({"links.line.rate": "40gbit"}, "no similar cell was checked"),
         ({"links.line.cells": "atm"}, "ATM or PTM cells"),
-        ({"links.line.netem": "delay 1s"}, "this round-trip time"),
-        ({"flows.g0.count": 1000}, "this number of flows"),
-        ({"flows.g0.app": "voip", "flows.g0.tcp": None}, "these applications"),
-        ({"flows.g0.tcp": "dctcp"}, "these transports"),
+        ({"links.line.netem": "delay 10s"}, "no similar cell was checked"),
+        ({"flows.0.count": 50_000}, "no similar cell was checked"),
+        ({"flows.0.app": "voip", "flows.0.tcp": None}, "the application voip"),
+        ({"flows.0.tcp": "dctcp"}, "these transports"),
+        ({"links.line.queue": "blue limit 100p"}, "the queue blue"),
     ],
 )
-def test_outside_the_grid_no_calibration_is_stated(changes: dict[str, Any], reason: str) -> None:
+def test_far_from_all_cells_no_error_is_stated(changes: dict[str, Any], reason: str) -> None:
     other = scenario(**changes)
-    found = study.compare(scenario(), ["codel noecn", "pfifo limit 34p"], seeds=2)
     with pytest.raises(Unlike, match=reason):
-        calibration(found, other)
-    assert description(found, other).startswith("Simulated; the error of simulation is not known")
+        expected(other.plan)
+    assert reason in error_bars(other.plan, {}, {})
 
 
-def test_other_metrics_are_not_calibrated() -> None:
-    found = study.compare(scenario(), ["codel noecn", "pfifo limit 34p"], seeds=2, by="loss")
-    text = description(found, scenario())
-    assert re.search("sojourn_mean and sojourn_p95 were checked against Linux .* was not", text)
+def test_other_metrics_have_no_error() -> None:
+    found = study.compare(scenario(), QUEUES, seeds=2, by="jain")
+    assert re.search("checked against Linux, jain was not", description(found, scenario()))
+
+
+def test_run_states_the_expected_errors(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text(
+        """
+        duration = "12s"
+        warmup = "3s"
+        [links.line]
+        from = "a"
+        to = "b"
+        rate = "10mbit"
+        netem = "delay 20ms"
+        queue = "codel"
+        [[flows]]
+        from = "a"
+        to = "b"
+        app = "bulk"
+        count = 8
+        tcp = "cubic ecn off"
+        """
+    )
+    shown = " ".join(sojourn("run", file).out.split())
+    assert re.search(r"cells that Linux also ran\): goodput ± [\d.]+ [kM]bit/s, ", shown)
+    data = sojourn("run", file, "--json").json()
+    assert " ".join(data["calibration"].split()) in shown
+    far = " ".join(sojourn("run", file, "--set", "links.line.netem=delay 10s").out.split())
+    assert "no similar cell" in far

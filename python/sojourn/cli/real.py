@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
@@ -15,19 +16,24 @@ if TYPE_CHECKING:
     from sojourn.scenario.scenario import Run
 
 
-def conclude(result: Run, tell_limits: Callable[[], None] | None, as_json: bool) -> None:
+def conclude(
+    result: Run, tell_limits: Callable[[], None] | None, as_json: bool, calibration: str = ""
+) -> None:
     """Prints the results of a run; ends the command unless the run is complete and valid.
 
-    Why a real run is not valid is printed first.
+    Why a real run is not valid is printed first. `calibration` states the error of a simulation.
     """
     real = getattr(result.record, "real", None)
     record = cast("LabRecord", cast("object", result.record))
     for violation in () if real is None else record.violations:
         typer.echo(f"NOT VALID: {violation}", err=as_json)
     if as_json:
-        output.print_data(result.as_dict() | ({} if real is None else {"real": real}))
+        data = result.as_dict() | ({} if real is None else {"real": real})
+        output.print_data(data | ({"calibration": calibration} if calibration else {}))
     else:
         typer.echo(result.summary())
+        if calibration:
+            typer.echo("\n" + textwrap.fill(calibration, 94))
         if real is not None:
             typer.echo(description(record))
         if tell_limits is not None:

@@ -67,7 +67,12 @@ def run(
         repeat.prove(scenario.plan, seed, result.record, whole=False)
     if out is not None:
         keep(result, out, chosen.one)
-    conclude(result, chosen.tell_limits, as_json)
+    known = ""
+    if chosen.one is None and result.complete:
+        from sojourn.study.expected import error_bars
+
+        known = error_bars(scenario.plan, result.metrics, result.units)
+    conclude(result, chosen.tell_limits, as_json, known)
 
 
 def beside(

@@ -168,6 +168,12 @@ def compared(
     """
     keys = {"observe.capture": [scenario.bottleneck_link.name], "observe.series": SAMPLES}
     runs = [scenario.replace(keys).run(seed, engine=engine) for engine in engines.values()]
+    for name, run in zip(engines, runs, strict=True):
+        real = getattr(run.record, "real", {})
+        if real.get("links") == "wire":
+            lacks = f", because the kernel's links lack {', '.join(real['links_why'])}"
+            why = lacks if real["links_why"] else ""
+            raise StudyError(f"{name}: packets on Sojourn's own links have no common times{why}")
     names = [f"{g.name}.{n}" for g in scenario.plan.groups for n in range(g.count)]
     ours, theirs = (departures(next(iter(run.captures.values())), len(names)) for run in runs)
     if needed and not (ours or theirs):
