@@ -1,14 +1,16 @@
-"""`sojourn advise`: choice of a store's parameters by simulation, with its certainty."""
+"""`sojourn advise`: choice of a line's queue or a store's parameters, with its certainty."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from math import isnan
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sojourn.cli import bars, exits, options, output
+from sojourn.cli import bars, deploy, exits, options, output
+from sojourn.settings import Option
 from sojourn.tune.settings import Asked
 
 if TYPE_CHECKING:
@@ -181,5 +183,92 @@ def percent(share: float) -> str:
     return "–" if isnan(share) else f"{100 * share:.{2 if share < 0.99 else 4}g} %"
 
 
-FAMILY = (store,)
+Measured = Annotated[
+    list[Path],
+    Option("FILE...", positional=True, existing=True, help="Measurements, as of `sojourn fit`."),
+]
+
+
+@exits.command
+def line(
+    files: Measured,
+    direction: Annotated[
+        Literal["up", "down"] | None,
+        Option(help="Direction whose queue to choose; by default the one with longer delays."),
+    ] = None,
+    *,
+    interface: options.Interface = None,
+    form: options.Form = None,
+    save: Annotated[
+        Path | None, Option("FILE", help="Save the advice as JSON, for `sojourn advise check`.")
+    ] = None,
+    workers: options.Workers = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Choose the queue for a measured line, and predict the same measurement with it.
+
+    The line is fitted as by `sojourn fit`. Queues are compared on lines drawn from the result, each
+    in the shaper with which it is installed. The prediction interval of 90 % is for a repetition of
+    the measurement after the installation. The exit status is 1 if no line of the model makes the
+    measured curves.
+    """
+    import json
+
+    from sojourn.cli.fit import Effort, fitted, show
+    from sojourn.line.advice import PRESENT, advise
+    from sojourn.line.describe import NAMES, worst
+    from sojourn.show import print_comparison
+    from sojourn.study.disk import replace_file
+
+    found = fitted(files, Effort(), workers)
+    with bars.counting("comparing queues", "runs") as tell:
+        advice = advise(found, direction or worst(found), tell)
+    if save is not None:
+        text = json.dumps(advice.as_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        replace_file(save, text.encode())
+    if as_json:
+        output.print_data(advice.as_dict())
+    else:
+        show(found)
+        typer.echo(f"\nQueues for the {NAMES[advice.direction]}, on lines drawn from the fit:\n")
+        print_comparison(advice.comparison, output.console())
+        if advice.queue == PRESENT:
+            typer.echo("\nKeep the present queue: no other queue is certainly better.")
+        else:
+            deploy.show(advice.scenario, interface, form)
+        typer.echo("\nMeasure again in the same way:")
+        for one in advice.expected:
+            typer.echo(f"  {one}")
+    exits.negative(found.outside)
+
+
+@exits.command
+def check(
+    before: Annotated[
+        Path,
+        Option("BEFORE", positional=True, existing=True, help="JSON of `advise line --save`."),
+    ],
+    after: Annotated[
+        list[Path],
+        Option("AFTER...", positional=True, existing=True, help="Measurements after the change."),
+    ],
+    as_json: options.AsJson = False,
+) -> None:
+    """Check whether the prediction of `sojourn advise line` came true.
+
+    The exit status is 1 if a measured value is outside its prediction interval.
+    """
+    from sojourn.line.advice import check as checked
+    from sojourn.line.files import read
+
+    found = checked(before, read(after))
+    if as_json:
+        output.print_data([asdict(one) for one in found])
+    else:
+        for one in found:
+            typer.echo(one)
+    exits.negative(not all(one.came_true for one in found))
+
+
+FAMILY = (line, check, store)
 """The commands of `sojourn advise`."""

@@ -1,0 +1,1 @@
+"""A line from measurements: reads their files, fits a line by simulation, and advises a queue."""

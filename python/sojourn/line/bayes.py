@@ -1,0 +1,167 @@
+"""Approximate Bayesian computation: families by classification, parameters by regression.
+
+Simulated measurements of lines from a proposal have summary statistics. A Gaussian model of the
+statistics of each family gives the families' probabilities; a temperature, found by cross-fitting,
+corrects probabilities that are too sharp. A ridge regression of a parameter on the statistics gives
+its estimate (Beaumont et al. 2002; Fearnhead and Prangle 2012), and its errors on simulated lines
+that it has not seen give the interval, as in conformal prediction (Barber et al. 2021).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+
+from sojourn.line.measured import Floats
+
+RIDGES = 10.0 ** np.arange(-2, 4.1, 0.5)
+NEAR = 0.6
+"""Share of the simulated lines that count as near the observation."""
+TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
+
+
+@dataclass(frozen=True)
+class Regression:
+    """An estimate from observed statistics, and its errors on the simulated lines."""
+
+    estimate: Floats
+    """Estimates of the parameters."""
+    errors: Floats
+    """Parameters minus their estimates without the line itself; a row for each line."""
+    fitted: Floats
+    """Estimates of the lines' parameters, each without the line itself."""
+    weights: Floats
+    """Weights of the lines: those near the observation count most."""
+
+    def half_width(self, number: int, level: float) -> float:
+        """Returns half the width of a parameter's interval with this level."""
+        sizes = np.abs(self.errors[:, number])
+        order = np.argsort(sizes)
+        shares = np.cumsum(self.weights[order]) / (self.weights.sum() + self.weights.max())
+        return float(sizes[order][min(int(np.searchsorted(shares, level)), sizes.size - 1)])
+
+
+def standardised(stats: Floats, seen: Floats) -> tuple[Floats, Floats]:
+    """Returns statistics of simulations and observation with mean 0 and deviation 1.
+
+    The observation is limited to 8 deviations, so that a line outside the model extrapolates less.
+    """
+    mean, sd = stats.mean(axis=0), stats.std(axis=0)
+    sd = np.where(sd > 1e-9, sd, 1.0)
+    return (stats - mean) / sd, np.clip((seen - mean) / sd, -8, 8)
+
+
+def regress(stats: Floats, values: Floats, seen: Floats) -> Regression:
+    """Regresses the parameters on the statistics; the ridge is that with the smallest errors.
+
+    A second regression weights lines by the nearness of their estimates to the observation's.
+    """
+    first = _ridge(stats, values, seen, np.ones(len(stats)))
+    scale = first.errors.std(axis=0) + 0.02 * first.fitted.std(axis=0) + 1e-12
+    away = (np.abs(first.fitted - first.estimate) / scale).max(axis=1)
+    reach = max(float(np.quantile(away, NEAR)), 1e-9)
+    return _ridge(stats, values, seen, np.maximum(1 - (away / reach / 1.2) ** 2, 0.02))
+
+
+def _ridge(stats: Floats, values: Floats, seen: Floats, weights: Floats) -> Regression:
+    x, x0 = standardised(stats, seen)
+    root = np.sqrt(weights)[:, None]
+    mean = np.average(values, axis=0, weights=weights)
+    middle = np.average(x, axis=0, weights=weights)
+    u, s, vt = np.linalg.svd(root * (x - middle), full_matrices=False)
+    projected = u.T @ (root * (values - mean))
+    estimate, errors = np.empty(values.shape[1]), np.empty_like(values)
+    for number in range(values.shape[1]):
+        best = math.inf
+        for ridge in RIDGES:
+            shrunk = s**2 / (s**2 + ridge)
+            fit = (u @ (shrunk * projected[:, number])) / root[:, 0]
+            leverage = (u**2 * shrunk).sum(axis=1) + weights / weights.sum()
+            own = (values[:, number] - mean[number] - fit) / (1 - np.minimum(leverage, 0.95))
+            if (size := float(np.average(own**2, weights=weights))) < best:
+                best = size
+                errors[:, number] = own
+                slopes = vt.T @ (s / (s**2 + ridge) * projected[:, number])
+                estimate[number] = mean[number] + (x0 - middle) @ slopes
+    return Regression(estimate, errors, values - errors, weights)
+
+
+def _densities(x: Floats, kinds: npt.NDArray[np.int_], count: int, at: Floats) -> Floats:
+    """Returns the logarithm of each kind's density, a column for each kind.
+
+    The statistics are projected on the directions that distinguish the kinds best (Fisher). The
+    densities there have the tails of Student's t with 5 degrees of freedom.
+    """
+    means = np.array([x[kinds == k].mean(axis=0) for k in range(count)])
+    within = np.cov(x - means[kinds], rowvar=False)
+    within = 0.8 * within + 0.2 * np.diag(np.diag(within)) + 0.01 * np.eye(len(within))
+    between = np.cov(means, rowvar=False)
+    _, vectors = linalg.eigh(between, within)
+    axes = vectors[:, -min(count - 1, len(within)) :]
+    z, z0 = x @ axes, at @ axes
+    found = np.empty((len(at), count))
+    for k in range(count):
+        own = z[kinds == k]
+        cov = np.atleast_2d(np.cov(own, rowvar=False))
+        cov = 0.75 * cov + 0.25 * np.diag(np.diag(cov)) + 0.02 * np.eye(len(cov))
+        low = np.linalg.cholesky(cov)
+        away = np.linalg.solve(low, (z0 - own.mean(axis=0)).T)
+        d, nu = len(cov), 5.0
+        square = (away**2).sum(axis=0)
+        found[:, k] = -np.log(np.diag(low)).sum() - (nu + d) / 2 * np.log1p(square / nu)
+    return found
+
+
+def classify(stats: Floats, kinds: npt.NDArray[np.int_], prior: Floats, seen: Floats) -> Floats:
+    """Returns the probability of each kind, given the observed statistics."""
+    count = len(prior)
+    if count == 1:
+        return np.ones(1)
+    x, x0 = standardised(stats, seen)
+    places = np.arange(len(x))
+    crossed = np.empty((len(x), count))
+    for fold in range(4):
+        mine = places % 4 == fold
+        crossed[mine] = _densities(x[~mine], kinds[~mine], count, x[mine])
+    own = np.bincount(kinds, minlength=count) / len(kinds)
+    best, temperature = -math.inf, 1.0
+    for tried in TEMPERATURES:
+        chances = _softmax(crossed / tried + np.log(own))
+        score = float(np.log(chances[places, kinds] + 1e-6).mean())
+        if score > best:
+            best, temperature = score, tried
+    [found] = _softmax(_densities(x, kinds, count, x0[None, :]) / temperature + np.log(prior))
+    return np.asarray(0.99 * found + 0.01 * prior)
+
+
+def _softmax(logs: Floats) -> Floats:
+    shifted = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
+
+
+def surprise(stats: Floats, values: Floats, seen: Floats, back: Regression) -> float:
+    """Returns how unusual the observation is among the simulated measurements.
+
+    The value is the distance of the observed statistics from those that a line with the estimated
+    parameters has, divided by the 99 % quantile of this distance for simulated lines.
+    """
+    x, x0 = standardised(stats, seen)
+    mean, sd = values.mean(axis=0), values.std(axis=0) + 1e-12
+
+    def terms(of: Floats) -> Floats:
+        z = np.clip((of - mean) / sd, -3, 3)
+        return np.hstack([np.ones((len(z), 1)), z, z**2])
+
+    made = terms(back.fitted)
+    slopes = np.linalg.lstsq(made, x, rcond=None)[0]
+    rest = x - made @ slopes
+    [own] = x0[None, :] - terms(back.estimate[None, :]) @ slopes
+    scale = rest.std(axis=0) + 0.05
+    z, z0 = rest / scale, own / scale
+    distances = np.sqrt((np.clip(z, -6, 6) ** 2).mean(axis=1))
+    limit = float(np.quantile(distances, 0.99))
+    return float(np.sqrt((np.clip(z0, -20, 20) ** 2).mean())) / limit

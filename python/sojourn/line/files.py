@@ -1,0 +1,392 @@
+"""Readers of measurements: iperf3's JSON, `ping -D`, flent's data files and irtt's JSON."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+
+from sojourn.data import Json, Object
+from sojourn.line.measured import (
+    PAYLOAD,
+    Direction,
+    Floats,
+    Load,
+    Measurement,
+    MeasurementError,
+    Probes,
+    joined,
+    none,
+)
+
+LARGEST = 256 << 20
+"""Largest size of a file, unpacked, in bytes."""
+LEAST = 5
+"""Smallest number of answers or intervals."""
+Read = tuple[list[Load], list[Probes]]
+
+_REPLY = re.compile(
+    r"\[(?P<t>\d{1,12}(?:\.\d+)?)\] (?P<bytes>\d+) bytes from .*?icmp_seq=(?P<seq>\d+).*?"
+    r" time=(?P<ms>\d+(?:\.\d+)?) ms(?P<dup> \(DUP!\))?"
+)
+_DERIVED = re.compile(r"::(?!\d)|(avg|sum|totals)$")
+"""Names of flent's series that are no rate of a stream."""
+_HEAD = re.compile(r"PING .* (?P<data>\d+)(?:\(\d+\))?(?: data)? bytes")
+
+
+def read(paths: Sequence[Path]) -> Measurement:
+    """Returns the measurement in these files of one line; raises `MeasurementError`."""
+    loads: list[Load] = []
+    probes: list[Probes] = []
+    for path in paths:
+        found = read_text(path.name, _content(path))
+        loads += found[0]
+        probes += found[1]
+    return joined(loads, probes)
+
+
+def read_text(name: str, text: str) -> Read:
+    """Returns the loads and probes in the text of a file."""
+    if text.lstrip()[:1] != "{":
+        return [], [_ping(name, text)]
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise MeasurementError(f"{name}: the JSON is damaged: {error}") from None
+    file = _File(name, data)
+    if "error" in data:
+        raise MeasurementError(f"{name}: iperf3 reports an error: {data['error']}")
+    if {"start", "intervals"} <= data.keys():
+        return _iperf3(file), []
+    if {"x_values", "results"} <= data.keys():
+        return _flent(file)
+    if "round_trips" in data:
+        return [], [_irtt(file)]
+    raise MeasurementError(
+        f"{name}: the keys {', '.join(list(data)[:5]) or '(none)'} are of no known instrument; "
+        "known: iperf3 --json (`start`, `intervals`), flent (`x_values`, `results`), irtt "
+        "(`round_trips`), and the text of `ping -D`"
+    )
+
+
+def _content(path: Path) -> str:
+    data = path.read_bytes()
+    if data[:2] == b"\x1f\x8b":
+        try:
+            with gzip.open(path) as file:
+                data = file.read(LARGEST + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise MeasurementError(f"{path.name}: the gzip data are damaged: {error}") from None
+    if len(data) > LARGEST:
+        raise MeasurementError(f"{path.name}: larger than {LARGEST >> 20} MiB")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise MeasurementError(
+            f"{path.name}: neither text nor gzip: {error.reason} at byte {error.start}"
+        ) from None
+
+
+class _File:
+    """JSON data whose errors name file and place."""
+
+    def __init__(self, name: str, data: Json) -> None:
+        self.name, self.data = name, data
+
+    def at(self, *place: str | int) -> Json:
+        """Returns the value at a place; None if it is absent."""
+        value = self.data
+        for key in place:
+            if isinstance(value, Mapping) and isinstance(key, str):
+                value = value.get(key)
+            elif isinstance(value, list) and isinstance(key, int) and key < len(value):
+                value = value[key]
+            else:
+                return None
+        return value
+
+    def number(self, *place: str | int, least: float = 0.0, default: float | None = None) -> float:
+        """Returns a finite number of at least `least`."""
+        value = self.at(*place)
+        if value is None and default is not None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.wrong(place, value, "a number")
+        if not (least <= value <= 1e19):
+            raise self.wrong(place, value, f"a number from {least:g} to 1e19")
+        return float(value)
+
+    def items(self, *place: str | int) -> list[Json]:
+        """Returns a list."""
+        value = self.at(*place)
+        if not isinstance(value, list):
+            raise self.wrong(place, value, "an array")
+        return value
+
+    def table(self, *place: str | int) -> Object:
+        """Returns an object."""
+        value = self.at(*place)
+        if not isinstance(value, dict):
+            raise self.wrong(place, value, "an object")
+        return value
+
+    def wrong(self, place: Sequence[str | int], value: Json, allowed: str) -> MeasurementError:
+        """Returns the error of a value."""
+        found = "nothing" if value is None else json.dumps(value)[:60]
+        where = ".".join(map(str, place))
+        return MeasurementError(f"{self.name}: `{where}` must be {allowed}; found {found}")
+
+
+def _array(values: Sequence[float]) -> Floats:
+    return np.array(values, dtype=np.float64)
+
+
+# iperf3
+
+
+def _iperf3(file: _File) -> list[Load]:
+    begin = file.number("start", "timestamp", "timesecs")
+    protocol = file.at("start", "test_start", "protocol")
+    if protocol not in ("TCP", "UDP"):
+        raise file.wrong(("start", "test_start", "protocol"), protocol, "TCP or UDP")
+    streams = int(file.number("start", "test_start", "num_streams", least=1, default=1))
+    reverse = bool(file.number("start", "test_start", "reverse", default=0))
+    both = bool(file.number("start", "test_start", "bidir", default=0))
+    intervals = file.items("intervals")
+    if len(intervals) < LEAST:
+        raise MeasurementError(
+            f"{file.name}: `intervals` has {len(intervals)} elements; at least {LEAST} are "
+            "needed: measure for 20 s or longer"
+        )
+    ways: list[tuple[str, Direction]] = [("sum", "down" if reverse else "up")]
+    ways += [("sum_bidir_reverse", "down")] if both else []
+    return [_way(file, begin, key, d, protocol == "UDP", streams) for key, d in ways]
+
+
+def _way(
+    file: _File, begin: float, key: str, direction: Direction, udp: bool, streams: int
+) -> Load:
+    times: list[float] = []
+    rates: list[float] = []
+    srtt: list[float] = []
+    repeated, sent, lost = 0.0, 0.0, 0.0
+    knows = False
+    for i in range(len(file.items("intervals"))):
+        if file.at("intervals", i, key) is None:
+            file.table("intervals", i, "streams", 0)  # one stream of an old version has no sum
+            place: tuple[str | int, ...] = ("intervals", i, "streams", 0)
+        else:
+            place = ("intervals", i, key)
+        seconds = file.number(*place, "seconds", least=1e-9)
+        size = file.number(*place, "bytes")
+        times.append(begin + file.number(*place, "end"))
+        if len(times) > 1 and times[-1] <= times[-2]:  # after --omit, the clock begins again
+            times[:], rates[:], srtt[:] = times[-1:], [], []
+            repeated = sent = lost = 0.0
+        rates.append(8 * size / seconds)
+        if "retransmits" in file.table(*place):
+            knows = True
+            repeated += file.number(*place, "retransmits")
+        sent += size
+        own = [
+            file.number("intervals", i, "streams", n, "rtt")
+            for n in range(len(file.items("intervals", i, "streams")))
+            if file.at("intervals", i, "streams", n, "rtt") is not None
+            and bool(file.at("intervals", i, "streams", n, "sender")) == (direction == "up")
+        ]
+        srtt += [sum(own) / len(own) / 1e6] if own else []
+    start = times[0] - file.number("intervals", 0, "streams", 0, "seconds", default=1.0)
+    if udp:
+        lost = file.number("end", "sum", "lost_percent", default=math.nan) / 100
+        offered = 8 * sent / (times[-1] - start) / (1 - (lost if direction == "down" else 0.0))
+        passed = 1.0 if direction == "down" or math.isnan(lost) else 1 - lost
+        curve = _array(rates) * passed
+        ends = _array(times)
+        return Load(
+            file.name, direction, start, times[-1], streams, ends, curve, offered=offered, lost=lost
+        )
+    if not knows and file.at("end", "sum_sent", "retransmits") is not None:
+        repeated, knows = file.number("end", "sum_sent", "retransmits"), True
+    congestion = file.at("end", "sender_tcp_congestion") or "cubic"
+    return Load(
+        file.name,
+        direction,
+        start,
+        times[-1],
+        streams,
+        _array(times),
+        _array(rates),
+        congestion=str(congestion),
+        lost=repeated * PAYLOAD / sent if knows and sent else math.nan,
+        srtt=_array(srtt) if len(srtt) == len(times) else none(),
+    )
+
+
+# ping
+
+
+def _ping(name: str, text: str) -> Probes:
+    found: dict[int, tuple[float, float]] = {}
+    size, turn, last = 98, 0, 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := _REPLY.fullmatch(line.strip()):
+            if match["dup"]:
+                continue
+            seq, rtt = int(match["seq"]), float(match["ms"]) / 1e3
+            turn += seq < last - 32768  # icmp_seq has 16 bits
+            last = seq
+            found[seq + 65536 * turn] = (float(match["t"]) - rtt, rtt)
+            size = int(match["bytes"]) + 34
+        elif "bytes from" in line and "time=" in line:
+            problem = "has no time in brackets: use `ping -D`" if line[:1] != "[" else "is damaged"
+            raise MeasurementError(f"{name}:{number}: the answer {problem}; found {line[:60]!r}")
+        elif number == 1 and not _HEAD.match(line) and not line.startswith("["):
+            raise MeasurementError(
+                f"{name}:1: neither JSON nor the output of `ping -D`; found {line[:60]!r}"
+            )
+    if len(found) < LEAST:
+        raise MeasurementError(
+            f"{name}: {len(found)} answers with time; at least {LEAST} are needed"
+        )
+    numbers = _array(list(found))
+    order = np.argsort(numbers)
+    sent, times = (_array([one[i] for one in found.values()])[order] for i in (0, 1))
+    if numbers.max() - numbers.min() > 100 * len(found) + 1000:
+        raise MeasurementError(f"{name}: less than 1 % of the packets were answered")
+    every = np.arange(numbers.min(), numbers.max() + 1)
+    filled = np.full(every.size, np.nan)
+    filled[(numbers[order] - every[0]).astype(int)] = times
+    return Probes(name, np.interp(every, numbers[order], sent), filled, size)
+
+
+# flent
+
+
+def _flent(file: _File) -> Read:
+    x = file.items("x_values")
+    at = _array([file.number("x_values", i) for i in range(len(x))])
+    if at.size < LEAST or (np.diff(at) <= 0).any():
+        raise file.wrong(("x_values",), len(x), f"at least {LEAST} increasing times")
+    begin = _begin(file)
+    names = [n for n in file.table("results") if n.startswith(("TCP ", "Ping (ms)"))]
+    series = {name: _values(file, name, at.size) for name in names}
+    loads = []
+    ways: tuple[tuple[str, Direction], ...] = (("TCP upload", "up"), ("TCP download", "down"))
+    for prefix, direction in ways:
+        own = [n for n in series if n.startswith(prefix) and not _DERIVED.search(n)]
+        own = [n for n in own if np.isfinite(series[n]).any()]
+        if own:
+            rates = np.nansum([series[name] for name in own], axis=0) * 1e6
+            active = np.flatnonzero(np.isfinite([series[n] for n in own]).any(axis=0))
+            span = slice(active[0], active[-1] + 1)
+            if active.size < LEAST:
+                raise MeasurementError(
+                    f"{file.name}: `results.{own[0]}` has {active.size} values; at least {LEAST} "
+                    "are needed"
+                )
+            step = float(np.median(np.diff(at)))
+            rtts = [series[f"{n}::tcp_rtt"] for n in own if f"{n}::tcp_rtt" in series]
+            rtts = [one for one in rtts if np.isfinite(one[span]).all()]
+            loads.append(
+                Load(
+                    file.name,
+                    direction,
+                    begin + at[span][0] - step,
+                    begin + at[span][-1],
+                    len(own),
+                    begin + at[span],
+                    rates[span],
+                    congestion=_congestion(file, own[0]),
+                    srtt=np.mean(rtts, axis=0)[span] / 1e3 if rtts else none(),
+                )
+            )
+    return loads, _flent_probes(file, series, begin + at)
+
+
+def _congestion(file: _File, name: str) -> str:
+    found = file.at("metadata", "SERIES_META", name, "CONG_CONTROL")
+    return found if isinstance(found, str) and found else "cubic"
+
+
+def _begin(file: _File) -> float:
+    """Returns the time of x = 0, in seconds since the epoch: that of the first raw value."""
+    raw = file.at("raw_values")
+    firsts = [
+        file.number("raw_values", name, 0, "t")
+        for name in (raw if isinstance(raw, dict) else {})
+        if file.at("raw_values", name, 0, "t") is not None
+    ]
+    if firsts:
+        return min(firsts)
+    text = file.at("metadata", "T0") or file.at("metadata", "TIME")
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        raise file.wrong(("metadata", "T0"), text, "a time in ISO 8601") from None
+
+
+def _values(file: _File, name: str, count: int) -> Floats:
+    place = ("results", name)
+    values = file.items(*place)
+    if len(values) != count:
+        raise file.wrong(place, len(values), f"an array of {count} values, as `x_values`")
+    return _array([math.nan if v is None else file.number(*place, i) for i, v in enumerate(values)])
+
+
+def _flent_probes(file: _File, series: Mapping[str, Floats], times: Floats) -> list[Probes]:
+    pings = [n for n in series if n.startswith("Ping (ms)") and "::" not in n and "avg" not in n]
+    pings = [n for n in pings if np.isfinite(series[n]).sum() >= LEAST]
+    pings.sort(key=lambda n: "ICMP" not in n)
+    if not pings:
+        return []
+    raw = file.at("raw_values", pings[0])
+    if isinstance(raw, list) and raw and isinstance(raw[0], dict) and "seq" in raw[0]:
+        place = ("raw_values", pings[0])
+        rows = range(len(raw))
+        seq = _array([file.number(*place, i, "seq") for i in rows])
+        sent = _array([file.number(*place, i, "t") for i in rows])
+        rtt = _array([file.number(*place, i, "val") for i in rows]) / 1e3
+        seq, kept = np.unique(seq, return_index=True)
+        if seq.size >= LEAST and seq[-1] - seq[0] < 100 * seq.size:
+            every = np.arange(seq[0], seq[-1] + 1)
+            filled = np.full(every.size, np.nan)
+            filled[(seq - seq[0]).astype(int)] = rtt[kept]
+            sent = sent[kept] - rtt[kept]
+            return [Probes(file.name, np.interp(every, seq, sent), filled)]
+    known = np.isfinite(series[pings[0]])
+    return [Probes(file.name, times[known], series[pings[0]][known] / 1e3)]
+
+
+# irtt
+
+
+def _irtt(file: _File) -> Probes:
+    trips = file.items("round_trips")
+    size = int(file.number("config", "params", "length", default=56)) + 42
+    sent: list[float] = []
+    rtt: list[float] = []
+    ways: dict[str, list[float]] = {"send": [], "receive": []}
+    for i in range(len(trips)):
+        place: tuple[str | int, ...] = ("round_trips", i)
+        sent.append(file.number(*place, "timestamps", "client", "send", "wall") / 1e9)
+        lost = file.at(*place, "lost") not in ("false", False, None)
+        rtt.append(math.nan if lost else file.number(*place, "delay", "rtt") / 1e9)
+        for way, values in ways.items():
+            known = not lost and file.at(*place, "delay", way) is not None
+            values.append(
+                file.number(*place, "delay", way, least=-1e19) / 1e9 if known else math.nan
+            )
+    times = _array(sent)
+    if np.isfinite(rtt).sum() < LEAST or (np.diff(times) <= 0).any():
+        raise MeasurementError(
+            f"{file.name}: `round_trips` needs at least {LEAST} answers, in the order of sending"
+        )
+    up, down = (_array(v) if np.isfinite(v).any() else none() for v in ways.values())
+    return Probes(file.name, times, _array(rtt), size, up, down, rounded=False)

@@ -1,0 +1,321 @@
+"""The lines that are fitted: parameters, prior, scenario, and simulated measurements.
+
+A line has one bottleneck in each direction, with a constant rate, a queue of one of seven families,
+a base round-trip time and random loss. The instruments are simulated too: probes cross the line
+between hosts of their own, whose captures have the time of each probe.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from sojourn import _core
+from sojourn.data import Json, Object
+from sojourn.line.measured import (
+    DIRECTIONS,
+    FRAME,
+    Course,
+    Direction,
+    Floats,
+    Loaded,
+    Session,
+    none,
+)
+from sojourn.scenario import Scenario
+from sojourn.scenario.engine import Column, Record, values_of
+
+ENDS = {"up": ("home", "internet"), "down": ("internet", "home")}
+SMALLEST_LOSS = 1e-4
+"""Random loss that is added before its logarithm is taken; half of the lines have none."""
+PROBES_MOST = 4000
+"""Largest number of probes of a session that are simulated."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of queues with one free parameter, whose logarithm has a uniform prior."""
+
+    name: str
+    words: str
+    """Description for people."""
+    text: Callable[[float, float], str]
+    """Returns the queue of a rate in bit/s and a value of the parameter."""
+    unit: str
+    """Unit of the parameter: `B` (buffer or burst) or `s` (target)."""
+    low: float
+    high: float
+    """Limits of the prior: a target in s; for sizes the time at the line's rate in s."""
+    share: float
+    """Prior probability."""
+    policer: bool = False
+
+
+def _bytes(form: str) -> Callable[[float, float], str]:
+    return lambda _rate, size: form.format(max(round(size), 2 * FRAME), max(round(size / FRAME), 2))
+
+
+def _target(form: str) -> Callable[[float, float], str]:
+    return lambda _rate, seconds: form.format(round(seconds * 1e6))
+
+
+def _policer(rate: float, burst: float) -> str:
+    return f"tbf rate {_kbit(rate)} burst {max(round(burst), 2 * FRAME)}b limit {2 * FRAME}b"
+
+
+_DROPS_NEW = Family(
+    "fifo", "FIFO that drops new packets", _bytes("bfifo limit {0}b"), "B", 0.004, 3.0, 0.3
+)
+_DROPS_OLD = Family(
+    "head-drop",
+    "FIFO that drops its oldest packet",
+    _bytes("pfifo_head_drop limit {1}p"),
+    "B",
+    0.004,
+    3.0,
+    0.1,
+)
+_POLICER = Family(
+    "policer", "policer, which drops without a queue", _policer, "B", 0.005, 0.5, 0.1, policer=True
+)
+_TARGETS = (
+    ("codel", "CoDel without fair queueing", 0.002, 0.03, 0.1),
+    ("pie", "PIE without fair queueing", 0.005, 0.06, 0.1),
+    ("fq_codel", "fair queueing with CoDel", 0.002, 0.03, 0.2),
+    ("fq_pie", "fair queueing with PIE", 0.005, 0.06, 0.1),
+)
+_AQMS = [
+    Family(name, words, _target(f"{name} target {{0}}us"), "s", low, high, share)
+    for name, words, low, high, share in _TARGETS
+]
+FAMILIES = {one.name: one for one in (_DROPS_NEW, _DROPS_OLD, *_AQMS, _POLICER)}
+"""All families by name."""
+
+
+def _kbit(rate: float) -> str:
+    return f"{max(round(rate / 1e3), 1)}kbit"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line: rates in bit/s, queues, base round-trip time in s, and random loss."""
+
+    rates: Mapping[Direction, float]
+    families: Mapping[Direction, str]
+    sizes: Mapping[Direction, float]
+    """Free parameter of each queue, in the unit of its family."""
+    base: float
+    loss: float
+    """Probability of loss on the line in each direction."""
+
+    def queue(self, direction: Direction) -> str:
+        """Returns the description of the queue in a direction."""
+        family = FAMILIES[self.families[direction]]
+        return family.text(self.rates[direction], self.sizes[direction])
+
+    def keys(self, faster: float = 1.0) -> dict[str, Json]:
+        """Returns the line as the keys of a link from `home` to `internet`.
+
+        A direction without a rate has `faster` times that of the other direction.
+        """
+        known = max(self.rates.values())
+        impaired = f"delay {round(self.base / 2 * 1e6)}us"
+        if self.loss > 0:
+            impaired += f" loss {100 * self.loss:.6f}%"
+        ways: dict[str, dict[str, Json]] = {}
+        for direction, name in zip(DIRECTIONS, ("forward", "reverse"), strict=True):
+            way: dict[str, Json] = {"rate": _kbit(known * faster)}
+            if direction in self.rates:
+                policed = FAMILIES[self.families[direction]].policer
+                way["rate"] = _kbit(self.rates[direction] * (10 if policed else 1))
+                way["queue"] = self.queue(direction)
+            ways[name] = way
+        ahead = ways.pop("forward")
+        reverse: Object = {**ways["reverse"]}
+        return {**ahead, "netem": impaired, "reverse": reverse}
+
+
+PHASE = 0.1
+"""Range of the random starts of a load's flows in s."""
+BLOCK = 128 << 10
+"""Bytes that iperf3 and netperf write at once, by which they count."""
+UNKNOWN = 4.0
+"""Rate of a direction without a load as a multiple of the rate of the other direction."""
+
+
+def load_flows(session: Session, shift: float) -> list[dict[str, Json]]:
+    """Returns the flows of a session's loads, which begin `shift` seconds later."""
+    flows: list[dict[str, Json]] = []
+    for part in session.parts:
+        begin, end = ENDS[part.direction]
+        flow: dict[str, Json] = {
+            "name": f"load-{part.direction}",
+            "from": begin,
+            "to": end,
+            "start": f"uniform {_ms(part.begin + shift)} {_ms(part.begin + shift + PHASE)}",
+            "stop": _ms(part.end + shift),
+        }
+        if part.offered is not None:
+            flow |= {"app": f"cbr rate {round(part.offered)}bit size {FRAME}", "udp": True}
+        else:
+            known = part.congestion in ("cubic", "reno", "bbr", "dctcp")
+            flow |= {"app": "bulk", "tcp": part.congestion if known else "cubic"}
+            flow["count"] = part.streams
+        flows.append(flow)
+    names = [flow["name"] for flow in flows]
+    for number, flow in enumerate(flows):
+        if names.index(flow["name"]) < number:
+            flow["name"] = f"{flow['name']}-{number}"
+    return flows
+
+
+def measuring(session: Session, line: Line) -> Scenario:
+    """Returns the scenario of the session's measurement on a line, with the probes captured."""
+    lead = session.lead
+    flows = load_flows(session, lead)
+    links: dict[str, Json] = {"line": {"from": "home", "to": "internet", **line.keys(UNKNOWN)}}
+    observe: dict[str, Json] = {"series": "1s", "trace_hash": False}
+    if session.interval:
+        every = max(session.interval, (lead + session.length) / PROBES_MOST)
+        app = f"packets interval {round(every * 1e9)}ns size {session.size}"
+        links |= {
+            "near": {"from": "probe", "to": "home", "rate": "10gbit"},
+            "far": {"from": "internet", "to": "mirror", "rate": "10gbit"},
+        }
+        flows += [
+            {"name": "out", "from": "probe", "to": "mirror", "app": app, "udp": True},
+            {"name": "back", "from": "mirror", "to": "probe", "app": app, "udp": True},
+        ]
+        observe |= {"capture": ["near", "far", "far.reverse", "near.reverse"], "snaplen": "64b"}
+    return Scenario(
+        duration=f"{round(1e3 * (lead + session.length))}ms",
+        links=links,
+        flows=flows,
+        observe=observe,
+    )
+
+
+def _ms(seconds: float) -> str:
+    return f"{round(1e3 * seconds)}ms"
+
+
+Simulated: TypeAlias = tuple[Course, ...]
+"""Courses of the sessions of a measurement on one line."""
+
+
+def simulate(
+    sessions: Sequence[Session],
+    lines: Sequence[Line],
+    seeds: Sequence[int],
+    workers: int,
+    told: Callable[[int], None] = lambda _n: None,
+) -> list[Simulated]:
+    """Returns the courses of the sessions on each line, each with its seed."""
+    chunks = [range(i, min(i + 8, len(lines))) for i in range(0, len(lines), 8)]
+
+    def made(chunk: range) -> list[Simulated]:
+        runs = [(measuring(s, lines[i]).plan.text, seeds[i]) for i in chunk for s in sessions]
+        records = _core.simulate_many(runs, None)
+        if records.fault is not None:
+            raise records.fault
+        found = [
+            course_of(s, records[n * len(sessions) + k], seeds[chunk[n]])
+            for n in range(len(chunk))
+            for k, s in enumerate(sessions)
+        ]
+        told(len(chunk))
+        size = len(sessions)
+        return [tuple(found[n * size : (n + 1) * size]) for n in range(len(chunk))]
+
+    if workers == 1 or len(chunks) < 2:
+        return [one for chunk in chunks for one in made(chunk)]
+    with ThreadPoolExecutor(workers) as pool:
+        return [one for many in pool.map(made, chunks) for one in many]
+
+
+def course_of(session: Session, record: Record, seed: int) -> Course:
+    """Returns the curves that a simulated session shows, with the noise of the instruments."""
+    noise = np.random.default_rng(seed)
+    columns = {column[0]: column for column in record.table("series")}
+    time = np.array(_of(columns["time"]))
+    inside = (time > session.lead) & (time <= session.lead + session.length + 1e-6)
+    flows = {column[0]: _of(column) for column in record.table("flows")}
+    loads = {}
+    for direction in session.directions:
+        mark = f"load-{direction}"
+        names = [n for n in columns if n.partition(".")[0].startswith(mark)]
+        rate = sum((_values(columns, n) for n in names if n.endswith("goodput")), np.zeros(1))
+        srtts = [_values(columns, n)[inside] for n in names if n.endswith(".srtt")]
+        srtt = none()
+        if srtts:
+            known = np.isfinite(srtts)
+            total = np.where(known, srtts, 0.0).sum(axis=0)
+            srtt = total / np.maximum(known.sum(axis=0), 1)
+        own = [i for i, g in enumerate(flows["group"]) if str(g).startswith(mark)]
+        sent = sum(float(flows["sent"][i]) for i in own)
+        again = sum(float(flows["retransmissions"][i]) for i in own)
+        if any(p.offered is not None for p in session.parts if p.direction == direction):
+            again = sent - sum(float(flows["received"][i]) for i in own)
+        curve = np.asarray(rate)[inside]
+        streams = sum(p.streams for p in session.parts if p.direction == direction)
+        counted = np.sqrt(streams) * noise.uniform(0, 8 * BLOCK, curve.size + 1)
+        curve = np.maximum(curve + np.diff(counted), 0.0)
+        loads[direction] = Loaded(curve, srtt, again / max(sent, 1.0))
+    if not session.interval:
+        return Course(none(), none(), none(), none(), loads)
+    near, far, far_back, near_back = (_packets(one) for one in record.captures)
+    sent_at, up = _delays(near, far)
+    back_at, down = _delays(far_back, near_back)
+    arrival = sent_at + np.where(np.isfinite(up), up, 0.0)
+    if back_at.size == 0 or sent_at.size == 0:
+        return Course(none(), none(), none(), none(), loads)
+    way_back = down[np.minimum(np.searchsorted(back_at, arrival), back_at.size - 1)]
+    up = up + noise.exponential(session.jitter, up.size)
+    rtt = up + way_back
+    if session.rounded:
+        step = np.where(rtt < 0.001, 1e-6, np.where(rtt < 0.01, 1e-5, 1e-4))
+        step = np.where(rtt < 0.1, step, 1e-3)
+        rtt = np.round(rtt / step) * step
+    return Course(sent_at - session.lead, rtt, up, way_back, loads)
+
+
+def _of(column: Column) -> list[float]:
+    return values_of(column)
+
+
+def _values(columns: Mapping[str, Column], name: str) -> Floats:
+    return np.array(_of(columns[name]), dtype=np.float64)
+
+
+def _packets(capture: bytes) -> tuple[Floats, list[int]]:
+    """Returns times in s and IP identifications of the packets of a capture in nanoseconds."""
+    times, marks = [], []
+    at = 24
+    while at < len(capture):
+        seconds, nanoseconds, size, _ = struct.unpack_from("<IIII", capture, at)
+        times.append(seconds + nanoseconds / 1e9)
+        marks.append(int.from_bytes(capture[at + 34 : at + 36], "big"))
+        at += 16 + size
+    return np.array(times, dtype=np.float64), marks
+
+
+def _delays(sent: tuple[Floats, list[int]], got: tuple[Floats, list[int]]) -> tuple[Floats, Floats]:
+    """Returns the times of sending, and the delays; NaN for packets that did not arrive.
+
+    Identifications repeat after 65,536 packets of the network, but not among the packets that are
+    on their way: a packet takes the latest one before its arrival.
+    """
+    delays = np.full(sent[0].size, np.nan)
+    places: dict[int, list[int]] = {}
+    for number, mark in enumerate(sent[1]):
+        places.setdefault(mark, []).append(number)
+    for time, mark in zip(got[0], got[1], strict=True):
+        before = [n for n in places.get(mark, ()) if sent[0][n] <= time]
+        if before:
+            delays[before[-1]] = time - sent[0][before[-1]]
+    return sent[0], delays

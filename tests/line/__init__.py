@@ -1,0 +1,1 @@
+"""Tests of the fit of a line to measurements."""

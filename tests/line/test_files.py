@@ -1,0 +1,136 @@
+"""Files of instruments are read, and files that are not are refused with place and remedy."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sojourn.line.files import read, read_text
+from sojourn.line.measured import Course, Direction, Floats, Loaded, MeasurementError, joined
+from tests.line import instruments
+
+SECONDS = 12
+TIMES: Floats = np.arange(-3.0, SECONDS, 0.2)
+RTT: Floats = np.array([0.0201 + 0.0003 * (number % 7) for number in range(TIMES.size)])
+RTT[20] = np.nan
+LOADS: dict[Direction, Loaded] = {
+    "up": Loaded(np.full(SECONDS, 8e6), np.full(SECONDS, 0.05), 0.01),
+    "down": Loaded(np.full(SECONDS, 20e6), np.full(SECONDS, 0.05), 0.01),
+}
+COURSE = Course(TIMES, RTT, RTT - 0.008, np.full(TIMES.size, 0.008), LOADS)
+TEXTS = {
+    "ping": instruments.ping(COURSE),
+    "iperf3": instruments.iperf3(COURSE, "up"),
+    "iperf3 -R": instruments.iperf3(COURSE, "down"),
+    "irtt": instruments.irtt(COURSE),
+    "flent": gzip.decompress(instruments.flent(COURSE)).decode(),
+}
+
+
+def test_each_format_gives_the_curves_that_were_written(tmp_path: Path) -> None:
+    (tmp_path / "up.json").write_text(TEXTS["iperf3"])
+    (tmp_path / "ping.txt").write_text(TEXTS["ping"])
+    (tmp_path / "irtt.json.gz").write_bytes(gzip.compress(TEXTS["irtt"].encode()))
+    (tmp_path / "line.flent.gz").write_bytes(gzip.compress(TEXTS["flent"].encode()))
+    up = tmp_path / "up.json"
+    for files in ([up, tmp_path / "ping.txt"], [up, tmp_path / "irtt.json.gz"]):
+        [session] = read(files).sessions
+        assert session.directions == ("up",)
+        assert session.lead == 3
+        assert session.course.loads["up"].rate == pytest.approx(8e6)
+        assert session.course.loads["up"].srtt == pytest.approx(0.05)
+        assert session.course.loads["up"].lost == pytest.approx(0.01, rel=0.05)
+        inside = (TIMES >= -3) & np.isfinite(RTT)
+        assert session.course.rtt[np.isfinite(session.course.rtt)] == pytest.approx(
+            RTT[inside], abs=6e-5
+        )
+    assert np.ptp(session.course.down[np.isfinite(session.course.down)]) < 1e-9
+    [both] = read([tmp_path / "line.flent.gz"]).sessions
+    assert both.directions == ("up", "down")
+    assert both.parts[0].streams == 4
+    assert both.course.loads["down"].rate[1:-1] == pytest.approx(20e6, rel=0.02)
+    assert np.nanmedian(both.course.rtt) == pytest.approx(np.nanmedian(RTT), abs=1e-4)
+
+
+def test_a_lost_ping_is_lost_and_not_missing() -> None:
+    _, [probes] = read_text("ping.txt", TEXTS["ping"])
+    assert np.isnan(probes.rtt).sum() == 1
+    assert np.diff(probes.times) == pytest.approx(0.2, abs=1e-4)
+
+
+def test_loads_that_overlap_are_one_session_and_others_are_not() -> None:
+    loads = read_text("up", TEXTS["iperf3"])[0] + read_text("down", TEXTS["iperf3 -R"])[0]
+    assert len(joined(loads, []).sessions) == 1
+    later = instruments.iperf3(COURSE, "down", begin=instruments.BEGIN + 60)
+    assert len(joined([loads[0], *read_text("later", later)[0]], []).sessions) == 2
+
+
+PING = "PING a (1.1.1.1) 56(84) bytes of data.\n64 bytes from 1.1.1.1: icmp_seq=1 ttl=5 time=1 ms"
+WRONG = {
+    "": "file: 0 answers",
+    "{": "file: the JSON is damaged",
+    "{}": "of no known instrument",
+    "hello": "file:1: neither JSON nor the output of `ping -D`; found 'hello'",
+    PING: "file:2: the answer has no time in brackets: use `ping -D`",
+    '{"error": "unable to connect"}': "file: iperf3 reports an error: unable to connect",
+    '{"start": {}, "intervals": []}': "`start.timestamp.timesecs` must be a number; found nothing",
+    TEXTS["iperf3"].replace('"TCP"', '"SCTP"'): 'protocol` must be TCP or UDP; found "SCTP"',
+    TEXTS["iperf3"].replace('"seconds": 1.0', '"seconds": "x"'): (
+        '`intervals.0.sum.seconds` must be a number; found "x"'
+    ),
+    '{"round_trips": []}': "`round_trips` needs at least 5 answers",
+    '{"x_values": [1, 2], "results": {}}': "`x_values` must be at least 5 increasing times",
+}
+
+
+@pytest.mark.parametrize(("text", "said"), WRONG.items(), ids=[*map(str, range(len(WRONG)))])
+def test_errors_name_file_place_and_what_is_allowed(text: str, said: str) -> None:
+    with pytest.raises(MeasurementError) as error:
+        read_text("file", text)
+    assert said in str(error.value)
+
+
+def test_measurements_that_do_not_suffice_say_what_to_measure(tmp_path: Path) -> None:
+    with pytest.raises(MeasurementError, match=r"iperf3 -c HOST -t 30 -J"):
+        joined([], [])
+    (tmp_path / "x.gz").write_bytes(b"\x1f\x8bgarbage")
+    with pytest.raises(MeasurementError, match=r"x\.gz: the gzip data are damaged"):
+        read([tmp_path / "x.gz"])
+
+
+NUMBERS = st.integers(-(10**20), 10**20) | st.floats()
+VALUES = st.none() | st.booleans() | NUMBERS | st.text(max_size=5) | st.sampled_from([[], {}, [0]])
+
+
+@given(st.sampled_from(sorted(TEXTS)), st.data())
+def test_damaged_files_never_raise_another_error(kind: str, data: st.DataObject) -> None:
+    text = TEXTS[kind]
+    if kind == "ping" or data.draw(st.booleans()):
+        begin = data.draw(st.integers(0, len(text)))
+        end = begin + data.draw(st.integers(0, 40))
+        text = text[:begin] + data.draw(st.text(max_size=8)) + text[end:]
+    else:
+        value = json.loads(text)
+        node = value
+        for _ in range(data.draw(st.integers(1, 6))):
+            keys = list(node) if isinstance(node, dict) else range(len(node))
+            if not keys:
+                break
+            key = data.draw(st.sampled_from(sorted(keys)[:12]))
+            if isinstance(node[key], dict | list) and data.draw(st.booleans()):
+                node = node[key]
+            else:
+                node[key] = data.draw(VALUES)
+                break
+        text = json.dumps(value)
+    try:
+        loads, probes = read_text("file", text)
+        joined(loads, probes)
+    except MeasurementError as error:
+        assert "file" in str(error) or "iperf3 -c" in str(error)

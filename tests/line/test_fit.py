@@ -1,0 +1,117 @@
+"""A line that simulated instruments measured is found again, and its advice comes true."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sojourn.cli.app import app
+from sojourn.line.describe import known, scenario_text, worst
+from sojourn.line.files import read
+from sojourn.line.fit import Fit, fit
+from sojourn.line.model import Line
+from sojourn.scenario import Scenario
+from sojourn.study.file import load
+from tests.cli.outputs import agreeing
+from tests.line.instruments import measured, planned, written
+
+SESSION = planned(seconds=14)
+FIFO = Line({"up": 3e6}, {"up": "fifo"}, {"up": 90_000.0}, 0.03, 0.0)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("line")
+    return written(folder, "iperf3 and ping", SESSION, measured(SESSION, FIFO, 11))
+
+
+@pytest.fixture(scope="module")
+def found(files: list[Path]) -> Fit:
+    return fit(read(files), runs=300)
+
+
+def test_rate_delay_and_buffer_of_a_fifo_are_in_their_intervals(found: Fit) -> None:
+    way = found.ways["up"]
+    assert not found.outside
+    assert "fifo" in way.likely
+    assert not {"fq_codel", "fq_pie", "policer"} & set(way.likely)
+    assert way.rate.value == pytest.approx(3e6, rel=0.03)
+    assert found.base.value == pytest.approx(0.03, abs=1e-3)
+    assert way.sizes["fifo"].low < 90_000 * 1.02
+    assert way.sizes["fifo"].high > 90_000 * 0.98
+    assert way.sizes["fifo"].high < 1.5 * way.sizes["fifo"].low
+
+
+def test_what_was_not_measured_has_the_commands_that_would_tell(found: Fit) -> None:
+    [download] = [one for one in known(found) if one.name == "download"]
+    assert download.kind == "unknown"
+    assert "iperf3 -c HOST -R" in download.measure[1]
+
+
+def test_the_scenario_can_be_run_and_its_study_has_the_drawn_lines(
+    found: Fit, tmp_path: Path
+) -> None:
+    file = tmp_path / "line.toml"
+    file.write_text(scenario_text(found, worst(found)))
+    assert Scenario.load(file).run(1).metrics["ping.delay_p95"] > 0.1
+    assert len(load(file).cells) == 12
+
+
+def test_fair_queueing_and_a_policer_are_told_from_a_fifo(tmp_path: Path) -> None:
+    for family, size in (("fq_codel", 0.005), ("policer", 40_000.0)):
+        line = replace(FIFO, families={"up": family}, sizes={"up": size})
+        course = measured(SESSION, line, 12)
+        fitted = fit(read(written(tmp_path, "iperf3 and ping", SESSION, course)), runs=240)
+        assert family in fitted.ways["up"].likely
+        assert "fifo" not in fitted.ways["up"].likely
+
+
+def test_a_rate_that_falls_is_told_to_be_outside_the_model(tmp_path: Path) -> None:
+    falls = {"links.line.changes": [{"at": "9s", "forward": {"rate": "1200kbit"}}]}
+    course = measured(SESSION, FIFO, 13, falls)
+    paths = written(tmp_path, "iperf3 and ping", SESSION, course)
+    result = CliRunner().invoke(app, ["fit", *map(str, paths), "--runs", "240"])
+    assert result.exit_code == 1
+    assert "No line of the model makes these curves" in result.output
+
+
+def test_the_commands_write_scenario_page_and_advice_that_comes_true(
+    files: list[Path], tmp_path: Path
+) -> None:
+    names = [str(path) for path in files]
+    out, page, saved = (tmp_path / n for n in ("line.toml", "line.html", "advice.json"))
+    options = ["--runs", "240", "--out", str(out), "--page", str(page), "--json"]
+    result = CliRunner().invoke(app, ["fit", *names, *options])
+    assert result.exit_code == 0, result.output
+    agreeing("fit", json.loads(result.stdout))
+    assert "Measured and simulated" in page.read_text()
+    result = CliRunner().invoke(app, ["advise", "line", *names, "--save", str(saved), "--json"])
+    assert result.exit_code == 0, result.output
+    advice = agreeing("advise line", json.loads(result.stdout))
+    assert advice["queue"] != "present queue"
+    assert any("tc qdisc" in command for command in advice["deployment"]["commands"])
+    assert advice == json.loads(saved.read_text())
+    queue = _installed(advice["deployment"]["commands"])
+    course = measured(SESSION, FIFO, 14, {"links.line.queue": queue})
+    after = [str(path) for path in written(tmp_path, "iperf3 and ping", SESSION, course)]
+    result = CliRunner().invoke(app, ["advise", "check", str(saved), *after, "--json"])
+    outcomes = agreeing("advise check", json.loads(result.stdout))
+    assert result.exit_code == 0, outcomes
+    result = CliRunner().invoke(app, ["advise", "check", str(saved), *names])
+    assert result.exit_code == 1
+    assert "did not come true" in result.output
+
+
+def _installed(commands: list[str]) -> str:
+    return "\n".join(one for one in commands if one.startswith("tc ") and "replace" in one)
+
+
+def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("{}")
+    result = CliRunner().invoke(app, ["fit", str(tmp_path / "x.json")])
+    assert result.exit_code == 2
+    assert "of no known instrument" in result.output
