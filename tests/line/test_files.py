@@ -100,7 +100,7 @@ def test_measurements_that_do_not_suffice_say_what_to_measure(tmp_path: Path) ->
     with pytest.raises(MeasurementError, match=r"iperf3 -c HOST -t 30 -J"):
         joined([], [])
     (tmp_path / "x.gz").write_bytes(b"\x1f\x8bgarbage")
-    with pytest.raises(MeasurementError, match=r"x\.gz: the gzip data are damaged"):
+    with pytest.raises(MeasurementError, match=r"x\.gz: .* damaged"):
         read([tmp_path / "x.gz"])
 
 

@@ -51,9 +51,9 @@ def fit(
     """Infer a line from measurements: rates, round-trip time, buffers, queues and loss.
 
     Lines are simulated with the same measurement until their curves resemble the measured ones.
-    Each quantity has a 95 % interval, a bound or a set, and what it rests on; what the files
-    do not tell has the commands of a measurement that would. The exit status is 1 if no line of
-    the model makes the measured curves.
+    Each quantity has a 95 % interval, a bound or a set, with its grounds. Commands of further
+    measurements follow, which would show more. The exit status is 1 if no line of the model makes
+    the measured curves.
     """
     from sojourn.line import describe
 
@@ -92,7 +92,7 @@ def fitted(files: list[Path], effort: Effort, workers: int | None) -> Fit:
 
 
 def show(found: Fit) -> None:
-    """Prints what is known of a line, and the commands that would tell more."""
+    """Prints the estimates of a line, and the commands that would show more."""
     from sojourn.line.describe import VERDICT, known
 
     if found.outside:

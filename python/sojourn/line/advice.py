@@ -32,6 +32,8 @@ COMPARED = 10
 """Number of drawn lines on which queues are compared."""
 LEVEL = 0.9
 """Level of the prediction interval."""
+TAKEN = 0.95
+"""Share of the simulated measurements in the interval: few of them have too short tails."""
 DELAY, GOODPUT = "p95 of the round-trip time under load", "goodput"
 
 
@@ -87,7 +89,7 @@ def advise(
     if not session.interval:
         raise MeasurementError(
             f"{', '.join(fit.of.files)}: no probes during the load, so no delay can be predicted; "
-            "run `ping -D -i 0.2 HOST > ping.txt` beside the load"
+            "run `ping -D -i 0.2 HOST > ping.txt` during the load"
         )
     # The shaper has one rate on all lines that are possible: one that none of them is below.
     slow = fit.ways[direction].rate.low
@@ -154,7 +156,7 @@ def _expected(
     made = []
     for name, unit in ((DELAY, "s"), (GOODPUT, "bit/s")):
         known = [one[name] for one in values if name in one]
-        low, middle_, high = np.quantile(known, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])
+        low, middle_, high = np.quantile(known, [(1 - TAKEN) / 2, 0.5, (1 + TAKEN) / 2])
         made.append(Expected(name, direction, unit, float(middle_), float(low), float(high)))
     return tuple(made)
 

@@ -1,4 +1,4 @@
-"""What a fit says: each quantity with its interval, bound or set, and what it rests on."""
+"""A fit in words: each quantity with its interval, bound or set, and its grounds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DRAWS = 12
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of one quantity."""
+    """An estimate in words and numbers."""
 
     name: str
     kind: Literal["interval", "bound", "set", "unknown"]
@@ -31,12 +31,12 @@ class Known:
     unit: str = ""
     value: float | None = None
     low: float | None = None
-    """Lower limit of the 95 % interval; null if there is none."""
+    """Lower limit of the 95 % interval; null without one."""
     high: float | None = None
     families: Mapping[str, float] | None = None
     """Probabilities of the families of queues."""
     measure: Sequence[str] = ()
-    """Commands of the measurement that would tell more."""
+    """Commands of the measurement that would show more."""
 
 
 def commands(direction: Direction, seconds: int = 30) -> tuple[str, str]:
@@ -72,7 +72,7 @@ def _least(name: str, of: Estimate, unit: str, rests_on: str, why: str) -> Known
 
 
 def known(fit: Fit) -> list[Known]:
-    """Returns everything that the measurements tell, and what they do not."""
+    """Returns everything that the measurements show, and what is missing."""
     probes = any(s.interval for s in fit.of.sessions)
     times = "round-trip times of probes" if probes else "TCP's round-trip times"
     found = [_interval("base round-trip time", fit.base, "s", f"{times} before and under load")]
@@ -119,7 +119,7 @@ def _of_way(fit: Fit, direction: Direction, way: Way, probes: bool) -> list[Know
     sessions = [s for s in fit.of.sessions if direction in s.directions]
     has_srtt = any(s.course.loads[direction].srtt.size for s in sessions)
     if has_srtt and probes:
-        shown += ", and TCP's delays beside those of probes"
+        shown += ", and TCP's delays next to those of probes"
     family = Known(f"queue of the {name}", "set", text, shown, families=chances)
     if len(words) > 1:
         family = replace(family, measure=commands(direction, 60))
@@ -147,7 +147,7 @@ def _place(fit: Fit) -> Known:
     one_way = any(s.course.up.size for s in fit.of.sessions)
     shown = [d for d in fit.of.directions if d in alone or one_way]
     if not shown:
-        text = "not told apart: both directions were loaded at once, and only sums were measured"
+        text = "unknown: both directions were loaded at once, and only sums of delays were measured"
         return Known("place of the queue", "unknown", text, "", measure=commands("up"))
     ends = "; ".join(
         f"{NAMES[d]}: at the bottleneck from {ENDS[d][0]} to {ENDS[d][1]}" for d in shown
@@ -173,9 +173,9 @@ def as_data(fit: Fit) -> Object:
 
 
 VERDICT = (
-    "No line of the model makes these curves: the estimates below describe the nearest line and are not "
-    "reliable. Lines whose rate varies (Wi-Fi, LTE, power boost), offloads and busy receivers look "
-    "like this."
+    "No line of the model makes these curves: the estimates below describe the nearest line and "
+    "are not reliable. Lines whose rate varies (Wi-Fi, LTE, power boost), offloads and busy "
+    "receivers look like this."
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +29,13 @@ ROUNDS = (0.35, 0.25, 0.4)
 UNLIKELY = 0.004
 """Probability below which the second round omits a family."""
 CREDIBLE = 0.95
+REACH = 3.5
+"""Half the width of a parameter's range in the next round, in standard deviations."""
+WIDER = 1.25
+"""Factor of the errors: a regression on lines of a narrow range errs less than on all lines."""
 QUEUED = 0.005
 """Queueing delay in s above which a queue has formed, so that the rate was reached."""
-OUTSIDE = 1.6
+OUTSIDE = 1.3
 """Surprise above which the measurement is outside the model."""
 ROOM = 1.15
 """Factor to the end of a parameter's range within which an interval's limit is only a bound."""
@@ -60,7 +64,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Way:
-    """What is known of a direction."""
+    """Estimates of a direction."""
 
     rate: Estimate
     """Rate in bit/s of full frames."""
@@ -133,7 +137,7 @@ def quick(of: Measurement) -> _Quick:
     if known.size == 0:
         raise MeasurementError(
             "no file has round-trip times during the load: run `ping -D -i 0.2 HOST > ping.txt` "
-            "beside iperf3, and give both files"
+            "next to iperf3, and give both files"
         )
     least = float(known.min())
     rates: dict[Direction, float] = {}
@@ -142,7 +146,7 @@ def quick(of: Measurement) -> _Quick:
     filled: dict[Direction, bool] = {}
     losses = []
     for direction in of.directions:
-        # Sessions with a load in this direction only tell most.
+        # Sessions with a load in this direction only are the best.
         own = sorted((s for s in of.sessions if direction in s.directions), key=_loads)
         seconds = [w.rate[int(s.length / 3) :] for s in own for w in [s.course.loads[direction]]]
         rates[direction] = max(float(np.mean(one)) for one in seconds) * FRAME / PAYLOAD
@@ -241,7 +245,7 @@ class _Proposal:
 
 
 def _common(of: Family, low: float, high: float) -> tuple[float, float]:
-    """Returns the part of a range in the prior of a family; the nearer end if there is none."""
+    """Returns the part of a range in the prior of a family, at least its nearer end."""
     low, high = max(low, of.low), min(high, of.high)
     if low < high:
         return low, high
@@ -346,7 +350,7 @@ def _narrow(proposal: _Proposal, made: _Round) -> None:
         for family in kept:
             key = (direction, family)
             found = regress(*made.of(way, own.index(family)), made.seen)
-            reach = 2.5 * found.errors.std(axis=0)
+            reach = REACH * found.errors.std(axis=0)
             rate, size, base, loss = (
                 Range(float(e - r), float(e + r))
                 for e, r in zip(found.estimate, reach, strict=True)
@@ -385,9 +389,10 @@ def _fitted(of: Measurement, proposal: _Proposal, made: _Round, runs: int, seed:
         rows: list[Floats] = []
         for family, chance in chances.items():
             stats, values = made.of(way, proposal.families[direction].index(family))
-            one = found[family] = regress(stats, values, made.seen)
+            one = regress(stats, values, made.seen)
             if chance >= 0.05:
                 strange.append(surprise(stats, values, made.seen, one))
+            one = found[family] = replace(one, errors=WIDER * one.errors)
             size = _estimate(one, 1, proposal.sizes[direction, family])
             if FAMILIES[family].unit == "s":
                 size = _limited(size, FAMILIES[family])
@@ -402,6 +407,7 @@ def _fitted(of: Measurement, proposal: _Proposal, made: _Round, runs: int, seed:
         shared += [_mixed(found, chances, 2), _exponential(_mixed(found, chances, 3))]
     base, added = shared[:2]
     low, value, high = (max(x - SMALLEST_LOSS, 0.0) for x in (added.low, added.value, added.high))
+    low = low if low > SMALLEST_LOSS else 0.0
     draws = _draws(of, proposal, samples, random)
     return Fit(of, ways, base, Estimate(value, low, high), draws, min(strange), runs)
 

@@ -13,7 +13,7 @@ EARLY = 4.0
 FLOOR = 0.5
 """Delay in ms that is added before logarithms, about the noise of `ping`."""
 LOST = 10.0
-"""Delay in s that stands for the delay of packets of which none returned."""
+"""Delay in s of packets of which none returned."""
 
 
 def statistics(of: Measurement, courses: Sequence[Course]) -> dict[str, float]:
