@@ -9,37 +9,40 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from interleave import Missing, Program, Run
-
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "crosscheck"))
 
 import ns3  # noqa: E402
 import ours  # noqa: E402
 from grid import BUFFER, FRAME, SEGMENT, Cell, queue  # noqa: E402
+from interleave import Missing, Program, Run  # noqa: E402
 
 BUILD = ROOT / "target" / "crosscheck"
 SEED = 1
-OURS = "Sojourn"
-SHORT_RUNS = 3
-"""Number of runs per round, for programs whose runs take a fraction of a second."""
 
 
 def _of(result: dict[str, Any]) -> Run:
     return Run(
         int(result["packets_whole_run"]),
+        int(result["back_whole_run"]),
         int(result["drops"]),
         float(result["goodput_bps"]),
         float(result["cpu_s"]),
     )
 
 
-def sojourn() -> Program:
+def own_name(single: bool) -> str:
+    """Returns the name of Sojourn with the rule of acknowledgements."""
+    return "Sojourn, each segment acknowledged" if single else "Sojourn"
+
+
+def sojourn(single: bool, build: str) -> Program:
     """Returns Sojourn, which runs in this process.
 
     Its runs include the trace hash, the conservation checks and the default probes.
     """
-    return Program(OURS, lambda cell: _of(ours.run(cell, SEED)), SHORT_RUNS)
+    tcp = f"{ours.TCP} delack_timeout 0" if single else ours.TCP
+    return Program(own_name(single), lambda cell: _of(ours.run(cell, SEED, tcp)), single, build)
 
 
 def ns3_of(library: Callable[[], ns3.Library]) -> Program:
@@ -49,7 +52,11 @@ def ns3_of(library: Callable[[], ns3.Library]) -> Program:
         program = ns3.compile_dumbbell(BUILD, found)
     except ns3.Missing as why:
         raise Missing(f"ns-3: {why}") from why
-    return Program(found.name, lambda cell: _of(ns3.run(program, ns3.arguments(cell, SEED))))
+
+    def run(cell: Cell) -> Run:
+        return _of(ns3.run(program, ns3.arguments(cell, SEED)))
+
+    return Program(found.name, run, single=False, build="")
 
 
 def htsim(program: Path) -> Program:
@@ -79,4 +86,4 @@ def htsim(program: Path) -> Program:
         done = subprocess.run(words, capture_output=True, text=True, check=True)
         return _of(json.loads(done.stdout))
 
-    return Program("htsim", run, SHORT_RUNS)
+    return Program("htsim", run, single=True, build="-O3, as in its Makefile")

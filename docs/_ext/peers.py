@@ -1,6 +1,6 @@
 """Speed of other simulators: the figures that `bench/peers/run.py --write` recorded.
 
-`{peers}`   how the speeds were measured, a table of speeds with ratios, and a table of the work
+`{peers}`   for each processor how the speeds were measured, and a table of ratios and work
 """
 
 import json
@@ -13,61 +13,56 @@ from sphinx.util.docutils import SphinxDirective
 from words import inline, table
 
 RECORDED = Path(__file__).resolve().parents[2] / "bench" / "peers" / "recorded.json"
-OURS = "Sojourn"
+HEADS = ("work", "program", "ratio", "packet-hops a CPU-second", "payload; packets; drops")
+WIDTHS = (18, 32, 26, 14, 22)
 
 
-def speed(packets_per_cpu_s: float) -> str:
-    """Returns a speed with three digits."""
-    if packets_per_cpu_s >= 1e6:
-        return f"{packets_per_cpu_s / 1e6:.2f} million"
-    return f"{packets_per_cpu_s:,.0f}"
-
-
-def figures(name: str, column: dict[str, Any] | None) -> str:
-    """Returns a program's speed and, unless it is Sojourn, the ratio of Sojourn's speed to it."""
-    if column is None:
+def ratio(column: dict[str, Any]) -> str:
+    """Returns the ratio, with its interval and the ratio of the least times if it has them."""
+    if column["ratio"] is None:
         return "–"
-    text = speed(column["packets_per_cpu_s"])
-    return text if name == OURS else f"{text} ({column['ratio']:.3g})"
+    text = f"{column['ratio']:.3g}"
+    if column["low"] is None:
+        return text
+    low, high, least = (f"{column[name]:.3g}" for name in ("low", "high", "least_ratio"))
+    return f"{text} ({low} to {high}); least {least}"
 
 
-def done(column: dict[str, Any] | None) -> str:
-    """Returns the packets, drops and goodput of a program's run."""
-    if column is None:
-        return "–"
-    return f"{column['packets']:,}; {column['drops']:,}; {column['goodput_bps'] / 1e6:,.1f}"
+def cells(work: str, name: str, column: dict[str, Any]) -> tuple[str, ...]:
+    """Returns the row of a program on a work."""
+    return (
+        work,
+        f"{name} ({column['build']})" if column["build"] else name,
+        ratio(column),
+        f"{hops / 1e6:.3g} million" if (hops := column["hops_per_cpu_s"]) else "–",
+        f"{column['payload'] / 1e6:.1f} MB; {column['packets']:,}; {column['drops']:,}",
+    )
 
 
-def conditions(columns: list[dict[str, Any]]) -> str:
-    """Returns a sentence with the date of the measurement, the machine and its load."""
-    dates = sorted({column["date"] for column in columns})
-    loads = sorted({float(column["load"].split()[0]) for column in columns})
-    where = "; ".join(sorted({column["processor"] for column in columns}))
-    load = f"{loads[0]:g}" if len(loads) == 1 else f"{loads[0]:g} to {loads[-1]:g}"
-    when = " and ".join(dates)
-    return f"Recorded on {when}, {where}. The load average (1 min) before the runs was {load}."
+def conditions(where: str, columns: list[dict[str, Any]]) -> str:
+    """Returns sentences on the processor, the dates, the rounds and the load."""
+    dates = " and ".join(sorted({column["date"] for column in columns}))
+    rounds = min(column["rounds"] for column in columns)
+    loads = sorted(float(column["load"].split(",")[0]) for column in columns)
+    return (
+        f"{where}, {dates}: {rounds} rounds a work. "
+        f"The load average (1 min) before the runs was {loads[0]:g} to {loads[-1]:g}."
+    )
 
 
 class Peers(SphinxDirective):
-    """Tables of the recorded speeds and of the work of each program."""
+    """Tables of the recorded comparisons, one for each processor."""
 
     def run(self) -> list[nodes.Node]:
         """Returns the tables."""
         self.env.note_dependency(str(RECORDED))
-        found: dict[str, dict[str, dict[str, Any]]] = json.loads(RECORDED.read_text())
-        names = list(dict.fromkeys(name for columns in found.values() for name in columns))
-        widths = [20, *(80 // len(names) for _ in names)]
-
-        def made(first: str, cell: Any) -> nodes.table:
-            rows = [(work, *(cell(n, c.get(n)) for n in names)) for work, c in found.items()]
-            return table([first, *names], rows, widths)
-
-        everything = [column for columns in found.values() for column in columns.values()]
-        return [
-            nodes.paragraph("", "", *inline(conditions(everything))),
-            made("packets per CPU-second (ratio)", figures),
-            made("packets; drops; Mbit/s", lambda _, column: done(column)),
-        ]
+        found: dict[str, dict[str, dict[str, dict[str, Any]]]] = json.loads(RECORDED.read_text())
+        made: list[nodes.Node] = []
+        for where, works in found.items():
+            rows = [(w, name, column) for w, p in works.items() for name, column in p.items()]
+            made.append(nodes.paragraph("", "", *inline(conditions(where, [r[2] for r in rows]))))
+            made.append(table(HEADS, [cells(*row) for row in rows], WIDTHS))
+        return made
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

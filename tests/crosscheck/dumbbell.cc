@@ -442,7 +442,7 @@ main(int argc, char* argv[])
     TrafficControlHelper back;
     back.SetRootQueueDisc("ns3::FifoQueueDisc",
                           "MaxSize", QueueSizeValue(QueueSize(QueueSizeUnit::PACKETS, 100000)));
-    back.Install(middle.Get(1));
+    Ptr<QueueDisc> backDisc = back.Install(middle.Get(1)).Get(0);
     Ptr<QueueDisc> disc = forward.Get(0);
     if (auto fq = DynamicCast<FqCoDelQueueDisc>(disc))
     {
@@ -601,7 +601,8 @@ main(int argc, char* argv[])
     printf("},\n");
     printf("  \"packets\": %" PRIu64 ", \"utilisation\": %.6g,\n",
            g_m.txPackets, g_m.txBytes * 8.0 / (span * bottleneckRate.GetBitRate()));
-    printf("  \"packets_whole_run\": %" PRIu64 ",\n", g_m.txPacketsWholeRun);
+    printf("  \"packets_whole_run\": %" PRIu64 ", \"back_whole_run\": %u,\n",
+           g_m.txPacketsWholeRun, backDisc->GetStats().nTotalSentPackets);
     printf("  \"events\": %" PRIu64 ", \"cpu_s\": %.6g, \"wall_s\": %.6g\n",
            Simulator::GetEventCount(), cpu, wall);
     printf("}\n");

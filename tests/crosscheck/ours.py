@@ -75,6 +75,7 @@ def run(cell: Cell, seed: int, tcp: str = TCP) -> dict[str, Any]:
 def figures(done: Any) -> dict[str, Any]:
     """Reads what is compared out of a run's summary."""
     m = done.metrics
+    departures = done.queues.set_index("link")["departures"]
     return {
         "goodput_bps": float(m["goodput"]),
         "jain": float(m["jain"]),
@@ -89,6 +90,7 @@ def figures(done: Any) -> dict[str, Any]:
         "packets": int(m["departures"]),
         # Without a warm-up, which is when this figure is asked for, nothing was cut.
         "packets_whole_run": int(m["departures"]),
+        "back_whole_run": int(departures["bottleneck.reverse"]),
         "utilisation": float(m["utilisation"]),
         "timeouts": int(m["timeouts"]),
         "recoveries": int(m["recoveries"]),
