@@ -37,25 +37,37 @@ help: ## list the targets
 needs:
 	@.ci/needs
 
-$(VENV)/.environment: pyproject.toml uv.lock .ci/needs
+# The tools that install packages and build the engine.
+$(VENV)/.tools: pyproject.toml uv.lock .ci/needs
 	@.ci/needs
 	@echo "setting up the Python environment in .venv"
 	@test -x $(BIN)/python || $(shell .ci/needs --python) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	@$(BIN)/uv sync --quiet --locked --inexact --all-extras --no-install-project --python $(BIN)/python
+	@$(SYNC) --only-group build
+	@touch $@
+
+SYNC := $(BIN)/uv sync --quiet --locked --inexact --no-install-project --python $(BIN)/python
+
+$(VENV)/.environment: $(VENV)/.tools
+	@$(SYNC) --all-extras
+	@touch $@
+
+# The packages that `make demo` uses, about a third of all.
+$(VENV)/.report: $(VENV)/.tools
+	@$(SYNC) --no-default-groups --extra report
 	@touch $@
 
 # The environment contains one engine at a time. The name of the stamp contains the engine's profile.
-$(VENV)/.engine-%: $(VENV)/.environment $(ENGINE)
-	@echo "building the engine, profile $* (some minutes the first time)"
+$(VENV)/.engine-%: $(VENV)/.tools $(ENGINE)
+	@echo "building the engine, profile $* ($(if $(filter quick,$*),about a minute,some minutes) the first time)"
 	@rm -f $(VENV)/.engine-*
-	@$(BIN)/maturin develop --uv --profile $* --locked
+	@$(BIN)/maturin develop --uv --group build --profile $* --locked
 	@touch $@
 
 # The first process of guests in virtual time. It is linked statically, since a guest has no libraries.
 GUEST := python/sojourn/linux/init
 STATIC := x86_64-unknown-linux-gnu
-$(GUEST): $(VENV)/.environment $(ENGINE)
+$(GUEST): $(ENGINE)
 	@if [ "$$(uname -sm)" = "Linux x86_64" ]; then \
 		RUSTFLAGS="$${RUSTFLAGS:-} -C target-feature=+crt-static" \
 			cargo build --quiet --locked --package sojourn-guest --profile quick --target $(STATIC); \
@@ -90,10 +102,10 @@ browsers:
 	@$(MAKE) --no-print-directory wasm || echo "the engine for browsers, which 'sojourn play' needs, was not built; make wasm shows the reason"
 
 .PHONY: setup
-setup: $(VENV)/.engine-release $(GUEST) browsers ## set up the environment and the engine in .venv
+setup: $(VENV)/.environment $(VENV)/.engine-release $(GUEST) browsers ## set up the environment and the engine in .venv
 
 .PHONY: dev
-dev: $(VENV)/.engine-quick $(GUEST) ## the same with an engine that is quick to build after an edit, but runs slightly slower
+dev: $(VENV)/.environment $(VENV)/.engine-quick $(GUEST) ## the same with an engine that is quick to build after an edit, but runs slightly slower
 	@test -e $(BROWSERS)/sojourn.wasm || $(MAKE) --no-print-directory browsers
 
 # The wheel has the manual page, the licences of the crates, and their bill of materials, which maturin makes.
@@ -227,14 +239,18 @@ peers: setup ## record the speed in comparison with ns-3 (NS3=FOLDER:FOLDER) and
 
 # Demonstrations and documentation
 
+# The engine for browsers is built after the answer. An engine that exists already is used, of either profile.
+ANY := $(or $(wildcard $(VENV)/.engine-release),$(VENV)/.engine-quick)
 .PHONY: demo
-demo: $(VENV)/.engine-release ## compare queues on the bottleneck of a paper; writes figures and a report to demo-results
-	@$(BIN)/sojourn compare examples/taildrop-demo.toml \
-		--seeds 5 --out demo-results $(DEMO) \
-		--queues "pfifo limit 300p" \
-		"red limit 300p min 45p max 195p probability 0.1 avpkt 1514 bandwidth 10mbit unit packets" \
-		codel fq_codel pie cobalt
+demo: ## compare queues for a call behind an upload; writes figures and a report to demo-results
+	@CARGO_INCREMENTAL=0 CARGO_TERM_QUIET=true $(MAKE) --no-print-directory -j2 $(VENV)/.report $(ANY)
+	@$(BIN)/sojourn compare examples/home.toml --set flows.bulk.count=32 --out demo-results $(DEMO)
+	@echo
 	@$(BIN)/sojourn report demo-results
+	@echo; echo "next: source .venv/bin/activate; sojourn new (asks about your link), or sojourn play (a page that simulates it)"
+	@test -e $(BROWSERS)/sojourn.wasm || { \
+		echo "building what sojourn play needs, in some minutes; Ctrl-C stops only this"; \
+		$(MAKE) --no-print-directory browsers; }
 
 SITE := docs/_build/site
 .PHONY: site

@@ -211,9 +211,9 @@ def test_toml_is_read_back() -> None:
 
 
 def test_it_is_small(tmp_path: Path) -> None:
-    """The page of `make demo`, whose runs have many time series and a long plan."""
-    queues = ["pfifo limit 300p", "codel", "fq_codel", "pie", "cobalt", "cake"]
-    scenario = Scenario.load(ROOT / "examples" / "taildrop-demo.toml")
+    """The page of `make demo`, whose runs have many time series."""
+    queues = ["pfifo limit 1000p", "codel", "fq_codel", "pie", "cobalt", "cake"]
+    scenario = Scenario.load(ROOT / "examples" / "home.toml").replace({"flows.bulk.count": 32})
     done = compare(scenario, queues, 2, out=tmp_path)
     assert done.results is not None
     assert len(render(page_of(done.results)).encode()) <= LARGEST
