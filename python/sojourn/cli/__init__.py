@@ -8,6 +8,7 @@ disk space); 70 internal error; 130 interrupted.
 
 from __future__ import annotations
 
+import gc
 import shutil
 import sys
 import traceback
@@ -56,6 +57,7 @@ def _run(arguments: list[str] | None) -> None:
     from sojourn.cli import completion, exits, streams
     from sojourn.cli.app import app
 
+    gc.set_threshold(50_000)  # a command makes few cycles, and imports make many objects
     output = streams.prepare()
     warnings.showwarning = exits.show_warning
     completion.answer()
