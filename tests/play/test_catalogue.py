@@ -13,6 +13,7 @@ from sojourn import Scenario, _core
 from sojourn.metrics import registry
 from sojourn.plan import Plan
 from sojourn.play.catalogue import (
+    EVENTS,
     LONGEST,
     OWN,
     SAMPLES,
@@ -80,6 +81,12 @@ def test_all_queues_of_an_entry_are_valid(name: str) -> None:
     disciplines = {table["name"] for table in json.loads(_core.describe())["queue"]}
     assert disciplines - set(found["usual"]) <= {"red"}, "RED does not fit very fast links"
     assert all(text.split()[0] == discipline for discipline, text in found["usual"].items())
+
+
+@pytest.mark.parametrize("name", sorted(set(TEMPLATES) - {"edge"}))
+def test_a_browser_simulates_a_run_in_half_a_second(name: str) -> None:
+    record = _core.simulate(json.dumps(of_template(name)["plan"]), 1)
+    assert record.events < 2.5 * EVENTS
 
 
 def hashed(plan: Any) -> str:

@@ -34,6 +34,9 @@ VIEWS = ("live.link", "live.flow", "live.store")
 """Views of metrics that a page shows."""
 LONGEST = 20 * 10**9
 """Default limit of a run's duration in ns, to which scenarios without a store are shortened."""
+EVENTS = 500_000
+"""Number of events to which they are shortened further: a browser simulates two such runs in about
+a second."""
 SAMPLES = 400
 """Largest number of samples of a time series."""
 LEAST_INTERVAL = 1_000_000
@@ -200,11 +203,11 @@ def entry(scenario: Scenario, settings: Sequence[str] = (), *, whole: bool = Fal
     """
     plan = scenario.plan
     _check(plan)
-    shortened = not whole and plan.duration > LONGEST and store_in(plan) is None
-    if shortened:
-        warmup = _core.scaled_warmup(plan.warmup, plan.duration, LONGEST)
-        plan = replace(plan, warmup=warmup, duration=LONGEST)
     plan = _observed(plan)
+    duration = plan.duration if whole or store_in(plan) is not None else _affordable(plan)
+    if shortened := duration < plan.duration:
+        warmup = _core.scaled_warmup(plan.warmup, plan.duration, duration)
+        plan = _observed(replace(plan, warmup=warmup, duration=duration))
     links = links_of(scenario.model)
     subjects = plan.observe.bottleneck.links
     traced = any(trace.is_trace(links[i].rate) for i in subjects)
@@ -277,6 +280,24 @@ def _check(plan: Plan) -> None:
             f"{', '.join(found)}: a browser cannot run policies or programs of the user; use "
             "`sojourn compare` or `sojourn run` for this scenario"
         )
+
+
+def _affordable(plan: Plan) -> int:
+    """Returns the duration in ns for at most `LONGEST` and about `EVENTS`.
+
+    The flows start in its first half.
+    """
+    longest = min(plan.duration, LONGEST)
+    first = replace(plan, warmup=0, duration=longest // 10)
+    try:
+        events = 10 * _core.simulate(first.text, 1).events
+    except _core.PlanError:  # some flows start later
+        events = _core.simulate(replace(first, duration=longest).text, 1).events
+    started = max(
+        (g.start + g.start_spread + g.count * g.start_every for g in plan.groups), default=0
+    )
+    exact = max(2 * started, longest * EVENTS // max(1, events))
+    return min(longest, round(exact, 2 - len(str(exact))))
 
 
 def _observed(plan: Plan) -> Plan:
