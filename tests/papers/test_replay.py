@@ -13,7 +13,7 @@ from sojourn.papers import NAMES, load, records, replay
 from sojourn.papers.edge_store import study as edge_store
 from tests.papers.test_rrda import TINY as SERVER
 
-SECONDS = 120 / len(NAMES)
+SECONDS = 30 / len(NAMES)
 """CPU time of the repeated runs of a study."""
 
 
