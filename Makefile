@@ -71,7 +71,7 @@ $(GUEST): $(ENGINE)
 	@if [ "$$(uname -sm)" = "Linux x86_64" ]; then \
 		RUSTFLAGS="$${RUSTFLAGS:-} -C target-feature=+crt-static" \
 			cargo build --quiet --locked --package sojourn-guest --profile quick --target $(STATIC); \
-		install -m 755 target/$(STATIC)/quick/sojourn-guest $@; \
+		install -s -m 755 target/$(STATIC)/quick/sojourn-guest $@; \
 	fi
 
 # The engine for browsers, which is also a part of the package. If `wasm-opt` is installed, it makes the module
@@ -108,32 +108,45 @@ setup: $(VENV)/.environment $(VENV)/.engine-release $(GUEST) browsers ## set up 
 dev: $(VENV)/.environment $(VENV)/.engine-quick $(GUEST) ## the same with an engine that is quick to build after an edit, but runs slightly slower
 	@test -e $(BROWSERS)/sojourn.wasm || $(MAKE) --no-print-directory browsers
 
-# The wheel has the manual page, the licences of the crates, and their bill of materials, which maturin makes.
-.PHONY: wheel
-wheel: setup man ## build a wheel for this platform in dist; its installation needs neither Rust nor a compiler
+# A wheel has the manual page, the licences of the crates, and their bill of materials, which maturin makes.
+.PHONY: shipped
+shipped: setup man
 	@rm -f dist/sojourn-*.whl
 	@install -D -m 644 docs/_build/man/sojourn.1 packaging/wheel/data/share/man/man1/sojourn.1
 	@$(BIN)/python packaging/licences.py
+
+.PHONY: wheel
+wheel: shipped ## build a wheel for this machine in dist; its installation needs neither Rust nor a compiler
 	@$(BIN)/maturin build --release --locked --quiet --out dist
 	@ls dist/sojourn-*.whl
 
-# The profile is valid only for these sources and this compiler, so it is recorded anew for each build.
-PGO := $(CURDIR)/target/pgo
-.PHONY: pgo
-pgo: $(VENV)/.environment $(GUEST) browsers ## build a wheel in dist and .venv whose engine is optimised with a profile of runs; takes two builds
-	@host=$$(rustc -vV | sed -n 's/^host: //p'); \
-	tool=$$(rustc --print sysroot)/lib/rustlib/$$host/bin/llvm-profdata; \
-	test -x $$tool || { echo "llvm-profdata of the compiler is missing: rustup component add llvm-tools"; exit 1; }; \
-	develop="$(BIN)/maturin develop --uv --release --locked --target $$host --target-dir $(PGO)"; \
-	rm -rf $(PGO)/runs $(VENV)/.engine-*; \
-	RUSTFLAGS="-Cprofile-generate=$(PGO)/runs" $$develop; \
-	$(BIN)/python bench/pgo/train.py; \
-	$$tool merge --output $(PGO)/engine.profdata $(PGO)/runs; \
-	export RUSTFLAGS="-Cprofile-use=$(PGO)/engine.profdata"; \
-	$$develop; \
-	rm -f dist/sojourn-*.whl; \
-	$(BIN)/maturin build --release --locked --quiet --target $$host --target-dir $(PGO) --out dist
-	@touch $(VENV)/.engine-release
+# The profile records runs of an engine that counts its branches. It is valid only for these sources and this compiler.
+PROFILE := $(CURDIR)/target/profile/engine.profdata
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+$(PROFILE): $(VENV)/.environment $(ENGINE) bench/pgo/train.py
+	@tool=$$(rustc --print sysroot)/lib/rustlib/$(HOST)/bin/llvm-profdata; \
+	test -x $$tool || rustup --quiet component add llvm-tools || \
+		{ .ci/debian-rust >/dev/null; tool=build/debian-rust/llvm-profdata; }; \
+	rm -rf $(@D)/runs $(@D)/package; mkdir -p $(@D); \
+	RUSTFLAGS="$${RUSTFLAGS:-} -Cprofile-generate=$(@D)/runs" \
+		cargo build --release --locked --quiet --package sojourn-py --lib --target $(HOST) --target-dir $(@D); \
+	cp -r python $(@D)/package; \
+	cp $(@D)/$(HOST)/release/lib_core.so $(@D)/package/sojourn/_core.abi3.so; \
+	PYTHONPATH=$(@D)/package $(BIN)/python bench/pgo/train.py; \
+	$$tool merge --output $@ $(@D)/runs
+
+ZIG := $(BIN)/uv tool run --quiet --from maturin==1.16.0 --with ziglang==0.17.1 maturin build --zig \
+	--compatibility manylinux_2_28 --release --locked --quiet --out dist
+ARM := aarch64-unknown-linux-gnu
+.PHONY: wheels
+wheels: shipped $(PROFILE) ## build the wheels of a release in dist: x86-64, optimised with a profile of runs, and aarch64
+	@RUSTFLAGS="$${RUSTFLAGS:-} -Cprofile-use=$(PROFILE)" $(ZIG) --target x86_64-unknown-linux-gnu
+	@if rustup --quiet target add $(ARM); then \
+		mv $(GUEST) build/init; trap "mv build/init $(GUEST)" EXIT; \
+		$(ZIG) --target $(ARM); \
+	else \
+		echo "left out: $(ARM), since rustup has no library for it"; \
+	fi
 	@ls dist/sojourn-*.whl
 
 .PHONY: linux-wheel
@@ -214,6 +227,7 @@ release-check: setup ## run the checks before a release that take too long for e
 	$(STAGE) "records" $(BIN)/python docs/studies/record.py --replay 60 || status=1; \
 	$(STAGE) "Linux in virtual time" $(BIN)/python -m tests.agreement build/agreement --seeds 12 --minutes 240 || status=1; \
 	$(STAGE) "release, up to publishing" $(BIN)/python packaging/release.py || status=1; \
+	$(STAGE) "fresh systems" .ci/fresh || status=1; \
 	exit $$status; } 2>&1 | tee $$all || status=1; \
 	changed=$$(git diff --quiet HEAD || echo ", with changes"); \
 	echo "$$(date -u '+%F %R') UTC, commit $$(git rev-parse HEAD)$$changed, $$(nproc) processors" >$$last; \

@@ -1,9 +1,10 @@
 """Makes a release: `python packaging/release.py` does everything up to publishing.
 
-It checks version, citation and changelog, builds wheel and source package in two fresh clones,
-whose files must be equal byte for byte, tests them, and writes to dist: the packages, the software
-bill of materials of all Python dependencies, the notes and the checksums. Then it prints the
-commands that publish; `--publish` executes them, on a commit with the tag of the version.
+It checks version, citation and changelog, builds wheels and source package in two fresh clones,
+whose files must be equal byte for byte, tests them (the wheel for aarch64 under emulation), and
+writes to dist: the packages, the software bill of materials of all Python dependencies, the notes
+and the checksums. Then it prints the commands that publish; `--publish` executes them, on a commit
+with the tag of the version.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ ROOT = Path(__file__).resolve().parents[1]
 UV = Path(sys.executable).with_name("uv")
 TOOLS = {"twine": "7.0.0", "auditwheel": "6.8.2"}
 """Versions of the programs that check packages."""
-CONTENT = ("sboms/", "licenses/LICENSES-RUST.txt", "man1/sojourn.1", "linux/init", "sojourn.wasm")
+CONTENT = ("sboms/", "licenses/LICENSES-RUST.txt", "man1/sojourn.1", "sojourn.wasm")
 """Parts of names of files that every wheel must have."""
+PROFILE = Path("target/profile/engine.profdata")
+"""Profile of runs by which a build of the wheel for x86-64 is optimised."""
 
 
 class ReleaseError(Exception):
@@ -94,8 +97,11 @@ def sdist(source: Path, out: Path, more: Mapping[str, str] | None = None) -> Non
     run(source / ".venv/bin/maturin", "sdist", "--out", out, cwd=source, more=more)
 
 
-def build(clone: Path, out: Path) -> list[Path]:
-    """Builds wheel and source package in a fresh clone; returns the files in `out`."""
+def build(clone: Path, out: Path, profile: Path | None = None) -> list[Path]:
+    """Builds wheels and source package in a fresh clone; returns the files in `out`.
+
+    Without a `profile` of an earlier build, the engine is run to make one.
+    """
     shutil.rmtree(clone, ignore_errors=True)
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
@@ -105,7 +111,8 @@ def build(clone: Path, out: Path) -> list[Path]:
         "SOURCE_DATE_EPOCH": run("git", "log", "-1", "--format=%ct").strip(),
         "RUSTFLAGS": f"--remap-path-prefix={clone}=sojourn --remap-path-prefix={cargo}=cargo",
     }
-    run("make", "wheel", cwd=clone, more=more)
+    known = ("--old-file", profile, f"PROFILE={profile}") if profile is not None else ()
+    run("make", *known, "wheels", cwd=clone, more=more)
     sdist(clone, clone / "dist", more)
     for path in sorted((clone / "dist").iterdir()):
         if path.suffix == ".whl":
@@ -131,7 +138,8 @@ def check(files: Sequence[Path]) -> None:
     run(*tool, f"twine=={TOOLS['twine']}", "check", "--strict", *files)
     for wheel in (path for path in files if path.suffix == ".whl"):
         names = zipfile.ZipFile(wheel).namelist()
-        lacking = [part for part in CONTENT if not any(part in name for name in names)]
+        wanted = (*CONTENT, *(("linux/init",) if "x86_64" in wheel.name else ()))
+        lacking = [part for part in wanted if not any(part in name for name in names)]
         if lacking:
             raise ReleaseError(f"{wheel.name} lacks {', '.join(lacking)}")
         print(run(*tool, f"auditwheel=={TOOLS['auditwheel']}", "show", wheel))
@@ -153,10 +161,12 @@ def release(*, publish: bool, dist: Path = ROOT / "dist") -> None:
         raise ReleaseError(f"this commit must have the tag {tag}")
     work = ROOT / "build/release"
     files = build(work / "1", dist)
-    require_equal(files, build(work / "2", work / "again"))
+    require_equal(files, build(work / "2", work / "again", work / "1" / PROFILE))
     for path in files:
-        shutil.copy(path, work / "1/dist")  # the tested wheel is the one that is published
+        shutil.copy(path, work / "1/dist")  # the tested wheels are the ones that are published
     print(run(work / "1/.ci/wheel", cwd=work / "1"))
+    if any("aarch64" in path.name for path in files):
+        print(run(work / "1/.ci/aarch64", cwd=work / "1"))
     check(files)
     bill = dist / f"sojourn-{stated}-python.cdx.json"
     export = ("--quiet", "--locked", "--all-extras", "--no-dev", "--format", "cyclonedx1.5")
