@@ -12,9 +12,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from sojourn.stats import Interval, welch_difference
+
+if TYPE_CHECKING:
+    from tests.agreement.population import Cell
+    from tests.agreement.trees import TreeCell
+
+    AnyCell: TypeAlias = Cell | TreeCell
+    """A cell of a drawing, or one with a tree."""
 
 FRAME = 1514
 LOOKS = {6: 0.02, 12: 0.01, 24: 0.01, 48: 0.01}
@@ -27,23 +34,6 @@ Metrics = Mapping[str, float]
 """The metrics of a run."""
 
 
-class Judgeable(Protocol):
-    """The properties of a cell that decide which quantities are compared."""
-
-    @property
-    def rate(self) -> int: ...
-    @property
-    def rtt(self) -> float: ...
-    @property
-    def ecn(self) -> bool: ...
-    @property
-    def transfer(self) -> int: ...
-    @property
-    def groups(self) -> Sequence[str]: ...
-    @property
-    def timed(self) -> Sequence[str]: ...
-
-
 @dataclass(frozen=True)
 class Margin:
     """Margin of equality: the larger one of a share of Linux's mean and an absolute difference."""
@@ -52,7 +42,7 @@ class Margin:
     absolute: float = 0.0
 
 
-def margins(cell: Judgeable) -> dict[str, Margin]:
+def margins(cell: AnyCell) -> dict[str, Margin]:
     """The margins of a cell's quantities; times are seconds."""
     time = max(FRAME * 8 / cell.rate, 0.01 * cell.rtt, 1e-4)
     found = {
@@ -104,7 +94,7 @@ def judge(
 
 
 def judged(
-    cell: Judgeable, ours: Sequence[Metrics], theirs: Sequence[Metrics]
+    cell: AnyCell, ours: Sequence[Metrics], theirs: Sequence[Metrics]
 ) -> tuple[Verdict, dict[str, Judged]]:
     """The verdict of the first look that decides, or of the last one, and those of quantities."""
     verdict: Verdict = "undecided"

@@ -50,7 +50,7 @@ class Network:
     """In bit/s."""
     trips: tuple[float, ...]
     """Base round-trip time in seconds of each group of long flows, or of the short flows."""
-    groups: tuple[tuple[str, int], ...]
+    long: tuple[tuple[str, int], ...]
     """Congestion control and number of flows of each group of long flows."""
     reverse: tuple[str, int]
     """Control and number of long flows the other way."""
@@ -96,66 +96,40 @@ class Network:
         """Processor seconds of a run of Linux, roughly."""
         ways = 1 + (1 / self.back if self.reverse[1] else 0)
         packets = self.rate / 8 / FRAME * self.duration * ways
-        flows = sum(number for _, number in (*self.groups, self.reverse))
+        flows = sum(number for _, number in (*self.long, self.reverse))
         each = PACKET_SECONDS * (1 + flows / MANY) * (OUR_LINKS if self.loss else 1)
         return 0.3 + 0.02 * self.duration + packets * each + self.shorts * CONNECTION_SECONDS
 
 
 @dataclass(frozen=True)
-class Cell:
+class Cell(Network):
     """A network with a queue."""
 
     drawing: int
     """Seed of the drawing."""
     number: int
     """Its place in the drawing; `number // 2` is that of the network."""
-    network: Network
     queue: str
     """The queue in words."""
 
     @property
     def name(self) -> str:
         """Its place in the drawing, and a short description."""
-        n = self.network
-        mix = " + ".join(f"{flows} {control}" for control, flows in n.groups)
+        mix = " + ".join(f"{flows} {control}" for control, flows in self.long)
+        trips = "/".join(f"{trip * 1e3:.3g}" for trip in dict.fromkeys(self.trips))
         parts = [
-            mix, f"{n.load:.2f} short" if n.load else "", f"{n.rate / 1e6:.3g}M",
-            "/".join(f"{trip * 1e3:.3g}" for trip in dict.fromkeys(n.trips)) + "ms",
-            f"{n.reverse[1]} {n.reverse[0]} back" if n.reverse[1] else "",
-            f"back/{n.back:.2g}" if n.back > 1 else "", f"loss {100 * n.loss:.2g}%" * (n.loss > 0),
-            "ecn" * n.ecn, f"{n.hz}Hz", self.queue,
+            mix, f"{self.load:.2f} short" if self.load else "", f"{self.rate / 1e6:.3g}M",
+            f"{trips}ms", f"{self.reverse[1]} {self.reverse[0]} back" if self.reverse[1] else "",
+            f"back/{self.back:.2g}" if self.back > 1 else "",
+            f"loss {100 * self.loss:.2g}%" if self.loss else "", "ecn" * self.ecn,
+            f"{self.hz}Hz", self.queue,
         ]  # fmt: skip
         return f"{self.drawing}.{self.number}: {', '.join(filter(None, parts))}"
 
     @property
-    def rate(self) -> int:
-        """Rate in bit/s."""
-        return self.network.rate
-
-    @property
-    def rtt(self) -> float:
-        """Shortest base round-trip time in seconds."""
-        return self.network.rtt
-
-    @property
-    def cost(self) -> float:
-        """Processor seconds of a run of Linux, roughly."""
-        return self.network.cost
-
-    @property
-    def hz(self) -> int:
-        """Ticks per second of the kernel."""
-        return self.network.hz
-
-    @property
-    def ecn(self) -> bool:
-        """Whether marks are compared."""
-        return self.network.ecn
-
-    @property
     def transfer(self) -> int:
         """Mean size of the short flows, whose completion times are compared; 0 without any."""
-        return self.network.size if self.network.load else 0
+        return self.size if self.load else 0
 
     groups = timed = ()
     """No groups of flows are compared apart."""
@@ -167,11 +141,10 @@ class Cell:
         for all, a few flows lock into the same phase in every run (Floyd and Jacobson, "On Traffic
         Phase Effects in Packet-Switched Gateways", 1991, section 4).
         """
-        n = self.network
-        phase = random.Random(seed).uniform(0, FRAME * 8 / n.rate)
-        unequal = len(set(n.trips)) > 1
-        hosts = [f"a{group}" if unequal else "a" for group in range(len(n.trips))]
-        ecn = "classic" if n.ecn else "off"
+        phase = random.Random(seed).uniform(0, FRAME * 8 / self.rate)
+        unequal = len(set(self.trips)) > 1
+        hosts = [f"a{group}" if unequal else "a" for group in range(len(self.trips))]
+        ecn = "classic" if self.ecn else "off"
 
         def flow(name: str, ends: tuple[str, str], control: str, number: int) -> dict[str, Any]:
             return {
@@ -179,34 +152,37 @@ class Cell:
                 "tcp": f"{control} ecn {ecn}", "start": "uniform 0s 1s",
             }  # fmt: skip
 
-        flows = [flow(f"g{i}", (hosts[i], "b"), *group) for i, group in enumerate(n.groups)]
-        if n.reverse[1]:
-            flows.append(flow("back", ("b", hosts[0]), *n.reverse))
-        if n.load:
-            control = n.groups[0][0] if n.groups else "cubic"
-            short = flow("short", (hosts[0], "b"), control, n.shorts)
-            short["app"] = f"transfer size pareto2({n.size}b,2.2)"
-            flows.append(short | {"start": f"uniform 0s {n.duration - 1:g}s"})
+        flows = [flow(f"g{i}", (hosts[i], "b"), *group) for i, group in enumerate(self.long)]
+        if self.reverse[1]:
+            flows.append(flow("back", ("b", hosts[0]), *self.reverse))
+        if self.load:
+            control = self.long[0][0] if self.long else "cubic"
+            short = flow("short", (hosts[0], "b"), control, self.shorts)
+            short["app"] = f"transfer size pareto2({self.size}b,2.2)"
+            flows.append(short | {"start": f"uniform 0s {self.duration - 1:g}s"})
         line: dict[str, Any] = {
             "from": "r" if unequal else "a",
             "to": "b",
-            "rate": f"{n.rate // 1000}kbit",
-            "netem": f"delay {(n.rtt + phase) / 2 * 1e6:.3f}us"
-            + (f" loss {100 * n.loss:g}%" if n.loss else ""),
+            "rate": f"{self.rate // 1000}kbit",
+            "netem": f"delay {(self.rtt + phase) / 2 * 1e6:.3f}us"
+            + (f" loss {100 * self.loss:g}%" if self.loss else ""),
             "queue": self.queue,
-            "reverse": {"rate": f"{n.rate / n.back / 1000:.0f}kbit", "queue": "pfifo limit 1000p"},
+            "reverse": {
+                "rate": f"{self.rate / self.back / 1000:.0f}kbit",
+                "queue": "pfifo limit 1000p",
+            },
         }
         links = {"line": line}
         if unequal:
-            for i, trip in enumerate(n.trips):
+            for i, trip in enumerate(self.trips):
                 links[f"access{i}"] = {
-                    "from": hosts[i], "to": "r", "rate": f"{n.rate // 100}kbit",
-                    "netem": f"delay {(trip - n.rtt) / 2 * 1e6:.3f}us",
+                    "from": hosts[i], "to": "r", "rate": f"{self.rate // 100}kbit",
+                    "netem": f"delay {(trip - self.rtt) / 2 * 1e6:.3f}us",
                 }  # fmt: skip
         return {
             "name": self.name,
-            "duration": f"{n.duration:g}s",
-            "warmup": f"{n.warmup:g}s",
+            "duration": f"{self.duration:g}s",
+            "warmup": f"{self.warmup:g}s",
             "bottleneck": "line",
             "links": links,
             "flows": flows,
@@ -238,7 +214,7 @@ def _network(draw: random.Random) -> Network:
     return Network(
         rate=round(float(f"{_between(draw, 1, 1000):.3g}") * 1000) * 1000,
         trips=tuple(trips[:1] if alone else trips),
-        groups=() if alone else tuple(zip(names, counts, strict=True)),
+        long=() if alone else tuple(zip(names, counts, strict=True)),
         reverse=reverse,
         back=float(f"{_between(draw, 1, 10):.2g}") if draw.random() < 0.25 else 1.0,
         load=round(draw.uniform(0.5, 0.95), 2) if short else 0.0,
@@ -321,4 +297,5 @@ def drawing(seed: int) -> Iterator[Cell]:
         names = draw.sample(list(QUEUES), 2)
         queues = [QUEUES[name](draw, network, draw.random() < 0.5) for name in names]
         if network.cost <= MOST_SECONDS:
-            yield from (Cell(seed, next(numbers), network, queue) for queue in queues)
+            for queue in queues:
+                yield Cell(**vars(network), drawing=seed, number=next(numbers), queue=queue)

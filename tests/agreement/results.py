@@ -263,7 +263,7 @@ class Report:
         lines += ["|---|---|---|"]
         for feature, (tests, has) in FEATURES.items():
             number = sum(
-                has(cell.network, counts)
+                has(cell, counts)
                 for cell, counts in zip(self.drawn.values(), self.counts, strict=True)
             )
             lines.append(f"| {feature} | {number or 'none'} | {tests} |")
@@ -331,13 +331,13 @@ def _percent(error: float) -> str:
     return f"{100 * math.expm1(error):.2g} %" if math.isfinite(error) else "–"
 
 
-def _uses(control: str) -> Callable[[population.Network, Mapping[str, float]], bool]:
-    return lambda network, _: any(
-        number and name == control for name, number in (*network.groups, network.reverse)
+def _uses(control: str) -> Callable[[population.Cell, Mapping[str, float]], bool]:
+    return lambda cell, _: any(
+        number and name == control for name, number in (*cell.long, cell.reverse)
     )
 
 
-FEATURES: dict[str, tuple[str, Callable[[population.Network, Mapping[str, float]], bool]]] = {
+FEATURES: dict[str, tuple[str, Callable[[population.Cell, Mapping[str, float]], bool]]] = {
     "opening and closing of many connections, initial window": (
         "`handshake-*`, `syn-*`, `fin-*`, `initial-window`", lambda n, _: n.load > 0,
     ),

@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
@@ -18,7 +19,7 @@ from sojourn.study import expected
 from tests.agreement import results, trees
 from tests.agreement.__main__ import FIRST, run
 from tests.agreement.judge import LOOKS, Margin, Verdict, counted, judge, judged, margins
-from tests.agreement.population import MOST_SECONDS, Cell, Network, drawing
+from tests.agreement.population import MOST_SECONDS, Cell, drawing
 
 DOCS = Path(__file__).parents[2] / "docs"
 CELLS = list(islice(drawing(1), 400))
@@ -28,24 +29,24 @@ def test_a_drawing_is_always_the_same_and_within_its_bounds() -> None:
     assert CELLS == list(islice(drawing(1), 400)) != list(islice(drawing(2), 400))
     assert len({cell.name for cell in CELLS}) == len(CELLS)
     for cell, other in zip(CELLS[::2], CELLS[1::2], strict=True):
-        assert cell.network == other.network
+        assert other == replace(cell, number=other.number, queue=other.queue)
         assert cell.queue.split()[0] != other.queue.split()[0]
         assert cell.cost <= MOST_SECONDS
         assert 10**6 <= cell.rate <= 10**9
-        assert 0.002 <= cell.rtt <= max(cell.network.trips) <= 0.6
+        assert 0.002 <= cell.rtt <= max(cell.trips) <= 0.6
 
 
 @pytest.mark.parametrize(
     "has",
     [
-        lambda network: len(set(network.trips)) > 1,
-        lambda network: network.reverse[1] > 0,
-        lambda network: 0.5 <= network.load <= 0.95,
+        lambda cell: len(set(cell.trips)) > 1,
+        lambda cell: cell.reverse[1] > 0,
+        lambda cell: 0.5 <= cell.load <= 0.95,
     ],
     ids=["unequal round trips", "reverse congestion", "short flows"],
 )
-def test_a_fifth_of_the_cells_has(has: Callable[[Network], bool]) -> None:
-    assert fmean(has(cell.network) for cell in CELLS) >= 0.2
+def test_a_fifth_of_the_cells_has(has: Callable[[Cell], bool]) -> None:
+    assert fmean(has(cell) for cell in CELLS) >= 0.2
 
 
 def test_every_cell_is_a_scenario() -> None:
@@ -75,7 +76,7 @@ def test_verdicts_follow_the_whole_interval() -> None:
 def test_equal_engines_rarely_differ() -> None:
     """The error rate of all looks and quantities together is at most 5 %."""
     assert sum(LOOKS.values()) <= 0.05
-    cell = Cell(1, 0, CELLS[0].network, "codel")
+    cell = CELLS[0]
     wrong = 0
     for seed in range(300):
         draw = random.Random(seed)
@@ -92,11 +93,8 @@ def test_equal_engines_rarely_differ() -> None:
 
 
 def test_margins_are_those_agreed_on() -> None:
-    network = Network(
-        rate=10**6, trips=(0.3,), groups=(("cubic", 8),), reverse=("reno", 0), back=1.0, load=0.5,
-        size=30_000, ecn=True, loss=0.0, hz=100,
-    )  # fmt: skip
-    found = margins(Cell(1, 0, network, "pie ecn"))
+    cell = replace(CELLS[0], rate=10**6, trips=(0.3,), load=0.5, ecn=True)
+    found = margins(cell)
     assert found["goodput"] == Margin(0.03)
     assert found["sojourn_p95"] == Margin(0.15, 1514 * 8 / 10**6)
     assert found["marks"] == found["drops"] == Margin(0.2)
