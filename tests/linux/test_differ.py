@@ -193,5 +193,5 @@ def test_windows_of_a_few_packets_agree_with_linux(kernel: Kernel) -> None:
 def test_packets_on_our_own_links_are_refused(kernel: Kernel) -> None:
     engines: dict[str, Engine] = {"sim": Simulator(), "linux": LinuxEngine(kernel)}
     lossy = scenario().replace({"links.line.netem": "delay 5ms loss 1%"})
-    with pytest.raises(StudyError, match=r"linux: packets on Sojourn's own links .* lack"):
+    with pytest.raises(StudyError, match="own links"):
         compared(lossy, engines, 1, 0.001)
