@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.agreement import results
-from tests.docs.numbers import README, proofs, speed, vectors
+from tests.docs.quoted import README, proofs, speed, vectors
 from tests.docs.test_docs import DOCS
 
 

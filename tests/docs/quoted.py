@@ -1,6 +1,6 @@
 """Numbers that pages quote, from the records.
 
-    python -m tests.docs.numbers
+    python -m tests.docs.quoted
 
 Writes README's three numbers anew.
 """
