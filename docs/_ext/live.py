@@ -4,6 +4,7 @@
                       side, by default against `pfifo limit 1000p`; without `:queue:` the figure
                       answers the scenario's own question; `:file:`: the scenario's file follows,
                       with the command that writes it)
+`{minute}`            the steps of "A queue in one minute", each with a figure
 {playground}`TEXT`    a link to the page that has all scenarios and all controls
 
 The element of a figure holds a sentence with a link, which readers see where scripts do not run and
@@ -26,7 +27,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 from words import inline
 
 from sojourn.play import files
-from sojourn.play.catalogue import catalogue
+from sojourn.play.catalogue import catalogue, minute
 from sojourn.scenario import ScenarioError
 from sojourn.templates import TEMPLATES
 from sojourn.wasm import ModuleMissing
@@ -113,6 +114,20 @@ class LiveDirective(SphinxDirective):
         )
 
 
+class Minute(SphinxDirective):
+    """Returns a section for each step: its title, its text and its figure."""
+
+    def run(self) -> list[nodes.Node]:
+        found: list[nodes.Node] = []
+        for number, step in enumerate(minute()):
+            title = f"{number + 1}. {step['title']}"
+            section = nodes.section(ids=[f"step-{number + 1}"], names=[title])
+            text = nodes.paragraph("", "", *inline(step["text"]))
+            section += [nodes.title("", title), text, Live("", step=str(number))]
+            found.append(section)
+        return found
+
+
 class Playground(SphinxRole):
     """A link to the playground, or to the guide without one."""
 
@@ -123,8 +138,12 @@ class Playground(SphinxRole):
         return [nodes.reference("", "", *inline(self.text), refuri=to)], []
 
 
+KEYS = ("scenario", "queue", "against", "step")
+"""Attributes of a figure's element that state what it shows."""
+
+
 def _visit(translator: Any, node: Live) -> None:
-    data = {f"data-{key}": node[key] for key in ("scenario", "queue", "against") if key in node}
+    data = {f"data-{key}": node[key] for key in KEYS if key in node}
     translator.body.append(translator.starttag(node, "div", CLASS="sojourn-live", **data))
 
 
@@ -165,6 +184,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     plain = (_nothing, _nothing)
     app.add_node(Live, html=(_visit, _depart), text=plain, man=plain, latex=plain)
     app.add_directive("live", LiveDirective)
+    app.add_directive("minute", Minute)
     app.add_role("playground", Playground())
     app.add_config_value("live", bool(playground()), "env")
     app.connect("html-page-context", load)

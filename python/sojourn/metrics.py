@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal, TypedDict
 
@@ -119,10 +119,30 @@ def _described() -> _Described:
     return described
 
 
+_AMONG = {
+    "p50": "half of the values are at most this",
+    "p95": "95 % of the values are at most this",
+    "p99": "99 % of the values are at most this",
+    "p999": "99.9 % of the values are at most this",
+    "max": "no value is greater",
+}
+
+
+def _defined(metric: Metric, known: Mapping[str, Metric]) -> Metric:
+    """Returns the metric; a definition that only repeats the label is replaced by a statement."""
+    whole, _, statistic = metric.name.rpartition("_")
+    mean = known.get(f"{whole}_mean")
+    if metric.definition.rstrip(".").lower() != metric.label.lower() or mean is None:
+        return metric
+    of = mean.definition.removeprefix("Mean ")
+    text = f"{metric.definition.rstrip('.')}: {_AMONG[statistic]}. {of[0].upper()}{of[1:]}"
+    return replace(metric, definition=text)
+
+
 @cache
 def registry() -> Mapping[str, Metric]:
     """Returns all metrics by name."""
-    return {
+    found = {
         m["name"]: Metric(
             **m
             | {"interest": Interest(**m["interest"])}
@@ -130,6 +150,7 @@ def registry() -> Mapping[str, Metric]:
         )
         for m in _described()["metrics"]
     }
+    return {name: _defined(metric, found) for name, metric in found.items()}
 
 
 def quality(mos: float) -> str:

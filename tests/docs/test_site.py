@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 from sojourn import wasm
 from sojourn.play import files
+from sojourn.play.catalogue import minute
 from tests.browsers import Watched, browser, opened
 
 __all__ = ["browser", "opened"]
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.needs("chromium")
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site of three pages, one with a live figure, built as the documentation is."""
+    """A site of four pages, two with live figures, built as the documentation is."""
     try:
         wasm.module()
     except wasm.ModuleMissing as error:
@@ -34,6 +35,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = tmp_path_factory.mktemp("source")
     (source / "guides").mkdir()
     (source / "guides" / "play.md").write_text(f"# Guide\n\n{LIVE}", encoding="utf-8")
+    (source / "minute.md").write_text("# Steps\n\n```{minute}\n```\n", encoding="utf-8")
     (source / "index.md").write_text("# Site\n\n{playground}`Try it`\n", encoding="utf-8")
     (source / "conf.py").write_text(
         f"import sys\nsys.path.insert(0, {str(DOCS / '_ext')!r})\n"
@@ -66,10 +68,29 @@ def test_the_playground_opens_from_the_first_page(site: Path, opened: Opened) ->
 
 def test_only_pages_with_a_live_figure_load_the_engine(site: Path) -> None:
     still, moving = (
-        (site / page).read_text(encoding="utf-8") for page in ("faq.html", "guides/play.html")
+        (site / page).read_text(encoding="utf-8") for page in ("index.html", "guides/play.html")
     )
     assert "module.js" not in still
     for name in ("live.css", *files.FIGURES):
         assert moving.count(f'"../playground/{name}"') == 1
     assert "page.js" not in moving
     assert sum(path.name == "module.js" for path in site.rglob("*")) == 1
+
+
+def test_eight_steps_explain_a_queue_on_a_phone_and_by_the_keyboard(
+    site: Path, opened: Opened
+) -> None:
+    address = (site / "minute.html").as_uri()
+    watched = opened(address, viewport={"width": 420, "height": 800})
+    steps = watched.page.locator(".sojourn-live")
+    assert steps.count() == len(minute()) == 8
+    for number in range(8):
+        steps.nth(number).scroll_into_view_if_needed()
+        expect(steps.nth(number).locator("[data-state=ready]")).to_be_visible()
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= 420
+    button = steps.last.locator("button.play")
+    button.focus()
+    before = button.get_attribute("aria-label")
+    watched.page.keyboard.press("Space")
+    assert button.get_attribute("aria-label") != before
+    assert not watched.complaints

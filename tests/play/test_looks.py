@@ -124,6 +124,28 @@ def test_wide_light_with_a_mouse(opened: Opened, address: str) -> None:
     assert all(url.startswith("file:") for url in watched.loaded)
 
 
+def test_a_new_question_clears_film_labels_chart_and_verdict(opened: Opened, address: str) -> None:
+    page = opened(address, **WIDE).page
+    ready(page)
+    assert page.locator(".reasons").inner_text() != ""
+    cleared = page.evaluate(
+        """() => {
+          document.querySelector(".card[data-scenario=rack]").click();
+          const texts = [".verdict", ".reasons", ".now", ".clock"];
+          const bar = document.querySelector("progress.computed");
+          return [
+            texts.map((name) => document.querySelector(name).textContent).join(""),
+            document.querySelectorAll(".chart path").length,
+            getComputedStyle(bar).display !== "none" && bar.value,
+          ];
+        }"""
+    )
+    assert cleared == ["", 0, 0]
+    ready(page)
+    assert page.locator(".chart .film").first.inner_html() == "film"
+    look(page, "wide-rack")
+
+
 def test_wide_dark_with_the_keyboard_alone(opened: Opened, address: str) -> None:
     watched = opened(address, color_scheme="dark", **WIDE)
     page = watched.page

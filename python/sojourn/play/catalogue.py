@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
+from importlib import resources
 from itertools import chain
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from sojourn import _core
 from sojourn.data import Object
-from sojourn.metrics import direction, label, labelled, spelled, unit
+from sojourn.metrics import CALL_QUALITY, direction, label, labelled, spelled, unit
 from sojourn.own.sources import is_own
 from sojourn.plan import Plan, decoding
 from sojourn.plan.queries import own_programs, store_in
@@ -89,6 +91,15 @@ class Decides(TypedDict):
     """Whether `lower` or `higher` values are better."""
 
 
+class Reasons(TypedDict):
+    """Sentences below the verdict on a template's own two queues."""
+
+    why: str
+    """Cause of the difference, or of equal results."""
+    try_: str
+    """A change that shows more."""
+
+
 class Group(TypedDict):
     """A group of flows, which the scenario declares together."""
 
@@ -123,6 +134,7 @@ class Entry(TypedDict):
     """A scenario as the page needs it."""
 
     title: str
+    reasons: Reasons | None
     question: str | None
     """The question of the scenario in everyday words; None without one."""
     description: str
@@ -161,6 +173,16 @@ class Entry(TypedDict):
     """Name of the store; None without one."""
 
 
+class Step(TypedDict):
+    """A step of "A queue in one minute"."""
+
+    title: str
+    text: str
+    entry: Entry
+    queues: list[str]
+    """One or two queues, which are shown."""
+
+
 class Catalogue(TypedDict):
     """All scenarios of a page by name, and what they have in common."""
 
@@ -168,8 +190,12 @@ class Catalogue(TypedDict):
     first: str
     docs: str | None
     """Address of the documentation, relative to the page."""
+    quality: list[tuple[float, str]]
+    """Words for the quality of a call by least mean opinion score."""
     metrics: dict[str, list[tuple[str, str, str, str | None]]]
     """For each view: name, label, unit and better direction of its metrics."""
+    minute: list[Step]
+    """The steps of "A queue in one minute"."""
     scenarios: dict[str, Entry]
 
 
@@ -183,17 +209,44 @@ def catalogue(own: Entry | None = None, docs: str | None = None) -> Catalogue:
         "version": VERSION,
         "first": FIRST if own is None else OWN,
         "docs": docs,
+        "quality": list(CALL_QUALITY),
         "metrics": {
             view: [(name, text, unit(name), direction(name)) for name, text in labelled(view)]
             for view in VIEWS
         },
+        "minute": minute(),
         "scenarios": scenarios | {name: of_template(name) for name in TEMPLATES},
     }
 
 
 def of_template(name: str) -> Entry:
     """Returns the entry of a template."""
-    return {**entry(TEMPLATES[name].scenario()), "template": name}
+    found = entry(TEMPLATES[name].scenario())
+    return {**found, "template": name, "reasons": _reasons()[name]}
+
+
+@cache
+def minute() -> list[Step]:
+    """Returns the steps of "A queue in one minute"."""
+    told = _data("minute.toml")
+    steps: list[Step] = []
+    for step in told["step"]:
+        keys = {key: step[key] for key in ("flows", "warmup") if key in step}
+        scenario = Scenario.from_dict({"name": step["title"], **told["base"], **keys})
+        queues = step.get("queues", [scenario.queue])
+        own = entry(scenario, whole=True)
+        steps.append({"title": step["title"], "text": step["text"], "entry": own, "queues": queues})
+    return steps
+
+
+def _data(name: str) -> dict[str, Any]:
+    return tomllib.loads((resources.files(__package__) / name).read_text(encoding="utf-8"))
+
+
+@cache
+def _reasons() -> dict[str, Reasons]:
+    found = _data("reasons.toml")
+    return {name: {"why": one["why"], "try_": one["try"]} for name, one in found.items()}
 
 
 def entry(scenario: Scenario, settings: Sequence[str] = (), *, whole: bool = False) -> Entry:
@@ -219,6 +272,7 @@ def entry(scenario: Scenario, settings: Sequence[str] = (), *, whole: bool = Fal
     store = store_in(plan)
     return {
         "title": scenario.name,
+        "reasons": None,
         "question": scenario.question.text,
         "description": scenario.model.description,
         "file": Path(scenario.file).name if scenario.file else f"{OWN}.toml",
@@ -395,7 +449,10 @@ def _shown(scenario: Scenario) -> tuple[str, str]:
     own = scenario.queue
     others = [queue for queue in _asked(scenario) if queue != own]
     if not _is_fifo(own):
-        return own, next(filter(_is_fifo, others), next(iter(others), PLAIN))
+        plain = next(filter(_is_fifo, others), PLAIN if not others else None)
+        if plain is not None:
+            return own, plain
+        return (others[-1], own) if scenario.model.queues else (own, others[0])
     return BETTER if BETTER in others or not others else others[-1], own
 
 

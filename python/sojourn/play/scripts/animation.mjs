@@ -46,23 +46,27 @@ export class Animation {
   playing = !matchMedia("(prefers-reduced-motion: reduce)").matches;
   /** Text at the link. */
   rate = "";
+  /** Whether each of the two queues drops only when it is full. @type {boolean[]} */
+  plain = [];
 
   /**
    * @param {Entry} entry
    * @param {Runs} runs
    * @param {(seconds: number) => void} moved Called at each picture with the time of the film.
+   * @param {number} count Number of queues.
    */
-  constructor(entry, runs, moved) {
+  constructor(entry, runs, moved, count = 2) {
     this.runs = runs;
     this.moved = moved;
-    this.lanes = [0, 1].map((i) => this.lane(i));
+    this.lanes = Array.from({ length: count }, (_, i) => this.lane(i));
     this.button = element("button", { type: "button", className: "play" });
     this.button.addEventListener("click", () => this.play(!this.playing));
     this.clock = element("span", { className: "clock" });
     this.legend = element("ul", { className: "legend", "aria-label": "Packets" });
+    this.bar = element("progress", { max: 1, value: 0, className: "computed", "aria-label": "Simulated" });
     this.tip = element("p", { className: "tip", hidden: true, role: "tooltip" });
     this.root = element("div", { className: "stage" }, ...this.lanes.map(({ root }) => root),
-      element("div", { className: "bar" }, this.button, this.clock, this.legend), this.tip);
+      element("div", { className: "bar" }, this.button, this.clock, this.bar, this.legend), this.tip);
     this.play(this.playing);
     this.view = view(entry);
   }
@@ -89,6 +93,12 @@ export class Animation {
     this.view = view(entry);
     this.t = null;
     this.shown = null;
+    this.tip.hidden = true;
+    this.clock.textContent = "";
+    for (const { lane, now } of this.lanes) {
+      now.textContent = "";
+      lane.clear();
+    }
   }
 
   /**
@@ -177,7 +187,7 @@ export class Animation {
     const most = Math.max(...shown.map((run) => run.film.most));
     this.lanes.forEach(({ lane, now }, i) => {
       const { film } = shown[i];
-      lane.draw(film, t, { pace, most, looks, subject, rate });
+      lane.draw(film, t, { pace, most, looks, subject, rate, plain: this.plain[i] });
       now.textContent = this.waiting(film, t);
     });
     const slow = Number((1e9 / pace).toPrecision(2));
@@ -230,7 +240,7 @@ export class Animation {
     const group = this.view.entry.groups[film.group[index]];
     const spent = (film.left[index] - film.offered[index]) / 1e9;
     const dropped = film.refused.has(index) || film.drops.includes(index);
-    const fate = dropped ? `dropped after ${spoken(spent, "s")}` : Number.isFinite(spent) ? `waits ${spoken(spent, "s")}` : "still waits";
+    const fate = dropped ? `${film.reason(index, this.plain[i])} after ${spoken(spent, "s")}` : Number.isFinite(spent) ? `waits ${spoken(spent, "s")}` : "still waits";
     const marked = film.marked[index] ? ", marked (ECN)" : "";
     this.tip.textContent = `${group ? called(group) : "packet"}, ${film.length[index]} bytes: ${fate}${marked}`;
     const stage = this.root.getBoundingClientRect();

@@ -80,6 +80,14 @@ export class Chart {
     this.draw();
   }
 
+  /** Removes the lines. */
+  clear() {
+    this.data = null;
+    this.rule = null;
+    this.caption.replaceChildren(Object.assign(document.createElement("h3"), { textContent: this.title }));
+    this.svg.replaceChildren();
+  }
+
   draw() {
     const width = this.root.clientWidth;
     const height = this.svg.clientHeight || 170;
@@ -116,7 +124,11 @@ export class Chart {
         this.svg.append(svg("text", { x: x(0) + 5, y: MARGIN.top + 12, class: "scale" }, "warm-up"));
       }
     }
-    if (part) area(part[0], part[1], "part", "Part of the run that the film shows");
+    if (part) {
+      area(part[0], part[1], "part", "Part of the run that the film shows");
+      const wide = x(part[1]) - x(part[0]) > 60;
+      this.svg.append(svg("text", { x: wide ? x(part[0]) + 5 : x(part[1]) + 5, y: MARGIN.top + 12, class: "scale film" }, "film"));
+    }
     for (const tick of ticks) {
       const level = y(tick);
       this.svg.append(

@@ -28,7 +28,7 @@ const PATIENCE = 20;
 let compiled = null;
 
 /** Returns the compiled module of the engine, which all figures of a page share. */
-function compile() {
+export function compile() {
   compiled ??= (async () => {
     const packed = Uint8Array.from(atob(globalThis.SOJOURN_MODULE ?? ""), (c) => c.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -94,7 +94,7 @@ export class Figure {
     this.open = element("a", {}, "Open this scenario in the playground");
     this.whole = metrics ? { experts: new Experts(this.engine, this.panel, () => this.state), commands: new Commands() } : null;
     root.classList.add("sojourn-figure", this.whole ? "whole" : "compact");
-    root.replaceChildren(this.results.verdict, this.animation.root, this.panel.root, this.results.charts[0].root);
+    root.replaceChildren(this.results.verdict, this.results.reasons, this.animation.root, this.panel.root, this.results.charts[0].root);
     if (this.whole) root.append(this.whole.experts.root, this.results.numbers?.root ?? "", this.whole.commands.root);
     else root.append(element("p", { className: "note" }, playground ? this.open : ""));
     this.show(entry, changes);
@@ -111,7 +111,7 @@ export class Figure {
     this.panel.entry = entry;
     this.state = changed(entry, changes);
     this.rate = entry.bottleneck.rate;
-    this.results.verdict.textContent = "";
+    this.results.clear();
     this.animation.scenario(entry);
     this.animation.describe(this.state.counts);
     this.whole?.experts.scenario(entry, () => this.state);
@@ -152,6 +152,8 @@ export class Figure {
     this.fill(read);
     this.options.changed?.(state);
     this.root.dataset.state = "busy";
+    this.animation.bar.value = 0;
+    this.results.reasons.textContent = "";
     try {
       this.runs.start(this.plans, state.seed, link, this.rate);
     } catch (error) {
@@ -166,6 +168,7 @@ export class Figure {
   fill(read) {
     const { animation, entry, options, state } = this;
     animation.rate = `${spoken(this.rate, "bit/s")}${entry.bottleneck.trace ? " on average" : ""}`;
+    animation.plain = read.map(({ name }) => ["pfifo", "bfifo"].includes(name));
     animation.lanes.forEach(({ name }, i) => {
       name.textContent = this.names[i];
       name.title = read[i].text;
@@ -190,6 +193,7 @@ export class Figure {
 
   /** @param {Run[]} runs */
   progress(runs) {
+    this.animation.bar.value = Math.min(...runs.map((run) => run.now / run.plan.duration));
     if (runs.some((run) => run.seconds > PATIENCE)) {
       this.runs.turn++;
       this.failed(new Error(`the simulation takes longer than ${PATIENCE} s: reduce the rate, the number of flows or the length, or use the commands below`));
@@ -200,7 +204,8 @@ export class Figure {
   done(runs) {
     this.root.dataset.state = "ready";
     this.root.dataset.hashes = runs.map(({ record }) => record?.trace_hash).join(" ");
-    this.results.show(runs, this.entry, this.names);
+    const { entry, state } = this;
+    this.results.show(runs, entry, this.names, state.queue === entry.queue && state.against === entry.against && !state.rate);
     const { textContent } = this.results.verdict;
     this.animation.lanes.forEach(({ canvas }, i) => canvas.setAttribute("aria-label", `Packets in the queue ${this.names[i]}. ${textContent}`));
     this.animation.marks.hidden = !runs.some((run) => run.value("marks") > 0);

@@ -29,6 +29,8 @@ export class Film {
     this.left = [];
     /** @type {number[]} Number of the group. */
     this.group = [];
+    /** @type {number[]} Number of the flow, in both directions. */
+    this.flow = [];
     /** @type {number[]} Length in bytes. */
     this.length = [];
     /** @type {boolean[]} */
@@ -37,8 +39,17 @@ export class Film {
     this.departures = [];
     /** @type {number[]} Indices of packets in the order of their drop. */
     this.drops = [];
+    /** @type {Map<number, number>} Groups of the flows seen, by their number. */
+    this.flows = new Map();
     /** @type {Set<number>} Indices of the packets that were dropped on arrival. */
     this.refused = new Set();
+    /** @type {Set<number>} Indices of the packets that were dropped from the queue when another one arrived. */
+    this.evicted = new Set();
+    /** Whether a packet overtook one of another flow: the queue does not send in the order of arrival. */
+    this.overtakes = false;
+    /** The latest of the packets that departed, and the time of the latest arrival. */
+    this.newest = -1;
+    this.arrived = -1;
     /** Longest time of a packet in the queue in ns, and largest number of packets in the queue. */
     this.longest = 0;
     this.most = 0;
@@ -62,6 +73,9 @@ export class Film {
         this.offered.push(at[i]);
         this.left.push(Infinity);
         this.group.push(this.groupOf(direction[i]));
+        this.flow.push(direction[i]);
+        if (!this.flows.has(direction[i])) this.flows.set(direction[i], this.groupOf(direction[i]));
+        this.arrived = at[i];
         this.length.push(length[i]);
         this.marked.push(false);
         this.most = Math.max(this.most, ++this.waiting);
@@ -75,9 +89,15 @@ export class Film {
       this.left[index] = at[i];
       this.waiting--;
       this.longest = Math.max(this.longest, at[i] - this.offered[index]);
-      if (event[i] === "departed") this.departures.push(index);
-      else this.drops.push(index);
-      if (event[i] === "dropped" && at[i] === this.offered[index]) this.refused.add(index);
+      if (event[i] === "departed") {
+        this.overtakes ||= index < this.newest && this.flow[index] !== this.flow[this.newest];
+        this.newest = Math.max(this.newest, index);
+        this.departures.push(index);
+        continue;
+      }
+      this.drops.push(index);
+      if (at[i] === this.offered[index]) this.refused.add(index);
+      else if (at[i] === this.arrived) this.evicted.add(index);
     }
     this.until = now;
   }
@@ -97,6 +117,16 @@ export class Film {
       if (left[i] > t) found.push(i);
     }
     return found.sort((a, b) => left[a] - left[b] || a - b);
+  }
+
+  /**
+   * Returns the reason of a packet's drop in words.
+   * @param {number} index
+   * @param {boolean} plain Whether the queue drops only when it is full.
+   */
+  reason(index, plain) {
+    if (plain || this.evicted.has(index)) return "queue full";
+    return this.refused.has(index) ? "refused on arrival" : "dropped early, as a signal";
   }
 
   /** Returns the arrival of the oldest packet that is still in the queue. */

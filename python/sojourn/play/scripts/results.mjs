@@ -2,7 +2,7 @@
 
 import { called, deciding } from "./animation.mjs";
 import { Chart } from "./chart.mjs";
-import { element } from "./controls.mjs";
+import { element, ticked } from "./controls.mjs";
 import { spoken } from "./units.mjs";
 import { verdict } from "./verdict.mjs";
 
@@ -18,6 +18,7 @@ const SERIES = [
 
 export class Results {
   verdict = element("p", { className: "verdict", "aria-live": "polite" });
+  reasons = element("p", { className: "reasons" });
 
   /**
    * @param {Metrics | null} metrics Metrics of the table; null without a table.
@@ -28,13 +29,22 @@ export class Results {
     this.numbers = metrics && new Numbers(metrics, this.charts.slice(1));
   }
 
+  /** Removes the results of another scenario. */
+  clear() {
+    this.verdict.textContent = "";
+    this.reasons.textContent = "";
+    this.charts.forEach((chart) => chart.clear());
+    this.numbers?.clear();
+  }
+
   /**
    * Shows the results of complete runs.
    * @param {Run[]} runs
    * @param {Entry} entry
    * @param {string[]} names Names of the two queues.
+   * @param {boolean} own Whether the queues are the scenario's, to which its reasons apply.
    */
-  show(runs, entry, names) {
+  show(runs, entry, names, own) {
     const subject = deciding(entry);
     const group = subject === null ? null : entry.groups[subject];
     const wait = group ? `${group.name}.delay_mean` : "sojourn_mean";
@@ -42,6 +52,8 @@ export class Results {
     const of = !group ? "the flows" : group.name === group.app ? `the ${group.label}` : `the ${group.name}`;
     const causes = runs.flatMap((run) => run.causes);
     this.verdict.textContent = [verdict(entry.by, outcomes, of), ...new Set(causes)].join(" ");
+    const said = own ? entry.reasons : null;
+    this.reasons.replaceChildren(...(said ? [...ticked(said.why), " ", element("em", {}, ...ticked(said.try_))] : []));
     const [{ plan, from }] = runs;
     const until = Math.min(...runs.map((run) => run.until));
     /** @type {[number, number] | null} */
@@ -70,6 +82,11 @@ class Numbers {
       element("div", { className: "panels" }, ...charts.map((chart) => chart.root)),
       element("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Measured" }, this.table), this.cost);
     this.root.addEventListener("toggle", () => charts.forEach((chart) => chart.draw()));
+  }
+
+  clear() {
+    this.table.replaceChildren();
+    this.cost.textContent = "";
   }
 
   /**

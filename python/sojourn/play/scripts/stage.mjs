@@ -19,6 +19,8 @@ const WIRE = 260;
 const CELLS = [2.4, 15];
 /** Largest number of packets in a queue of which single ones can be emphasised. */
 const FEW = 60;
+/** Largest number of lanes in a box, and space between them in pixels. */
+const LANES = 8;
 const SHAPES = ["square", "diamond", "triangle", "hexagon"];
 
 /**
@@ -100,6 +102,21 @@ function colour(element, name) {
   return getComputedStyle(element).getPropertyValue(name).trim() || "#888";
 }
 
+/**
+ * Returns the rows of a queue that does not send in the order of arrival: a row for each flow, or for each group if there
+ * are many flows; null for one row.
+ * @param {Film} film
+ * @param {number | null} subject Number of the deciding group, whose rows come first.
+ */
+export function rowsOf(film, subject) {
+  if (!film.overtakes) return null;
+  const of = film.flows.size <= LANES ? film.flow : film.group;
+  const groups = new Map(of === film.flow ? film.flows : [...film.flows.values()].map((group) => [group, group]));
+  if (groups.size < 2 || groups.size > LANES) return null;
+  const keys = [...groups.keys()].sort((a, b) => Number(groups.get(b) === subject) - Number(groups.get(a) === subject) || a - b);
+  return { of, rows: new Map(keys.map((key, i) => [key, i])), each: of === film.flow ? "a lane for each flow" : "a lane for each kind of flow" };
+}
+
 /** The animation of one queue. */
 export class Lane {
   /** @param {HTMLCanvasElement} canvas */
@@ -151,8 +168,9 @@ export class Lane {
    * @param {Look[]} view.looks Shape and colour of each group.
    * @param {number | null} view.subject Number of the deciding group.
    * @param {string} view.rate Text at the link.
+   * @param {boolean} view.plain Whether the queue drops only when it is full.
    */
-  draw(film, t, { pace, most, looks, subject, rate }) {
+  draw(film, t, { pace, most, looks, subject, rate, plain }) {
     const [context, width, height] = this.fit();
     this.drawn = [];
     if (width < 40) return;
@@ -185,7 +203,20 @@ export class Lane {
       return [x0 + (x1 - x0) * (at - low), y0 + (y1 - y0) * (at - low)];
     };
 
+    const lanes = rowsOf(film, subject);
+    const high = lanes ? (box.h - 4) / lanes.rows.size : 0;
+    const row = (/** @type {number} */ index) => (lanes ? lanes.rows.get(lanes.of[index]) ?? 0 : 0);
+    const level = (/** @type {number} */ index) => (lanes ? box.y + 2 + (row(index) + 0.5) * high : middle);
+    const cell = Math.min(CELLS[1], high * 0.86);
+    if (lanes) this.lines(context, box, high, lanes);
+
     const queued = film.queued(t);
+    /** Packets before one in its row. @type {number[]} */
+    const ahead = [];
+    const lengths = new Array(lanes?.rows.size ?? 1).fill(0);
+    for (const index of queued) ahead.push(lengths[row(index)]++);
+    const spot = (/** @type {number} */ index, /** @type {number} */ k) =>
+      [exit - 3 - (k + 0.5) * Math.min(cell, (box.w - 12) / Math.max(1, lengths[row(index)])), level(index)];
     // The packets move up while the first one is transmitted.
     const [before, next] = film.around(t);
     const shift = before !== null && next !== null && next > before ? (t - before) / (next - before) : 0;
@@ -215,33 +246,39 @@ export class Lane {
       this.drawn.push([index, x, y]);
     };
 
+    const size = (lanes ? cell : side) - 0.8;
     /** @type {[index: number, x: number, y: number][]} */
     const own = [];
     queued.forEach((index, k) => {
-      const [x, y] = place(k + (before !== null ? 1 - shift : 0));
+      const [x, y] = lanes ? spot(index, ahead[k]) : place(k + (before !== null ? 1 - shift : 0));
       // The deciding flows are drawn last, on top of others.
       if (film.group[index] === subject) own.push([index, x, y]);
-      else paint(index, x, y, side - 0.8);
+      else paint(index, x, y, size);
     });
-    own.forEach(([index, x, y]) => paint(index, x, y, side - 0.8));
+    own.forEach(([index, x, y]) => paint(index, x, y, size));
 
     const fly = Math.max(6, Math.min(side, 11));
     const tail = queued.length;
     for (const index of film.coming(t, WAY * pace)) {
       const share = 1 - (film.offered[index] - t) / (WAY * pace);
-      const [x, y] = place(tail);
-      const lane = middle + (((film.group[index] * 37) % 5) - 2) * (box.h / 7);
+      const [x, y] = lanes ? spot(index, lengths[row(index)]) : place(tail);
+      const lane = lanes ? y : middle + (((film.group[index] * 37) % 5) - 2) * (box.h / 7);
       paint(index, x * share, lane + (y - lane) * share, fly);
     }
     const seconds = (wire - 8) / WIRE;
     for (const index of film.gone(film.departures, t, seconds * pace)) {
       const share = (t - film.left[index]) / (seconds * pace);
-      paint(index, exit + share * (wire - 8), middle, fly, share > 0.9 ? (1 - share) * 10 : 1);
+      const bend = Math.max(0, 1 - share * 8);
+      paint(index, exit + share * (wire - 8), middle + (level(index) - middle) * bend, fly, share > 0.9 ? (1 - share) * 10 : 1);
     }
+    /** @type {[text: string, x: number, y: number] | null} */
+    let why = null;
     for (const index of film.gone(film.drops, t, FALL * pace)) {
       const share = (t - film.left[index]) / (FALL * pace);
-      const [x0] = film.refused.has(index) ? [Math.max(box.x + 6, place(tail)[0])] : [exit - 6];
-      const y = middle + share * share * (height - middle - 6);
+      const end = lanes ? spot(index, lengths[row(index)])[0] : place(tail)[0];
+      const x0 = film.refused.has(index) ? Math.max(box.x + 6, end) : exit - 6;
+      const y = level(index) + share * share * (height - level(index) - 6);
+      if (index === film.drops[film.drops.length - 1] || share < 0.5) why = [film.reason(index, plain), x0, y];
       paint(index, x0, y, fly, 1 - share);
       context.strokeStyle = this.paint("--bad");
       context.lineWidth = 2;
@@ -253,6 +290,40 @@ export class Lane {
       context.stroke();
     }
     context.globalAlpha = 1;
+    if (!why) return;
+    context.fillStyle = this.paint("--bad");
+    context.font = "12px system-ui, sans-serif";
+    context.textAlign = why[1] < width / 2 ? "left" : "right";
+    context.fillText(why[0], why[1] + (why[1] < width / 2 ? 10 : -10), height - 4);
+  }
+
+  /** Clears the picture. */
+  clear() {
+    this.fit();
+    this.drawn = [];
+  }
+
+  /**
+   * Draws the lines between the rows of a box, and what the rows are.
+   * @param {Context} context
+   * @param {Box} box
+   * @param {number} high Height of a row.
+   * @param {NonNullable<ReturnType<typeof rowsOf>>} lanes
+   */
+  lines(context, box, high, { rows, each }) {
+    context.globalAlpha = 1;
+    context.strokeStyle = this.paint("--line");
+    context.lineWidth = 1;
+    context.beginPath();
+    for (let i = 1; i < rows.size; i++) {
+      context.moveTo(box.x + 2, box.y + 2 + i * high);
+      context.lineTo(box.x + box.w - 2, box.y + 2 + i * high);
+    }
+    context.stroke();
+    context.fillStyle = this.paint("--faint");
+    context.font = "12px system-ui, sans-serif";
+    context.textAlign = "left";
+    context.fillText(each, box.x + 2, box.y + box.h + 14);
   }
 
   /**

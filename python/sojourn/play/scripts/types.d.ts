@@ -40,6 +40,8 @@ export interface Keys {
 /** A scenario. */
 export interface Entry {
   title: string;
+  /** Why the two queues differ or do not, and what to try; null for scenarios that are not templates. */
+  reasons: { why: string; try_: string } | null;
   question: string | null;
   description: string;
   file: string;
@@ -62,6 +64,14 @@ export interface Entry {
   store: string | null;
 }
 
+/** A step of an explanation: a scenario, and the queues that are shown. */
+export interface Step {
+  title: string;
+  text: string;
+  entry: Entry;
+  queues: string[];
+}
+
 /** Name, label, unit and better direction of a metric. */
 export type Metric = [name: string, label: string, unit: string, better: string | null];
 export type View = "live.link" | "live.flow" | "live.store";
@@ -71,7 +81,9 @@ export interface Catalogue {
   version: number;
   first: string;
   docs: string | null;
+  quality: [least: number, word: string][];
   metrics: Metrics;
+  minute: Step[];
   scenarios: { [name: string]: Entry };
 }
 

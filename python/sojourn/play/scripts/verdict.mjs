@@ -9,18 +9,17 @@ import { digits, spoken } from "./units.mjs";
  * @typedef {{ name: string, value: number, wait: number }} Outcome
  */
 
-/** Words for the quality of a call by least mean opinion score: those of R = 80, 70, 60 and 50 (ITU-T G.107, annex B). */
-/** @type {[least: number, words: string][]} */
-const QUALITY = [[4.03, "clear"], [3.6, "good"], [3.1, "tiring"], [2.58, "hard to follow"], [0, "hardly possible"]];
-
 /** Values whose difference is below this share of the larger one count as equal. */
 const CLOSE = 0.1;
 /** Mean opinion scores (1 to 4.5) with a difference below this value count as equal. */
 const CLOSE_SCORE = 0.15;
 
-/** @param {number} mos */
+/**
+ * Returns the word for the quality of a call; the catalogue has the words of all texts.
+ * @param {number} mos
+ */
 function quality(mos) {
-  return (QUALITY.find(([least]) => mos >= least) ?? QUALITY[QUALITY.length - 1])[1];
+  return globalThis.SOJOURN_CATALOGUE?.quality.find(([least]) => mos >= least)?.[1] ?? "";
 }
 
 /** @param {string} text */
