@@ -117,7 +117,14 @@ def _squares(named: dict[str, Floats]) -> tuple[float, float]:
 
 
 def one_way(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Anova:
-    """Returns a one-way ANOVA, which compares the means of groups with equal variances."""
+    """Returns a one-way ANOVA, which compares the means of groups with equal variances.
+
+    Raises `StatisticsError` for fewer than two groups, or for values that are not finite.
+
+    >>> groups = [[4.1, 3.9, 4.4, 4.0], [5.0, 4.6, 5.3, 4.9], [5.1, 4.5, 5.6, 4.7]]
+    >>> stats.one_way(groups).p < 0.01
+    True
+    """
     named = grouped(groups)
     k, n = len(named), sum(g.size for g in named.values())
     if n <= k:
@@ -146,6 +153,10 @@ def welch(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Anov
     """Returns Welch's ANOVA, which compares the means of groups with unequal variances.
 
     Raises `StatisticsError` if all values of a group are equal.
+
+    >>> groups = [[4.1, 3.9, 4.4, 4.0], [5.0, 4.6, 5.3, 4.9], [5.1, 4.5, 5.6, 4.7]]
+    >>> stats.welch(groups).p < 0.01
+    True
     """
     named = grouped(groups, 2)
     sizes = np.array([g.size for g in named.values()], dtype=np.float64)
@@ -184,6 +195,10 @@ def blocks(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Ano
     This is the analysis of randomised complete blocks: a two-way layout without replication. The
     effect of the seed is removed, so `ss_within` is the variation that neither group nor seed
     explains. Raises `StatisticsError` if groups have different sizes.
+
+    >>> groups = [[4.1, 3.9, 4.4, 4.0], [5.0, 4.6, 5.3, 4.9], [5.1, 4.5, 5.6, 4.7]]
+    >>> stats.blocks(groups).p < 0.001
+    True
     """
     named = grouped(groups, 2)
     sizes = {g.size for g in named.values()}

@@ -41,6 +41,11 @@ def batch_means(values: npt.ArrayLike, batches: int = 20, level: float = 0.95) -
 
     The means are treated as independent values. Values that do not fill a batch are omitted at the
     start, where effects of the warm-up may remain.
+
+    Raises `StatisticsError` for too few values, or for values that are not finite.
+
+    >>> stats.batch_means(range(100), batches=10).interval.estimate
+    49.5
     """
     if batches < 2:
         raise StatisticsError("at least two batches are required")
@@ -69,6 +74,11 @@ def mser(values: npt.ArrayLike, group: int = 5) -> WarmUp:
 
     The warm-up ends at the cut after which the mean has the smallest standard error. `group`
     consecutive values are averaged first.
+
+    Raises `StatisticsError` for too few values, or for values that are not finite.
+
+    >>> stats.mser([9, 7, 5] + [1, 2] * 50, group=1).cut
+    3
     """
     if group < 1:
         raise StatisticsError(f"`group` must be at least 1; found {group}")
@@ -92,6 +102,10 @@ def welch_plot(runs: Sequence[npt.ArrayLike], window: int = 5) -> tuple[Floats, 
 
     The moving average covers `window` values before and after each time. Near both ends the window
     is smaller, so that it remains centred. All series are cut to the length of the shortest.
+
+    >>> mean, smooth = stats.welch_plot([[9, 5, 1, 1], [7, 3, 1, 1]], window=1)
+    >>> [float(x) for x in mean]
+    [8.0, 4.0, 1.0, 1.0]
     """
     if window < 0:
         raise StatisticsError(f"the window must be 0 or more, not {window}")

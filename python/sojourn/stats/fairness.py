@@ -14,6 +14,11 @@ def jain(values: npt.ArrayLike) -> float:
 
     The index is 1 for equal shares, and 1/n if only one of n shares is above zero. It is NaN if all
     shares are zero.
+
+    Raises `StatisticsError` for too few values, or for values that are not finite.
+
+    >>> stats.jain([1, 1, 1]), round(stats.jain([1, 1, 4]), 3)
+    (1.0, 0.667)
     """
     x = sample(values)
     if (x < 0).any():

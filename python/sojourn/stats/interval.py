@@ -95,6 +95,12 @@ def mean_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
     """Returns the mean of independent values with Student's t interval.
 
     For a single value, the limits are NaN.
+
+    Raises `StatisticsError` for too few values, or for values that are not finite.
+
+    >>> i = stats.mean_interval([4.1, 3.9, 4.4, 4.0, 4.2])
+    >>> round(i.low, 2), round(i.estimate, 2), round(i.high, 2)
+    (3.88, 4.12, 4.36)
     """
     check_level(level)
     x = sample(values)
@@ -121,6 +127,12 @@ def positive_mean(values: npt.ArrayLike, level: float = 0.95) -> Interval:
     The interval is that of the mean's logarithm. It covers the mean in 94 to 96 % of samples of
     five values or more, if their distribution is not more skewed than an exponential one. The mean
     must be positive; for a single value, the limits are NaN.
+
+    Raises `StatisticsError` for too few values, or for values that are not finite.
+
+    >>> i = stats.positive_mean([4.1, 3.9, 4.4, 4.0, 4.2])
+    >>> round(i.low, 3), round(i.estimate, 3), round(i.high, 3)
+    (3.888, 4.12, 4.366)
     """
     x = sample(values)
     if x.size < 2:
@@ -143,7 +155,13 @@ def _t_test(mean: float, error: float, df: float, level: float, n: int) -> TTest
 
 
 def one_sample(values: npt.ArrayLike, popmean: float = 0.0, level: float = 0.95) -> TTest:
-    """Returns the t test of a mean against the value `popmean`, with the interval of the mean."""
+    """Returns the t test of a mean against the value `popmean`, with the interval of the mean.
+
+    Raises `StatisticsError` for too few values, or for values that are not finite.
+
+    >>> round(stats.one_sample([4.1, 3.9, 4.4, 4.0, 4.2], popmean=4).p, 3)
+    0.235
+    """
     check_level(level)
     x = sample(values, 2)
     test = _t_test(
@@ -162,6 +180,12 @@ def paired_difference(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) -
     """Returns the t test of the mean of a - b, where a[i] and b[i] have the same seed.
 
     Runs with the same seed have the same random draws, whose effects partly cancel.
+
+    Raises `StatisticsError` if the samples have different lengths or values that are not finite.
+
+    >>> test = stats.paired_difference([4.1, 3.9, 4.4, 4.0, 4.2], [5.0, 4.6, 5.3, 4.9, 5.2])
+    >>> round(test.interval.estimate, 2), test.p < 0.001
+    (-0.88, True)
     """
     x, y = pairs(a, b)
     return one_sample(x - y, 0.0, level)
@@ -171,6 +195,11 @@ def welch_difference(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) ->
     """Returns Welch's t test of the difference of means, a - b, of unpaired samples.
 
     The variances of the samples may be different.
+
+    Raises `StatisticsError` for too few values, or for values that are not finite.
+
+    >>> round(stats.welch_difference([4.1, 3.9, 4.4], [5.0, 4.6, 5.3, 4.9]).interval.estimate, 2)
+    -0.82
     """
     check_level(level)
     x, y = sample(a, 2, "first sample"), sample(b, 2, "second sample")
@@ -189,6 +218,12 @@ def paired_ratio(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) -> Int
 
     The interval has all ratios r for which the mean of a - r b is not significantly different from
     zero. The limits are infinite if the mean of b is not significantly different from zero.
+
+    Raises `StatisticsError` if the samples have different lengths or values that are not finite.
+
+    >>> i = stats.paired_ratio([4.1, 3.9, 4.4, 4.0, 4.2], [5.0, 4.6, 5.3, 4.9, 5.2])
+    >>> round(i.low, 3), round(i.estimate, 3), round(i.high, 3)
+    (0.806, 0.824, 0.843)
     """
     check_level(level)
     x, y = pairs(a, b)
@@ -219,6 +254,12 @@ def median_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
 
     The interval assumes no distribution. Its actual level is at least `level`; with too few values
     the limits are infinite.
+
+    Raises `StatisticsError` for too few values, or for values that are not finite.
+
+    >>> i = stats.median_interval(range(1, 12))
+    >>> i.low, i.estimate, i.high
+    (2.0, 6.0, 10.0)
     """
     from scipy import stats as _st
 
@@ -237,6 +278,12 @@ def tost(values: npt.ArrayLike, low: float, high: float) -> float:
     """Returns the p value of an equivalence test: two one-sided tests (Schuirmann).
 
     A small p is evidence that the mean is between `low` and `high`.
+
+    Raises `StatisticsError` for too few values, or for values that are not finite.
+
+    >>> p = stats.tost([0.01, -0.02, 0.03, 0.00, -0.01], low=-0.1, high=0.1)
+    >>> p < 0.001  # the mean is within ±0.1
+    True
     """
     if not low < high:
         raise StatisticsError(f"`low` must be below `high`, not {low} and {high}")

@@ -16,7 +16,13 @@ def _p_values(p: npt.ArrayLike) -> Floats:
 
 
 def holm(p: npt.ArrayLike) -> Floats:
-    """Returns p values with Holm's step-down correction, in the given order."""
+    """Returns p values with Holm's step-down correction, in the given order.
+
+    Raises `StatisticsError` for a p value outside 0 to 1.
+
+    >>> [round(float(p), 3) for p in stats.holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
     array = _p_values(p)
     m = array.size
     order = np.argsort(array, kind="stable")
@@ -32,6 +38,11 @@ def holm_alphas(p: npt.ArrayLike, alpha: float = 0.05) -> Floats:
     Of m p values, the i-th smallest (counted from 0) is judged at alpha / (m - i) if all smaller p
     values were significant. The first p value that is not significant and all larger ones have the
     same level. An interval with the confidence 1 - level agrees with the decision.
+
+    Raises `StatisticsError` for a p value outside 0 to 1.
+
+    >>> [round(float(a), 4) for a in stats.holm_alphas([0.01, 0.04, 0.03])]
+    [0.0167, 0.025, 0.025]
     """
     array = _p_values(p)
     m = array.size

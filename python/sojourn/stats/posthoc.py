@@ -138,6 +138,12 @@ def lsd(
 
     Each pair is judged with the pooled variance at the uncorrected level `alpha`. With `protected`,
     no pair differs unless the F test is significant.
+
+    Raises `StatisticsError` for fewer than two groups, or for values that are not finite.
+
+    >>> groups = [[4.1, 3.9, 4.4, 4.0], [5.0, 4.6, 5.3, 4.9], [5.1, 4.5, 5.6, 4.7]]
+    >>> [(p.a, p.b) for p in stats.lsd(groups).pairs if p.differs]
+    [('1', '2'), ('1', '3')]
     """
     named = grouped(groups)
     check_level(1 - alpha)
@@ -166,6 +172,12 @@ def tukey(
     """Returns Tukey's test of all pairs (honestly significant difference).
 
     For groups of unequal sizes it is the Tukey-Kramer test.
+
+    Raises `StatisticsError` for fewer than two groups, or for values that are not finite.
+
+    >>> groups = [[4.1, 3.9, 4.4, 4.0], [5.0, 4.6, 5.3, 4.9], [5.1, 4.5, 5.6, 4.7]]
+    >>> [(p.a, p.b) for p in stats.tukey(groups).pairs if p.differs]
+    [('1', '2'), ('1', '3')]
     """
     named = grouped(groups)
     check_level(1 - alpha)
@@ -199,6 +211,12 @@ def games_howell(
 
     Each pair has its own standard error and its own degrees of freedom (Welch and Satterthwaite).
     The studentised range corrects for the number of pairs.
+
+    Raises `StatisticsError` for fewer than two groups, or for values that are not finite.
+
+    >>> groups = [[4.1, 3.9, 4.4, 4.0], [5.0, 4.6, 5.3, 4.9], [5.1, 4.5, 5.6, 4.7]]
+    >>> [(p.a, p.b) for p in stats.games_howell(groups).pairs if p.differs]
+    [('1', '2')]
     """
     named = grouped(groups, 2)
     check_level(1 - alpha)
@@ -232,7 +250,14 @@ def _ranks(named: Mapping[str, npt.NDArray[np.float64]]) -> tuple[npt.NDArray[np
 def kruskal_wallis(
     groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike],
 ) -> KruskalWallis:
-    """Returns the rank test of Kruskal and Wallis, which assumes no normal distribution."""
+    """Returns the rank test of Kruskal and Wallis, which assumes no normal distribution.
+
+    Raises `StatisticsError` for fewer than two groups, or for values that are not finite.
+
+    >>> groups = [[4.1, 3.9, 4.4, 4.0], [5.0, 4.6, 5.3, 4.9], [5.1, 4.5, 5.6, 4.7]]
+    >>> round(stats.kruskal_wallis(groups).p, 3)
+    0.025
+    """
     named = grouped(groups)
     ranks, ties = _ranks(named)
     sizes = [g.size for g in named.values()]
@@ -255,7 +280,14 @@ def kruskal_wallis(
 def dunn(
     groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike], alpha: float = 0.05
 ) -> PostHoc:
-    """Returns Dunn's test of all pairs of mean ranks, with Holm's correction."""
+    """Returns Dunn's test of all pairs of mean ranks, with Holm's correction.
+
+    Raises `StatisticsError` for fewer than two groups, or for values that are not finite.
+
+    >>> groups = [[4.1, 3.9, 4.4, 4.0], [5.0, 4.6, 5.3, 4.9], [5.1, 4.5, 5.6, 4.7]]
+    >>> [(p.a, p.b) for p in stats.dunn(groups).pairs if p.differs]
+    []
+    """
     named = grouped(groups)
     check_level(1 - alpha)
     omnibus = kruskal_wallis(named)

@@ -55,6 +55,10 @@ def friedman(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> F
 
     The test assumes no normal distribution. Raises `StatisticsError` if groups have different
     sizes.
+
+    >>> groups = [[4.1, 3.9, 4.4, 4.0], [5.0, 4.6, 5.3, 4.9], [5.1, 4.5, 5.6, 4.7]]
+    >>> round(stats.friedman(groups).p, 3)
+    0.05
     """
     named = grouped(groups, 2)
     if len({g.size for g in named.values()}) > 1:

@@ -29,6 +29,11 @@ def power(difference: float, deviation: float, n: int, alpha: float = 0.05) -> f
 
     `deviation` is the standard deviation of the paired differences. The test is two-sided; a
     significant result with the wrong sign does not count as detected.
+
+    Raises `StatisticsError` for a deviation or a probability that is out of range.
+
+    >>> round(stats.power(difference=2.0, deviation=3.0, n=20), 2)
+    0.81
     """
     _check(deviation)
     check_level(1 - alpha)
@@ -49,6 +54,11 @@ def seeds_for_power(
 
     `deviation` is the standard deviation of the paired differences. Returns `None` if more than
     `MOST_SEEDS` are required.
+
+    Raises `StatisticsError` for a deviation or a probability that is out of range.
+
+    >>> stats.seeds_for_power(difference=2.0, deviation=3.0)
+    20
     """
     check_level(wanted)
     return _least(lambda n: power(difference, deviation, n, alpha) >= wanted)
@@ -59,6 +69,11 @@ def seeds_for_width(deviation: float, half_width: float, level: float = 0.95) ->
 
     `deviation` is the standard deviation of the values. Returns `None` if more than `MOST_SEEDS`
     are required.
+
+    Raises `StatisticsError` for a width or a level that is out of range.
+
+    >>> stats.seeds_for_width(deviation=3.0, half_width=1.0)
+    38
     """
     _check(deviation)
     if not half_width > 0:

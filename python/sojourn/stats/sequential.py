@@ -49,7 +49,11 @@ class Look:
 
 
 def looks(most: int) -> tuple[int, ...]:
-    """Returns the numbers of runs at the looks; each is 1.5 times the previous, up to `most`."""
+    """Returns the numbers of runs at the looks; each is 1.5 times the previous, up to `most`.
+
+    >>> stats.looks(60)
+    (40, 60)
+    """
     if most < FIRST:
         raise StatisticsError(f"{most} runs are too few: the first look is at {FIRST} runs")
     found = [FIRST]
@@ -84,6 +88,10 @@ def mean_of_runs(values: npt.ArrayLike, level: float = 0.95, *, looked: bool = F
     `looked` states that the runs ended at a required precision: `look`. Otherwise the interval is
     that of `positive_mean`, or Student's if a value is negative or all are zero. Without values,
     mean and limits are NaN.
+
+    >>> i = stats.mean_of_runs([4.1, float('nan'), 4.4])
+    >>> i.n, round(i.estimate, 2)
+    (2, 4.25)
     """
     x = np.asarray(values, dtype=np.float64)
     x = x[np.isfinite(x)]
