@@ -91,7 +91,7 @@ def test_where_nothing_is_decided_no_commands_are_printed(tmp_path: Path) -> Non
     compared = ["compare", "pages.toml", "--queues", "pfifo limit 100p", "fq_codel", "--seeds", "2"]
     result = sojourn(*compared, "--out", "kept", cwd=tmp_path)
     assert result.status == 0, result.err
-    assert "No decision." in result.out
+    assert "Inconclusive." in result.out
     assert "To use" not in result.out
     assert "tc qdisc replace" not in result.out
     text = " ".join(result.out.split())

@@ -42,11 +42,13 @@ def test_it_fits(
     view = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "offline": True}
     watched = opened(files[name].as_uri(), **view)
     page = watched.page
+    for more in page.locator("details.more").all():
+        more.locator("summary").first.click()
     for figure in page.locator(".plot").all():
         expect(figure.locator(".main-svg").first).to_be_visible()
     for drawing in page.locator("img").all():
         page.wait_for_function("image => image.naturalWidth > 0", arg=drawing.element_handle())
-    for folded in page.locator("details").all():
+    for folded in page.locator("details:not(.more)").all():
         folded.locator("summary").click()
         expect(folded.locator("pre, table").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width

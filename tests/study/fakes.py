@@ -29,6 +29,8 @@ class FakeScenario:
     def __init__(self, data: Mapping[str, Any] | None = None) -> None:
         self.data = dict(data or {"name": "fake", "queue": "pfifo", "rate": 10})
 
+    queue_name = "another"
+
     @property
     def name(self) -> str:
         return str(self.data.get("name", "fake"))

@@ -53,7 +53,7 @@ def test_a_goodput_five_per_cent_apart_differs() -> None:
 def test_noise_is_no_agreement() -> None:
     """Equal means with a wide interval agree as little as they differ."""
     found = across(1.0, 0.05)
-    assert "undecided in 2 of 6" in found.agreement
+    assert "inconclusive in 2 of 6" in found.agreement
     assert "More seeds may decide" in found.agreement
     assert "agree in all 6 values shown." in across(1.0, 0.001).agreement
 
@@ -72,7 +72,7 @@ def test_values_of_one_engine_alone_are_not_compared() -> None:
     nothing = np.array([math.nan, math.nan])
     assert judged([("codel", "goodput", nothing, np.array([1.0, 2.0]))]) == []
     [one] = judged([("codel", "goodput", np.array([1e6]), np.array([1e6]))])
-    assert (one.verdict, one.ratio.estimate) == ("undecided", 1.0)
+    assert (one.verdict, one.ratio.estimate) == ("inconclusive", 1.0)
     [zero] = judged([("codel", "drops", np.zeros(3), np.zeros(3))])
     assert (zero.verdict, zero.ratio.estimate) == ("agree", 1.0)
 
@@ -88,9 +88,9 @@ def test_agree_means_that_the_interval_is_inside(seed: int) -> None:
     room = 0.03 * float(y.mean())
     inside = -room <= interval.low and interval.high <= room
     outside = interval.low > room or interval.high < -room
-    expected = "agree" if inside else "differ" if outside else "undecided"
+    expected = "agree" if inside else "differ" if outside else "inconclusive"
     assert one.verdict == expected
     assert (one.verdict == "agree") == (one.ratio.low >= 1 - 0.03 and one.ratio.high <= 1 + 0.03)
     many = judged([("a", "goodput", x, y), *((str(i), "goodput", y, y) for i in range(20))])
-    assert many[0].verdict in {one.verdict, "undecided"}
+    assert many[0].verdict in {one.verdict, "inconclusive"}
     assert (many[0].verdict == "agree") == inside

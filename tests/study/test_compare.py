@@ -97,7 +97,7 @@ def test_opinions_are_compared_by_their_difference_and_large_ratios_have_no_deci
     queues = ["pfifo limit 300p", "fq_codel"]
     found = compare(Scenario.from_toml(call), queues, 4, "flood.mos", "", workers=1)
     best, worst = found.entries
-    gap = f"{best.value.estimate - worst.value.estimate:.2f} less"
+    gap = f"{best.value.estimate - worst.value.estimate:.2f} lower"
     assert f", {gap}" in found.answer()
     delays = compare(Scenario.from_toml(call), queues, 4, "flood.delay_mean", "", workers=1)
     best, worst = delays.entries
@@ -238,7 +238,7 @@ def test_a_borderline_condition_is_reported() -> None:
 
 def test_one_seed() -> None:
     found = run(seeds=1)
-    assert [e.verdict for e in found.entries if e.feasible] == ["best", *["not decided"] * 2]
+    assert [e.verdict for e in found.entries if e.feasible] == ["best", *["inconclusive"] * 2]
     assert "nothing is decided" in found.answer()
     assert "±" not in found.summary()
     with pytest.raises(StudyError, match="at least 2; found 1"):
@@ -345,7 +345,7 @@ def test_three_verdicts_come_from_one_interval() -> None:
     found = rank(values, "lower", TENTH)
     assert found.verdict("a", "b") == found.verdict("b", "a") == "as good as"
     assert (found.verdict("a", "c"), found.verdict("c", "a")) == ("better", "worse")
-    assert found.verdict("c", "d") == "not decided"
+    assert found.verdict("c", "d") == "inconclusive"
     assert found.unbeaten == ("a", "b")
     assert found.letters == {"a": "a", "b": "a", "c": "b", "d": "b"}
     for (a, b), gap in found.gaps.items():
@@ -408,7 +408,7 @@ def test_an_open_comparison_states_the_seeds_that_would_decide() -> None:
         scenario(), ["codel", "fq_codel"], 10, "goodput", "", smallest="0.6%", engine=FakeEngine()
     )
     [(queue, needed)] = found.seeds_to_decide.items()
-    assert found.entry(queue).verdict == "not decided"
+    assert found.entry(queue).verdict == "inconclusive"
     gap = found.ranking.gaps[found.winners[0].choice, queue]
     margin = abs(abs(gap.interval.estimate) - gap.smallest)
     assert needed == seeds_for_width(gap.deviation, margin, gap.interval.level)

@@ -105,7 +105,7 @@ def test_one_seed_decides_nothing() -> None:
     one = table()
     one.frame = one.frame[one.frame["seed"] == 1]
     found = contrasts(one, "sojourn_p95", "codel")
-    assert set(verdicts(found).values()) == {"not decided"}
+    assert set(verdicts(found).values()) == {"inconclusive"}
     assert all(row.seeds is None and row.difference.n == 1 for row in found.rows)
 
 

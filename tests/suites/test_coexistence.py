@@ -114,7 +114,7 @@ def test_every_verdict_can_come() -> None:
         "close": "as itself",
     }
     noisy = Coexistence(table(seeds=3, spread=0.3))
-    assert {e.verdict for e in noisy.encounters.values() if e.rival == "close"} == {"not decided"}
+    assert {e.verdict for e in noisy.encounters.values() if e.rival == "close"} == {"inconclusive"}
     answer = Coexistence(table()).answer()
     assert re.search("greedy harms cubic more .*cubic .*itself, .*a tenth, in 4 of 4", answer)
 
@@ -131,7 +131,7 @@ def test_without_the_incumbent_against_itself_no_encounter_is_decided() -> None:
     whole = table()
     rows = whole.frame[whole.frame["rival"] != "cubic"]
     matrix = Coexistence(Table(rows, whole.factors))
-    assert {e.verdict for e in matrix.encounters.values()} == {"not decided"}
+    assert {e.verdict for e in matrix.encounters.values()} == {"inconclusive"}
     assert math.isfinite(next(iter(matrix.encounters.values())).values["harm"].estimate)
 
 

@@ -457,7 +457,7 @@ def test_fewer_copies_are_not_denied_for_lack_of_seeds(
     show(few, asked, "")
     said = capsys.readouterr().out
     limit = "the limit (--max-seeds), whether within 10 %"
-    assert f"Not decided with {seeds} seeds, {limit}: RF 3" in said
+    assert f"Inconclusive with {seeds} seeds, {limit}: RF 3" in said
     assert "; it stores fewer copies." in said
     with pytest.raises(AdviceError, match="must be at least 6, the number of seeds; found 3"):
         advise(scenario, Asked(seeds=6, max_seeds=3))

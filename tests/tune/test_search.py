@@ -148,7 +148,7 @@ def test_rivals_are_met_too() -> None:
     ]
     assert found.verdicts[0].outcome == "better"
     assert found.sure
-    assert {v.outcome for v in found.verdicts[1:]} <= {"as good as", "not decided", "worse"}
+    assert {v.outcome for v in found.verdicts[1:]} <= {"as good as", "inconclusive", "worse"}
 
 
 def test_queues_that_cannot_be_are_refused() -> None:

@@ -101,7 +101,7 @@ def show(advice: Advice, asked: Asked, name: str) -> None:
         more += "" if fewer or not choice.seeds else " (--seeds)"
         more += "; it stores fewer copies" if fewer else ""
         seeds = choice.latency[asked.by].n
-        typer.echo(f"Not decided with {seeds} seeds{limit} whether within 10 %: {choice}{more}.")
+        typer.echo(f"Inconclusive with {seeds} seeds{limit} whether within 10 %: {choice}{more}.")
     for line in of_sites(advice):
         typer.echo(line)
     share = f"{100 * advice.reads:.3g} % of the requests are reads"

@@ -85,7 +85,7 @@ def tc(
     if as_json:
         output.print_data(deployment.as_dict())
     else:
-        typer.echo(deployment)
+        typer.echo(deployment.text(output.width()))
 
 
 def chosen(scenario: Scenario) -> Scenario:
@@ -125,7 +125,7 @@ def show(
     except (NoKernelEquivalent, ScenarioError) as error:  # for example, the link follows a trace
         typer.echo(f"\n{error}")
         return
-    typer.echo(f"\nTo use {scenario.queue_name}:\n\n{deployment}")
+    typer.echo(f"\nTo use {scenario.queue_name}:\n\n{deployment.text(output.width())}")
 
 
 def asked(scenario: Scenario) -> str | None:

@@ -268,6 +268,11 @@ def console() -> Console:
     return _Console() if known else _Console(width=160)
 
 
+def width() -> int:
+    """Returns the columns for notes in comments: those of the terminal, at most 98."""
+    return min(console().width, 98)
+
+
 def table(
     rows: Sequence[Mapping[str, object]], columns: list[str], title: str | None = None
 ) -> None:

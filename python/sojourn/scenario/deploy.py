@@ -8,6 +8,7 @@ the link itself and needs no shaper.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from dataclasses import dataclass
 
@@ -24,6 +25,9 @@ SINCE = {"dualpi2": "6.17"}
 
 FORMATS = {"tc": tc.steps, "networkd": networkd.steps}
 """Functions that make the steps of one direction, by the value of `[deploy] format`."""
+
+WIDTH = 98
+"""Largest number of characters in a line of a note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,10 @@ class Deployment:
         return (*(_written(path, text) for path, text in self.files), *self.commands)
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, width: int = WIDTH) -> str:
+        """Returns the script, the undo and the notes; notes have lines of at most `width`."""
         return "\n".join(
             [
                 f"# Where: {self.where}",
@@ -59,7 +67,7 @@ class Deployment:
                 "# To undo:",
                 *(f"# {command}" for command in self.undo),
                 "",
-                *(line for note in self.notes for line in _comment(note)),
+                *(line for note in self.notes for line in _comment(note, width - 2)),
             ]
         )
 
@@ -149,8 +157,11 @@ def as_installed(scenario: Described) -> str:
     return _core.queue_description("\n".join([*shaper, *queue]))
 
 
-def _comment(note: str) -> list[str]:
-    return [f"# {line}" for line in textwrap.wrap(note, 96, break_on_hyphens=False)]
+def _comment(note: str, width: int) -> list[str]:
+    """Returns a note in lines of a comment, which end neither in a word nor in a command."""
+    joined = re.sub(r"`[^`]*`", lambda command: command[0].replace(" ", "\0"), note)
+    lines = textwrap.wrap(joined, width, break_on_hyphens=False, break_long_words=False)
+    return [f"# {line}".replace("\0", " ") for line in lines]
 
 
 def _written(path: str, text: str) -> str:

@@ -130,18 +130,22 @@ class Panels:
 
 
 def means(metric: str, unit: str, found: Mapping[str, Interval], names: Mapping[str, str]) -> Means:
-    """Returns the means of a metric with their intervals; `names` has short names."""
+    """Returns the means of a metric with their intervals, in the order of `found`.
+
+    `names` has the short names, in the order that determines the styles.
+    """
     there = [i for i in found.values() if math.isfinite(i.estimate)]
     scale = labels.scale_of(metric, unit, [i.estimate for i in there])
     values = [scale.apply(i.estimate) for i in there]
     halves = [scale.apply(i.shown.half_width) for i in there]
     places = iter(quantities.decimals_of_each(values, halves))
     rows, title = [], labels.title(metric)
-    for look, (name, i) in zip(colours.slots(found), found.items(), strict=True):
+    looks = dict(zip(names, colours.slots(names), strict=True))
+    for name, i in found.items():
         low, mean, high = (scale.apply(x) for x in (i.low, i.estimate, i.high))
         text = quantities.interval(i.shown, unit, metric) if math.isfinite(mean) else ""
         half = scale.apply(i.shown.half_width)
-        rows.append(Row(name, names[name], look, mean, low, high, half, i.n, text))
+        rows.append(Row(name, names[name], looks[name], mean, low, high, half, i.n, text))
     axis = Axis(title, scale.unit)
     if base(metric) == "mos":
         ticks = {float(n): f"{n}\n{word}" for n, word in labels.OPINIONS.items()}

@@ -77,11 +77,18 @@ LONGEST = 120
 """Largest number of characters of a choice in a table; a longer name is shortened in its middle."""
 
 
+RANKED = {"best": "bold green", "as good as": "green", "inconclusive": "yellow", None: "dim"}
+"""Styles of rows by their verdict against the best choice."""
+
+
 def _named(c: Comparison) -> dict[str, str]:
-    """Returns the name of each choice in a table."""
+    """Returns the whole name of each choice whose label in a table is shorter."""
     return {
-        choice: choice if len(choice) <= LONGEST else elided(choice, c.short[choice], LONGEST)
+        c.labels[choice]: choice
+        if len(choice) <= LONGEST
+        else elided(choice, c.short[choice], LONGEST)
         for choice in c.choices
+        if choice not in c.labels[choice]
     }
 
 
@@ -98,12 +105,10 @@ def comparison(c: Comparison, metrics: Sequence[str] | None = None) -> RichTable
         columns.append(
             _add_metric(table, column, unit, intervals, c.better if column == c.by else "")
         )
-    named = _named(c)
     for row, entry in enumerate(c.entries):
-        style = "bold" if entry in c.winners else "dim" if not entry.feasible else ""
         group = Text(entry.letters or quantities.NOTHING)
-        cells = [group, Text(named[entry.choice]), *(Text(texts[row]) for texts in columns)]
-        table.add_row(*cells, style=style)
+        cells = [group, Text(c.labels[entry.choice]), *(Text(texts[row]) for texts in columns)]
+        table.add_row(*cells, style=RANKED.get(entry.verdict, ""))
     return table
 
 
@@ -116,7 +121,8 @@ def print_comparison(
     """
     console = console or _console()
     console.print(Text(c.answer() if answer is None else answer))
-    console.print(_fitting(c, console))
+    table, omitted = _fitting(c, console)
+    console.print(table)
     notes = [
         (
             f"Mean over {len(c.seeds)} seeds ± half of the 95 % interval. {c.noun.capitalize()}s "
@@ -125,7 +131,10 @@ def print_comparison(
             f"{interest_text(c.by, c.interest)}."
         )
     ]
-    notes += [f"{_named(c)[e.choice]}: {e.reason}" for e in c.entries if e.reason]
+    notes += [f"{c.labels[e.choice]}: {e.reason}" for e in c.entries if e.reason]
+    if omitted:
+        notes.append(f"Omitted for a terminal of {console.width} columns: {', '.join(omitted)}.")
+    notes += [f"{label}: {name}." for label, name in _named(c).items()]
     shown = [m for m in table_metrics(c) if m != c.by]
     found = ([e.value, *(e.metrics[m] for m in shown)] for e in c.entries)
     notes.append(quantities.wide(i for row in found for i in row))
@@ -181,9 +190,13 @@ def print_across(a: AcrossEngines, console: Console | None = None) -> None:
     _dim(console, [*notes, quantities.wide(shown), *limit_sentences(a.limits)])
 
 
-def _fitting(c: Comparison, console: Console) -> RichTable:
-    """Returns the ranked table with the columns that fit; the least important are omitted first."""
+def _fitting(c: Comparison, console: Console) -> tuple[RichTable, list[str]]:
+    """Returns the ranked table with the columns that fit, and the metrics that were omitted.
+
+    The least important are omitted first.
+    """
     metrics = table_metrics(c)
+    whole = list(metrics)
     asked = {c.by, *(c.table.metric(x.metric) for x in c.conditions)}
     spare = [m for m in reversed(metrics) if m not in asked and "." not in m]
     spare += [m for m in reversed(metrics) if m not in asked and "." in m]
@@ -196,7 +209,7 @@ def _fitting(c: Comparison, console: Console) -> RichTable:
             break
         metrics.remove(metric)
         table = comparison(c, metrics)
-    return table
+    return table, [metric for metric in whole if metric not in metrics]
 
 
 def mean_of(table: Table, metrics: Sequence[str]) -> str:

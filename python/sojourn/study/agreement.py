@@ -2,7 +2,7 @@
 
 The engines *agree* on a value if the 95 % interval of the ratio of their means is inside the
 margin, and *differ* if the interval that is simultaneous over all values (Bonferroni) is outside.
-Otherwise they are *undecided*. Runs of two engines are not paired: the intervals are Welch's.
+Otherwise the value is *inconclusive*. Runs of two engines are not paired: intervals are Welch's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sojourn.metrics import Interest, find, unit
 from sojourn.stats import Interval, welch_difference
 
 Values = npt.NDArray[np.float64]
-Verdict = Literal["agree", "differ", "undecided"]
+Verdict = Literal["agree", "differ", "inconclusive"]
 
 SHARES = {"bit/s": 0.03}
 """Margin of a metric as a share of the second engine's mean, by unit."""
@@ -75,7 +75,7 @@ def _judged(choice: str, metric: str, x: Values, y: Values, alpha: float, count:
     mean, reference = float(x.mean()), float(y.mean())
     room = margin(metric, reference)
     low, high = -math.inf, math.inf
-    verdict: Verdict = "undecided"
+    verdict: Verdict = "inconclusive"
     if min(x.size, y.size) > 1:
         own = welch_difference(x, y, 1 - alpha).interval
         all_together = welch_difference(x, y, 1 - alpha / count).interval
@@ -100,14 +100,14 @@ def sentence(first: str, second: str, found: Sequence[Agreement]) -> str:
     if not found:
         return f"{first} and {second} measured no value in common."
     differ, undecided = (
-        [one for one in found if one.verdict == verdict] for verdict in ("differ", "undecided")
+        [one for one in found if one.verdict == verdict] for verdict in ("differ", "inconclusive")
     )
     total = f"{len(found)} values shown"
     if differ:
         text = f"{first} and {second} differ in {len(differ)} of {total}: {_listed(differ)}."
-        text += f" {len(undecided)} are undecided." if undecided else ""
+        text += f" {len(undecided)} are inconclusive." if undecided else ""
     elif undecided:
-        text = f"Whether {first} and {second} agree is undecided in {len(undecided)} of {total}: "
+        text = f"{first} and {second}: inconclusive in {len(undecided)} of {total}: "
         text += f"{_listed(undecided)}. More seeds may decide."
     else:
         text = f"{first} and {second} agree in all {total}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from sojourn.metrics import Interest, base, find, label, views
+from sojourn.metrics import Interest, base, find, label, quality, views
 from sojourn.scenario.serve import COUNTED, looks_at, looks_at_queues
 from sojourn.study import quantities
 from sojourn.study.causes import Cause
@@ -61,10 +61,10 @@ def _ranked(c: Compared) -> str:
         return " ".join([f"No {c.noun} meets the condition {c.subject_to}.", _outs(c), *_found(c)])
     best, extreme = fit[0], "lowest" if c.better == "lower" else "highest"
     names = c.short
-    value = quantities.mean(best.value, unit, c.by)
+    value = quantities.mean(best.value, unit, c.by) + _opinion(c, best)
     text = f"{names[best.choice]} has the {extreme} {words(c.by)}: {value}"
     if not c.decided and len(c.seeds) > 1:
-        text = f"No decision. {text}"
+        text = f"Inconclusive. {text}"
     if len(c.seeds) == 1:
         text += ", in one run. One seed gives no interval, so nothing is decided."
         return " ".join(filter(None, [text, _outs(c), *_found(c)]))
@@ -76,7 +76,7 @@ def _ranked(c: Compared) -> str:
         text += f" {listed(as_good)} {'performs' if len(as_good) == 1 else 'perform'} equally well."
     behind = [e for e in fit if e.verdict == "worse"]
     if behind:
-        text += f" {_gap(behind[0], best, c, unit)}"
+        text += f" {_gap(behind[0], best, c, unit)}{_present(c, behind)}"
     text += _open(c, fit)
     stopped = c.stopping.description(names) if c.stopping else ""
     parts = [text, _otherwise(c), _outs(c), _same(c), _alike(c), stopped, *_found(c)]
@@ -150,7 +150,7 @@ def blind(c: Compared) -> str:
 
 def _open(c: Compared, fit: list[Entry]) -> str:
     """Returns a sentence on undecided choices, with the number of seeds that would decide them."""
-    undecided = [e.choice for e in fit if e.verdict == "not decided"]
+    undecided = [e.choice for e in fit if e.verdict == "inconclusive"]
     if not undecided:
         return ""
     names, seeds = c.short, c.seeds_to_decide
@@ -158,7 +158,7 @@ def _open(c: Compared, fit: list[Entry]) -> str:
         names[q] + (f" (about {seeds[q]} seeds would decide)" if q in seeds else "")
         for q in undecided
     ]
-    return f" Not decided with {len(c.seeds)} seeds: {listed(texts)}."
+    return f" Inconclusive with {len(c.seeds)} seeds: {listed(texts)}."
 
 
 def _alike(c: Compared) -> str:
@@ -177,17 +177,34 @@ def _alike(c: Compared) -> str:
 
 def _gap(second: Entry, best: Entry, c: Compared, unit: str) -> str:
     name = c.short[second.choice]
-    text = f"Next comes {name} with {quantities.value(second.value.estimate, unit, c.by)}"
+    name += ", your present queue," if second.choice == c.own else ""
+    value = quantities.value(second.value.estimate, unit, c.by)
+    text = f"Next comes {name} with {value}{_opinion(c, second)}"
     a, b = second.value.estimate, best.value.estimate
     if a > 0 and b > 0:
         ratio = a / b
         if base(c.by) == "mos":  # its scale begins at 1, so ratios have no meaning
-            text += f", {b - a:.2f} less"
+            text += f", {b - a:.2f} lower"
         elif ratio >= 1.5:
             text += f", {quantities.number(ratio, 1 if ratio < 100 else 0)} times as much"
         elif math.isfinite(ratio):
             text += f", {_percent(abs(1 - ratio))} % {'more' if ratio > 1 else 'less'}"
     return text + "."
+
+
+def _opinion(c: Compared, entry: Entry) -> str:
+    """Returns the word for the quality of a call, after a comma; empty for other metrics."""
+    found = entry.value.estimate
+    return f", {quality(found)}" if base(c.by) == "mos" and math.isfinite(found) else ""
+
+
+def _present(c: Compared, behind: list[Entry]) -> str:
+    """Returns the value of the present queue, unless the answer has it already."""
+    entry = next((e for e in behind[1:] if e.choice == c.own), None)
+    if entry is None:
+        return ""
+    value = quantities.value(entry.value.estimate, c.unit(c.by), c.by)
+    return f" {c.short[entry.choice]}, your present queue, has {value}{_opinion(c, entry)}."
 
 
 def _percent(share: float) -> str:
@@ -241,7 +258,7 @@ def undecided(c: Compared, own: str) -> str:
         f"No commands: with {len(c.seeds)} seeds no {c.noun} is significantly worse than "
         f"{c.short[c.winners[0].choice]}, and none performs equally well. Use more seeds, such "
         f"as --seeds {wanted}, longer runs, or a metric with less variation (--by). If the "
-        f"result stays undecided, keep the current {c.noun}{there} or take the simplest."
+        f"result stays inconclusive, keep the current {c.noun}{there} or take the simplest."
     )
 
 
@@ -257,10 +274,10 @@ def kept(c: Compared, own: str) -> str:
     verdict = next((e.verdict for e in c.entries if e.choice == own), None)
     if verdict == "as good as":
         return f"{c.short[own]}, the current {c.noun}, performs equally well: no change is needed."
-    if verdict == "not decided":
+    if verdict == "inconclusive":
         best = c.short[c.winners[0].choice]
         there = f"{c.short[own]}, the current {c.noun}"
-        return f"It is not decided whether {best} is better than {there}: use more seeds first."
+        return f"Inconclusive: {best} may or may not be better than {there}. Use more seeds first."
     return ""
 
 
@@ -283,7 +300,7 @@ def table_columns(c: Compared) -> list[list[str]]:
     """Returns the ranking as columns of texts: letters, choice, and metrics."""
     columns = [
         ["", "group", *(e.letters or quantities.NOTHING for e in c.entries)],
-        ["", c.noun, *(e.choice for e in c.entries)],
+        ["", c.noun, *(c.labels[e.choice] for e in c.entries)],
     ]
     for metric in table_metrics(c):
         found = [e.value if metric == c.by else e.metrics[metric] for e in c.entries]

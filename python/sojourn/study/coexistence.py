@@ -53,7 +53,7 @@ QUANTITIES = {
     "utilisation": "utilisation of the bottleneck",
 }
 """Descriptions of the quantities of each pair, by name."""
-Verdict = Literal["harms more", "harms less", "as itself", "not decided"]
+Verdict = Literal["harms more", "harms less", "as itself", "inconclusive"]
 _VERDICTS: dict[str, Verdict] = {
     "above": "harms more",
     "below": "harms less",
@@ -80,7 +80,7 @@ class Encounter:
     @property
     def verdict(self) -> Verdict:
         """Returns whether the rival does more harm, less harm or as much as a second incumbent."""
-        return _VERDICTS.get(self.excess.where, "not decided")
+        return _VERDICTS.get(self.excess.where, "inconclusive")
 
 
 def round_trips(rtt: str) -> tuple[float, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -14,13 +15,14 @@ import numpy.typing as npt
 from sojourn import stats
 from sojourn.arguments import checked
 from sojourn.metrics import Direction, Interest, direction, nearest, spelled, unit, view, views
+from sojourn.scenario.errors import ScenarioError
 from sojourn.scenario.findings import Finding
 from sojourn.study.causes import Cause, Plans, causes_of
 from sojourn.study.cells import Level
 from sojourn.study.constraints import Check, check
 from sojourn.study.errors import PolicyFault, StudyError
 from sojourn.study.metrics import store_of
-from sojourn.study.names import short_names
+from sojourn.study.names import labels, short_names
 from sojourn.study.placed import Placed
 from sojourn.study.question import USUAL, Asked, conditions, interest
 from sojourn.study.ranking import Ranking, Verdict, rank
@@ -124,6 +126,7 @@ class Compared:
         self.better: Direction = better
         self.present = asked.present
         """The choice at the line's rate if the others are in a shaper; `None` without shapers."""
+        self._own = asked.own
         self.smallest = asked.smallest
         self.interest: Interest = interest(self.by, asked.smallest)
         """Smallest difference of interest of the deciding metric."""
@@ -132,6 +135,15 @@ class Compared:
     def results(self) -> Results | None:
         """Returns the folder of results; `None` if the table was not read from a folder."""
         return results_of(self.table)
+
+    @cached_property
+    def own(self) -> str | None:
+        """The scenario's own queue, which the user has at present; `None` if it is not compared."""
+        known = self._own or self.present
+        if known is None and self.results is not None:
+            with suppress(ScenarioError):
+                known = self.results.scenario.queue_name
+        return known if known in self.levels else None
 
     @property
     def findings(self) -> list[Finding]:
@@ -180,6 +192,14 @@ class Compared:
     def short(self) -> dict[str, str]:
         """Returns a short name of each choice, for sentences and figures."""
         return short_names(self.choices) if self.noun == "queue" else {c: c for c in self.choices}
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """Returns the label of each choice in a table, in which the present queue is marked."""
+        if self.noun != "queue":
+            return {choice: choice for choice in self.choices}
+        found = labels(self.choices)
+        return found if self.own is None else found | {self.own: f"{found[self.own]} (present)"}
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -396,7 +416,7 @@ class Compared:
         """
         others = self.ranking.order[1:]
         verdicts = {self.ranking.verdict(q, self.ranking.order[0]) for q in others}
-        return verdicts != {"not decided"}
+        return verdicts != {"inconclusive"}
 
     @property
     def seeds_to_decide(self) -> dict[str, int]:

@@ -145,7 +145,7 @@ def _made(
     if named:
         study = study.vary(queue=list(named))
     study = study.vary(settings.vary or {})
-    question = replace(question, present=study.present)
+    question = replace(question, present=study.present, own=scenario.queue_name)
     sensible(scenario, question, [in_words(cell.factors) for cell in study.cells])
     listed: list[Json] = [q if isinstance(q, str) else q.__name__ for q in named]
     noted = question.as_dict() | ({"queues": listed} if named else {})

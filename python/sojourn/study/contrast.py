@@ -36,7 +36,7 @@ Verdict = Literal[
     "more",
     "less",
     "as much as",
-    "not decided",
+    "inconclusive",
     "not measured",
     "excluded",
     "baseline excluded",
@@ -192,7 +192,7 @@ _PHRASES: dict[Verdict, str] = {
     "more": "more than {}",
     "as good as": "as good as {}",
     "as much as": "as much as {}",
-    "not decided": "not decided against {}",
+    "inconclusive": "inconclusive against {}",
     "not measured": "not measured in the same runs as {}",
     "excluded": "excluded by the condition",
     "baseline excluded": "not comparable, because the condition excludes {}",
@@ -366,7 +366,7 @@ def _verdict(gap: Gap, column: str) -> Verdict:
     if better is not None:
         return verdict(gap, better)
     words: dict[str, Verdict] = {"above": "more", "below": "less", "within": "as much as"}
-    return words.get(gap.where, "not decided")
+    return words.get(gap.where, "inconclusive")
 
 
 def _factor(table: Table, baseline: Level) -> str:

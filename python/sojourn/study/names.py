@@ -49,6 +49,23 @@ def short_names(queues: Sequence[str]) -> dict[str, str]:
     return {q: names[q] for q in queues}
 
 
+LABEL = 24
+"""Largest number of characters of a label in a table."""
+
+
+def labels(queues: Sequence[str]) -> dict[str, str]:
+    """Returns a label of each queue for a table: its text if it is short, otherwise its short name.
+
+    The switches of a queue follow its kind in parentheses: `red (adaptive)`.
+    """
+    found = {}
+    for queue, short in short_names(queues).items():
+        switches = [pair[0] for pair in _pairs(queue) if len(pair) == 1]
+        noted = f"{short} ({', '.join(switches)})" if switches and " " not in short else short
+        found[queue] = next((text for text in (queue, noted) if len(text) <= LABEL), short)
+    return found if len(set(found.values())) == len(found) else {q: q for q in queues}
+
+
 def elided(queue: str, kept: str, longest: int) -> str:
     """Returns the words of a queue, shortened to `longest` characters by an ellipsis in the middle.
 

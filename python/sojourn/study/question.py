@@ -39,6 +39,8 @@ class Asked:
 
     The other queues are in a shaper below the line's rate. `None` if no queue is.
     """
+    own: str | None = None
+    """The scenario's own queue; `None` if it is not known or no queues are compared."""
 
     @property
     def interest(self) -> Interest:

@@ -15,11 +15,11 @@ from sojourn.metrics import Direction, Interest
 from sojourn.stats import Gap, gaps
 from sojourn.stats.letters import letters
 
-Verdict = Literal["better", "worse", "as good as", "not decided"]
+Verdict = Literal["better", "worse", "as good as", "inconclusive"]
 """Verdict on a pair of choices.
 
 *Better* and *worse*: the whole interval of the difference is beyond the smallest difference of
-interest. *As good as*: the whole interval is within the smallest difference. *Not decided*: all
+interest. *As good as*: the whole interval is within the smallest difference. *Inconclusive*: all
 other cases.
 """
 
@@ -30,7 +30,7 @@ def verdict(gap: Gap, better: Direction) -> Verdict:
         case "within":
             return "as good as"
         case "open":
-            return "not decided"
+            return "inconclusive"
         case where:
             return "better" if (where == "below") == (better == "lower") else "worse"
 

@@ -204,7 +204,7 @@ class Stopping:
             first = f"{wanted}: reached with {self.seeds} seeds"
         else:
             end = "the maximum was reached first" if self.over else "runs are missing"
-            first = f"{wanted}: not decided with {self.seeds} seeds, {end}"
+            first = f"{wanted}: inconclusive with {self.seeds} seeds, {end}"
         widest = "; ".join(self._width_text(one, names or {}) for one in self.widest())
         looks = ", ".join(map(str, self.looks))
         many = len(self.widths)

@@ -78,7 +78,7 @@ def _verdict(proof: Comparison, found: str, rival: str, name: str, gap: Gap) -> 
         )
         return Verdict(rival, "better" if mine else "worse", text, interval)
     if interval is None:
-        return Verdict(rival, "not decided", f"{name} has no values to compare.")
+        return Verdict(rival, "inconclusive", f"{name} has no values to compare.")
     figures = _figures(proof, found, rival, interval)
     outcome = verdict(gap, proof.better)
     text = {
@@ -86,7 +86,7 @@ def _verdict(proof: Comparison, found: str, rival: str, name: str, gap: Gap) -> 
         "worse": f"It is worse than {name}: {figures}.",
         "as good as": f"It is as good as {name}: {figures}, within "
         f"{interest_text(proof.by, proof.interest)}.",
-        "not decided": f"{interval.n} seeds do not decide whether it beats {name}: "
+        "inconclusive": f"{interval.n} seeds do not decide whether it beats {name}: "
         f"{figures}." + (f" About {gap.seeds} seeds would decide." if gap.seeds else ""),
     }[outcome]
     return Verdict(rival, outcome, text, interval, gap.seeds)

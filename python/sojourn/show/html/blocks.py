@@ -102,6 +102,8 @@ class Section:
     id: str
     title: str
     blocks: Sequence[Block]
+    folded: bool = False
+    """Whether the blocks are shown only after a click on the title."""
 
 
 @dataclass(frozen=True)

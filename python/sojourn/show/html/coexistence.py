@@ -9,7 +9,7 @@ from sojourn.stats import Interval
 from sojourn.study import quantities
 from sojourn.study.coexistence import QUANTITIES, Coexistence, Encounter
 
-BADGES = {"harms more": "bad", "as itself": "good", "harms less": "good", "not decided": "open"}
+BADGES = {"harms more": "bad", "as itself": "good", "harms less": "good", "inconclusive": "open"}
 
 
 def page(matrix: Coexistence) -> Page:

@@ -131,13 +131,12 @@ def metrics_section(metrics: Iterable[str]) -> Section:
     rows = [
         [
             Cell(labels.title(metric.name), sub=metric.name),
-            Cell(metric.unit),
             Cell(metric.definition),
         ]
         for metric in dict.fromkeys(map(find, metrics))
         if metric is not None
     ]
-    heads = (("metric", ""), ("unit", ""), ("definition", ""))
+    heads = (("metric", ""), ("definition", ""))
     return Section(
         "metrics",
         "Meaning of each metric",

@@ -20,6 +20,9 @@ from sojourn.study.durability import caution
 from sojourn.study.metrics import store_of
 from sojourn.study.results import Results
 
+OPEN = 4
+"""Number of figures that are shown at once."""
+
 
 def page(c: Comparison) -> Page:
     """Returns the page of the report."""
@@ -28,6 +31,7 @@ def page(c: Comparison) -> Page:
     subject = f"queue at `{results.bottleneck}`" if c.noun == "queue" else f"choice of {factors}"
     extreme = "lowest" if c.better == "lower" else "highest"
     condition = f", subject to `{c.subject_to}`" if c.subject_to.strip() else ""
+    figures = _figures(c, results)
     warning = caution(c, lambda levels: results.scenario_of(**levels))
     return common.page(
         results,
@@ -43,7 +47,8 @@ def page(c: Comparison) -> Page:
         ],
         [
             Section("ranking", "Ranking", _ranking(c)),
-            Section("figures", "Figures", _figures(c, results)),
+            Section("figures", "Figures", figures[:OPEN]),
+            *([Section("more", "Further figures", figures[OPEN:], True)] if figures[OPEN:] else []),
             Section("deploy", "Deployment", _deploy(c, results)),
         ],
         c.shown_metrics,
@@ -64,7 +69,10 @@ def _ranking(c: Comparison) -> list[Block]:
                 short[e.choice],
                 colour=looks[e.choice],
                 strong=e in winners,
-                sub=e.choice if short[e.choice] != e.choice else "",
+                sub=", ".join(
+                    [e.choice] * (short[e.choice] != e.choice)
+                    + ["your present queue"] * (e.choice == c.own)
+                ),
             )
             for e in entries
         ],
@@ -88,7 +96,7 @@ def _ranking(c: Comparison) -> list[Block]:
         "intervals of all differences are simultaneous (Bonferroni). "
         f"One {noun} is better than another if the whole interval is beyond the smallest "
         f"difference of interest, {interest_text(c.by, c.interest)}. It is as good if the whole "
-        "interval is within this difference. Otherwise the pair is not decided. "
+        "interval is within this difference. Otherwise the comparison is inconclusive. "
         f"{noun.capitalize()}s that share a letter do not differ significantly."
     )
     return [
@@ -145,11 +153,7 @@ def _figures(c: Comparison, results: Results) -> list[Block]:
     units = c.table.units
 
     def found(metric: str) -> dict[str, Interval]:
-        return {
-            q: e.value if metric == c.by else e.metrics[metric]
-            for q in c.choices
-            for e in [c.entry(q)]
-        }
+        return {e.choice: e.value if metric == c.by else e.metrics[metric] for e in c.entries}
 
     def means(metric: str, *, half: bool = True) -> Block:
         chart = charts.means(metric, units.get(metric, ""), found(metric), names)

@@ -23,6 +23,10 @@
     const unfold = async () => folded.insertAdjacentHTML("beforeend", await unpacked(folded.dataset.packed));
     folded.addEventListener("toggle", unfold, { once: true });
   }
+  // Figures in a folded part get their width when it is opened.
+  for (const more of document.querySelectorAll("details.more")) {
+    more.addEventListener("toggle", () => window.dispatchEvent(new Event("resize")));
+  }
   const packed = (/** @type {string} */ id) => document.getElementById(id)?.textContent;
   if (!packed("packed-library")) return;
   const library = document.createElement("script");
