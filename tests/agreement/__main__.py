@@ -37,7 +37,7 @@ from sojourn.study.machine import cores
 from tests.agreement import results, trees
 from tests.agreement.judge import LOOKS, judged
 from tests.agreement.population import Cell, drawing
-from tests.docs import numbers
+from tests.docs import quoted
 
 AnyCell = Cell | trees.TreeCell
 """A cell of a drawing, or one with a tree."""
@@ -180,7 +180,7 @@ def main() -> None:
         results.write(release, asked.most, asked.cells, runs)
         report = results.Report.read()
         report.refresh()
-        numbers.main()
+        quoted.main()
         print("", *report.parts().values(), sep="\n\n")
     different = sum(verdict == "different" for verdict, _ in told.values())
     sys.exit(different > ALLOWED * len(told))

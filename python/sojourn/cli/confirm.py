@@ -57,7 +57,7 @@ def confirmation(
     numbers = [value(e.value.estimate, unit, linux.by) for e in there]
     text = f"{found.by} {numbers[0]} with {a}, {numbers[1]} with {b} (means of {seeds} seeds)"
     here, verdict = (one.ranking.verdict(*(e.choice for e in best)) for one in (found, linux))
-    if verdict == here and verdict != "not decided":
+    if verdict == here and verdict != "inconclusive":
         also = (
             f"{a} is better than {b} there too" if verdict == "better" else "no difference either"
         )
@@ -66,6 +66,6 @@ def confirmation(
         "better": f"{a} is better than {b}",
         "worse": f"{b} is better than {a}",
         "as good as": f"{a} and {b} are equally good",
-        "not decided": f"{a} and {b} cannot be distinguished",
+        "inconclusive": f"{a} and {b} cannot be distinguished",
     }[verdict]
     return f"{'Decided' if verdict == 'better' else 'Not confirmed'} on {where}: {said}: {text}."
