@@ -153,7 +153,7 @@ def test_comparison_says_everything(comparison: Comparison) -> None:
         "beyond the smallest difference of interest, 5 %, at least 0.1 ms (our choice)",
         "'pfifo limit 1000p' codel fq_codel",
         "Meaning of each metric",
-        "95th percentile of the queueing delay.",
+        "95 % of the values are at most this.",
         "1 to 6",
         "hash of the sources that determine results",
         "trace hash",
