@@ -65,7 +65,7 @@ def test_fair_queueing_and_a_policer_are_distinguished_from_a_fifo(tmp_path: Pat
     for family, size in (("fq_codel", 0.005), ("policer", 40_000.0)):
         line = replace(FIFO, families={"up": family}, sizes={"up": size})
         course = measured(SESSION, line, 12)
-        fitted = fit(read(written(tmp_path, "iperf3 and ping", SESSION, course)), runs=240)
+        fitted = fit(read(written(tmp_path, "iperf3 and ping", SESSION, course)), runs=300)
         assert family in fitted.ways["up"].likely
         assert "fifo" not in fitted.ways["up"].likely
 
@@ -74,7 +74,7 @@ def test_a_rate_that_falls_is_outside_the_model(tmp_path: Path) -> None:
     falls = {"links.line.changes": [{"at": "9s", "forward": {"rate": "1200kbit"}}]}
     course = measured(SESSION, FIFO, 13, falls)
     paths = written(tmp_path, "iperf3 and ping", SESSION, course)
-    result = CliRunner().invoke(app, ["fit", *map(str, paths), "--runs", "240", "--json"])
+    result = CliRunner().invoke(app, ["fit", *map(str, paths), "--runs", "300", "--json"])
     assert result.exit_code == 1
     assert json.loads(result.stdout)["outside"]
 
@@ -84,7 +84,7 @@ def test_the_commands_write_scenario_page_and_advice_that_comes_true(
 ) -> None:
     names = [str(path) for path in files]
     out, page, saved = (tmp_path / n for n in ("line.toml", "line.html", "advice.json"))
-    options = ["--runs", "240", "--out", str(out), "--page", str(page), "--json"]
+    options = ["--runs", "300", "--out", str(out), "--page", str(page), "--json"]
     result = CliRunner().invoke(app, ["fit", *names, *options])
     assert result.exit_code == 0, result.output
     agreeing("fit", json.loads(result.stdout))

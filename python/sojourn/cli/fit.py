@@ -29,7 +29,7 @@ Files = Annotated[
 class Effort:
     """Size of a fit."""
 
-    runs: Annotated[int, Option(min=200, max=20_000)] = RUNS
+    runs: Annotated[int, Option(min=300, max=20_000)] = RUNS
     """Number of simulated measurements; more of them make intervals narrower."""
     seed: Annotated[int, Option(min=1)] = 1
     """Seed of the drawn lines and of their simulations."""

@@ -73,15 +73,18 @@ def _least(name: str, of: Estimate, unit: str, rests_on: str, why: str) -> Known
 
 def known(fit: Fit) -> list[Known]:
     """Returns everything that the measurements show, and what is missing."""
-    probes = any(s.interval for s in fit.of.sessions)
-    times = "round-trip times of probes" if probes else "TCP's round-trip times"
-    found = [_interval("base round-trip time", fit.base, "s", f"{times} before and under load")]
+    rests = "round-trip times of probes before and under load"
+    base = _interval("base round-trip time", fit.base, "s", rests)
+    if fit.base.high > 1.5 * fit.base.low:
+        text = f"at most {quantity(fit.base.high, 's')}: the line was never idle"
+        base = replace(base, kind="bound", text=text, value=None, low=None, measure=_more(fit))
+    found = [base]
     for direction in DIRECTIONS:
         if direction not in fit.ways:
             text = f"not measured: no load in the direction of {NAMES[direction]}"
             found.append(Known(NAMES[direction], "unknown", text, "", measure=commands(direction)))
             continue
-        found += _of_way(fit, direction, fit.ways[direction], probes)
+        found += _of_way(fit, direction, fit.ways[direction])
     found.append(_place(fit))
     rests = "lost probes and retransmitted segments that no queue of the family explains"
     if fit.loss.low > 1e-4:
@@ -97,7 +100,7 @@ def _more(fit: Fit) -> tuple[str, ...]:
     return commands(fit.of.directions[0], 60)
 
 
-def _of_way(fit: Fit, direction: Direction, way: Way, probes: bool) -> list[Known]:
+def _of_way(fit: Fit, direction: Direction, way: Way) -> list[Known]:
     name = NAMES[direction]
     rests = f"goodput per second of the {name}, times {FRAME}/1448, and delays while it filled"
     if way.rate.high > 1.5 * way.rate.low:
@@ -118,7 +121,7 @@ def _of_way(fit: Fit, direction: Direction, way: Way, probes: bool) -> list[Know
     shown = "delays, losses and goodput over time"
     sessions = [s for s in fit.of.sessions if direction in s.directions]
     has_srtt = any(s.course.loads[direction].srtt.size for s in sessions)
-    if has_srtt and probes:
+    if has_srtt:
         shown += ", and TCP's delays next to those of probes"
     family = Known(f"queue of the {name}", "set", text, shown, families=chances)
     if len(words) > 1:

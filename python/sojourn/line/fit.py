@@ -35,7 +35,7 @@ WIDER = 1.25
 """Factor of the errors: a regression on lines of a narrow range errs less than on all lines."""
 QUEUED = 0.005
 """Queueing delay in s above which a queue has formed, so that the rate was reached."""
-OUTSIDE = 1.3
+OUTSIDE = 1.4
 """Surprise above which the measurement is outside the model."""
 ROOM = 1.15
 """Factor to the end of a parameter's range within which an interval's limit is only a bound."""
@@ -118,6 +118,8 @@ class _Quick:
     """Quick estimates, around which lines are proposed."""
 
     rates: Mapping[Direction, float]
+    noise: Mapping[Direction, float]
+    """Largest relative error of a rate, because instruments count whole blocks."""
     probes: Mapping[Direction, Waits]
     """Delays of probes."""
     flows: Mapping[Direction, Waits]
@@ -132,15 +134,24 @@ class _Quick:
 def quick(of: Measurement) -> _Quick:
     """Returns estimates by means and quantiles: rates, delays and the least round-trip time."""
     rtts = [of.idle, *(s.course.rtt[np.isfinite(s.course.rtt)] for s in of.sessions)]
-    srtts = [w.srtt for s in of.sessions for w in s.course.loads.values()]
-    known = np.concatenate(rtts if any(r.size for r in rtts) else srtts)
-    if known.size == 0:
+    known = np.concatenate(rtts)
+    if not any(s.interval for s in of.sessions) or known.size == 0:
         raise MeasurementError(
-            "no file has round-trip times during the load: run `ping -D -i 0.2 HOST > ping.txt` "
-            "next to iperf3, and give both files"
+            f"{', '.join(of.files)}: no probes during the load, by which delays could be known: "
+            "run `ping -D -i 0.2 HOST > ping.txt` next to iperf3, and give both files"
         )
     least = float(known.min())
+    for session in of.sessions:
+        for part in session.parts:
+            load = session.course.loads[part.direction]
+            if part.offered is not None and not load.lost > 0.01:
+                carried = f"{float(load.rate.mean()) / 1e6:.3g} Mbit/s"
+                raise MeasurementError(
+                    f"the UDP load lost less than 1 %, so it did not fill the line: the rate is at "
+                    f"least {carried}, and nothing else shows. Raise iperf3's -b, or use TCP"
+                )
     rates: dict[Direction, float] = {}
+    noise: dict[Direction, float] = {}
     probes: dict[Direction, Waits] = {}
     flows: dict[Direction, Waits] = {}
     filled: dict[Direction, bool] = {}
@@ -151,6 +162,9 @@ def quick(of: Measurement) -> _Quick:
         seconds = [w.rate[int(s.length / 3) :] for s in own for w in [s.course.loads[direction]]]
         rates[direction] = max(float(np.mean(one)) for one in seconds) * FRAME / PAYLOAD
         course, load = own[0].course, own[0].course.loads[direction]
+        streams = sum(p.streams for p in own[0].parts if p.direction == direction)
+        blocks = 8 * BLOCK * math.sqrt(streams) / seconds[0].size
+        noise[direction] = min(blocks / rates[direction], 0.5)
         one_way = course.up if direction == "up" else course.down
         late = course.times >= own[0].length / 3
         excess = one_way - np.nanmin(one_way) if one_way.size else course.rtt - least
@@ -161,7 +175,7 @@ def quick(of: Measurement) -> _Quick:
         filled[direction] = any(not s.course.loads[direction].lost < 1e-6 for s in own)
     idle = of.idle.size >= 5 or any(s.lead > 0 for s in of.sessions)
     lost = max(0.03 if math.isnan(one) else one for one in losses)
-    return _Quick(rates, probes, flows, filled, least, idle, lost)
+    return _Quick(rates, noise, probes, flows, filled, least, idle, lost)
 
 
 def _loads(session: Session) -> int:
@@ -184,7 +198,7 @@ class _Proposal:
         self.families: dict[Direction, list[str]] = {d: list(FAMILIES) for d in self.directions}
         self.rates = {(d, f): self._rates(d, f) for d in self.directions for f in FAMILIES}
         self.sizes = {(d, f): self._sizes(d, f) for d in self.directions for f in FAMILIES}
-        slack = max(5e-4, 0.02 * guess.least) if guess.idle else 0.6 * guess.least
+        slack = max(5e-4, 0.02 * guess.least) if guess.idle else 0.97 * guess.least
         self.base = Range(max(guess.least - slack, 1e-5), guess.least)
         most = min(0.03, 3 * guess.lost + 2 * SMALLEST_LOSS)
         self.loss = Range(math.log(2 * SMALLEST_LOSS), math.log(most + SMALLEST_LOSS))
@@ -196,14 +210,16 @@ class _Proposal:
 
     def _rates(self, direction: Direction, family: str) -> Range:
         """Returns the range of a rate: wide unless the queue shows that TCP reached the rate."""
-        low, waits = math.log(self.guess.rates[direction]), self._waits(direction, family)
+        middle, waits = math.log(self.guess.rates[direction]), self._waits(direction, family)
+        slack = self.guess.noise[direction]
+        low, high = middle - slack, middle + slack
         if FAMILIES[family].policer:
-            return Range(low - 0.04, low + 1.6)
+            return Range(low - 0.04, high + 1.6)
         frame = 8 * FRAME / self.guess.rates[direction]
         if waits[5] > max(1e-3, 2 * frame):
-            return Range(low - 0.03, low + 0.05)
+            return Range(low - 0.03, high + 0.05)
         seen = waits[95] > QUEUED or family.startswith("fq")
-        return Range(low - 0.04, low + (0.3 if seen else 1.6))
+        return Range(low - 0.04, high + (0.3 if seen else 1.6))
 
     def _sizes(self, direction: Direction, family: str) -> Range:
         of, waits = FAMILIES[family], self._waits(direction, family)
@@ -282,13 +298,16 @@ class _Round:
     columns: Mapping[Direction, Sequence[int]]
     """Numbers of the statistics that depend on each direction."""
 
-    def of(self, way: int, kind: int) -> tuple[Floats, Floats]:
-        """Returns statistics and parameters of the lines with a family in a direction.
+    def of(self, way: int, kind: int) -> tuple[Floats, Floats, Floats]:
+        """Returns statistics and parameters of lines with a family, and the seen statistics.
 
-        The parameters are rate and size of the direction, round-trip time and loss.
+        The statistics are those of the direction; the parameters are its rate and size,
+        round-trip time and loss.
         """
         mine = self.kinds[:, way] == kind
-        return self.stats[mine], self.values[mine][:, [2 * way, 2 * way + 1, -2, -1]]
+        columns = [*self.columns.values()][way]
+        own = self.values[mine][:, [2 * way, 2 * way + 1, -2, -1]]
+        return self.stats[mine][:, columns], own, self.seen[columns]
 
 
 def table(of: Measurement, courses: Sequence[Simulated]) -> Floats:
@@ -349,7 +368,7 @@ def _narrow(proposal: _Proposal, made: _Round) -> None:
         kept = [f for f, chance in chances.items() if chance >= UNLIKELY]
         for family in kept:
             key = (direction, family)
-            found = regress(*made.of(way, own.index(family)), made.seen)
+            found = regress(*made.of(way, own.index(family)))
             reach = REACH * found.errors.std(axis=0)
             rate, size, base, loss = (
                 Range(float(e - r), float(e + r))
@@ -364,7 +383,11 @@ def _narrow(proposal: _Proposal, made: _Round) -> None:
 
 
 def _within(old: Range, new: Range, least: float) -> Range:
-    """Returns the part of an old range in a new one, with `least` on either side of its middle."""
+    """Returns the part of an old range in a new one, with `least` on either side of its middle.
+
+    A round narrows a range at most to a fifth: estimates beyond the old range are extrapolated.
+    """
+    least = max(least, 0.1 * (old.high - old.low))
     middle = min(max((new.low + new.high) / 2, old.low), old.high)
     low, high = min(new.low, middle - least), max(new.high, middle + least)
     return Range(max(old.low, low), min(old.high, high))
@@ -388,10 +411,10 @@ def _fitted(of: Measurement, proposal: _Proposal, made: _Round, runs: int, seed:
         names: list[str] = []
         rows: list[Floats] = []
         for family, chance in chances.items():
-            stats, values = made.of(way, proposal.families[direction].index(family))
-            one = regress(stats, values, made.seen)
+            stats, values, seen = made.of(way, proposal.families[direction].index(family))
+            one = regress(stats, values, seen)
             if chance >= 0.05:
-                strange.append(surprise(stats, values, made.seen, one))
+                strange.append(surprise(stats, values, seen, one))
             one = found[family] = replace(one, errors=WIDER * one.errors)
             size = _estimate(one, 1, proposal.sizes[direction, family])
             if FAMILIES[family].unit == "s":

@@ -259,11 +259,13 @@ def course_of(session: Session, record: Record, seed: int) -> Course:
         own = [i for i, g in enumerate(flows["group"]) if str(g).startswith(mark)]
         sent = sum(float(flows["sent"][i]) for i in own)
         again = sum(float(flows["retransmissions"][i]) for i in own)
-        if any(p.offered is not None for p in session.parts if p.direction == direction):
+        udp = any(p.offered is not None for p in session.parts if p.direction == direction)
+        if udp:
             again = sent - sum(float(flows["received"][i]) for i in own)
         curve = np.asarray(rate)[inside]
         streams = sum(p.streams for p in session.parts if p.direction == direction)
-        counted = np.sqrt(streams) * noise.uniform(0, 8 * BLOCK, curve.size + 1)
+        block = 0 if udp else 8 * BLOCK
+        counted = np.sqrt(streams) * noise.uniform(0, block, curve.size + 1)
         curve = np.maximum(curve + np.diff(counted), 0.0)
         loads[direction] = Loaded(curve, srtt, again / max(sent, 1.0))
     if not session.interval:

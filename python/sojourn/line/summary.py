@@ -79,4 +79,4 @@ def _delays(
 def directions_of(names: Sequence[str], direction: Direction, of: Measurement) -> list[int]:
     """Returns the numbers of the statistics that depend on the queue of a direction."""
     sessions = [str(n) for n, s in enumerate(of.sessions) if direction in s.directions]
-    return [i for i, name in enumerate(names) if name.split(".")[0] in sessions]
+    return [i for i, name in enumerate(names) if name.split(".")[0] in (*sessions, "base")]
