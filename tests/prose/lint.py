@@ -85,12 +85,12 @@ def _matches(path: str, patterns: Iterable[str]) -> bool:
     return any(fnmatch.fnmatch(path, pattern) for pattern in patterns)
 
 
-def everywhere() -> list[Breach]:
-    """Returns the breaches in all files, without the messages of files that quote papers."""
+def everywhere(found: Iterable[Passage]) -> list[Breach]:
+    """Returns the breaches in passages, without the messages of files that quote papers."""
     rules, quoting = read()
     read_by_people = (
         passage
-        for passage in passages(ROOT)
+        for passage in found
         if passage.kind != "message" or not _matches(passage.path, quoting)
     )
     return list(breaches(read_by_people, rules))
@@ -99,7 +99,9 @@ def everywhere() -> list[Breach]:
 def main(arguments: Sequence[str]) -> int:
     """Lists the breaches in files whose paths match a pattern; returns 1 if there are any."""
     patterns = list(arguments) or ["*"]
-    listed = [breach for breach in everywhere() if _matches(breach.passage.path, patterns)]
+    listed = [
+        breach for breach in everywhere(passages(ROOT)) if _matches(breach.passage.path, patterns)
+    ]
     for breach in listed:
         print(breach)
     return 1 if listed else 0
