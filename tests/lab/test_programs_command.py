@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from sojourn.cli.real import description
 from sojourn.lab import Unavailable
 from sojourn.lab.engine import RealEngine, WireEngine
 from sojourn.lab.findings import blanked, indistinct
@@ -98,6 +99,25 @@ def test_a_server_and_a_client_talk(kind: type[RealEngine], tmp_path: Path) -> N
     else:
         assert 300_000 < value(record, "bytes") < 302_000
         assert value(record, "goodput", "summary") == value(record, "bytes") * 8 / 2
+
+
+def test_a_run_ends_with_its_programs_and_has_the_numbers_that_they_print(tmp_path: Path) -> None:
+    (tmp_path / "say.py").write_text("print('goodput=2.5Mbit/s')\nprint('{\"a\": {\"b\": 7}}')")
+    told = {"goodput": "goodput=([0-9.]+)Mbit/s", "score": "a.b"}
+    keys = ", ".join(f'{name} = "{source}"' for name, source in told.items())
+    line = flow("command", client=python("say.py"), count=2) + f"\nmetric = {{ {keys} }}"
+    record = run(WireEngine(), scenario(tmp_path, line).replace({"duration": "60s"}))
+    assert record.complete
+    assert record.reached < 30e9
+    assert value(record, "command.goodput", "summary") == 5e6  # the sum of both flows
+    assert value(record, "command.score", "summary") == 7
+    assert 0 < value(record, "command.fct_mean", "summary") < 30
+    assert value(record, "command.finished", "summary") == 2
+    assert value(record, "goodput") == 2.5e6
+    assert '\n    {"a": {"b": 7}}' in description(record)
+    silent = scenario(tmp_path, line.replace("a.b", "a.c")).replace({"duration": "60s"})
+    violation, _ = [v for v in run(WireEngine(), silent).violations if "a program failed" in v]
+    assert "did not report score: the last line of JSON has no key `a.c`" in violation
 
 
 def test_programs_that_fail_and_do_not_listen(tmp_path: Path) -> None:

@@ -72,6 +72,18 @@ def test_the_plan_has_the_words(tmp_path: Path) -> None:
     assert Scenario.from_dict(second.as_dict()).as_dict() == second.as_dict()
 
 
+def test_metrics_are_checked_and_in_the_plan() -> None:
+    metric = 'count = 2\nmetric = { goodput = "rate=([0-9]+)", score = "a.b" }'
+    app = json.loads(made("count = 2", metric).plan_json)["groups"][0]["app"]
+    assert app["metrics"] == {"goodput": "rate=([0-9]+)", "score": "a.b"}
+    key, marked, message = complaint("count = 2", metric.replace("score", "scores"))
+    assert (key, marked) == ("flows.0.metric.scores", "scores")
+    assert "did you mean `score`?" in message
+    wrong = 'app = "bulk"\nmetric = { score = "a" }'
+    with pytest.raises(ScenarioError, match='`metric` is only allowed with `app = "command"`'):
+        Scenario.from_toml(TEXT[: TEXT.index("app =")] + wrong)
+
+
 def test_placeholders_are_filled() -> None:
     words = words_of("say '{from}:{port}' {{{number}}} {{}}")
     values = {"from": "10.0.0.1", "port": "20000", "number": "3"}

@@ -332,16 +332,22 @@ pub const METRICS: &[Metric] = metrics! {
     "flow" Lower Bulk COUNT {
         "unfinished" "1" "transfers unfinished" "Transfers and Web objects that had begun and had not ended at the end of the run." { sum: true }
     }
+    "flow" Higher Bulk ANY {
+        "score" "1" "score of a program" "Number that a program of `command` prints, of which more is better." { apps: &["command"] }
+    }
+    "flow" Lower Bulk ANY {
+        "cost" "1" "cost of a program" "Number that a program of `command` prints, of which less is better." { apps: &["command"] }
+    }
     "flow" Lower Interactive COMPLETION {
-        "fct" "s" "flow completion time" "Time from the start of a transfer to the delivery of its last byte, as a distribution over the finished transfers." { form: Form::Distribution, apps: &["transfer", "web"] }
-        "fct_mean" "s" "mean flow completion time" "Mean time from the start of a transfer to the delivery of its last byte, over the finished transfers." { apps: &["transfer", "web"] }
-        "fct_p50" "s" "median flow completion time" "Median of the flow completion time of the finished transfers." { apps: &["transfer", "web"] }
-        "fct_p95" "s" "95th percentile of the flow completion time" "95th percentile of the flow completion time of the finished transfers." { apps: &["transfer", "web"] }
-        "fct_p99" "s" "99th percentile of the flow completion time" "99th percentile of the flow completion time of the finished transfers." { apps: &["transfer", "web"] }
-        "fct_mean_all" "s" "mean flow completion time of all transfers" "As `fct_mean`, but over all transfers: those that had not ended at the end of the run count with their age (product-limit estimate). If the longest had not ended, the value is a lower bound." { apps: &["transfer", "web"] }
-        "fct_p50_all" "s" "median flow completion time of all transfers" "As `fct_p50`, but over all transfers, as `fct_mean_all`." { apps: &["transfer", "web"] }
-        "fct_p95_all" "s" "95th percentile of the flow completion time of all transfers" "As `fct_p95`, but over all transfers, as `fct_mean_all`." { apps: &["transfer", "web"] }
-        "fct_p99_all" "s" "99th percentile of the flow completion time of all transfers" "As `fct_p99`, but over all transfers, as `fct_mean_all`." { apps: &["transfer", "web"] }
+        "fct" "s" "flow completion time" "Time from the start of a transfer to the delivery of its last byte, as a distribution over the finished transfers; of `command`, from the start to the end of a client that ends by itself." { form: Form::Distribution, apps: &["command", "transfer", "web"] }
+        "fct_mean" "s" "mean flow completion time" "Mean time from the start of a transfer to the delivery of its last byte, over the finished transfers." { apps: &["command", "transfer", "web"] }
+        "fct_p50" "s" "median flow completion time" "Median of the flow completion time of the finished transfers." { apps: &["command", "transfer", "web"] }
+        "fct_p95" "s" "95th percentile of the flow completion time" "95th percentile of the flow completion time of the finished transfers." { apps: &["command", "transfer", "web"] }
+        "fct_p99" "s" "99th percentile of the flow completion time" "99th percentile of the flow completion time of the finished transfers." { apps: &["command", "transfer", "web"] }
+        "fct_mean_all" "s" "mean flow completion time of all transfers" "As `fct_mean`, but over all transfers: those that had not ended at the end of the run count with their age (product-limit estimate). If the longest had not ended, the value is a lower bound." { apps: &["command", "transfer", "web"] }
+        "fct_p50_all" "s" "median flow completion time of all transfers" "As `fct_p50`, but over all transfers, as `fct_mean_all`." { apps: &["command", "transfer", "web"] }
+        "fct_p95_all" "s" "95th percentile of the flow completion time of all transfers" "As `fct_p95`, but over all transfers, as `fct_mean_all`." { apps: &["command", "transfer", "web"] }
+        "fct_p99_all" "s" "99th percentile of the flow completion time of all transfers" "As `fct_p99`, but over all transfers, as `fct_mean_all`." { apps: &["command", "transfer", "web"] }
     }
     "flow" Lower Interactive JITTER {
         "jitter" "s" "jitter" "Interarrival jitter of RFC 3550 at the end of the run, averaged over flows: the smoothed absolute difference of successive one-way delays." { apps: &["cbr", "packets", "voip"] }

@@ -19,7 +19,7 @@ params! {
     "command": "your own programs, not in the simulator: the host `from` runs `client`, the host `to` runs `server`";
 
     /// Command lines of the programs, as words, and the folder in which the programs run. A
-    /// scenario sets each of the three by its own key.
+    /// scenario sets each by its own key.
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
@@ -31,6 +31,10 @@ params! {
         folder: String = unset(),
         /// Digests of the files that words of the command lines name, except large files.
         files: BTreeMap<String, String> = unset(),
+        /// Numbers that the programs print, by metric: a regular expression with one group, or the
+        /// path of a key in the last line, which is JSON.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        metrics: BTreeMap<String, String> = unset(),
     }
 }
 

@@ -116,5 +116,7 @@ def own_programs(record: LabRecord) -> list[str]:
         when = "" if end.started is None else f"; ran from {max(end.started, 0) / 1e9:.3f} s"
         if end.ended is not None:
             when += f" to {end.ended / 1e9:.3f} s"
+        if end.last and not end.failure:
+            when += f"\n    {end.last}"
         lines.append(f"  {end.role} of {end.flow}: `{end.command}`: {end.outcome}{when}")
     return lines

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from sojourn.lab.programs.results import (
     BulkResult,
+    CommandResult,
     EndpointResult,
     FlowResult,
     GroupStats,
@@ -139,8 +140,38 @@ def with_findings(
     flows = blanked(flows, apart) if flows else flows
     for name in mixed:
         summary = blanked(summary, {0}, prefix=f"{name}.")
+    flows, summary = _with_reported(flows, summary, plan, results)
     series = _with_samples(tables.series, plan, results)
     return replace(tables, flows=flows, summary=summary, series=series)
+
+
+def _with_reported(
+    flows: Sequence[Column],
+    summary: Sequence[Column],
+    plan: Plan,
+    results: Sequence[FlowResult],
+) -> tuple[Sequence[Column], Sequence[Column]]:
+    """Returns flows and summary with the numbers of the user's own programs."""
+    own = [one.figures() if isinstance(one, CommandResult) else {} for one in results]
+    if not any(own):
+        return flows, summary
+    first = 0
+    for group in plan.groups:
+        some = own[first : first + group.count]
+        first += group.count
+        names = dict.fromkeys(name for one in some for name in one)
+        row = {name: _together(name, [one[name] for one in some if name in one]) for name in names}
+        times = sorted(one["fct_mean"] for one in some if "fct_mean" in one)
+        for percent in (50, 95, 99) if times else ():
+            row[f"fct_p{percent}"] = times[math.ceil(percent / 100 * len(times)) - 1]
+        prefix = f"{group.name}."
+        present = {name for name, *_ in summary}
+        summary = filled(summary, [row], prefix) + [
+            (prefix + name, registry()[name].unit, "f8", struct.pack("<d", value))
+            for name, value in row.items()
+            if prefix + name not in present
+        ]
+    return (filled(flows, own) if flows else flows), summary
 
 
 def indistinct(plan: Plan) -> tuple[set[int], list[str]]:

@@ -117,7 +117,8 @@ def collect(run: Run, files: Mapping[str, bytes]) -> dict[int, CommandResult]:
     for number, (one, end) in enumerate(zip(listed, found, strict=True)):
         streams = [files.get(f"program-{number}.{suffix}", b"") for suffix in ("out", "err")]
         times = end.status, end.started, end.ended, end.stopped
-        ends.append((one, command.end_of(one, *times, *streams, killed=end.killed)))
+        ended = command.end_of(one, *times, *streams, killed=end.killed)
+        ends.append((one, ended, streams[0]))
     return command.results(run, ends)
 
 

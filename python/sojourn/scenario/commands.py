@@ -10,6 +10,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Unpack
 
 from sojourn import _core
+from sojourn.scenario import reported
 
 if TYPE_CHECKING:
     from sojourn.data import Object
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 APP = "command"
 """Name of the application whose flows run programs of the user."""
-KEYS = ("client", "server", "folder")
+KEYS = ("client", "server", "folder", "metric")
 """Keys of a flow that only the application `command` allows."""
 PLACEHOLDERS = {
     "from": "the client's address",
@@ -126,6 +127,9 @@ def application(context: Context, at: Path, flow: Flow) -> Object:
         except CommandError as error:
             context.complain((*at, key), str(error), **error.details)
             words[key] = ["true"]
+    for name, pattern in (flow.metric or {}).items():
+        if why := reported.problem(name, pattern):
+            context.complain((*at, "metric", name), why)
     folder = (context.source.folder / (flow.folder or "")).resolve()
     arguments = {word for each in words.values() for word in each}
     return {
@@ -134,6 +138,7 @@ def application(context: Context, at: Path, flow: Flow) -> Object:
         "server": words["server"],
         "folder": str(folder),
         "files": {} if context.source.handed is not None else digests(folder, arguments),
+        **({"metrics": dict(flow.metric)} if flow.metric else {}),
     }
 
 

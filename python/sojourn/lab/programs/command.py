@@ -17,7 +17,9 @@ from sojourn.lab.programs.errors import Problem
 from sojourn.lab.programs.plan import SECOND, Run, address
 from sojourn.lab.programs.program import Ended, Program, Ready
 from sojourn.lab.programs.results import CommandResult, FlowResult, ProgramEnd
+from sojourn.metrics import registry
 from sojourn.plan.flows import Flow
+from sojourn.scenario import reported
 from sojourn.scenario.commands import filled
 
 APP = "command"
@@ -199,15 +201,11 @@ def collect(run: Run, ended: Mapping[str, Ended]) -> dict[int, CommandResult]:
         stopped = one.signalled
         if one.ended is not None and stopped is not None and one.ended < stopped:
             stopped = None
-        ends.append(
-            (
-                command,
-                end_of(
-                    command, one.status, one.started, one.ended, stopped, one.stdout, one.stderr,
-                    killed=one.status == -signal.SIGKILL,
-                ),
-            )
+        end = end_of(
+            command, one.status, one.started, one.ended, stopped, one.stdout, one.stderr,
+            killed=one.status == -signal.SIGKILL,
         )  # fmt: skip
+        ends.append((command, end, one.stdout))
     return results(run, ends)
 
 
@@ -227,7 +225,8 @@ def end_of(
     `stopped` is the time of the stop signal; `None` if the program had ended before. Times are in
     nanoseconds after the start of the run.
     """
-    said = (stderr.strip() or stdout.strip()).decode("utf-8", "replace").splitlines()
+    first, second = (stdout, stderr) if status == 0 else (stderr, stdout)
+    said = (first.strip() or second.strip()).decode("utf-8", "replace").splitlines()
     return ProgramEnd(
         role=command.role,
         command=shlex.join(command.words),
@@ -240,22 +239,34 @@ def end_of(
     )
 
 
-def results(run: Run, ends: Iterable[tuple[Command, ProgramEnd]]) -> dict[int, CommandResult]:
-    """Returns the results of flows by number, from how each of their programs ended."""
+def results(
+    run: Run, ends: Iterable[tuple[Command, ProgramEnd, bytes]]
+) -> dict[int, CommandResult]:
+    """Returns the results of flows by number, from the end and standard output of each program."""
     by_flow: dict[int, list[ProgramEnd]] = {}
-    for command, end in ends:
-        by_flow.setdefault(command.flow.flow, []).append(end)
-    return {
-        flow.flow: CommandResult(
-            flow.flow,
-            flow.name,
-            flow.number,
-            "; ".join(failure for end in by_flow[flow.flow] if (failure := end.failure)) or None,
-            programs=tuple(by_flow[flow.flow]),
+    outputs: dict[int, list[str]] = {}
+    for command, end, stdout in ends:
+        number = command.flow.flow
+        by_flow.setdefault(number, []).append(end)
+        # The client's output is searched first; `ends` has the servers first.
+        outputs.setdefault(number, []).insert(0, stdout.decode("utf-8", "replace"))
+    found = {}
+    for flow in run.flows:
+        if flow.flow not in by_flow or flow.command is None:
+            continue
+        failures = [end.failure for end in by_flow[flow.flow] if end.failure]
+        metrics = {}
+        for name, source in flow.command.metrics.items() if not failures else ():
+            try:
+                unit = registry()[name].unit
+                metrics[name] = reported.number(source, outputs[flow.flow], unit)
+            except reported.NotReported as error:
+                failures.append(f"did not report {name}: {error}")
+        why, ended = "; ".join(failures) or None, tuple(by_flow[flow.flow])
+        found[flow.flow] = CommandResult(
+            flow.flow, flow.name, flow.number, why, programs=ended, metrics=metrics
         )
-        for flow in run.flows
-        if flow.flow in by_flow
-    }
+    return found
 
 
 def records(results: Sequence[FlowResult]) -> list[Object]:

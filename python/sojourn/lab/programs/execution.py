@@ -136,14 +136,21 @@ class Execution:
         """Starts and stops programs at their times, until the end of the run.
 
         `tick(now)` is called about every `every` seconds; `now` is in nanoseconds since the start
-        of the run. If `tick` returns `False`, the run ends early and `play` returns `False`.
+        of the run. If `tick` returns `False`, the run ends early and `play` returns `False`. The
+        run also ends with its `decisive` programs, at the earliest after the warm-up.
         """
         if not self.start:
             self.begin()
         step = round(every * SECOND)
         looked = -step
+        decisive = self.setup.decisive
         for at, act, program in self._schedule():
             while (now := self.now()) < at:
+                awaited = [one for one in decisive if not self._ended_alone(one)]
+                if decisive and not awaited and now >= self.setup.run.warmup:
+                    self.ended = now
+                    self._stop_all()
+                    return True
                 if tick is not None and now >= looked + step:
                     looked = now
                     self._watch()
@@ -153,9 +160,20 @@ class Execution:
                         return False
                     continue
                 until = at if tick is None else min(at, looked + step)
-                time.sleep((until - now) / SECOND)
+                known = [self._running[one] for one in awaited if one in self._running]
+                started = [one for one in known if one.running]
+                if started:
+                    keeper = self.hosts[self.setup.programs[0].node].keeper
+                    keeper.wait_any(started, (until - now) / SECOND)
+                else:
+                    time.sleep((until - now) / SECOND)
             act(program)
         return True
+
+    def _ended_alone(self, name: str) -> bool:
+        """Returns whether a program has ended without a signal."""
+        running = self._running.get(name)
+        return running is not None and not running.running and name not in self._signalled
 
     def _watch(self, *names: str) -> None:
         """Records how long these programs, or all running programs, waited for a processor."""
@@ -177,7 +195,7 @@ class Execution:
                 acts.append((stop, self._stop, program))
             elif program.stop_at is not None:
                 acts.append((min(program.stop_at, duration), self._stop, program))
-            # The run lasts for its whole duration, even if all programs end earlier.
+            # The run lasts for its whole duration, unless its `decisive` programs end earlier.
             acts.append((duration, _nothing, program))
         return sorted(acts, key=lambda act: (act[0], act[1] == self._start))
 

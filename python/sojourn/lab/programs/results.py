@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,9 @@ class ProgramEnd:
     killed: bool
     """Whether the program was killed because it did not end after the stop signal."""
     last: str
-    """Last line of the standard error stream; if that stream is empty, of the standard output."""
+    """Last line of the standard error stream, or of the standard output if the stream is empty;
+    after success in the opposite order.
+    """
 
     @property
     def failure(self) -> str:
@@ -307,3 +310,13 @@ class CommandResult(FlowResult):
     """Result of a flow of the user's own programs."""
 
     programs: tuple[ProgramEnd, ...] = ()
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    """Numbers that the programs printed, by metric."""
+
+    def figures(self) -> dict[str, float]:
+        """Returns the printed numbers and the client's completion time in seconds, by metric."""
+        client = next((one for one in self.programs if one.role == "client"), None)
+        if client is None or client.started is None or client.ended is None or client.stopped:
+            return {"finished": 0, "unfinished": 1, **self.metrics}
+        took = {"fct_mean": (client.ended - client.started) / 1e9} if client.status == 0 else {}
+        return {"finished": len(took), "unfinished": 0, **took, **self.metrics}

@@ -37,6 +37,9 @@ class Options:
     """Pings that measure round-trip times during the flows."""
     probes: tuple[Probe, ...] = ()
     """Probes that measure one-way delays during the flows."""
+    briefly: bool = False
+    """Whether the run ends with the clients of the user's own programs, even if it has other flows.
+    """
 
     def __post_init__(self) -> None:
         if not iperf3.LEAST_INTERVAL <= self.interval <= iperf3.MOST_INTERVAL:
@@ -82,6 +85,13 @@ class RunSetup:
     _endpoints: tuple[str, ...] = field(repr=False, default=())
     _browsers: tuple[str, ...] = field(repr=False, default=())
     _pings: tuple[str, ...] = field(repr=False, default=())
+
+    @property
+    def decisive(self) -> tuple[str, ...]:
+        """Returns the programs with whose end the run ends; none if it lasts for its duration."""
+        own = [one for one in command.commands(self.run) if one.role == "client"]
+        alone = all(flow.app == command.APP for flow in self.run.flows)
+        return tuple(one.name for one in own) if alone or self.options.briefly else ()
 
     def collect(self, ended: Mapping[str, Ended], wall: int, end: int) -> Collected:
         """Returns the results from the programs' output.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sojourn.plan.frozen import Frozen
+from sojourn.plan.frozen import EMPTY, Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,3 +23,6 @@ class Command(Frozen):
     """Absolute path of the folder in which the programs run."""
     files: Mapping[str, str]
     """Digests of the files that words of the command lines name, except large files."""
+    metrics: Mapping[str, str] = EMPTY
+    """Numbers that the programs print, by metric: a regular expression with one group, or the path
+    of a key in the last line, which is JSON."""

@@ -188,6 +188,11 @@ class Flow(Part):
     """
     folder: Folder | None = None
     """Working folder of the programs of `client` and `server`; the scenario's folder by default."""
+    metric: dict[Name, Text] | None = None
+    """Numbers that client or server print, by metric; only with the app `command`. A regular
+    expression with one group, such as `goodput=([0-9.]+)Mbit/s`, or the path of a key in the last
+    line, which is JSON, such as `end.rate`.
+    """
     tcp: Tcp | None = None
     """TCP of the flow: congestion control or profile, then options. With this key, an application
     that sends packets on a schedule sends them over TCP.
