@@ -48,15 +48,15 @@ class Look:
         return self.interval.n >= self.least and self.interval.half_width <= half_width
 
 
-def looks(most: int) -> tuple[int, ...]:
+def looks(most: int, first: int = FIRST) -> tuple[int, ...]:
     """Returns the numbers of runs at the looks; each is 1.5 times the previous, up to `most`.
 
     >>> stats.looks(60)
     (40, 60)
     """
-    if most < FIRST:
-        raise StatisticsError(f"{most} runs are too few: the first look is at {FIRST} runs")
-    found = [FIRST]
+    if most < first:
+        raise StatisticsError(f"{most} runs are too few: the first look is at {first} runs")
+    found = [first]
     while found[-1] < most:
         found.append(min(found[-1] * 3 // 2, most))
     return tuple(found)
