@@ -86,6 +86,8 @@ class Host(Namespace):
         """Inode number of the namespace, as in /proc/PID/ns/net."""
         self.path = path
         self.fd = fd
+        self.address = ""
+        """IPv4 address of the host in `LinkedHosts`; empty for other hosts."""
 
     def __repr__(self) -> str:
         return f"<host {self.name}>"

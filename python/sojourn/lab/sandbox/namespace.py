@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
+import signal
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
+from sojourn.lab.errors import DeadlinePassed, LabError
 from sojourn.lab.machine.needs import find_program
 from sojourn.lab.sandbox.keeper import Keeper
 from sojourn.lab.sandbox.process import DEFAULT_LIMIT, Process
@@ -72,3 +75,19 @@ class Namespace(ABC):
         process = Process(keeper.request, tuple(argv), answer, received)
         keeper.follow(process)
         return process
+
+    def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:
+        """Runs a program here to its end, and returns its standard output.
+
+        Raises `LabError` with the end of the output if the program fails, and `DeadlinePassed` if
+        it has not ended after `timeout` seconds; it is then killed.
+        """
+        process = self.spawn(argv)
+        try:
+            status = process.wait(timeout)
+        except DeadlinePassed:
+            process.signal(signal.SIGKILL)
+            raise
+        if status:
+            raise LabError(f"{shlex.join(argv)} failed{process.complaint()}")
+        return process.output().decode("utf-8", "replace")

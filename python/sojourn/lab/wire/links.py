@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import IO
 
@@ -17,6 +17,7 @@ from sojourn.lab.run import Links, RunContext, switched_on
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.modules import environment, python
 from sojourn.lab.sandbox.process import Process
+from sojourn.lab.sandbox.sandbox import Sandbox
 from sojourn.lab.typed import of_json
 from sojourn.lab.validity import violations
 from sojourn.lab.wire.health import Health
@@ -88,19 +89,9 @@ class WireLinks(Links):
         )
         configuration.write(json.dumps(asdict(given)).encode())
         configuration.seek(0)
-        reading, starts = os.pipe()
-        self._starts = enter(os.fdopen(starts, "wb", buffering=0))
-        command = python("sojourn.lab.wire.wiring", "3", "4")
-        self.process = context.sandbox.spawn(command, env=environment(), fds=fds, stdin=reading)
-        os.close(reading)
-        self._realtime = self.process.run_first()
-        self.process.wait_output(READY, READY_SECONDS)
-        for node, host in context.hosts.items():
-            host.sysctl(
-                {"net.ipv6.conf.all.disable_ipv6": 1, "net.ipv6.conf.default.disable_ipv6": 1}
-            )
-            host.set_link(DEVICE, up=True, mtu=context.setup.mtu, queue=QUEUE)
-            host.add_address(DEVICE, f"{address(node)}/8")
+        self.process, starts, self._realtime = started(context.sandbox, fds)
+        self._starts = enter(starts)
+        configure(context.hosts, context.setup.mtu)
         context.execution.configure(DEVICE)
 
     def begin(self, context: RunContext) -> None:
@@ -148,6 +139,28 @@ class WireLinks(Links):
         if self.process.code == FAULT:
             return PolicyError(self.process.errors().decode())
         return LabError(f"{what}{complaint}")
+
+
+def started(sandbox: Sandbox, fds: Sequence[int]) -> tuple[Process, IO[bytes], bool]:
+    """Starts a wire with its configuration and the file for its outcome, and waits for its devices.
+
+    Returns the process, the file for the start times, and whether it has real-time priority.
+    """
+    reading, starts = os.pipe()
+    command = python("sojourn.lab.wire.wiring", "3", "4")
+    process = sandbox.spawn(command, env=environment(), fds=fds, stdin=reading)
+    os.close(reading)
+    realtime = process.run_first()
+    process.wait_output(READY, READY_SECONDS)
+    return process, os.fdopen(starts, "wb", buffering=0), realtime
+
+
+def configure(hosts: Mapping[int, Host], mtu: int) -> None:
+    """Gives the wire's devices in hosts their addresses, and brings them up."""
+    for node, host in hosts.items():
+        host.sysctl({"net.ipv6.conf.all.disable_ipv6": 1, "net.ipv6.conf.default.disable_ipv6": 1})
+        host.set_link(DEVICE, up=True, mtu=mtu, queue=QUEUE)
+        host.add_address(DEVICE, f"{address(node)}/8")
 
 
 def tun(node: int, host: Host) -> Device:
