@@ -16,6 +16,19 @@ def requests() -> list[signal.Signals]:
     return asking
 
 
+@contextmanager
+def interrupting() -> Iterator[None]:
+    """Makes every signal that requests a stop raise `KeyboardInterrupt`, as Ctrl-C does."""
+    before = {number: signal.getsignal(number) for number in requests()}
+    try:
+        for number in before:
+            signal.signal(number, signal.default_int_handler)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 services: list[threading.Event] = []
 """Events of the code that runs until it is stopped."""
 

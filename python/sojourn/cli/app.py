@@ -18,6 +18,7 @@ COMMANDS = {
         "compare",
         "Find the best queue, or the best value of another setting, for a scenario.",
     ),
+    "ab": ("ab", "Decide whether one program is worse than another, also over an emulated link."),
     "run": ("run", "Simulate a scenario once and show the results."),
     "play": ("play", "Open a page that simulates a scenario after every change of a setting."),
     "new": ("new", "Write a commented scenario as a starting point."),
@@ -108,7 +109,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # help without rich takes half the time, and can be searched
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit status: 0 success; 1 completed with a negative result; 2 error (see the "
-    "message); 70 internal error; 130 interrupted (saved results are kept).",
+    "message); 3 not decided (ab); 70 internal error; 130 interrupted (saved results are kept).",
 )
 
 
