@@ -44,7 +44,8 @@ def compared(file: Path, *more: str) -> list[str | Path]:
 def test_linux_confirms_the_order_of_two_queues(kernel: kernels.Kernel, file: Path) -> None:
     found = sojourn(*compared(file, "--subject-to", "", "--json")).json()
     said = found["confirmation"]
-    assert said.startswith(f"Confirmed on Linux {kernel.release} in virtual time: codel is better")
+    assert said.startswith(f"Confirmed on Linux {kernel.release} ")
+    assert "codel is better" in said
     varied = ["--vary", "flows.bulk.count=1,2", "--queues", "codel"]
     found = sojourn(*compared(file)[:2], *varied, *compared(file)[5:], "--subject-to", "")
     assert "on Linux" in found.out
@@ -56,7 +57,7 @@ def test_without_a_kernel_it_says_how_to_get_one(
     monkeypatch.setattr(downloads, "cache", lambda: tmp_path)
     monkeypatch.setattr(kernels, "PACKAGE", "no_such_package")
     found = sojourn(*compared(file, "--subject-to", ""))
-    assert "Not confirmed on Linux: no kernel for virtual time has been built yet" in found.out
+    assert "Not confirmed" in found.out
     assert "sojourn linux build" in found.out
     refused = sojourn(*compared(file, "--engine", "linux"))
     assert refused.status == 2

@@ -102,5 +102,5 @@ def test_the_fixture_joins_two_hosts_in_a_users_tests(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "PYTEST_PLUGINS": ""},
     )
     assert "1 passed, 2 errors" in done.stdout, done.stdout
-    assert "the fixture `link` needs a link: @pytest.mark.link(" in done.stdout
+    assert "needs a link: @pytest.mark.link(" in done.stdout
     assert "unknown word `speed`" in done.stdout

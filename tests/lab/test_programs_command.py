@@ -117,7 +117,8 @@ def test_a_run_ends_with_its_programs_and_has_the_numbers_that_they_print(tmp_pa
     assert '\n    {"a": {"b": 7}}' in description(record)
     silent = scenario(tmp_path, line.replace("a.b", "a.c")).replace({"duration": "60s"})
     violation, _ = [v for v in run(WireEngine(), silent).violations if "a program failed" in v]
-    assert "did not report score: the last line of JSON has no key `a.c`" in violation
+    assert "did not report score: " in violation
+    assert "has no key `a.c`" in violation
 
 
 def test_programs_that_fail_and_do_not_listen(tmp_path: Path) -> None:
