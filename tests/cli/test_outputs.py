@@ -73,7 +73,7 @@ def test_a_key_without_a_schema_is_noticed(tmp_path: Path) -> None:
 
 def test_a_command_without_json_output_is_named() -> None:
     assert "did you mean `study run`?" in sojourn("schema", "stduy", "run").err
-    assert "existing: ab, advise check, advise line" in sojourn("schema", "xyzzy").err
+    assert "existing: ab, advise check" in sojourn("schema", "xyzzy").err
 
 
 def test_commands_that_act_on_the_machine_agree_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
