@@ -41,7 +41,7 @@ def test_numbers_are_read_in_the_metrics_unit(
         ("x", "", "the last line is no JSON"),
     ],
 )
-def test_what_is_no_number_is_explained(source: str, text: str, why: str) -> None:
+def test_wrong_numbers_are_explained(source: str, text: str, why: str) -> None:
     with pytest.raises(NotReported, match=why):
         number(source, [text], "s")
 

@@ -88,7 +88,7 @@ def over(
     """Returns the programs over a link: that of a scenario's file, or of words (`lab.linked`).
 
     They take the place of the client of the scenario's first flow with own programs. A scenario
-    without such a flow gets one beside its first flow. `limit` is the duration of runs.
+    without such a flow gets one with the hosts of its first flow. `limit` is the duration of runs.
     """
     scenario = of_words(path) if " " in path and not Path(path).exists() else Scenario.load(path)
     listed = scenario.as_dict().get("flows")
