@@ -1,17 +1,17 @@
-//! A test bench for a user's queue, which `sojourn check` controls step by step.
+//! A test bench for a queue, which `sojourn check` and `sojourn judge` control step by step.
 
 use super::faults::Faults;
 use super::loaded::Loaded;
-use super::queue::{code, queue_params};
+use super::queue::{code, read_params};
 use pyo3::prelude::*;
 use sojourn_link::StreamDraws;
-use sojourn_queue::external::External;
 use sojourn_queue::{
-    Call, Configured, Dequeue, Discipline, DropReason, Ecn, Headers, MarkReason, Packet, Sink,
+    Call, Dequeue, Discipline, DropReason, Ecn, Headers, MarkReason, Packet, Params, Queue, Sink,
     TcpView, View,
 };
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A packet of a test schedule.
@@ -83,10 +83,10 @@ impl Sink<Given> for Lost {
 /// leave, dropped packets with their reasons, and marked packets.
 type Step = (Option<u64>, Option<Nanos>, Vec<(u64, &'static str)>, Vec<u64>);
 
-/// A queue of a user's class without a link, for tests.
+/// A queue without a link, for tests: built-in, or of a user's class.
 #[pyclass(module = "sojourn._core")]
 pub(crate) struct QueueBench {
-    queue: External<Given>,
+    queue: Queue<Given>,
     draws: StreamDraws,
     faults: Arc<Faults>,
 }
@@ -102,11 +102,13 @@ impl QueueBench {
     #[new]
     #[pyo3(signature = (queue_json, sources_json, seed=1, /))]
     fn new(py: Python<'_>, queue_json: &str, sources_json: &str, seed: u64) -> PyResult<Self> {
-        let mut params = queue_params(queue_json)?;
+        let mut params = read_params(queue_json)?;
         let faults = Arc::new(Faults::default());
-        params.code = code(Loaded::alone(py, &params.spec, sources_json, &faults)?);
+        if let Params::External(own) = &mut params {
+            own.code = code(Loaded::alone(py, &own.spec, sources_json, &faults)?);
+        }
         let draws = StreamDraws(Key::new(seed, "check").stream("queue"));
-        Ok(Self { queue: External::new(params, EPOCH), draws, faults })
+        Ok(Self { queue: params.build(EPOCH), draws, faults })
     }
 
     /// Adds a packet to the queue at the time `now`, in nanoseconds.
@@ -152,6 +154,14 @@ impl QueueBench {
     fn on_timer(&mut self, now: Nanos) -> PyResult<Step> {
         self.queue.on_timer(now);
         self.step(None, None, Lost::default())
+    }
+
+    /// Returns the queue's internal state by the names of the kernel, or of the class's method
+    /// `state`.
+    fn state(&self) -> PyResult<BTreeMap<String, i128>> {
+        let mut found = BTreeMap::new();
+        self.queue.state(&mut |name, value| _ = found.insert(name.to_owned(), value));
+        self.faults.check(found)
     }
 
     /// Number of packets in the queue.

@@ -254,13 +254,18 @@ impl Policy for PyPolicy {
     }
 }
 
+/// Returns the parameters of a queue discipline from their JSON.
+pub(crate) fn read_params(json: &str) -> PyResult<sojourn_queue::Params> {
+    serde_json::from_str(json).map_err(|e| pyo3::exceptions::PyValueError::new_err(e.to_string()))
+}
+
 /// Returns the parameters of a user's queue discipline from their JSON.
 pub(crate) fn queue_params(json: &str) -> PyResult<Params> {
-    let fail = |why: String| pyo3::exceptions::PyValueError::new_err(why);
-    match serde_json::from_str(json).map_err(|e| fail(e.to_string()))? {
+    match read_params(json)? {
         sojourn_queue::Params::External(params) => Ok(params),
-        other => {
-            Err(fail(format!("`{}` is a built-in queue discipline, not a user's", other.name())))
-        }
+        other => Err(pyo3::exceptions::PyValueError::new_err(format!(
+            "`{}` is a built-in queue discipline, not a user's",
+            other.name()
+        ))),
     }
 }
