@@ -23,8 +23,8 @@ from sojourn.cli import main
 from sojourn.cli.arguments import spread
 from sojourn.cli.compare import default_queues, of_policies
 from sojourn.cli.leaves import limit
-from sojourn.cli.verify import scenarios
 from sojourn.cli.words import CONSISTENCY, COORDINATORS
+from sojourn.judge.recordings import scenarios
 from sojourn.scenario import Scenario
 from sojourn.study.folder import ResultsFolder
 from tests.cli.outputs import agreeing, commands

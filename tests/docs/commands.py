@@ -95,6 +95,8 @@ def mention(words: list[str]) -> None:
     for word in left:
         commands, options = known(*path)
         name, _, value = word.partition("=")
+        if word == "--":  # then another program's words
+            return
         if word.startswith("-"):
             if name not in options:
                 raise Wrong(f"`sojourn {' '.join(path)}` has no option {name}")

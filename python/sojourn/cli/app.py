@@ -25,6 +25,7 @@ COMMANDS = {
     "tc": ("deploy", "Print the commands that install a scenario's queue on an interface."),
     "report": ("report", "Make figures and an HTML page from a folder of results."),
     "paper": ("paper", "Repeat a published study and check which of its findings hold."),
+    "judge": ("judge", "Judge any implementation of a queue discipline by the text of its RFC."),
     "verify": ("verify", "Compare the decisions of our queues with decisions recorded from Linux."),
     "check": ("check", "Test your own policy with random schedules of calls."),
     "doctor": ("doctor", "Check which features work on this machine and how to enable the others."),

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import count, islice
 from pathlib import Path
-from typing import Annotated, BinaryIO, cast
+from typing import Annotated
 
 import typer
 
 from sojourn import _core
 from sojourn.cli import bars, exits, options, output
 from sojourn.data import Object
+from sojourn.judge.recordings import RECORDED, find, read, scenarios
 from sojourn.settings import Option, settings
-
-LARGEST = 512 * 1024 * 1024
-"""Largest unpacked size of a vector file in bytes; recorded scenarios are much smaller."""
-
-
-RECORDED = Path("crates/vectors/data")
-"""Folder of the vectors, relative to the folder of a clone of the repository."""
 
 
 @settings
@@ -42,13 +37,23 @@ class Replayed:
 def verify(asked: Replayed, as_json: options.AsJson = False) -> None:
     """Compare the decisions of our queues with decisions recorded from Linux.
 
-    The exit status is 0 only if every scenario of every known discipline agrees. Scenarios of
-    unknown disciplines are listed and do not count; if there are no others, the status is 1.
+    `sojourn judge --level linux` does the same. The exit status is 0 only if every scenario of
+    every known discipline agrees. Scenarios of unknown disciplines are listed and do not count; if
+    there are no others, the status is 1.
 
     With `--queue`, the comparison covers verdicts, drops, marks, random draws, the backlog, and the
     state that the class's method `state` returns.
     """
-    folder, queue = asked.folder, asked.queue
+    compare(asked.folder, asked.queue, as_json=as_json)
+
+
+def compare(
+    folder: Path | None, queue: str | None, *, as_json: bool, discipline: str | None = None
+) -> None:
+    """Compares our queues, or the user's `queue`, with recordings, and prints the result.
+
+    With a discipline, only its recordings are replayed.
+    """
     if folder is None:
         folder = RECORDED
         if not folder.exists():
@@ -59,6 +64,8 @@ def verify(asked: Replayed, as_json: options.AsJson = False) -> None:
     if not folder.exists():
         exits.fail(f"{folder}: no such folder")
     files = find(folder)
+    if discipline is not None:
+        files = [path for path in files if re.fullmatch(f"{discipline}[-.].*", path.name)]
     if not files:
         exits.fail(f"{folder}: no decision vectors (*.jsonl) here")
     reports, interrupted = replay_all(files, folder, replayer(queue))
@@ -79,59 +86,6 @@ def verify(asked: Replayed, as_json: options.AsJson = False) -> None:
         raise typer.Exit(exits.INTERRUPTED)
     if not agree:
         raise typer.Exit(exits.FINDINGS)
-
-
-def _openers() -> dict[str, Callable[[Path], BinaryIO]]:
-    def gzip_(path: Path) -> BinaryIO:
-        import gzip
-
-        return cast("BinaryIO", gzip.open(path))
-
-    def lzma_(path: Path) -> BinaryIO:
-        import lzma
-
-        return cast("BinaryIO", lzma.open(path))
-
-    return {".jsonl": lambda path: path.open("rb"), ".jsonl.gz": gzip_, ".jsonl.xz": lzma_}
-
-
-def _suffix(path: Path) -> str | None:
-    return next((s for s in _openers() if path.name.endswith(s)), None)
-
-
-def find(folder: Path) -> list[Path]:
-    """Returns all vector files below `folder`, sorted by name."""
-    if folder.is_file():
-        return [folder] if _suffix(folder) else []
-    return sorted(p for p in folder.rglob("*.jsonl*") if _suffix(p) and p.is_file())
-
-
-def read(path: Path) -> str:
-    """Returns a vector file's text; raises `ValueError` or `OSError`."""
-    import lzma
-    import zlib
-
-    try:
-        with _openers()[_suffix(path) or ".jsonl"](path) as file:
-            raw = file.read(LARGEST + 1)
-    except (EOFError, zlib.error, lzma.LZMAError) as error:
-        raise ValueError(f"cannot be unpacked: {error}") from None
-    if len(raw) > LARGEST:
-        raise ValueError(f"larger than {LARGEST >> 20} MiB")
-    return raw.decode("utf-8")
-
-
-def scenarios(text: str) -> list[tuple[int, str]]:
-    """Returns the scenarios in a file, usually one, each with the number of lines before it.
-
-    A scenario begins with a header line.
-    """
-    parts: list[tuple[int, list[str]]] = [(0, [])]
-    for number, line in enumerate(text.splitlines(keepends=True)):
-        if line.startswith('{"format"') and parts[-1][1]:
-            parts.append((number, []))
-        parts[-1][1].append(line)
-    return [(before, "".join(lines)) for before, lines in parts]
 
 
 def listed(folder: Path) -> dict[Path, int]:

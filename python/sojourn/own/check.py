@@ -48,6 +48,7 @@ class Bench(Protocol):
 
 
 T = TypeVar("T")
+S = TypeVar("S")
 B = TypeVar("B", bound=Bench)
 
 
@@ -241,6 +242,25 @@ SHRINKING = 10.0
 """Time limit for shortening a schedule, in seconds."""
 
 
+def shortened(steps: list[S], fails: Callable[[list[S]], bool], until: float) -> list[S]:
+    """Removes steps as long as the others fail; then no single step can be removed.
+
+    Ends early at the time `until` of the monotonic clock.
+    """
+    size = len(steps)
+    while size > 0 and time.monotonic() < until:
+        at, removed = 0, False
+        while at < len(steps) and time.monotonic() < until:
+            candidate = steps[:at] + steps[at + size :]
+            if fails(candidate):
+                steps, removed = candidate, True
+            else:
+                at += size
+        if not removed or size > 1:
+            size //= 2
+    return steps
+
+
 def _shrunk(trial: Trial, schedule: Schedule, rule: str) -> Failure:
     """Shortens a schedule that breaks the rule, and returns the shortened schedule's failure.
 
@@ -254,17 +274,7 @@ def _shrunk(trial: Trial, schedule: Schedule, rule: str) -> Failure:
         broken = _broken(trial, candidate)
         return broken is not None and broken.rule == rule
 
-    size = len(schedule)
-    while size > 0 and time.monotonic() < until:
-        at, removed = 0, False
-        while at < len(schedule) and time.monotonic() < until:
-            candidate = schedule[:at] + schedule[at + size :]
-            if fails(candidate):
-                schedule, removed = candidate, True
-            else:
-                at += size
-        if not removed or size > 1:
-            size //= 2
+    schedule = shortened(schedule, fails, until)
     for place in range(len(schedule)):
         for step in trial.simpler(schedule[place]):
             candidate = [*schedule[:place], step, *schedule[place + 1 :]]

@@ -1,0 +1,1 @@
+"""The judge of queue disciplines: which decisions of an implementation an RFC permits."""
