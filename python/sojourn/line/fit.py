@@ -37,8 +37,8 @@ QUEUED = 0.005
 """Queueing delay in s above which a queue has formed, so that the rate was reached."""
 OUTSIDE = 1.4
 """Surprise above which the measurement is outside the model."""
-ROOM = 1.15
-"""Factor to the end of a parameter's range within which an interval's limit is only a bound."""
+MOST_LOSS = 0.03
+"""Largest random loss of the prior."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class _Proposal:
         self.sizes = {(d, f): self._sizes(d, f) for d in self.directions for f in FAMILIES}
         slack = max(5e-4, 0.02 * guess.least) if guess.idle else 0.97 * guess.least
         self.base = Range(max(guess.least - slack, 1e-5), guess.least)
-        most = min(0.03, 3 * guess.lost + 2 * SMALLEST_LOSS)
+        most = min(MOST_LOSS, 3 * guess.lost + 2 * SMALLEST_LOSS)
         self.loss = Range(math.log(2 * SMALLEST_LOSS), math.log(most + SMALLEST_LOSS))
 
     def _waits(self, direction: Direction, family: str) -> Waits:
@@ -429,7 +429,9 @@ def _fitted(of: Measurement, proposal: _Proposal, made: _Round, runs: int, seed:
         ways[direction] = Way(rate, chances, sizes, filled, _variation(of, direction))
         shared += [_mixed(found, chances, 2), _exponential(_mixed(found, chances, 3))]
     base, added = shared[:2]
-    low, value, high = (max(x - SMALLEST_LOSS, 0.0) for x in (added.low, added.value, added.high))
+    low, value, high = (
+        min(max(x - SMALLEST_LOSS, 0.0), MOST_LOSS) for x in (added.low, added.value, added.high)
+    )
     low = low if low > SMALLEST_LOSS else 0.0
     draws = _draws(of, proposal, samples, random)
     return Fit(of, ways, base, Estimate(value, low, high), draws, min(strange), runs)
@@ -507,6 +509,6 @@ def _draws(
             row[2 * way] = rows[pick][0]
             row[2 * way + 1] = min(max(rows[pick][1], size.low - 0.5), size.high + 0.5)
             if direction == top:
-                row[-2:] = max(rows[pick][2], 1e-5), min(rows[pick][3], math.log(0.05))
+                row[-2:] = max(rows[pick][2], 1e-5), min(rows[pick][3], math.log(MOST_LOSS))
         lines.append(line_of(of.directions, row, families))
     return tuple(lines)
