@@ -85,7 +85,7 @@ def test_notes_are_the_section_of_the_version(tmp_path: Path) -> None:
     assert release.notes(tmp_path, "0.2.0", final=False) == "- a\n"
     with pytest.raises(release.ReleaseError, match=r"## 0\.3\.0 \(YYYY-MM-DD\)"):
         release.notes(tmp_path, "0.3.0", final=True)
-    assert release.notes(ROOT, release.version(), final=True)
+    assert release.notes(ROOT, release.version(), final=False)
 
 
 def test_a_citation_of_another_version_is_refused(tmp_path: Path) -> None:
