@@ -293,8 +293,10 @@ export class Lane {
     if (!why) return;
     context.fillStyle = this.paint("--bad");
     context.font = "12px system-ui, sans-serif";
-    context.textAlign = why[1] < width / 2 ? "left" : "right";
-    context.fillText(why[0], why[1] + (why[1] < width / 2 ? 10 : -10), height - 4);
+    // At the head of the queue the text is below the link, beside what the lanes are.
+    const tailed = why[1] < width / 2;
+    context.textAlign = tailed ? "left" : "right";
+    context.fillText(why[0], tailed ? why[1] + 10 : width - 4, height - 4);
   }
 
   /** Clears the picture. */
