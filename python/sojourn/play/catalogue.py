@@ -11,7 +11,7 @@ from functools import cache
 from importlib import resources
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from sojourn import _core
 from sojourn.data import Object
@@ -228,7 +228,7 @@ def of_template(name: str) -> Entry:
 @cache
 def minute() -> list[Step]:
     """Returns the steps of "A queue in one minute"."""
-    told = _data("minute.toml")
+    told = tomllib.loads(_text("minute.toml"))
     steps: list[Step] = []
     for step in told["step"]:
         keys = {key: step[key] for key in ("flows", "warmup") if key in step}
@@ -239,13 +239,13 @@ def minute() -> list[Step]:
     return steps
 
 
-def _data(name: str) -> dict[str, Any]:
-    return tomllib.loads((resources.files(__package__) / name).read_text(encoding="utf-8"))
+def _text(name: str) -> str:
+    return (resources.files(__package__) / name).read_text(encoding="utf-8")
 
 
 @cache
 def _reasons() -> dict[str, Reasons]:
-    found = _data("reasons.toml")
+    found = tomllib.loads(_text("reasons.toml"))
     return {name: {"why": one["why"], "try_": one["try"]} for name, one in found.items()}
 
 
