@@ -210,7 +210,11 @@ def table(record: list[Row]) -> str:
     found += ["|---|---|---|---|---|---|"]
     for name, scores in scored:
         widths, errors = (np.median([abs(one[i]) for one in scores]) for i in (1, 2))
-        shown = [f"{100 * v:.2g} %" for v in (widths, errors)] if "loss" not in name else ["–", "–"]
+        shown = (
+            [f"{float(f'{100 * v:.2g}'):g} %" for v in (widths, errors)]
+            if "loss" not in name
+            else ["–", "–"]
+        )
         hits = sum(bool(one[0]) for one in scores)
         found.append(f"| {name} | {_share(hits, len(scores))} | {' | '.join(shown)} |")
     hits = sum(row["family"] in row["set"] for row in lines)

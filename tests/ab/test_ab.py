@@ -70,7 +70,7 @@ def test_too_few_pairs_do_not_decide() -> None:
         "ab", "--metric", "x.y", "--better", "lower", "--pairs", "8", "--", *random, "--", *random
     )
     assert found.status == 3
-    assert "not decided" in found.out
+    assert "inconclusive" in found.out
 
 
 @pytest.mark.parametrize(

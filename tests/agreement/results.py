@@ -328,7 +328,7 @@ def _most(errors: Sequence[float]) -> float:
 
 
 def _percent(error: float) -> str:
-    return f"{100 * math.expm1(error):.2g} %" if math.isfinite(error) else "–"
+    return f"{float(f'{100 * math.expm1(error):.2g}'):g} %" if math.isfinite(error) else "–"
 
 
 def _uses(control: str) -> Callable[[population.Cell, Mapping[str, float]], bool]:

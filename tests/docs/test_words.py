@@ -1,4 +1,4 @@
-"""The words for the quality of a call are the same on the page of calls and everywhere else."""
+"""The words for the quality of a call on the page of calls are those of all texts."""
 
 from __future__ import annotations
 

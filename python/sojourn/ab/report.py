@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from xml.etree import ElementTree as ET
 
-from sojourn.ab.trial import Trial, Which
+from sojourn.ab.trial import Trial, Which, percent
 from sojourn.data import Object
 
 WORDS = {
@@ -15,10 +15,10 @@ WORDS = {
     "better": "B is better",
     "equal": "B and A differ by less than {}",
     "holds": "B is at most {} worse",
-    "undecided": "not decided",
+    "inconclusive": "inconclusive",
 }
 """Verdicts in words, with the smallest difference or the margin."""
-MARKS = {"worse": "❌", "undecided": "❔"}
+MARKS = {"worse": "❌", "inconclusive": "❔"}
 """Marks of negative verdicts in Markdown."""
 
 
@@ -46,9 +46,9 @@ class Report:
         text = WORDS[trial.verdict].format(share)
         if trial.verdict == "worse" and asked.margin is not None:
             text += f" by more than {share}"
-        size = f"{abs(100 * change.estimate):.2g} % "
+        size = f"{percent(abs(change.estimate))} "
         size = size + ("higher" if change.estimate > 0 else "lower") if change.estimate else "equal"
-        limits = f"{100 * change.low:+.2g} % to {100 * change.high:+.2g} %"
+        limits = f"{percent(change.low, '+')} to {percent(change.high, '+')}"
         pairs = f"{len(trial.pairs)} of at most {trial.design.most} pairs"
         text += f": {self.label} of B is {size} ({limits}, 95 % interval, {pairs})"
         if trial.alike:
@@ -83,7 +83,7 @@ class Report:
     def junit(self) -> str:
         """Returns the result as a test suite with one case, in JUnit's XML."""
         verdict, text = self.trial.verdict, self.sentence()
-        kind = {"worse": "failure", "undecided": "error"}.get(verdict)
+        kind = {"worse": "failure", "inconclusive": "error"}.get(verdict)
         attributes = {f"{one}s": str(int(one == kind)) for one in ("failure", "error")}
         suite = ET.Element("testsuite", {"name": "sojourn ab", "tests": "1", **attributes})
         (_, a, _), (_, b, _) = self.sides

@@ -17,7 +17,7 @@ from sojourn.stats import Interval
 from sojourn.stats.repeated import MOST, PILOT, POWER, Design, noise_of, planned
 
 Which = Literal["A", "B"]
-Verdict = Literal["worse", "better", "equal", "holds", "undecided"]
+Verdict = Literal["worse", "better", "equal", "holds", "inconclusive"]
 Measure = Callable[[Which, int], float | None]
 """Function that runs a program with a seed; returns its number, or `None` if a run is not valid."""
 SMALLEST = 0.03
@@ -60,10 +60,10 @@ class Question:
         if self.margin is not None:
             if found.low > self.limit:
                 return "worse"
-            return "holds" if found.high <= self.limit else "undecided"
+            return "holds" if found.high <= self.limit else "inconclusive"
         if -self.limit <= found.low and found.high <= self.limit:
             return "equal"
-        return "worse" if found.low > 0 else "better" if found.high < 0 else "undecided"
+        return "worse" if found.low > 0 else "better" if found.high < 0 else "inconclusive"
 
     def change(self, found: Interval) -> Interval:
         """Returns B's number relative to A's, minus 1, from the difference with its interval."""
@@ -106,7 +106,7 @@ class Trial:
         default_factory=lambda: Interval(math.nan, -math.inf, math.inf, 0.95, 0)
     )
     """The difference at the last look."""
-    verdict: Verdict = "undecided"
+    verdict: Verdict = "inconclusive"
 
     @property
     def change(self) -> Interval:
@@ -134,11 +134,16 @@ class Trial:
 
     def plan(self) -> str:
         """Returns the planned number of pairs in words."""
-        size = f"a difference of {100 * self.found:.2g} %"
+        size = f"a difference of {percent(self.found)}"
         return (
-            f"two runs of A differ by {100 * self.floor:.2g} % (noise floor, {len(self.pilot)} "
+            f"two runs of A differ by {percent(self.floor)} (noise floor, {len(self.pilot)} "
             f"pairs); at most {self.design.most} pairs find {size} with probability {POWER:g}"
         )
+
+
+def percent(share: float, sign: str = "") -> str:
+    """Returns a share in per cent with two digits; with `sign` "+" also a plus."""
+    return f"{float(f'{100 * share:.2g}'):{sign}g} %"
 
 
 def trial(
@@ -195,6 +200,6 @@ def trial(
             add(made.pairs, ("A", "B"))
         made.interval = made.design.interval([question.difference(*p.values) for p in made.pairs])
         made.verdict = question.verdict(made.interval)
-        if made.verdict != "undecided":
+        if made.verdict != "inconclusive":
             break
     return made

@@ -125,7 +125,7 @@ def ab(
             found = trial(runner.measure, question, asked.seed, repeats=runner.repeats, tell=tell)
         except TrialError as error:
             exits.fail("\n  ".join([str(error), *_reasons(runner)]))
-    status = {"worse": exits.FINDINGS, "undecided": exits.UNDECIDED}.get(found.verdict, exits.OK)
+    status = {"worse": exits.FINDINGS, "inconclusive": exits.UNDECIDED}.get(found.verdict, exits.OK)
     report = Report(found, asked.metric or "completion time", sides, status)
     if asked.junit is not None:
         asked.junit.write_text(report.junit(), encoding="utf-8")
