@@ -218,6 +218,7 @@ def test_narrow_dark_with_mistakes(opened: Opened, address: str) -> None:
     field.press("Enter")
     error = page.locator(".controls .slider .error")
     expect(error).to_contain_text("apples")
+    look(page, "narrow-dark-mistake")
     assert within(page, ".controls .slider .error")
     page.locator("summary", has_text="More controls").tap()
     look(page, "narrow-dark-error")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sojourn.cli import bars, exits, options, output
-from sojourn.line.fit import RUNS
+from sojourn.line import RUNS
 from sojourn.settings import Option, settings
 
 if TYPE_CHECKING:

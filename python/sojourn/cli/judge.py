@@ -28,7 +28,9 @@ class Judged:
     codel. With `--level linux`, all of our queues by default.
     """
     discipline: Annotated[str | None, Option("NAME")] = None
-    f"""Discipline that the queue implements: {", ".join(NAMES)}. Without it, QUEUE must be one."""
+    """Discipline that the queue implements: codel, fq_codel, pie, dualpi2. Without it, QUEUE must
+    be one.
+    """
     level: Literal["rfc", "linux"] = "rfc"
     """Whether the text of the RFC decides, or Linux's recorded decisions, bit for bit."""
     allow: Annotated[Literal["linux"] | None, Option("linux")] = None

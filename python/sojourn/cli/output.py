@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import sys
 import threading
 import time
@@ -270,7 +271,7 @@ def console() -> Console:
 
 def width() -> int:
     """Returns the columns for notes in comments: those of the terminal, at most 98."""
-    return min(console().width, 98)
+    return min(shutil.get_terminal_size((98, 24)).columns, 98)
 
 
 def table(

@@ -103,7 +103,7 @@ class Command:
         try:
             self.process.stdin.write(("\n".join(lines) + "\n").encode())
         except OSError:
-            raise self._ended() from None
+            return  # the program has ended; its last answers are read first
 
     def _read(self) -> Object:
         assert self.process.stdout is not None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from sojourn.line import RUNS
 from sojourn.line.bayes import Regression, classify, regress, surprise
 from sojourn.line.measured import (
     FRAME,
@@ -22,8 +23,6 @@ from sojourn.line.measured import (
 from sojourn.line.model import BLOCK, FAMILIES, SMALLEST_LOSS, Family, Line, Simulated, simulate
 from sojourn.line.summary import directions_of, statistics
 
-RUNS = 520
-"""Number of simulated measurements of a fit."""
 ROUNDS = (0.35, 0.25, 0.4)
 """Share of the simulations in each round."""
 UNLIKELY = 0.004

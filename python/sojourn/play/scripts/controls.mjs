@@ -60,6 +60,7 @@ export class Control {
     this.error.replaceChildren(...ticked(message ?? ""));
     this.error.hidden = !message;
     this.root.classList.toggle("wrong", Boolean(message));
+    if (message) this.error.scrollIntoView({ block: "nearest" });
   }
 }
 
