@@ -140,7 +140,9 @@ def test_a_new_question_clears_film_labels_chart_and_verdict(opened: Opened, add
           ];
         }"""
     )
-    assert cleared == ["", 0, 0]
+    assert cleared[:2] == ["", 0]
+    assert cleared[2] is not False
+    assert cleared[2] < 0.1
     ready(page)
     assert page.locator(".chart .film").first.inner_html() == "film"
     look(page, "wide-rack")
