@@ -199,7 +199,9 @@ class Compared:
         if self.noun != "queue":
             return {choice: choice for choice in self.choices}
         found = labels(self.choices)
-        return found if self.own is None else found | {self.own: f"{found[self.own]} (present)"}
+        if self.own is None or found[self.own] == "present":
+            return found
+        return found | {self.own: f"{found[self.own]} (present)"}
 
     @property
     def seeds(self) -> tuple[int, ...]:
