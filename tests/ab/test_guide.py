@@ -60,7 +60,7 @@ def test_a_transport_over_a_link(folder: Path) -> None:
 
 
 def test_a_service_behind_a_slow_line(folder: Path) -> None:
-    done = run(f"{sys.executable} -m pytest -q -p sojourn.pytest_plugin", folder)
+    done = run(f"{sys.executable} -m pytest -q", folder)
     assert done.returncode == 0, done.stdout
 
 

@@ -92,7 +92,7 @@ def test_the_fixture_joins_two_hosts_in_a_users_tests(tmp_path: Path) -> None:
         ),
         encoding="utf-8",
     )
-    plugin = ["-p", "sojourn.pytest_plugin", "-p", "no:cacheprovider", "--strict-markers"]
+    plugin = ["-p", "no:cacheprovider", "--strict-markers"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *plugin, tmp_path],
         capture_output=True,

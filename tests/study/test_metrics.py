@@ -91,6 +91,7 @@ OWN_TABLES = {
     "lab/cassandra/client.py": "the words of the clients' protocol",
     "rcvbuf/metrics.py": "the state of sockets, exported to Prometheus",
     "study/coexistence.py": "what the coexistence matrix is about",
+    "study/expected.py": "the metrics whose error the record of cells has",
 }
 
 

@@ -125,7 +125,9 @@ def ab(
             found = trial(runner.measure, question, asked.seed, repeats=runner.repeats, tell=tell)
         except TrialError as error:
             exits.fail("\n  ".join([str(error), *_reasons(runner)]))
-    status = {"worse": exits.FINDINGS, "inconclusive": exits.UNDECIDED}.get(found.verdict, exits.OK)
+    status = {"worse": exits.FINDINGS, "inconclusive": exits.INCONCLUSIVE}.get(
+        found.verdict, exits.OK
+    )
     report = Report(found, asked.metric or "completion time", sides, status)
     if asked.junit is not None:
         asked.junit.write_text(report.junit(), encoding="utf-8")
@@ -141,8 +143,10 @@ def ab(
         output.print_data(data, data["pairs"])
     else:
         typer.echo("\n".join(report.lines()))
-    if status:
-        raise typer.Exit(status)
+    if status == exits.FINDINGS:
+        raise typer.Exit(exits.FINDINGS)
+    if status == exits.INCONCLUSIVE:
+        raise typer.Exit(exits.INCONCLUSIVE)
 
 
 def _reasons(runner: Alone | Over) -> list[str]:

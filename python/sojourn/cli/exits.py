@@ -25,7 +25,7 @@ from sojourn.study.errors import DamageWarning, StudyError
 P = ParamSpec("P")
 R = TypeVar("R")
 
-OK, FINDINGS, BAD_INPUT, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
+OK, FINDINGS, BAD_INPUT, INCONCLUSIVE, INTERRUPTED = 0, 1, 2, 3, 130
 
 REMEDIES = {
     errno.ENOSPC: "free some space or choose another folder; finished results are kept",
