@@ -224,6 +224,7 @@ release-check: setup ## run the checks before a release that take too long for e
 	$(STAGE) "advisories" .ci/advisories || status=1; \
 	SOJOURN_RELEASE=1 $(STAGE) "write path" $(BIN)/pytest -q -s tests/faults/test_write_path.py || status=1; \
 	SOJOURN_RELEASE=1 $(STAGE) "false alarms of ab" $(BIN)/pytest -q -s tests/ab/test_ab.py -k themselves || status=1; \
+	SOJOURN_RELEASE=1 $(STAGE) "judge" $(BIN)/pytest -q tests/judge -k planted || status=1; \
 	SOJOURN_RELEASE=1 $(STAGE) "slow clients" $(BIN)/pytest -q -s tests/cli/test_udp_slow.py || status=1; \
 	$(STAGE) "records" $(BIN)/python docs/studies/record.py --replay 60 || status=1; \
 	$(STAGE) "Linux in virtual time" $(BIN)/python -m tests.agreement build/agreement --seeds 12 --minutes 240 || status=1; \

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,8 @@ from tests.judge.mutants import Local, judged, variants
 
 EXAMPLES = ROOT / "examples/judge"
 SCHEMA = ROOT / "python/sojourn/judge/protocol.schema.json"
+EVERY = bool(os.environ.get("SOJOURN_RELEASE"))
+"""Whether all variants are judged, as before a release."""
 NONE = str(ROOT / "tests/judge")
 """A folder without recordings."""
 
@@ -42,24 +45,14 @@ def test_planted_faults_are_rejected_and_faithful_variants_are_not(
     monkeypatch.setattr(judging, "SHRINKING", 0)
     assert len(variants(discipline, "faults")) >= 40
     assert len(variants(discipline, "faithful")) >= 20
-    seeds = 2 if discipline == "dualpi2" else 1  # starvation needs the second
-    rejected, planted, kept = shares(discipline, "faults", seeds, 3)
-    assert rejected >= 0.95 * planted - 1, kept
-    assert shares(discipline, "faithful", 1, 7)[0] == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("discipline", DISCIPLINES)
-def test_all_variants_have_the_verdicts_of_the_page(
-    discipline: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(judging, "SHRINKING", 0)
-    rejected, planted, _ = shares(discipline, "faults", 2, 1)
-    assert rejected >= 0.95 * planted
-    wrong, faithful, _ = shares(discipline, "faithful", 2, 1)
+    seeds = 2 if EVERY or discipline == "dualpi2" else 1  # starvation needs the second
+    rejected, planted, kept = shares(discipline, "faults", seeds, 1 if EVERY else 3)
+    assert rejected >= 0.95 * planted - (not EVERY), kept
+    wrong, faithful, _ = shares(discipline, "faithful", 2 if EVERY else 1, 1 if EVERY else 7)
     assert wrong == 0
     page = (ROOT / "docs/guides/judge.md").read_text(encoding="utf-8")
-    assert f"| `{discipline}` | {rejected} of {planted} | {wrong} of {faithful} |" in page
+    row = f"| `{discipline}` | {rejected} of {planted} | {wrong} of {faithful} |"
+    assert not EVERY or row in page, row
 
 
 def test_no_packet_of_the_smallest_schedule_can_be_removed() -> None:
