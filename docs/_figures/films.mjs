@@ -17,7 +17,7 @@ const engine = await load(`${folder}/engine.js`).Engine.load(gunzipSync(packed))
 const entry = globalThis.SOJOURN_CATALOGUE.scenarios[id];
 const films = queues.map((queue) => {
   const plan = engine.edit(entry.plan, edits(entry, changed(entry, state), queue));
-  const flows = plan.groups.flatMap(({ count }, group) => Array(count).fill(group));
+  const flows = plan.groups.flatMap(({ count }, number) => Array(count).fill(number));
   const film = new Film((direction) => flows[direction >> 1]);
   engine.open(plan, 1);
   engine.log(entry.bottleneck.links);

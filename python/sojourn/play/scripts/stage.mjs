@@ -193,13 +193,13 @@ export class Lane {
     const place = (/** @type {number} */ position) => {
       const at = Math.max(0, Math.min(position, rows * columns - 1));
       const low = Math.floor(at);
-      const cell = (/** @type {number} */ k) => {
+      const centre = (/** @type {number} */ k) => {
         const column = Math.floor(k / rows);
-        const row = column % 2 ? rows - 1 - (k % rows) : k % rows;
-        return [exit - 3 - (column + 0.5) * side, top + (row + 0.5) * side];
+        const line = column % 2 ? rows - 1 - (k % rows) : k % rows;
+        return [exit - 3 - (column + 0.5) * side, top + (line + 0.5) * side];
       };
-      const [x0, y0] = cell(low);
-      const [x1, y1] = cell(low + 1);
+      const [x0, y0] = centre(low);
+      const [x1, y1] = centre(low + 1);
       return [x0 + (x1 - x0) * (at - low), y0 + (y1 - y0) * (at - low)];
     };
 
@@ -221,16 +221,16 @@ export class Lane {
     const [before, next] = film.around(t);
     const shift = before !== null && next !== null && next > before ? (t - before) / (next - before) : 0;
     const few = queued.filter((index) => film.group[index] === subject).length <= FEW;
-    /** @type {(index: number, x: number, y: number, size: number, alpha?: number) => void} */
-    const paint = (index, x, y, size, alpha = 1) => {
+    /** @type {(index: number, x: number, y: number, wide: number, alpha?: number) => void} */
+    const paint = (index, x, y, wide, alpha = 1) => {
       const group = film.group[index];
       const look = looks[Math.min(group, looks.length - 1)];
       context.globalAlpha = alpha;
       context.fillStyle = this.paint(look.colour);
       // A few packets of the deciding flows are emphasised among many others.
       const special = group === subject && few;
-      const large = special ? Math.max(size, 9) : size;
-      trace(context, size < 5 && !special ? "square" : look.shape, x, y, large);
+      const large = special ? Math.max(wide, 9) : wide;
+      trace(context, wide < 5 && !special ? "square" : look.shape, x, y, large);
       context.fill();
       if (special) {
         context.lineWidth = 1.5;
