@@ -25,6 +25,7 @@ from sojourn.line.files import read
 from sojourn.line.fit import Estimate, fit
 from sojourn.line.measured import Direction
 from sojourn.line.model import FAMILIES, Line
+from sojourn.metrics import percent
 from sojourn.scenario.deploy import as_installed
 
 RECORD = Path(__file__).with_name("record.jsonl")
@@ -210,11 +211,7 @@ def table(record: list[Row]) -> str:
     found += ["|---|---|---|---|---|---|"]
     for name, scores in scored:
         widths, errors = (np.median([abs(one[i]) for one in scores]) for i in (1, 2))
-        shown = (
-            [f"{float(f'{100 * v:.2g}'):g} %" for v in (widths, errors)]
-            if "loss" not in name
-            else ["–", "–"]
-        )
+        shown = [percent(v) for v in (widths, errors)] if "loss" not in name else ["–", "–"]
         hits = sum(bool(one[0]) for one in scores)
         found.append(f"| {name} | {_share(hits, len(scores))} | {' | '.join(shown)} |")
     hits = sum(row["family"] in row["set"] for row in lines)

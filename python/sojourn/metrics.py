@@ -153,6 +153,11 @@ def registry() -> Mapping[str, Metric]:
     return {name: _defined(metric, found) for name, metric in found.items()}
 
 
+def percent(share: float, sign: str = "") -> str:
+    """Returns a share in per cent with two digits; with `sign` "+" also a plus."""
+    return f"{float(f'{100 * share:.2g}'):{sign}g} %"
+
+
 def quality(mos: float) -> str:
     """Returns the word for the quality of a call with a mean opinion score, 1 to 4.5."""
     return next(word for least, word in CALL_QUALITY if mos >= least)

@@ -15,6 +15,7 @@ from statistics import fmean, median, quantiles
 from typing import Any, get_args
 
 from sojourn.data import Object
+from sojourn.metrics import percent
 from sojourn.scenario import Scenario
 from sojourn.study import expected
 from sojourn.study.expected import Cell
@@ -328,7 +329,7 @@ def _most(errors: Sequence[float]) -> float:
 
 
 def _percent(error: float) -> str:
-    return f"{float(f'{100 * math.expm1(error):.2g}'):g} %" if math.isfinite(error) else "–"
+    return percent(math.expm1(error)) if math.isfinite(error) else "–"
 
 
 def _uses(control: str) -> Callable[[population.Cell, Mapping[str, float]], bool]:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from xml.etree import ElementTree as ET
 
-from sojourn.ab.trial import Trial, Which, percent
+from sojourn.ab.trial import Trial, Which
 from sojourn.data import Object
+from sojourn.metrics import percent
 
 WORDS = {
     "worse": "B is worse",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal
 
-from sojourn.metrics import Direction
+from sojourn.metrics import Direction, percent
 from sojourn.stats import Interval
 from sojourn.stats.repeated import MOST, PILOT, POWER, Design, noise_of, planned
 
@@ -139,11 +139,6 @@ class Trial:
             f"two runs of A differ by {percent(self.floor)} (noise floor, {len(self.pilot)} "
             f"pairs); at most {self.design.most} pairs find {size} with probability {POWER:g}"
         )
-
-
-def percent(share: float, sign: str = "") -> str:
-    """Returns a share in per cent with two digits; with `sign` "+" also a plus."""
-    return f"{float(f'{100 * share:.2g}'):{sign}g} %"
 
 
 def trial(

@@ -218,7 +218,9 @@ class Freedom:
     place: str
     """Section of the RFC."""
     sentence: str
-    """The text that leaves room, or a description of what Linux does otherwise."""
+    """The text that leaves room, in its words or shortened in ours, or what Linux does otherwise.
+    The guide on judging quotes the text.
+    """
     per_decision: bool = False
     """Whether each decision may use the freedom or not."""
     linux: bool = False

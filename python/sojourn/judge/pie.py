@@ -83,7 +83,7 @@ class Pie(Controller):
         ),
         "de-randomisation": Freedom("RFC 8033, 5.4", "PIE may use a de-randomization mechanism"),
         "overflow resets": Freedom(
-            "RFC 8033, 5.4", "is reset to 0 after a drop: any, or a random one"
+            "RFC 8033, 5.4", "the sum is reset to 0 after any drop, or after a random one"
         ),
         "two MTU": Freedom("RFC 8033, 4.1", "exactly two MTU are no short queue"),
         "two packets": Freedom("RFC 8033, 4.1", "if the queue has less than a couple of packets"),
