@@ -15,7 +15,7 @@ ROOT = "tc qdisc add dev eth0 root handle 1: htb default 20\n"
 TREE = (
     ROOT
     + """\
-tc class add dev eth0 parent 1: classid 1:1 htb rate 10000000 burst 15k
+tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit burst 15k
 tc class add dev eth0 parent 1:1 classid 1:10 htb rate 6mbit ceil 10mbit prio 1
 tc class add dev eth0 parent 1:1 classid 1:20 htb rate 4mbit ceil 10mbit prio 2
 tc qdisc add dev eth0 parent 1:20 handle 20: fq_codel limit 300

@@ -35,6 +35,35 @@ def test_netem_without_a_limit_has_that_of_linux() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "read_as"),
+    [
+        ("fq_codel target 5", "`target 5` is read as 5us"),
+        ("pie target 20 tupdate 30ms", "`target 20` is read as 20us"),
+        ("tbf rate 5000 burst 5k latency 50ms", "`rate 5000` is read as 5kbit"),
+        ("cake bandwidth 20000", "`bandwidth 20000` is read as 20kbit"),
+    ],
+)
+def test_a_number_without_a_unit_is_named(words: str, read_as: str) -> None:
+    at_root = applied(f"tc qdisc add dev eth0 root {words}\n").notices
+    in_a_class = applied(f"{HTB}tc qdisc add dev eth0 parent 1:10 {words}\n").notices
+    assert all(any(read_as in one for one in notices) for notices in (at_root, in_a_class))
+
+
+@pytest.mark.parametrize("rate", ["rate 9000000", "rate 8mbit ceil 9000000"])
+def test_a_rate_of_a_class_without_a_unit_is_named(rate: str) -> None:
+    notices = applied(HTB.replace("rate 9mbit", rate)).notices
+    assert any("000000` is read as 9mbit" in one for one in notices)
+
+
+@pytest.mark.parametrize("hook", ["parent ffff:", "ingress", "egress"])
+@pytest.mark.parametrize("action", ["police rate 1mbit burst 10k drop", "mirred redirect dev ifb0"])
+def test_filters_alone_hold_no_packets(hook: str, action: str) -> None:
+    text = f"tc filter add dev eth0 {hook} protocol all u32 match u32 0 0 action {action}\n"
+    lead = "tc qdisc add dev eth0 clsact\n"
+    assert {line for line, message in problems(lead + text) if "holds no packets" in message} == {2}
+
+
 def test_impairments_of_a_device_are_added_to_those_of_the_path() -> None:
     plan = applied("tc qdisc add dev eth0 root netem delay 50ms\n").scenario.plan
     assert [link.params.delay for link in plan.links] == [60_000_000, 10_000_000]

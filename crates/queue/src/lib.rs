@@ -89,4 +89,4 @@ pub use params::{OtherDiscipline, Params, class_tables, tables};
 pub use peek::Peek;
 pub use queue::Queue;
 pub use tc::NoKernelEquivalent;
-pub use typed::not_modelled;
+pub use typed::{assumed_unit, not_modelled};

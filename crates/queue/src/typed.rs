@@ -176,6 +176,11 @@ pub(crate) fn with_unit(kind: Kind, value: &str) -> Cow<'_, str> {
     }
 }
 
+/// Returns a warning if a value of `word` has no unit, so that `tc` assumes one.
+pub fn assumed_unit(kind: Kind, word: &str, value: &str) -> Option<String> {
+    missing_unit(kind, value).map(|unit| notice(word, value, unit))
+}
+
 /// Returns a warning that a unit was assumed for a value.
 fn notice(word: &str, value: &str, unit: &str) -> String {
     let text = format!("{value}{unit}");

@@ -3,6 +3,7 @@
 use crate::device::Device;
 use crate::firewall::{Change, Firewall};
 use crate::mq;
+use crate::name::Name;
 use crate::place::{Fault, Notice, Place, Problem};
 use crate::rules::Hosts;
 use crate::tree::{self, Built};
@@ -123,7 +124,8 @@ impl Reading {
         Some(built)
     }
 
-    /// Reports the parts of devices whose discipline the texts do not set up.
+    /// Reports the parts of devices whose discipline the texts do not set up, and filters at the
+    /// ingress or egress hook if there is no queue at all.
     pub(crate) fn tell_strays(&mut self) {
         let mut found = Vec::new();
         for device in &self.devices {
@@ -146,6 +148,13 @@ impl Reading {
                 let why = format!("`{name}` has no {what} here{lines}{also}");
                 found.push(Fault::new(why).problem(line.whole()));
             }
+        }
+        if !self.devices.iter().any(Device::holds) {
+            let why = "this filter holds no packets: its device needs a queue at its root, and a \
+                       device to which packets are redirected too";
+            let filters = self.devices.iter().flat_map(|device| &device.filters);
+            let hooked = filters.filter(|filter| filter.parent.major == Name::INGRESS);
+            found.extend(hooked.map(|filter| Fault::new(why).problem(filter.line)));
         }
         self.problems.extend(found);
     }

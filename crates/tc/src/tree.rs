@@ -633,6 +633,7 @@ impl Builder<'_> {
         let mut words = if holder.shown {
             values::printed_class(kind, &class.words)
         } else {
+            self.remark(values::without_unit(&class.words).collect());
             class.words.clone()
         };
         if kind == "htb" {

@@ -6,6 +6,7 @@
 //! most options unchanged. `tc` prints some values in forms that it does not accept.
 
 use crate::place::{Word, among};
+use sojourn_queue::assumed_unit;
 use sojourn_units::quantity::{format_time, parse_size};
 use sojourn_units::words::{Kind, Table, Word as Known};
 
@@ -76,6 +77,8 @@ pub(crate) fn read(name: &str, words: &[Word], remarks: &mut Vec<Remark>) -> Vec
             let is_bucket = name == "tbf" && known.kind == Kind::Size;
             let sized = is_bucket.then(|| without_cell(&word, value, remarks));
             let value = sized.as_ref().unwrap_or(value);
+            let assumed = assumed_unit(known.kind, known.name, &value.text);
+            remarks.extend(assumed.map(|message| (value.clone(), message)));
             values.push(Word { text: value_of(name, known, &value.text), ..*value });
             let is_zero = matches!(values[0].text.as_str(), "0" | "0us" | "0p" | "0b");
             let keeps = among(known.name, ZERO) && name != "fq_pie" || name.ends_with("fifo");
@@ -111,6 +114,19 @@ pub(crate) fn without_cell(key: &Word, value: &Word, remarks: &mut Vec<Remark>) 
     let message = format!("`{} .../{cell}` only sizes a rate table of `tc`", key.text);
     remarks.push((value.clone(), message));
     Word { text: size.to_owned(), ..*value }
+}
+
+/// Remarks on the rates and times of a class that have no unit.
+pub(crate) fn without_unit(words: &[Word]) -> impl Iterator<Item = Remark> {
+    words.windows(2).filter_map(|pair| {
+        let kind = match pair[0].text.as_str() {
+            "rate" | "ceil" | "m1" | "m2" => Kind::Rate,
+            "d" | "dmax" => Kind::Time,
+            _ => return None,
+        };
+        let message = assumed_unit(kind, &pair[0].text, &pair[1].text)?;
+        Some((pair[1].clone(), message))
+    })
 }
 
 /// Whether iproute2 leaves an option unchanged that is 0: counts, times and sizes.
