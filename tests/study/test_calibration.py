@@ -23,15 +23,16 @@ from sojourn.study.expected import (
 from tests.cli.test_commands import sojourn
 
 QUEUES = ["codel noecn", "pfifo limit 34p"]
+CALL = {"from": "a", "to": "b", "app": "voip"}
 
 
-def scenario(**changes: Any) -> Scenario:
-    """Eight CUBIC flows, as many recorded cells have them."""
+def scenario(*also: dict[str, Any], **changes: Any) -> Scenario:
+    """Eight CUBIC flows, as many recorded cells have them, and other flows."""
     link = {
         "from": "a", "to": "b", "rate": "10mbit", "netem": "delay 20ms", "queue": "pfifo limit 34p"
     }  # fmt: skip
     flow = {"name": "g0", "from": "a", "to": "b", "app": "bulk", "count": 8, "tcp": "cubic ecn off"}
-    found = Scenario(duration="12s", warmup="3s", links={"line": link}, flows=[flow])
+    found = Scenario(duration="12s", warmup="3s", links={"line": link}, flows=[flow, *also])
     return found.replace(changes) if changes else found
 
 
@@ -85,6 +86,14 @@ def test_a_comparison_states_which_differences_exceed_the_error() -> None:
     assert re.search(r"pfifo: larger than [\d.]+ [mµ]s", text)
     assert "goodput ± " in text
     assert "Simulation cannot decide" in text
+
+
+@pytest.mark.parametrize(("name", "words"), [("voip", ""), ("cbr", " rate 400kbit size 200b")])
+def test_a_call_in_addition_does_not_matter(name: str, words: str) -> None:
+    other = scenario({**CALL, "app": name + words})
+    assert place(other.plan) == place(scenario().plan)
+    with pytest.raises(Unlike, match=f"the application {name}"):
+        place(scenario({**CALL, "app": name + words, "count": 10}).plan)
 
 
 @pytest.mark.parametrize(

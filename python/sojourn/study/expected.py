@@ -25,6 +25,8 @@ from sojourn.data import Object
 from sojourn.metrics import base, unit
 from sojourn.plan import decoding
 from sojourn.plan.queries import bottlenecks
+from sojourn.plan.traffic.cbr import Cbr
+from sojourn.plan.traffic.voip import Voip
 from sojourn.scenario.summary import format_value
 
 if TYPE_CHECKING:
@@ -47,6 +49,10 @@ NOISE = 0.02
 """Noise of seeds below which less noise does not let a cell count more."""
 LEAST = 0.002
 """Smallest mean error of nearest cells."""
+HEADERS = 42
+"""Bytes of a datagram's headers in an Ethernet frame."""
+LIGHT = 0.05
+"""Largest share of the bottleneck's rate of datagrams that do not change a scenario's place."""
 COORDINATES = (
     "rate", "rtt", "spread", "flows", "window", "cubic", "reno", "bbr", "ecn", "loss", "reverse",
     "back", "load",
@@ -257,12 +263,14 @@ class _Traffic:
 
 
 def _traffic(plan: Plan, line: Link, rate: int) -> _Traffic:
-    if other := [one.app.TAG for one in plan.groups if one.app.TAG not in ("bulk", "transfer")]:
-        raise Unlike(f"no recorded scenario has the application {other[0]}")
+    groups = [one for one in plan.groups if one.app.TAG in ("bulk", "transfer")]
+    rest = [one for one in plan.groups if one not in groups]
+    if rest and (not groups or sum(map(_steady, rest)) > LIGHT * rate):
+        raise Unlike(f"no recorded scenario has the application {rest[0].app.TAG}")
     found = _Traffic()
     names = [link.name for link in plan.links]
     features = dict(zip(names, _core.link_features(plan.text), strict=True))
-    for group in plan.groups:
+    for group in groups:
         control, ecn = _transport(group)
         for a, b in group.pairs:
             there, again = _path(plan.links, a, b), _path(plan.links, b, a)
@@ -289,6 +297,16 @@ def _traffic(plan: Plan, line: Link, rate: int) -> _Traffic:
                 found.short[control] += number
                 found.offered += _offered(group, plan) * number
     return found
+
+
+def _steady(group: Group) -> float:
+    """Returns the largest rate of a group's datagrams in bit/s; infinity for other applications."""
+    match group.app:
+        case Voip(payload=payload, interval=interval):
+            return group.count * 8e9 * (payload + HEADERS) / interval
+        case Cbr(rate=rate):
+            return group.count * float(rate)
+    return math.inf
 
 
 def _transport(group: Group) -> tuple[str, float]:
