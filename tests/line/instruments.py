@@ -26,9 +26,10 @@ def planned(
     streams: int = 4,
     interval: float = 0.2,
     rounded: bool = True,
+    offered: float | None = None,
 ) -> Session:
-    """Returns a session to measure: TCP flows in these directions, and probes."""
-    parts = tuple(Part(d, streams, 0.0, float(seconds), "cubic", None) for d in directions)
+    """Returns a session to measure: TCP flows in these directions or UDP, and probes."""
+    parts = tuple(Part(d, streams, 0.0, float(seconds), "cubic", offered) for d in directions)
     nothing = Loaded(np.zeros(seconds), np.zeros(seconds), 0.0)
     course = Course(none(), none(), none(), none(), dict.fromkeys(directions, nothing))
     return Session(parts, LEAD, float(seconds), interval, 98, rounded, 2e-4, course)
@@ -84,6 +85,22 @@ def iperf3(course: Course, direction: Direction, streams: int = 4, begin: float 
     }
     end = {"sum_sent": sent, "sender_tcp_congestion": "cubic"}
     return json.dumps({"start": start, "intervals": intervals, "end": end})
+
+
+def iperf3_udp(course: Course, offered: float, begin: float = BEGIN) -> str:
+    """Returns the JSON of `iperf3 -u`, which offers this payload in bit/s, in its client."""
+    rows = [
+        {"start": float(n), "end": n + 1.0, "seconds": 1.0, "bytes": round(offered / 8)}
+        for n in range(course.loads["up"].rate.size)
+    ]
+    test = {"protocol": "UDP", "num_streams": 1, "reverse": 0}
+    return json.dumps(
+        {
+            "start": {"timestamp": {"timesecs": round(begin)}, "test_start": test},
+            "intervals": [{"streams": [row], "sum": row} for row in rows],
+            "end": {"sum": {"lost_percent": 100 * course.loads["up"].lost}},
+        }
+    )
 
 
 def irtt(course: Course, begin: float = BEGIN, offset: float = 1.7) -> str:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sojourn.line.files import read, read_text
 from sojourn.line.measured import Course, Direction, Floats, Loaded, MeasurementError, joined
+from sojourn.line.model import Line
 from tests.line import instruments
 
 SECONDS = 12
@@ -58,6 +59,38 @@ def test_each_format_gives_the_curves_that_were_written(tmp_path: Path) -> None:
     assert np.nanmedian(both.course.rtt) == pytest.approx(np.nanmedian(RTT), abs=1e-4)
 
 
+def test_iperf3_as_a_stream_of_json_is_read_as_its_json() -> None:
+    data = json.loads(TEXTS["iperf3"])
+    events = [("start", data["start"]), *(("interval", one) for one in data["intervals"])]
+    events.append(("end", data["end"]))
+    lines = [json.dumps({"event": n, "data": d}, separators=(",", ":")) for n, d in events]
+    [one], [other] = (read_text("up", text)[0] for text in (TEXTS["iperf3"], "\n".join(lines)))
+    assert other.rates == pytest.approx(one.rates)
+    assert (other.begin, other.lost) == (one.begin, one.lost)
+
+
+def test_a_series_that_flent_computes_is_no_stream() -> None:
+    data = json.loads(TEXTS["flent"])
+    data["results"]["TCP upload fairness"] = [1.0] * len(data["x_values"])
+    [up, _], _ = read_text("file", json.dumps(data))
+    assert up.streams == 4
+
+
+def test_a_load_whose_congestion_control_is_not_simulated_is_refused() -> None:
+    loads, _ = read_text("up", TEXTS["iperf3"].replace('"cubic"', '"cubic-sce"'))
+    with pytest.raises(MeasurementError, match=r"up: the congestion control .* `cubic-sce`"):
+        joined(loads, [])
+
+
+def test_a_probe_that_is_lost_shows_no_delay_of_one_way() -> None:
+    line = Line({"up": 2e6}, {"up": "policer"}, {"up": 9000.0}, 0.03, 0.05)
+    course = instruments.measured(instruments.planned(seconds=6, rounded=False), line, 1)
+    _, [probes] = read_text("irtt", instruments.irtt(course))
+    assert np.isnan(course.rtt).any()
+    for read_curve, curve in ((probes.rtt, course.rtt), (probes.down + 1.7, course.down)):
+        assert read_curve == pytest.approx(curve, abs=1e-6, nan_ok=True)
+
+
 def test_a_lost_ping_is_lost_and_not_missing() -> None:
     _, [probes] = read_text("ping.txt", TEXTS["ping"])
     assert np.isnan(probes.rtt).sum() == 1
@@ -76,7 +109,7 @@ WRONG = {
     "": "file: 0 answers",
     "{": "file: the JSON is damaged",
     "{}": "of no known instrument",
-    "hello": "file:1: neither JSON nor the output of `ping -D`; found 'hello'",
+    "hello": "file:1: neither JSON (of iperf3, add `-J`) nor the output of `ping -D`; found",
     PING: "file:2: the answer has no time in brackets: use `ping -D`",
     '{"error": "unable to connect"}': "file: iperf3 reports an error: unable to connect",
     '{"start": {}, "intervals": []}': "`start.timestamp.timesecs` must be a number; found nothing",
@@ -85,6 +118,7 @@ WRONG = {
         '`intervals.0.sum.seconds` must be a number; found "x"'
     ),
     '{"round_trips": []}': "`round_trips` needs at least 5 answers",
+    '{"x_values": [], "results": {}, "metadata": {"HOSTS": ["a", "b"]}}': "names 2 servers (a, b)",
     '{"x_values": [1, 2], "results": {}}': "`x_values` must be at least 5 increasing times",
 }
 

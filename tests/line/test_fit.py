@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from sojourn.line.model import Line
 from sojourn.scenario import Scenario
 from sojourn.study.file import load
 from tests.cli.outputs import agreeing
+from tests.line import instruments
 from tests.line.instruments import measured, planned, written
 
 SESSION = planned(seconds=14)
@@ -68,6 +70,44 @@ def test_fair_queueing_and_a_policer_are_distinguished_from_a_fifo(tmp_path: Pat
         fitted = fit(read(written(tmp_path, "iperf3 and ping", SESSION, course)), runs=300)
         assert family in fitted.ways["up"].likely
         assert "fifo" not in fitted.ways["up"].likely
+
+
+BURSTS = Line({"up": 1e7}, {"up": "head-drop"}, {"up": 75_700.0}, 0.03, 0.0)
+
+
+def bursts(folder: Path, line: Line, rates: Sequence[float]) -> Fit:
+    """Returns the fit to bursts of UDP, each at a multiple of 10 Mbit/s, with irtt."""
+    paths: list[Path] = []
+    for number, offered in enumerate(1e7 * rate for rate in rates):
+        session = planned(seconds=6, streams=1, interval=0.02, rounded=False, offered=offered)
+        course, begin = measured(session, line, number), instruments.BEGIN + 30 * number
+        texts = instruments.iperf3_udp(course, offered, begin), instruments.irtt(course, begin)
+        for text in texts:
+            paths.append(folder / str(len(paths)))
+            paths[-1].write_text(text)
+    return fit(read(paths), runs=200)
+
+
+def test_bursts_show_a_fifo_that_drops_its_oldest_packet_without_fair_queueing(
+    tmp_path: Path,
+) -> None:
+    """The method of Brunstrom, Garcia and Sundberg 2026 (arXiv 2605.27717) for Starlink's queue."""
+    way = bursts(tmp_path, BURSTS, [1.3, 3.0]).ways["up"]
+    assert way.likely == ["head-drop"]
+    assert way.sizes["head-drop"].value == pytest.approx(75_700, rel=0.05)
+    assert bursts(tmp_path, replace(BURSTS, families={"up": "fifo"}), [1.3, 3.0]).ways[
+        "up"
+    ].likely == ["fifo"]
+
+
+@pytest.mark.parametrize(("family", "size"), [("head-drop", 75_700.0), ("codel", 0.005)])
+def test_one_burst_does_not_exclude_the_true_queue(
+    family: str, size: float, tmp_path: Path
+) -> None:
+    line = replace(BURSTS, families={"up": family}, sizes={"up": size})
+    way = bursts(tmp_path, line, [3.0]).ways["up"]
+    assert family in way.likely
+    assert way.sizes[family].low <= size <= way.sizes[family].high
 
 
 def test_a_rate_that_falls_is_outside_the_model(tmp_path: Path) -> None:

@@ -37,12 +37,10 @@ class Regression:
     weights: Floats
     """Weights of the lines: those near the observation count most."""
 
-    def half_width(self, number: int, level: float) -> float:
-        """Returns half the width of a parameter's interval with this level."""
-        sizes = np.abs(self.errors[:, number])
-        order = np.argsort(sizes)
-        shares = np.cumsum(self.weights[order]) / (self.weights.sum() + self.weights.max())
-        return float(sizes[order][min(int(np.searchsorted(shares, level)), sizes.size - 1)])
+    def sample(self, count: int) -> Floats:
+        """Returns errors of lines, each line as often as its weight says."""
+        places = (np.arange(count) + 0.5) / count * self.weights.sum()
+        return np.asarray(self.errors[np.searchsorted(np.cumsum(self.weights), places)])
 
 
 def standardised(stats: Floats, seen: Floats) -> tuple[Floats, Floats]:

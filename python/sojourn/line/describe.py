@@ -177,8 +177,8 @@ def as_data(fit: Fit) -> Object:
 
 VERDICT = (
     "No line of the model makes these curves: the estimates below describe the nearest line and "
-    "are not reliable. Lines whose rate varies (Wi-Fi, LTE, power boost), offloads and busy "
-    "receivers look like this."
+    "are not reliable. Lines whose rate varies (Wi-Fi, LTE, power boost), queues of other kinds, "
+    "offloads and busy receivers look like this."
 )
 
 

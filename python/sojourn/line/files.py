@@ -36,7 +36,7 @@ _REPLY = re.compile(
     r"\[(?P<t>\d{1,12}(?:\.\d+)?)\] (?P<bytes>\d+) bytes from .*?icmp_seq=(?P<seq>\d+).*?"
     r" time=(?P<ms>\d+(?:\.\d+)?) ms(?P<dup> \(DUP!\))?"
 )
-_DERIVED = re.compile(r"::(?!\d)|(avg|sum|totals)$")
+_DERIVED = re.compile(r"::(?!\d)| (avg|sum|totals|fairness)$")
 """Names of flent's series that are no rate of a stream."""
 _HEAD = re.compile(r"PING .* (?P<data>\d+)(?:\(\d+\))?(?: data)? bytes")
 
@@ -57,8 +57,8 @@ def read_text(name: str, text: str) -> Read:
     if text.lstrip()[:1] != "{":
         return [], [_ping(name, text)]
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        data = _streamed(text) if text.startswith('{"event"') else json.loads(text)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise MeasurementError(f"{name}: the JSON is damaged: {error}") from None
     file = _File(name, data)
     if "error" in data:
@@ -74,6 +74,15 @@ def read_text(name: str, text: str) -> Read:
         "known: iperf3 --json (`start`, `intervals`), flent (`x_values`, `results`), irtt "
         "(`round_trips`), and the text of `ping -D`"
     )
+
+
+def _streamed(text: str) -> Object:
+    """Returns the data of `iperf3 --json-stream`, a line for each part, as those of `--json`."""
+    events = [json.loads(line) for line in text.splitlines()]
+    found: Object = {"intervals": [e["data"] for e in events if e["event"] == "interval"]}
+    return found | {
+        e["event"]: e["data"] for e in events if e["event"] in ("start", "end", "error")
+    }
 
 
 def _content(path: Path) -> str:
@@ -153,6 +162,7 @@ def _array(values: Sequence[float]) -> Floats:
 
 def _iperf3(file: _File) -> list[Load]:
     begin = file.number("start", "timestamp", "timesecs")
+    begin = file.number("start", "timestamp", "timemillisecs", default=1e3 * begin) / 1e3
     protocol = file.at("start", "test_start", "protocol")
     if protocol not in ("TCP", "UDP"):
         raise file.wrong(("start", "test_start", "protocol"), protocol, "TCP or UDP")
@@ -249,7 +259,8 @@ def _ping(name: str, text: str) -> Probes:
             raise MeasurementError(f"{name}:{number}: the answer {problem}; found {line[:60]!r}")
         elif number == 1 and not _HEAD.match(line) and not line.startswith("["):
             raise MeasurementError(
-                f"{name}:1: neither JSON nor the output of `ping -D`; found {line[:60]!r}"
+                f"{name}:1: neither JSON (of iperf3, add `-J`) nor the output of `ping -D`; found "
+                f"{line[:60]!r}"
             )
     if len(found) < LEAST:
         raise MeasurementError(
@@ -270,6 +281,12 @@ def _ping(name: str, text: str) -> Probes:
 
 
 def _flent(file: _File) -> Read:
+    hosts = file.at("metadata", "HOSTS")
+    if isinstance(hosts, list) and len(servers := sorted({str(host) for host in hosts})) > 1:
+        raise MeasurementError(
+            f"{file.name}: `metadata.HOSTS` names {len(servers)} servers ({', '.join(servers)}); a "
+            "line has one base round-trip time: use a test with one server, as `tcp_nup` or `rrul`"
+        )
     x = file.items("x_values")
     at = _array([file.number("x_values", i) for i in range(len(x))])
     if at.size < LEAST or (np.diff(at) <= 0).any():

@@ -1,13 +1,15 @@
-"""The fit of a line to a measurement: quick estimates, then two rounds of simulations."""
+"""The fit of a line to a measurement: quick estimates, then three rounds of simulations."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import qmc
 
 from sojourn.line import RUNS
 from sojourn.line.bayes import Regression, classify, regress, surprise
@@ -26,30 +28,27 @@ from sojourn.line.summary import directions_of, statistics
 ROUNDS = (0.35, 0.25, 0.4)
 """Share of the simulations in each round."""
 UNLIKELY = 0.004
-"""Probability below which the second round omits a family."""
+"""Probability below which the next round omits a family."""
 CREDIBLE = 0.95
 REACH = 3.5
 """Half the width of a parameter's range in the next round, in standard deviations."""
-WIDER = 1.25
-"""Factor of the errors: a regression on lines of a narrow range errs less than on all lines."""
 QUEUED = 0.005
 """Queueing delay in s above which a queue has formed, so that the rate was reached."""
-OUTSIDE = 1.4
+OUTSIDE = 1.2
 """Surprise above which the measurement is outside the model."""
 MOST_LOSS = 0.03
 """Largest random loss of the prior."""
+RATE, SIZE, BASE, LOSS = range(4)
+"""Parameters of a line in one direction; all but the round-trip time are logarithms."""
+LEAST = np.array([0.01, 0.05, 1e-4, 0.5])
+"""Smallest half of a parameter's range."""
+SAMPLE, DRAWS = 400, 40
+"""Numbers of parameters that represent a posterior, and of lines that are drawn from it."""
 
-
-@dataclass(frozen=True)
-class Range:
-    """An interval of a parameter, on the scale of the simulations."""
-
-    low: float
-    high: float
-
-    def draw(self, u: Floats) -> Floats:
-        """Returns values for uniform numbers from 0 to 1."""
-        return self.low + u * (self.high - self.low)
+Box: TypeAlias = Floats
+"""Lower and upper limits of the parameters: two rows of four."""
+Boxes: TypeAlias = dict[Direction, dict[str, Box]]
+"""Ranges from which lines are drawn, by family of the queue in each direction."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +58,13 @@ class Estimate:
     value: float
     low: float
     high: float
+
+    @classmethod
+    def of(cls, sample: Floats) -> Estimate:
+        """Returns the median and the interval of a sample."""
+        tail = (1 - CREDIBLE) / 2
+        low, value, high = np.quantile(sample, [tail, 0.5, 1 - tail])
+        return cls(float(value), float(low), float(high))
 
 
 @dataclass(frozen=True)
@@ -107,39 +113,79 @@ class Fit:
         return self.surprise > OUTSIDE
 
 
-Waits = Mapping[int, float]
-"""Quantiles of queueing delays under load in s, by percent: 5, 50, 95 and 100."""
-NO_WAITS = dict.fromkeys((5, 50, 95, 100), 0.0)
+class _Waits(NamedTuple):
+    """Quantiles of queueing delays under load in s."""
+
+    p5: float
+    p50: float
+    p95: float
+    most: float
 
 
 @dataclass(frozen=True)
 class _Quick:
-    """Quick estimates, around which lines are proposed."""
+    """Quick estimates of a direction, around which lines are proposed."""
 
-    rates: Mapping[Direction, float]
-    noise: Mapping[Direction, float]
-    """Largest relative error of a rate, because instruments count whole blocks."""
-    probes: Mapping[Direction, Waits]
+    rate: float
+    noise: float
+    """Largest relative error of the rate, because instruments count whole blocks."""
+    probes: _Waits | None
     """Delays of probes."""
-    flows: Mapping[Direction, Waits]
-    """Delays of the load's own packets, from TCP; those of probes if TCP's are unknown."""
-    filled: Mapping[Direction, bool]
-    least: float
-    """Smallest round-trip time in s."""
-    idle: bool
+    flows: _Waits | None
+    """Delays of the load's own packets, if TCP measured them."""
     lost: float
+    """Share of the load's packets that were lost; NaN if it is unknown."""
+    over: float
+    """Rate that UDP offers as a multiple of the line's rate; 0 for TCP, which adapts to queues."""
+
+    @property
+    def filled(self) -> bool:
+        """Returns whether the load lost packets, or may have lost some."""
+        return not self.lost < 1e-6
 
 
-def quick(of: Measurement) -> _Quick:
-    """Returns estimates by means and quantiles: rates, delays and the least round-trip time."""
-    rtts = [of.idle, *(s.course.rtt[np.isfinite(s.course.rtt)] for s in of.sessions)]
-    known = np.concatenate(rtts)
-    if not any(s.interval for s in of.sessions) or known.size == 0:
+def _quick(of: Measurement, direction: Direction, least: float) -> _Quick:
+    """Returns the quick estimates of a direction, where `least` is the least round-trip time."""
+    # Sessions with a load in this direction only are the best.
+    own = [s for s in of.sessions if direction in s.directions]
+    best = min(own, key=lambda s: len(s.directions))
+    loads = [s.course.loads[direction] for s in own]
+    rate = max(float(x.rate[int(s.length / 3) :].mean()) for s, x in zip(own, loads, strict=True))
+    rate *= FRAME / PAYLOAD
+    course = best.course
+    one_way = course.up if direction == "up" else course.down
+    excess = one_way - np.nanmin(one_way) if one_way.size else course.rtt - least
+    return _Quick(
+        rate,
+        min(1.5 * _block(best, direction) / best.length / rate, 0.5),
+        _waits(excess[course.times >= best.length / 3]),
+        _waits(course.loads[direction].srtt[3:] - least),
+        float(np.max([one.lost for one in loads])),
+        max(p.offered or 0.0 for s in own for p in s.parts if p.direction == direction) / rate,
+    )
+
+
+def _block(session: Session, direction: Direction) -> float:
+    """Returns the bits by which a direction's count errs, as all streams write whole blocks."""
+    streams = sum(p.streams for p in session.parts if p.direction == direction)
+    return 8 * BLOCK * math.sqrt(streams)
+
+
+def _waits(excess: Floats) -> _Waits | None:
+    known = excess[np.isfinite(excess)]
+    if known.size < 3:
+        return None
+    return _Waits(*(max(float(q), 0.0) for q in np.percentile(known, [5, 50, 95, 100])))
+
+
+def _checked(of: Measurement) -> None:
+    """Raises `MeasurementError` if a measurement shows nothing that is sure."""
+    names = ", ".join(of.files)
+    if not any(np.isfinite(s.course.rtt).any() for s in of.sessions):
         raise MeasurementError(
-            f"{', '.join(of.files)}: no probes during the load, by which delays could be known: "
+            f"{names}: no probes during the load, by which delays could be known: "
             "run `ping -D -i 0.2 HOST > ping.txt` next to iperf3, and give both files"
         )
-    least = float(known.min())
     for session in of.sessions:
         for part in session.parts:
             load = session.course.loads[part.direction]
@@ -149,127 +195,93 @@ def quick(of: Measurement) -> _Quick:
                     f"the UDP load lost less than 1 %, so it did not fill the line: the rate is at "
                     f"least {carried}, and nothing else shows. Raise iperf3's -b, or use TCP"
                 )
-    rates: dict[Direction, float] = {}
-    noise: dict[Direction, float] = {}
-    probes: dict[Direction, Waits] = {}
-    flows: dict[Direction, Waits] = {}
-    filled: dict[Direction, bool] = {}
-    losses = []
-    for direction in of.directions:
-        # Sessions with a load in this direction only are the best.
-        own = sorted((s for s in of.sessions if direction in s.directions), key=_loads)
-        seconds = [w.rate[int(s.length / 3) :] for s in own for w in [s.course.loads[direction]]]
-        rates[direction] = max(float(np.mean(one)) for one in seconds) * FRAME / PAYLOAD
-        course, load = own[0].course, own[0].course.loads[direction]
-        streams = sum(p.streams for p in own[0].parts if p.direction == direction)
-        blocks = 8 * BLOCK * math.sqrt(streams) / seconds[0].size
-        noise[direction] = min(blocks / rates[direction], 0.5)
-        one_way = course.up if direction == "up" else course.down
-        late = course.times >= own[0].length / 3
-        excess = one_way - np.nanmin(one_way) if one_way.size else course.rtt - least
-        probes[direction] = _waits(excess[late])
-        flows[direction] = _waits(load.srtt[3:] - least) or probes[direction]
-        probes[direction] = probes[direction] or flows[direction]
-        losses += [s.course.loads[direction].lost for s in own]
-        filled[direction] = any(not s.course.loads[direction].lost < 1e-6 for s in own)
+
+
+def _proposed(of: Measurement, quick: Mapping[Direction, _Quick], least: float) -> Boxes:
+    """Returns the ranges of the first round, by quick estimates."""
     idle = of.idle.size >= 5 or any(s.lead > 0 for s in of.sessions)
-    lost = max(0.03 if math.isnan(one) else one for one in losses)
-    return _Quick(rates, noise, probes, flows, filled, least, idle, lost)
+    # Idle probes take their transmission times longer than the base round-trip time.
+    sent = 2 * 8 * max(s.size for s in of.sessions) / min(q.rate for q in quick.values())
+    slack = max(5e-4, 0.02 * least) + sent if idle else 0.97 * least
+    lost = max(0.03 if math.isnan(q.lost) else q.lost for q in quick.values())
+    most = min(MOST_LOSS, 3 * lost + 2 * SMALLEST_LOSS)
+    shared = np.array(
+        [
+            [max(least - slack, 1e-5), math.log(2 * SMALLEST_LOSS)],
+            [least, math.log(most + SMALLEST_LOSS)],
+        ]
+    )
+
+    def box(seen: _Quick, family: Family) -> Box:
+        # Behind fair queueing, only the load's own packets wait.
+        waits = (family.fair and seen.flows) or seen.probes or seen.flows or _Waits(0, 0, 0, 0)
+        own = [_rates(seen, family, waits), _sizes(seen, family, waits)]
+        return np.hstack([np.array(own).T, shared])
+
+    return {d: {f: box(quick[d], family) for f, family in FAMILIES.items()} for d in quick}
 
 
-def _loads(session: Session) -> int:
-    return len(session.directions)
+def _rates(seen: _Quick, family: Family, waits: _Waits) -> tuple[float, float]:
+    """Returns the range of a rate: wide unless the queue shows that TCP reached the rate."""
+    low, high = math.log(seen.rate) - seen.noise, math.log(seen.rate) + seen.noise
+    if family.policer:
+        return low - 0.04, high + 1.6
+    if waits.p5 > max(1e-3, 2 * 8 * FRAME / seen.rate):
+        return low - 0.03, high + 0.05
+    reached = waits.p95 > QUEUED or family.fair
+    return low - 0.04, high + (0.3 if reached else 1.6)
 
 
-def _waits(excess: Floats) -> Waits:
-    known = excess[np.isfinite(excess)]
-    if known.size < 3:
-        return {}
-    return {q: max(float(np.percentile(known, q)), 0.0) for q in NO_WAITS}
+def _sizes(seen: _Quick, family: Family, waits: _Waits) -> tuple[float, float]:
+    """Returns the range of a target, buffer or burst; the delays only show a buffer's."""
+    low, high, rate = family.low, family.high, seen.rate / 8
+    if family.unit == "s":
+        return math.log(low), math.log(high)
+    if not family.policer and (seen.flows or not family.fair):
+        # Drops of the oldest packets let the others leave before the queue has sent its length.
+        over = max(seen.over, 1.0) if family.name == "head-drop" else 1.0
+        high = min(high, (1.7 if seen.filled else 25) * over * waits.most + 0.01)
+        low = min(max(low, 0.7 * waits.most), high / 1.1)
+    low = max(low, 3 * FRAME / rate)
+    return math.log(rate * low), math.log(rate * max(high, 1.5 * low))
 
 
-class _Proposal:
-    """The ranges from which lines are drawn."""
+@dataclass(frozen=True)
+class _Round:
+    """Simulated measurements of lines from boxes."""
 
-    def __init__(self, of: Measurement, guess: _Quick) -> None:
-        self.directions = of.directions
-        self.guess = guess
-        self.families: dict[Direction, list[str]] = {d: list(FAMILIES) for d in self.directions}
-        self.rates = {(d, f): self._rates(d, f) for d in self.directions for f in FAMILIES}
-        self.sizes = {(d, f): self._sizes(d, f) for d in self.directions for f in FAMILIES}
-        slack = max(5e-4, 0.02 * guess.least) if guess.idle else 0.97 * guess.least
-        self.base = Range(max(guess.least - slack, 1e-5), guess.least)
-        most = min(MOST_LOSS, 3 * guess.lost + 2 * SMALLEST_LOSS)
-        self.loss = Range(math.log(2 * SMALLEST_LOSS), math.log(most + SMALLEST_LOSS))
+    boxes: Boxes
+    values: Floats
+    """Parameters: rate and size for each direction, then round-trip time and loss."""
+    kinds: npt.NDArray[np.int_]
+    """Numbers of the families; a column for each direction."""
 
-    def _waits(self, direction: Direction, family: str) -> Waits:
-        """Returns the delays that the queue of a family would have caused."""
-        of = self.guess.flows if family.startswith("fq") else self.guess.probes
-        return of[direction] or NO_WAITS
-
-    def _rates(self, direction: Direction, family: str) -> Range:
-        """Returns the range of a rate: wide unless the queue shows that TCP reached the rate."""
-        middle, waits = math.log(self.guess.rates[direction]), self._waits(direction, family)
-        slack = self.guess.noise[direction]
-        low, high = middle - slack, middle + slack
-        if FAMILIES[family].policer:
-            return Range(low - 0.04, high + 1.6)
-        frame = 8 * FRAME / self.guess.rates[direction]
-        if waits[5] > max(1e-3, 2 * frame):
-            return Range(low - 0.03, high + 0.05)
-        seen = waits[95] > QUEUED or family.startswith("fq")
-        return Range(low - 0.04, high + (0.3 if seen else 1.6))
-
-    def _sizes(self, direction: Direction, family: str) -> Range:
-        of, waits = FAMILIES[family], self._waits(direction, family)
-        rate = self.guess.rates[direction] / 8
-        low, high = of.low, of.high
-        if of.unit == "s":
-            blind = family.startswith("fq") and self.guess.flows == self.guess.probes
-            if not blind:
-                low, high = _common(of, 0.1 * waits[50], 2 * waits[50] + 1e-3)
-            return Range(math.log(low), math.log(high))
-        if not of.policer:
-            more = (1.7 if self.guess.filled[direction] else 25) * waits[100]
-            low, high = _common(of, 0.7 * waits[100], more + 0.01)
-        low = max(low, 3 * FRAME / rate)
-        return Range(math.log(rate * low), math.log(rate * max(high, 1.5 * low)))
-
-    def draw(self, count: int, seed: int) -> tuple[Floats, npt.NDArray[np.int_], list[Line]]:
-        """Returns parameters, numbers of families (a column for each direction), and lines."""
+    @classmethod
+    def drawn(cls, boxes: Boxes, count: int, seed: int) -> _Round:
+        """Draws parameters from boxes."""
         random = np.random.default_rng(seed)
-        values = np.empty((count, 2 * len(self.directions) + 2))
-        kinds = np.empty((count, len(self.directions)), dtype=np.int_)
-        lines = []
-        for column, direction in enumerate(self.directions):
-            own = self.families[direction]
-            kinds[:, column] = random.permutation(np.arange(count) % len(own))
-            v, u = _spread(random, count), _spread(random, count)
-            for number, family in enumerate(own):
-                mine = kinds[:, column] == number
-                values[mine, 2 * column] = self.rates[direction, family].draw(v[mine])
-                values[mine, 2 * column + 1] = self.sizes[direction, family].draw(u[mine])
-        values[:, -2] = self.base.draw(_spread(random, count))
-        some = _spread(random, count)
-        none = random.random(count) < (0.5 if self.loss.low <= math.log(2.1 * SMALLEST_LOSS) else 0)
-        values[:, -1] = np.where(none, math.log(SMALLEST_LOSS), self.loss.draw(some))
-        for row, kind in zip(values, kinds, strict=True):
-            names = [self.families[d][k] for d, k in zip(self.directions, kind, strict=True)]
-            lines.append(line_of(self.directions, row, names))
-        return values, kinds, lines
+        ways = len(boxes)
+        u = qmc.LatinHypercube(2 * ways + 2, rng=random).random(count)
+        places = np.arange(count)
+        kinds = np.stack([random.permutation(places % len(own)) for own in boxes.values()], axis=1)
+        values = np.empty_like(u)
+        for way, own in enumerate(boxes.values()):
+            low, high = np.stack([*own.values()])[kinds[:, way]].swapaxes(0, 1)
+            mine = [2 * way, 2 * way + 1, -2, -1]
+            values[:, mine] = low + u[:, mine] * (high - low)
+        # Half of the lines lose no packets, unless the range excludes these.
+        none = (random.random(count) < 0.5) & (low[:, LOSS] <= math.log(2.1 * SMALLEST_LOSS))
+        values[none, -1] = math.log(SMALLEST_LOSS)
+        return cls(boxes, values, kinds)
 
-
-def _common(of: Family, low: float, high: float) -> tuple[float, float]:
-    """Returns the part of a range in the prior of a family, at least its nearer end."""
-    low, high = max(low, of.low), min(high, of.high)
-    if low < high:
-        return low, high
-    return (of.low, 1.1 * of.low) if high <= of.low else (0.9 * of.high, of.high)
-
-
-def _spread(random: np.random.Generator, count: int) -> Floats:
-    """Returns a stratified sample of uniform numbers."""
-    return np.asarray((random.permutation(count) + random.random(count)) / count)
+    @property
+    def lines(self) -> list[Line]:
+        """Returns the drawn lines."""
+        names = [[*own] for own in self.boxes.values()]
+        return [
+            line_of([*self.boxes], row, [own[k] for own, k in zip(names, kinds, strict=True)])
+            for row, kinds in zip(self.values, self.kinds, strict=True)
+        ]
 
 
 def line_of(directions: Sequence[Direction], row: Floats, families: Sequence[str]) -> Line:
@@ -285,28 +297,51 @@ def line_of(directions: Sequence[Direction], row: Floats, families: Sequence[str
 
 
 @dataclass(frozen=True)
-class _Round:
-    """The simulated measurements of a round, and the statistics of the measurement."""
+class _Known:
+    """Knowledge of a family in one direction after a round."""
 
-    values: Floats
-    """Parameters; a row for each line."""
-    kinds: npt.NDArray[np.int_]
-    """Numbers of the families; a column for each direction."""
-    stats: Floats
-    seen: Floats
-    columns: Mapping[Direction, Sequence[int]]
-    """Numbers of the statistics that depend on each direction."""
+    chance: float
+    """Probability of the family."""
+    regression: Regression
+    surprise: float
 
-    def of(self, way: int, kind: int) -> tuple[Floats, Floats, Floats]:
-        """Returns statistics and parameters of lines with a family, and the seen statistics.
 
-        The statistics are those of the direction; the parameters are its rate and size,
-        round-trip time and loss.
-        """
-        mine = self.kinds[:, way] == kind
-        columns = [*self.columns.values()][way]
-        own = self.values[mine][:, [2 * way, 2 * way + 1, -2, -1]]
-        return self.stats[mine][:, columns], own, self.seen[columns]
+def _learnt(made: _Round, stats: Floats, seen: Floats, way: int) -> dict[str, _Known]:
+    """Returns what a round shows of each family in a direction, the most likely first."""
+    own = list([*made.boxes.values()][way])
+    prior = np.array([FAMILIES[f].share for f in own])
+    kinds = made.kinds[:, way]
+    chances = classify(stats, kinds, prior / prior.sum(), seen)
+    found = {}
+    for number in np.argsort(-chances):
+        mine = kinds == number
+        values = made.values[mine][:, [2 * way, 2 * way + 1, -2, -1]]
+        one = regress(stats[mine], values, seen)
+        strange = surprise(stats[mine], values, seen, one)
+        found[own[number]] = _Known(float(chances[number]), one, strange)
+    return found
+
+
+def _narrowed(boxes: Boxes, known: Mapping[Direction, Mapping[str, _Known]]) -> Boxes:
+    """Returns the families and ranges that a round has not excluded."""
+    found: Boxes = {d: {} for d in boxes}
+    for direction, families in known.items():
+        for family, one in families.items():
+            if one.chance < UNLIKELY:
+                continue
+            old, guess = boxes[direction][family], one.regression.estimate
+            reach = REACH * one.regression.errors.std(axis=0)
+            # A round narrows a range at most to a fifth: estimates beyond it are extrapolated.
+            least = np.maximum(LEAST, 0.1 * (old[1] - old[0]))
+            middle = np.clip(guess, *old)
+            low = np.minimum(guess - reach, middle - least)
+            high = np.maximum(guess + reach, middle + least)
+            found[direction][family] = np.stack([np.maximum(low, old[0]), np.minimum(high, old[1])])
+    every = [box for own in found.values() for box in own.values()]
+    for box in every:
+        box[0, BASE:] = np.min([one[0, BASE:] for one in every], axis=0)
+        box[1, BASE:] = np.max([one[1, BASE:] for one in every], axis=0)
+    return found
 
 
 def table(of: Measurement, courses: Sequence[Simulated]) -> Floats:
@@ -322,9 +357,13 @@ def fit(
     told: Callable[[int, int], None] = lambda _a, _b: None,
 ) -> Fit:
     """Fits a line to a measurement by `runs` simulations of the whole measurement."""
+    _checked(of)
     seen_by_name = statistics(of, [s.course for s in of.sessions])
     names, seen = list(seen_by_name), np.array(list(seen_by_name.values()))
-    proposal = _Proposal(of, quick(of))
+    columns = [directions_of(names, d, of) for d in of.directions]
+    least = float(np.nanmin(np.concatenate([of.idle, *(s.course.rtt for s in of.sessions)])))
+    quick = {d: _quick(of, d, least) for d in of.directions}
+    boxes = _proposed(of, quick, least)
     done = 0
 
     def tell(count: int) -> None:
@@ -332,146 +371,72 @@ def fit(
         done += count
         told(done, runs)
 
-    columns = {d: directions_of(names, d, of) for d in of.directions}
-
-    def round_(number: int) -> _Round:
-        count = round(ROUNDS[number] * runs)
-        values, kinds, lines = proposal.draw(count, 1000 * seed + number)
-        seeds = [10_000_000 * seed + 100_000 * number + i for i in range(count)]
-        stats = table(of, simulate(of.sessions, lines, seeds, workers, tell))
-        return _Round(values, kinds, stats, seen, columns)
-
-    made = round_(0)
-    for number in range(1, len(ROUNDS)):
-        _narrow(proposal, made)
-        made = round_(number)
-    return _fitted(of, proposal, made, runs, seed)
-
-
-def _chances(proposal: _Proposal, way: int, made: _Round) -> dict[str, float]:
-    """Returns the probability of each family of a direction, the greatest first."""
-    direction = proposal.directions[way]
-    own, columns = proposal.families[direction], made.columns[direction]
-    prior = np.array([FAMILIES[f].share for f in own])
-    kinds = made.kinds[:, way]
-    found = classify(made.stats[:, columns], kinds, prior / prior.sum(), made.seen[columns])
-    return {own[i]: float(found[i]) for i in np.argsort(-found)}
-
-
-def _narrow(proposal: _Proposal, made: _Round) -> None:
-    """Leaves families and ranges that a round has not excluded."""
-    bases, losses = [], []
-    for way, direction in enumerate(proposal.directions):
-        own = proposal.families[direction]
-        chances = _chances(proposal, way, made)
-        kept = [f for f, chance in chances.items() if chance >= UNLIKELY]
-        for family in kept:
-            key = (direction, family)
-            found = regress(*made.of(way, own.index(family)))
-            reach = REACH * found.errors.std(axis=0)
-            rate, size, base, loss = (
-                Range(float(e - r), float(e + r))
-                for e, r in zip(found.estimate, reach, strict=True)
-            )
-            proposal.rates[key] = _within(proposal.rates[key], rate, 0.01)
-            proposal.sizes[key] = _within(proposal.sizes[key], size, 0.05)
-            bases.append(_within(proposal.base, base, 1e-4))
-            losses.append(_within(proposal.loss, loss, 0.5))
-        proposal.families[direction] = kept
-    proposal.base, proposal.loss = _cover(bases), _cover(losses)
-
-
-def _within(old: Range, new: Range, least: float) -> Range:
-    """Returns the part of an old range in a new one, with `least` on either side of its middle.
-
-    A round narrows a range at most to a fifth: estimates beyond the old range are extrapolated.
-    """
-    least = max(least, 0.1 * (old.high - old.low))
-    middle = min(max((new.low + new.high) / 2, old.low), old.high)
-    low, high = min(new.low, middle - least), max(new.high, middle + least)
-    return Range(max(old.low, low), min(old.high, high))
-
-
-def _cover(ranges: Sequence[Range]) -> Range:
-    return Range(min(r.low for r in ranges), max(r.high for r in ranges))
-
-
-def _fitted(of: Measurement, proposal: _Proposal, made: _Round, runs: int, seed: int) -> Fit:
-    """Returns the posterior of the last round."""
+    known: dict[Direction, dict[str, _Known]] = {}
+    for number, share in enumerate(ROUNDS):
+        boxes = _narrowed(boxes, known) if known else boxes
+        made = _Round.drawn(boxes, round(share * runs), 1000 * seed + number)
+        seeds = [10_000_000 * seed + 100_000 * number + i for i in range(len(made.values))]
+        stats = table(of, simulate(of.sessions, made.lines, seeds, workers, tell))
+        known = {
+            d: _learnt(made, stats[:, own], seen[own], way)
+            for way, (d, own) in enumerate(zip(of.directions, columns, strict=True))
+        }
     random = np.random.default_rng(seed)
-    samples: dict[Direction, tuple[list[str], Floats]] = {}
+    return _fitted(of, {d: quick[d].filled for d in quick}, known, random, runs)
+
+
+def _fitted(
+    of: Measurement,
+    filled: Mapping[Direction, bool],
+    known: Mapping[Direction, Mapping[str, _Known]],
+    random: np.random.Generator,
+    runs: int,
+) -> Fit:
+    """Returns the posterior of the last round."""
     ways: dict[Direction, Way] = {}
-    strange: list[float] = []
-    shared: list[Estimate] = []
-    for way, direction in enumerate(of.directions):
-        chances = _chances(proposal, way, made)
-        found: dict[str, Regression] = {}
-        sizes: dict[str, Estimate] = {}
-        names: list[str] = []
-        rows: list[Floats] = []
-        for family, chance in chances.items():
-            stats, values, seen = made.of(way, proposal.families[direction].index(family))
-            one = regress(stats, values, seen)
-            if chance >= 0.05:
-                strange.append(surprise(stats, values, seen, one))
-            one = found[family] = replace(one, errors=WIDER * one.errors)
-            size = _estimate(one, 1, proposal.sizes[direction, family])
-            if FAMILIES[family].unit == "s":
-                size = _limited(size, FAMILIES[family])
-            sizes[family] = _exponential(size)
-            count = round(400 * chance)
-            share = one.weights / one.weights.sum()
-            rows.append(one.estimate + one.errors[random.choice(len(share), size=count, p=share)])
-            names += [family] * count
-        samples[direction] = names, np.concatenate(rows)
-        rate, filled = _exponential(_mixed(found, chances, 0)), proposal.guess.filled[direction]
-        ways[direction] = Way(rate, chances, sizes, filled, _variation(of, direction))
-        shared += [_mixed(found, chances, 2), _exponential(_mixed(found, chances, 3))]
-    base, added = shared[:2]
-    low, value, high = (
-        min(max(x - SMALLEST_LOSS, 0.0), MOST_LOSS) for x in (added.low, added.value, added.high)
-    )
-    low = low if low > SMALLEST_LOSS else 0.0
-    draws = _draws(of, proposal, samples, random)
-    return Fit(of, ways, base, Estimate(value, low, high), draws, min(strange), runs)
-
-
-def _estimate(one: Regression, number: int, inside: Range) -> Estimate:
-    half = one.half_width(number, CREDIBLE)
-    value = min(max(one.estimate[number], inside.low), inside.high)
-    return Estimate(float(value), float(value - half), float(value + half))
-
-
-def _limited(of: Estimate, family: Family) -> Estimate:
-    """Returns the interval of a target within its prior."""
-    low, high = math.log(family.low), math.log(family.high)
-    return Estimate(of.value, max(of.low, low), min(of.high, high))
-
-
-def _mixed(found: Mapping[str, Regression], chances: Mapping[str, float], number: int) -> Estimate:
-    """Returns the interval of a parameter over the likely families."""
-    parts = [(found[f], chance) for f, chance in chances.items() if chance >= 0.02]
-    first = parts[0][0]
-    if len(parts) == 1:
-        half = first.half_width(number, CREDIBLE)
-        return Estimate(
-            float(first.estimate[number]),
-            float(first.estimate[number] - half),
-            float(first.estimate[number] + half),
+    names: list[npt.NDArray[np.str_]] = []
+    rows: list[Floats] = []
+    strange = []
+    for direction, families in known.items():
+        samples = {f: _sample(FAMILIES[f], one.regression) for f, one in families.items()}
+        chances = {f: one.chance for f, one in families.items()}
+        counts = [round(SAMPLE * p) for p in chances.values()]
+        parts = [random.permutation(s)[:n] for s, n in zip(samples.values(), counts, strict=True)]
+        order = random.permutation(sum(counts))
+        names.append(np.repeat([*chances], counts)[order])
+        rows.append(np.concatenate(parts)[order])
+        ways[direction] = Way(
+            Estimate.of(np.exp(rows[-1][:, RATE])),
+            chances,
+            {f: Estimate.of(FAMILIES[f].whole(np.exp(one[:, SIZE]))) for f, one in samples.items()},
+            filled[direction],
+            _variation(of, direction),
         )
-    points, weights = [], []
-    for one, chance in parts:
-        points.append(one.estimate[number] + one.errors[:, number])
-        weights.append(chance * one.weights / one.weights.sum())
-    every, share = np.concatenate(points), np.concatenate(weights)
-    order = np.argsort(every)
-    cumulated = np.cumsum(share[order]) / share.sum()
-    low, middle, high = np.interp([0.025, 0.5, 0.975], cumulated, every[order])
-    return Estimate(float(middle), float(low), float(high))
+        strange += [one.surprise for one in families.values() if one.chance >= 0.05]
+    lost = Estimate.of(np.exp(rows[0][:, LOSS]) - SMALLEST_LOSS)
+    lost = replace(lost, low=lost.low if lost.low > SMALLEST_LOSS else 0.0)
+    drawn = [
+        np.concatenate([*(own[n, :BASE] for own in rows), rows[0][n, BASE:]]) for n in range(DRAWS)
+    ]
+    lines = [
+        line_of(of.directions, row, [str(own[n]) for own in names]) for n, row in enumerate(drawn)
+    ]
+    return Fit(of, ways, Estimate.of(rows[0][:, BASE]), lost, tuple(lines), min(strange), runs)
 
 
-def _exponential(of: Estimate) -> Estimate:
-    return Estimate(math.exp(of.value), math.exp(of.low), math.exp(of.high))
+def _sample(of: Family, found: Regression) -> Floats:
+    """Returns parameters from the posterior of a family, within the limits of its prior."""
+    target = (of.low, of.high) if of.unit == "s" else (1e-9, 1e12)
+    limits = [
+        (1.0, 1e12),
+        target,
+        (math.exp(1e-5), math.inf),
+        (SMALLEST_LOSS, MOST_LOSS + SMALLEST_LOSS),
+    ]
+    low, high = np.log(limits).T
+    errors = found.sample(SAMPLE // 2)
+    rows = np.clip(found.estimate, low, high) + np.concatenate([errors, -errors])
+    return np.asarray(np.clip(rows, low, high))
 
 
 def _variation(of: Measurement, direction: Direction) -> tuple[float, float] | None:
@@ -480,34 +445,7 @@ def _variation(of: Measurement, direction: Direction) -> tuple[float, float] | N
         if direction in session.directions and len(session.directions) == 1:
             late = session.course.loads[direction].rate[int(session.length / 3) :]
             low, middle, high = np.quantile(late, [0.1, 0.5, 0.9]) * FRAME / PAYLOAD
-            streams = sum(p.streams for p in session.parts if p.direction == direction)
-            counted = 1.05 * 8 * BLOCK * math.sqrt(streams)  # 80 % range of the counting noise
+            counted = 1.05 * _block(session, direction)  # 80 % range of the counting noise
             varies = high - low > 0.25 * middle + counted
             return (float(low), float(high)) if varies else None
     return None
-
-
-def _draws(
-    of: Measurement,
-    proposal: _Proposal,
-    samples: Mapping[Direction, tuple[list[str], Floats]],
-    random: np.random.Generator,
-    count: int = 40,
-) -> tuple[Line, ...]:
-    """Returns lines drawn from the posterior."""
-    lines = []
-    top = of.directions[0]
-    for _ in range(count):
-        row = np.empty(2 * len(of.directions) + 2)
-        families = []
-        for way, direction in enumerate(of.directions):
-            names, rows = samples[direction]
-            pick = int(random.integers(len(names)))
-            families.append(names[pick])
-            size = proposal.sizes[direction, names[pick]]
-            row[2 * way] = rows[pick][0]
-            row[2 * way + 1] = min(max(rows[pick][1], size.low - 0.5), size.high + 0.5)
-            if direction == top:
-                row[-2:] = max(rows[pick][2], 1e-5), min(rows[pick][3], math.log(MOST_LOSS))
-        lines.append(line_of(of.directions, row, families))
-    return tuple(lines)

@@ -22,6 +22,8 @@ SHORTEST, LONGEST = 10.0, 30.0
 """Limits of the length of a session's load, in seconds."""
 JITTERS = 1e-4, 5e-3
 """Limits of the mean delay that hosts add to a probe, in s."""
+CONTROLS = ("cubic", "reno", "bbr", "dctcp")
+"""Congestion controls of loads, by their names in Linux."""
 FRAME, PAYLOAD = 1514, 1448
 """Bytes of a full frame, and of TCP's payload in it."""
 
@@ -153,6 +155,12 @@ def joined(loads: Sequence[Load], probes: Sequence[Probes]) -> Measurement:
             "shows only its round-trip time. Run `iperf3 -c HOST -t 30 -J > up.json` while "
             "`ping -D -i 0.2 HOST > ping.txt` runs"
         )
+    for load in loads:
+        if load.congestion not in CONTROLS:
+            raise MeasurementError(
+                f"{load.file}: the congestion control of the load, `{load.congestion}`, is not "
+                f"simulated; measure with one of {', '.join(CONTROLS)}"
+            )
     groups: list[list[Load]] = []
     for load in sorted(loads, key=lambda one: one.begin):
         if groups and load.begin < max(one.end for one in groups[-1]):

@@ -1,6 +1,6 @@
 """The lines that are fitted: parameters, prior, scenario, and simulated measurements.
 
-A line has one bottleneck in each direction, with a constant rate, a queue of one of seven families,
+A line has one bottleneck in each direction, with a constant rate, a queue of one of nine families,
 a base round-trip time and random loss. The instruments are simulated too: probes cross the line
 between hosts of their own, whose captures have the time of each probe.
 """
@@ -20,6 +20,7 @@ from sojourn.data import Json, Object
 from sojourn.line.measured import (
     DIRECTIONS,
     FRAME,
+    PAYLOAD,
     Course,
     Direction,
     Floats,
@@ -44,8 +45,8 @@ class Family:
     name: str
     words: str
     """Description for people."""
-    text: Callable[[float, float], str]
-    """Returns the queue of a rate in bit/s and a value of the parameter."""
+    form: str
+    """Queue, with the rate in `kbit`, and the parameter in `bytes`, `packets`, `us`, or 20 `us`."""
     unit: str
     """Unit of the parameter: `B` (buffer or burst) or `s` (target)."""
     low: float
@@ -53,52 +54,91 @@ class Family:
     """Limits of the prior: a target in s; for sizes the time at the line's rate in s."""
     share: float
     """Prior probability."""
+    fair: bool = False
+    """Whether flows have queues of their own."""
     policer: bool = False
+    shapes: bool = False
+    """Whether the queue limits the rate, on a faster link."""
+
+    def whole(self, sizes: Floats) -> Floats:
+        """Returns sizes as the queue counts them, which are whole packets in some families."""
+        return np.asarray(FRAME * np.round(sizes / FRAME) if "{packets}" in self.form else sizes)
 
 
-def _bytes(form: str) -> Callable[[float, float], str]:
-    return lambda _rate, size: form.format(max(round(size), 2 * FRAME), max(round(size / FRAME), 2))
-
-
-def _target(form: str) -> Callable[[float, float], str]:
-    return lambda _rate, seconds: form.format(round(seconds * 1e6))
-
-
-def _policer(rate: float, burst: float) -> str:
-    return f"tbf rate {_kbit(rate)} burst {max(round(burst), 2 * FRAME)}b limit {2 * FRAME}b"
-
-
-_DROPS_NEW = Family(
-    "fifo", "FIFO that drops new packets", _bytes("bfifo limit {0}b"), "B", 0.004, 3.0, 0.3
-)
-_DROPS_OLD = Family(
-    "head-drop",
-    "FIFO that drops its oldest packet",
-    _bytes("pfifo_head_drop limit {1}p"),
-    "B",
-    0.004,
-    3.0,
-    0.1,
-)
-_POLICER = Family(
-    "policer", "policer, which drops without a queue", _policer, "B", 0.005, 0.5, 0.1, policer=True
-)
-_TARGETS = (
-    ("codel", "CoDel without fair queueing", 0.002, 0.03, 0.1),
-    ("pie", "PIE without fair queueing", 0.005, 0.06, 0.1),
-    ("fq_codel", "fair queueing with CoDel", 0.002, 0.03, 0.2),
-    ("fq_pie", "fair queueing with PIE", 0.005, 0.06, 0.1),
-)
-_AQMS = [
-    Family(name, words, _target(f"{name} target {{0}}us"), "s", low, high, share)
-    for name, words, low, high, share in _TARGETS
-]
-FAMILIES = {one.name: one for one in (_DROPS_NEW, _DROPS_OLD, *_AQMS, _POLICER)}
+FAMILIES = {
+    one.name: one
+    for one in (
+        Family("fifo", "FIFO that drops new packets", "bfifo limit {bytes}b", "B", 4e-3, 3.0, 0.25),
+        Family(
+            "head-drop",
+            "FIFO that drops its oldest packet",
+            "pfifo_head_drop limit {packets}p",
+            "B",
+            4e-3,
+            3.0,
+            0.1,
+        ),
+        Family("codel", "CoDel without fair queueing", "codel target {us}us", "s", 2e-3, 0.03, 0.1),
+        Family("pie", "PIE without fair queueing", "pie target {us}us", "s", 5e-3, 0.06, 0.1),
+        Family(
+            "fq_codel",
+            "fair queueing with CoDel",
+            "fq_codel target {us}us",
+            "s",
+            2e-3,
+            0.03,
+            0.15,
+            fair=True,
+        ),
+        Family(
+            "fq_pie",
+            "fair queueing with PIE",
+            "fq_pie target {us}us",
+            "s",
+            5e-3,
+            0.06,
+            0.05,
+            fair=True,
+        ),
+        Family(
+            "cake",
+            "CAKE with its shaper",
+            "cake bandwidth {kbit}kbit rtt {rtt}us",
+            "s",
+            2e-3,
+            0.03,
+            0.1,
+            fair=True,
+            shapes=True,
+        ),
+        Family(
+            "sfq",
+            "fair queueing without AQM (SFQ)",
+            "sfq limit {packets}p",
+            "B",
+            4e-3,
+            3.0,
+            0.05,
+            fair=True,
+        ),
+        Family(
+            "policer",
+            "policer, which drops without a queue",
+            "tbf rate {kbit}kbit burst {bytes}b limit 3028b",
+            "B",
+            5e-3,
+            0.5,
+            0.1,
+            policer=True,
+            shapes=True,
+        ),
+    )
+}
 """All families by name."""
 
 
-def _kbit(rate: float) -> str:
-    return f"{max(round(rate / 1e3), 1)}kbit"
+def _kbit(rate: float) -> int:
+    return max(round(rate / 1e3), 1)
 
 
 @dataclass(frozen=True)
@@ -115,8 +155,14 @@ class Line:
 
     def queue(self, direction: Direction) -> str:
         """Returns the description of the queue in a direction."""
-        family = FAMILIES[self.families[direction]]
-        return family.text(self.rates[direction], self.sizes[direction])
+        size = self.sizes[direction]
+        return FAMILIES[self.families[direction]].form.format(
+            kbit=_kbit(self.rates[direction]),
+            bytes=max(round(size), 2 * FRAME),
+            packets=max(round(size / FRAME), 2),
+            us=round(1e6 * size),
+            rtt=round(20e6 * size),
+        )
 
     def keys(self, faster: float = 1.0) -> dict[str, Json]:
         """Returns the line as the keys of a link from `home` to `internet`.
@@ -129,10 +175,10 @@ class Line:
             impaired += f" loss {100 * self.loss:.6f}%"
         ways: dict[str, dict[str, Json]] = {}
         for direction, name in zip(DIRECTIONS, ("forward", "reverse"), strict=True):
-            way: dict[str, Json] = {"rate": _kbit(known * faster)}
+            way: dict[str, Json] = {"rate": f"{_kbit(known * faster)}kbit"}
             if direction in self.rates:
-                policed = FAMILIES[self.families[direction]].policer
-                way["rate"] = _kbit(self.rates[direction] * (10 if policed else 1))
+                shapes = FAMILIES[self.families[direction]].shapes
+                way["rate"] = f"{_kbit(self.rates[direction] * (10 if shapes else 1))}kbit"
                 way["queue"] = self.queue(direction)
             ways[name] = way
         ahead = ways.pop("forward")
@@ -161,11 +207,10 @@ def load_flows(session: Session, shift: float) -> list[dict[str, Json]]:
             "stop": _ms(part.end + shift),
         }
         if part.offered is not None:
-            flow |= {"app": f"cbr rate {round(part.offered)}bit size {FRAME}", "udp": True}
+            app = f"cbr rate {round(part.offered)}bit payload {PAYLOAD}"
+            flow |= {"app": app, "udp": True}
         else:
-            known = part.congestion in ("cubic", "reno", "bbr", "dctcp")
-            flow |= {"app": "bulk", "tcp": part.congestion if known else "cubic"}
-            flow["count"] = part.streams
+            flow |= {"app": "bulk", "tcp": part.congestion, "count": part.streams}
         flows.append(flow)
     names = [flow["name"] for flow in flows]
     for number, flow in enumerate(flows):
@@ -277,8 +322,9 @@ def course_of(session: Session, record: Record, seed: int) -> Course:
     if back_at.size == 0 or sent_at.size == 0:
         return Course(none(), none(), none(), none(), loads)
     way_back = down[np.minimum(np.searchsorted(back_at, arrival), back_at.size - 1)]
-    up = up + noise.exponential(session.jitter, up.size)
-    rtt = up + way_back
+    rtt = up + noise.exponential(session.jitter, up.size) + way_back
+    # A probe that is lost on its way back shows no delay of its way out either.
+    up, way_back = rtt - way_back, np.where(np.isfinite(rtt), way_back, np.nan)
     if session.rounded:
         step = np.where(rtt < 0.001, 1e-6, np.where(rtt < 0.01, 1e-5, 1e-4))
         step = np.where(rtt < 0.1, step, 1e-3)

@@ -60,6 +60,9 @@ def _least(values: Floats) -> float:
 def _delays(
     name: str, times: Floats, excess: Floats, early: float, length: float
 ) -> dict[str, float]:
+    answered = np.flatnonzero(np.isfinite(excess))
+    # Answers that come after the end of a measurement are no losses.
+    length = min(length, float(times[answered[-1]]) + 1e-9) if answered.size else length
     late = (times >= early) & (times < length)
     first = (times >= 0) & (times < early)
     known = excess[late & np.isfinite(excess)]
