@@ -71,11 +71,17 @@ linkcheck_anchors_ignore_for_url = [r"https://github\.com/"]
 linkcheck_timeout = 20
 
 
+def add_search(app, page, *_):
+    if page == "search":
+        app.add_js_file("search.js", loading_method="defer")
+
+
 def setup(app):
     # Pages are plain MyST; only notebooks go through myst-nb.
     from myst_parser.parsers.sphinx_ import MystParser
 
     app.add_source_parser(MystParser)
+    app.connect("html-page-context", add_search)
 
 
 # Several classes have an attribute `bytes`, so references to the type `bytes` are ambiguous.
