@@ -88,7 +88,7 @@ def test_the_verdict_is_a_sentence_about_both_queues(calls: Calls) -> None:
             "With fq_codel 99 of 100 packets of the game arrive within 8.4 ms; with pfifo it takes "
             "250 ms."
         ),
-        "With fq_codel no packet is lost; with pfifo 63 %.",
+        "With fq_codel no packet is lost; with pfifo 63 % of all packets are lost.",
         "With fq_codel and pfifo alike no packet is lost.",
         (
             "With fq_codel 99 of 100 packets of the game arrive within 10 ms. With pfifo nothing "

@@ -121,13 +121,13 @@ export class Chart {
     if (warmup > 0) {
       area(0, warmup, "warmup", "Warm-up: not measured");
       if (x(warmup) - x(0) > 60) {
-        this.svg.append(svg("text", { x: x(0) + 5, y: MARGIN.top + 12, class: "scale" }, "warm-up"));
+        this.svg.append(svg("text", { x: x(0) + 5, y: MARGIN.top - 4, class: "scale" }, "warm-up"));
       }
     }
     if (part) {
       area(part[0], part[1], "part", "Part of the run that the film shows");
       const wide = x(part[1]) - x(part[0]) > 60;
-      this.svg.append(svg("text", { x: wide ? x(part[0]) + 5 : x(part[1]) + 5, y: MARGIN.top + 12, class: "scale film" }, "film"));
+      this.svg.append(svg("text", { x: wide ? x(part[0]) + 9 : x(part[1]) + 9, y: MARGIN.top - 4, class: "scale film" }, "film"));
     }
     for (const tick of ticks) {
       const level = y(tick);

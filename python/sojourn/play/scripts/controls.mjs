@@ -127,7 +127,7 @@ export class Choice extends Control {
    * @param {string} help
    */
   update(options, value, help = "") {
-    const key = options.map(([name]) => name).join("\n");
+    const key = options.map(([, text]) => text).join("\n");
     if (key !== this.options) {
       this.options = key;
       this.select.replaceChildren(...options.map(([name, text]) => element("option", { value: name }, text)));

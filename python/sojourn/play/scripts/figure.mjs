@@ -205,7 +205,9 @@ export class Figure {
     this.root.dataset.state = "ready";
     this.root.dataset.hashes = runs.map(({ record }) => record?.trace_hash).join(" ");
     const { entry, state } = this;
-    this.results.show(runs, entry, this.names, state.queue === entry.queue && state.against === entry.against && !state.rate);
+    const own = state.queue === entry.queue && state.against === entry.against && !state.rate;
+    const same = own && !state.rtt && !state.duration && Object.keys(state.counts).length === 0;
+    this.results.show(runs, entry, this.names, own, same);
     const { textContent } = this.results.verdict;
     this.animation.lanes.forEach(({ canvas }, i) => canvas.setAttribute("aria-label", `Packets in the queue ${this.names[i]}. ${textContent}`));
     this.animation.marks.hidden = !runs.some((run) => run.value("marks") > 0);

@@ -43,7 +43,7 @@ async function choose(id, state) {
   get("question").textContent = question(entry);
   get("description").textContent = entry.description || capital(entry.title);
   get("shortened").textContent = entry.duration_shortened
-    ? `Simulated for ${digits(entry.plan.duration / 1e9)} s here; the scenario itself takes ${entry.duration_shortened}.` : "";
+    ? `Simulated for ${digits(entry.plan.duration / 1e9)} s here; the scenario itself takes ${entry.duration_shortened.replace(/[a-z]+$/, " $&")}.` : "";
   document.title = `${question(entry)} · Sojourn`;
   for (const card of /** @type {NodeListOf<HTMLElement>} */ (get("gallery").querySelectorAll(".card"))) {
     const mine = card.dataset.scenario === id;

@@ -61,8 +61,8 @@ export class Panel {
     if (!bottleneck.trace) this.rate.update(span("rate", rate, bottleneck.rate / 20, bottleneck.rate * 5), written("rate", rate));
     const names = [...this.tables.keys()];
     [this.queue, this.against].forEach((choice, i) => {
-      const { name, warnings } = read[i];
-      choice.update(names.map((option) => [option, option]), name, warnings.join(" ") || this.table(name).summary);
+      const { called: own, name, warnings } = read[i];
+      choice.update(names.map((option) => [option, own && option === name ? `${own} (${option})` : option]), name, warnings.join(" ") || this.table(name).summary);
     });
   }
 }

@@ -43,15 +43,16 @@ export class Results {
    * @param {Entry} entry
    * @param {string[]} names Names of the two queues.
    * @param {boolean} own Whether the queues are the scenario's, to which its reasons apply.
+   * @param {boolean} same Whether nothing was changed, so that the reasons are all that needs to be said.
    */
-  show(runs, entry, names, own) {
+  show(runs, entry, names, own, same) {
     const subject = deciding(entry);
     const group = subject === null ? null : entry.groups[subject];
     const wait = group ? `${group.name}.delay_mean` : "sojourn_mean";
     const outcomes = runs.map((run, i) => ({ name: names[i], value: run.value(entry.by.metric), wait: run.value(wait) }));
     const of = !group ? "the flows" : group.name === group.app ? `the ${group.label}` : `the ${group.name}`;
-    const causes = runs.flatMap((run) => run.causes);
-    this.verdict.textContent = [verdict(entry.by, outcomes, of), ...new Set(causes)].join(" ");
+    const causes = same ? [] : runs.flatMap((run) => run.causes);
+    this.verdict.replaceChildren(...ticked([verdict(entry.by, outcomes, of), ...new Set(causes)].join(" ")));
     const said = own ? entry.reasons : null;
     this.reasons.replaceChildren(...(said ? [...ticked(said.why), " ", element("em", {}, ...ticked(said.try_))] : []));
     const [{ plan, from }] = runs;

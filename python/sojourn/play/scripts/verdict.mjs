@@ -34,7 +34,7 @@ const PHRASES = [
   [/delay_p95$/, (v, of) => `95 of 100 packets of ${of} arrive within ${v}`],
   [/page_p95$/, (v) => `95 of 100 pages load within ${v}`],
   [/page_mean$/, (v) => `a page loads in ${v} on average`],
-  [/fct_p99$/, (v, of) => `99 of 100 of ${of} are complete within ${v}`],
+  [/fct_p99$/, (v, of) => `99 of 100 ${of.replace(/^the /, "")} are complete within ${v}`],
   [/latency_p99$/, (v) => `99 of 100 writes are confirmed within ${v}`],
   [/^loss$/, (v) => (v === "0 %" ? "no packet is lost" : `${v} of all packets are lost`)],
   [/sojourn_p95$/, (v) => `95 of 100 packets wait less than ${v}`],
@@ -93,8 +93,6 @@ export function verdict(by, runs, of) {
     second = `it takes ${spoken(worse.value, by.unit, by.metric)}`;
   } else if (/mean$/.test(by.metric)) {
     second = `in ${spoken(worse.value, by.unit, by.metric)}`;
-  } else if (by.metric === "loss") {
-    second = spoken(worse.value, by.unit, by.metric);
   }
   return `With ${better.name} ${clause(by, better.value, of)}; with ${worse.name} ${second}.`;
 }
