@@ -71,15 +71,15 @@ _BYTES_A_SECOND = re.compile(r"(?<!\S)([0-9.]*[0-9](?:[kmgt]i?)?)bps(?!\S)", re.
 class Scenario:
     """A network, its traffic and the length of a run; cannot be changed.
 
-    A scenario comes from a file (`load`), a text (`from_toml`) or the same keys in Python::
+    A scenario comes from a file (`load`), a text (`from_toml`) or the same keys in Python. A
+    description that cannot be run raises `ScenarioError` with every mistake.
 
-        Scenario(
-            duration="10s",
-            links={"uplink": {"from": "home", "to": "isp", "rate": "20mbit", "queue": "codel"}},
-            flows=[{"from": "home", "to": "isp", "app": "bulk", "count": 4}],
-        )
-
-    A description that cannot be run raises `ScenarioError` with every mistake.
+    >>> sojourn.Scenario(
+    ...     duration="10s",
+    ...     links={"uplink": {"from": "home", "to": "isp", "rate": "20mbit", "queue": "codel"}},
+    ...     flows=[{"from": "home", "to": "isp", "app": "bulk", "count": 4}],
+    ... )
+    <Scenario 'scenario': 10s, 1 link, 4 flows>
     """
 
     def __init__(self, **keys: Any) -> None:
@@ -90,7 +90,11 @@ class Scenario:
         """Returns the scenario in the TOML file `path`.
 
         The table `[study]` of a study's file is ignored. If the file only names a scenario's file,
-        this file is loaded.
+        this file is loaded. A file that cannot be read raises `ScenarioError` too.
+
+        >>> scenario = sojourn.Scenario.load("home.toml")
+        >>> scenario.bottleneck, scenario.queue
+        ('uplink', 'pfifo limit 1000p')
         """
         name, text = source.read_file(path)
         data, _ = source.parse(text, name)
@@ -101,7 +105,14 @@ class Scenario:
 
     @classmethod
     def from_toml(cls, text: str, *, file: str | None = None) -> Scenario:
-        """Returns the scenario in a TOML text; `file` is the name in error messages."""
+        """Returns the scenario in a TOML text; `file` is the name in error messages.
+
+        >>> sojourn.Scenario.from_toml('duration = "ten"')
+        Traceback (most recent call last):
+        sojourn...ScenarioError: 1: duration: expected a time, such as 5ms; found `ten`
+            1 | duration = "ten"
+              |             ^^^
+        """
         data, origin = source.parse(text, file)
         if isinstance(data.pop("study", None), dict):
             origin = dataclasses.replace(origin, has_study=True)
@@ -113,7 +124,12 @@ class Scenario:
     ) -> Scenario:
         """Returns the scenario from the data of `as_dict`.
 
-        With `files` (contents by name), the scenario may use only these files.
+        With `files` (contents by name), the scenario may use only these files; another one raises
+        `ScenarioError`.
+
+        >>> scenario = sojourn.Scenario.load("home.toml")
+        >>> sojourn.Scenario.from_dict(scenario.as_dict()) == scenario
+        True
         """
         origin = Source(handed=files)
         return cls._made(source.plain(data, origin), origin)
@@ -230,7 +246,12 @@ class Scenario:
         self.__dict__.update(state)
 
     def warnings(self) -> list[str]:
-        """Returns warnings, for example about values that the engine chose."""
+        """Returns warnings, for example about values that the engine chose.
+
+        >>> scenario = sojourn.Scenario.load("home.toml").with_queue("htb default 10")
+        >>> print(scenario.warnings()[0])
+        links.uplink.queue: `htb` has no class here: all packets bypass all classes, ...
+        """
         found: list[str] = []
         if self._source.has_study:
             found.append(f"[study] is ignored here; `sojourn study run {self.file}` runs the study")
@@ -270,8 +291,11 @@ class Scenario:
     def replace(self, changes: Mapping[str, object] | None = None, /, **keys: Any) -> Scenario:
         """Returns the scenario with changed keys, each given by its dotted name.
 
-        For example `replace(**{"links.uplink.queue": "codel", "flows.bulk.count": 8})`; `None`
-        removes a key.
+        `None` removes a key. An unknown key or a wrong value raises `ScenarioError`.
+
+        >>> scenario = sojourn.Scenario.load("home.toml")
+        >>> scenario.replace(**{"links.uplink.rate": "10mbit", "flows.0.count": 8}).bottleneck_rate
+        10000000
         """
         changes = self._of_classes({**(changes or {}), **keys})
         data, paths = change.apply(self.__dict__["_data"], changes)
@@ -303,6 +327,10 @@ class Scenario:
         """Returns the scenario with another queue at the bottleneck.
 
         `queue` is a description, a name in `[queues]`, or the class of your own queue.
+
+        >>> sojourn.Scenario.load("home.toml").with_queue("fq_codle")
+        Traceback (most recent call last):
+        sojourn...ScenarioError: ...: unknown queue `fq_codle`: did you mean `fq_codel`?
         """
         changed = self.replace(dict.fromkeys(self.queue_keys, queue))
         own = self.installed
@@ -435,7 +463,12 @@ class Scenario:
         """Returns the result of one run by an engine or the name of one, by default the simulator.
 
         `progress(fraction, events)` is called several times. If it returns `False`, the run stops
-        and the result has the measurements so far; engines in virtual time raise `Stopped`.
+        and the result has the measurements so far; engines in virtual time raise `Stopped`. A
+        scenario that the engine cannot run raises `ScenarioError`.
+
+        >>> run = sojourn.Scenario.load("home.toml").run(seed=1)
+        >>> round(run.metrics["voip.mos"], 1), round(run.metrics["goodput"] / 1e6)
+        (2.6, 19)
         """
         check_seed(seed)
         begin = time.perf_counter()
@@ -467,7 +500,12 @@ class Scenario:
         """Returns the steps that put the bottleneck's queue on a real interface.
 
         `machine` is the node that is your machine; if this node receives, its incoming traffic is
-        shaped. Arguments that are None have the values in `[deploy]`.
+        shaped. Arguments that are None have the values in `[deploy]`. A queue that Linux lacks
+        raises `NoKernelEquivalent`.
+
+        >>> scenario = sojourn.Scenario.load("home.toml").with_queue("fq_codel")
+        >>> scenario.to_tc("eth1").undo
+        ('tc qdisc del dev eth1 root',)
         """
         back = self._back() if (form or self.model.deploy.format) == "sqm" else None
         return deploy(self, interface, machine, form, back)
@@ -523,7 +561,12 @@ class Scenario:
 class Run(Measured):
     """The result of one run of a scenario with one seed.
 
-    Tables are returned as data frames. The unit of each metric is in `units`.
+    Tables are returned as data frames. The unit of each metric is in `units`. An unknown metric or
+    table raises an error that names the nearest one.
+
+    >>> sojourn.Scenario.load("home.toml").run().metrics["voip.moss"]
+    Traceback (most recent call last):
+    sojourn.arguments.UnknownName: no metric `voip.moss`: did you mean `voip.mos`?
     """
 
     scenario: Scenario
@@ -553,7 +596,11 @@ class Run(Measured):
         return of_record(self.scenario.plan, self.record) if self.complete else []
 
     def summary(self) -> str:
-        """Returns the main results in a few lines of text."""
+        """Returns the main results in a few lines of text.
+
+        >>> print(sojourn.Scenario.load("home.toml").run(seed=1).summary().splitlines()[0])
+        video call behind an upload: seed 1, 60 s
+        """
         invalid = [f"NOT VALID: {text}." for text in self.violations]
         return summarise(self, self.scenario, [*invalid, *(one.text for one in self.findings)])
 

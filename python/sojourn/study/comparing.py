@@ -98,6 +98,13 @@ def _with_keywords(
         With `until`, precisions such as `sojourn_p95 ± 2%` replace `seeds`: runs end when the
         differences of all pairs have this precision, or at `max_seeds` (by default, 1000).
         `stopping` of the comparison states which of the two ended the runs.
+
+        An unknown queue or metric raises an error that names the nearest one.
+
+        >>> scenario = sojourn.Scenario.load("home.toml").replace(duration="20s")
+        >>> found = sojourn.compare(scenario, ["fq_codel", "pfifo limit 1000p"], seeds=3)
+        >>> found.winners[0].choice
+        'fq_codel'
         """
         return comparison_of(scenario, settings(*values, **named))
 
