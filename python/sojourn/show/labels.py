@@ -11,21 +11,24 @@ from typing import Literal
 
 from sojourn import _core
 from sojourn.metrics import unit as registered_unit
+from sojourn.study import names as choices
 from sojourn.study import quantities
 from sojourn.study.answer import words
 from sojourn.study.cells import Level
-from sojourn.study.names import elided, short_names
 
 LONGEST = 30
 """Largest number of characters of a queue's name that is shown with all parameters."""
 
 
 def names(queues: Sequence[str]) -> dict[str, str]:
-    """Returns the name of each queue in a figure; a long name is shortened in its middle."""
-    return {
-        queue: queue if len(queue) <= LONGEST else elided(queue, short, LONGEST)
-        for queue, short in short_names(queues).items()
-    }
+    """Returns the name of each queue in a figure; a long name is a table's label, or shortened."""
+    found, short = choices.labels(queues), choices.short_names(queues)
+    for queue, label in found.items():
+        if len(queue) <= LONGEST:
+            found[queue] = queue
+        elif len(label) > LONGEST:
+            found[queue] = choices.elided(queue, short[queue], LONGEST)
+    return found
 
 
 def wrap(text: str, width: int = 18) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -33,7 +34,8 @@ def column(
 ) -> tuple[tuple[str, str], list[Cell]]:
     """Returns the head and the cells of a table's column, with means and half widths."""
     scale, texts = aligned(found, unit_, metric)
-    return (labels.title(metric), scale.unit), [Cell(t, numeric=True) for t in texts]
+    cells = [Cell(text.replace(" ", "\N{FIGURE SPACE}"), numeric=True) for text in texts]
+    return (labels.title(metric), scale.unit), cells
 
 
 def seeds_text(seeds: Sequence[int]) -> str:
@@ -57,7 +59,7 @@ def simulated(results: StoredRuns) -> str:
     if not isinstance(duration, str):
         return ""
     cut = f", the first {warmup} not measured" if isinstance(warmup, str) else ""
-    return f"{duration} simulated{cut}"
+    return re.sub(r"(?<=\d)(?=[a-zµ])", " ", f"{duration} simulated{cut}")
 
 
 def limits(results: StoredRuns) -> list[Block]:

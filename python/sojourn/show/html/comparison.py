@@ -52,7 +52,7 @@ def page(c: Comparison) -> Page:
             Section("deploy", "Deployment", _deploy(c, results)),
         ],
         c.shown_metrics,
-        [command(c, _other(results))],
+        [f"{command(c, _other(results))} \\\n  --out {common.quoted(str(results.folder))}"],
     )
 
 
@@ -133,17 +133,11 @@ def _differences(c: Comparison) -> list[Cell]:
     unit = c.table.units.get(c.by, "")
     scale = quantities.scale(unit, [e.value.estimate for e in c.entries], c.by)
     there = [e.difference for e in c.entries if e.difference is not None]
-    places = quantities.decimals(
-        [scale.apply(d.estimate) for d in there], [scale.apply(d.half_width) for d in there]
-    )
+    texts = iter(quantities.means(there, scale))
     cells = []
     for e in c.entries:
-        d = e.difference
-        text = quantities.NOTHING
-        if d is not None:
-            mean, half = scale.apply(d.estimate), scale.apply(d.half_width)
-            sign = "+" if mean > 0 else ""
-            text = f"{sign}{quantities.number(mean, places)} ± {quantities.number(half, places)}"
+        sign = "+" if e.difference is not None and e.difference.estimate > 0 else ""
+        text = quantities.NOTHING if e.difference is None else sign + next(texts)
         cells.append(Cell(text, numeric=True))
     return cells
 
@@ -171,7 +165,7 @@ def _figures(c: Comparison, results: Results) -> list[Block]:
 def _courses(c: Comparison, results: Results, names: Mapping[str, str]) -> list[Block]:
     """Returns distributions and time series at the bottleneck, or distributions of a store."""
     blocks: list[Block] = []
-    groups = {q: results.runs(**levels) for q, levels in c.levels.items()}
+    groups = {e.choice: results.runs(**e.levels) for e in c.entries}
     store = store_of(c.by, c.table.metrics)
     if store is not None:  # the question is about the store and not about the queues of links
         for kind in ("reads", "writes", "scans"):
