@@ -40,7 +40,7 @@ def proofs() -> str:
     recorded, disciplines = vectors()
     inside, whole = results.Report.read().inside()
     heads = f"{recorded} of {recorded}", f"{100 * inside / whole:.0f} %", f"{speed():.0f} ×"
-    where = f"in {disciplines} queue disciplines (`sojourn verify`)"
+    where = f"in {disciplines} queue disciplines (`sojourn judge --level linux`)"
     texts = (
         f"recordings of Linux's own decisions agree packet for packet, {where}",
         f"of {whole} scenarios have goodput within 3 % and delays within 15 % of Linux's own",

@@ -37,9 +37,9 @@ class Replayed:
 def verify(asked: Replayed, as_json: options.AsJson = False) -> None:
     """Compare the decisions of our queues with decisions recorded from Linux.
 
-    `sojourn judge --level linux` does the same. The exit status is 0 only if every scenario of
-    every known discipline agrees. Scenarios of unknown disciplines are listed and do not count; if
-    there are no others, the status is 1.
+    Deprecated: `sojourn judge --level linux` does the same. The exit status is 0 only if every
+    scenario of every known discipline agrees. Scenarios of unknown disciplines are listed and do
+    not count; if there are no others, the status is 1.
 
     With `--queue`, the comparison covers verdicts, drops, marks, random draws, the backlog, and the
     state that the class's method `state` returns.

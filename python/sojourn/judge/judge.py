@@ -165,7 +165,7 @@ def recorded(discipline: str, folder: Path) -> Iterator[Schedule]:
     if not DISCIPLINES[discipline].deterministic:
         raise JudgeError(
             f"decisions of {discipline} depend on random draws, which are no part of the protocol: "
-            "judge by --level rfc; `sojourn verify --queue` replays the draws for a class"
+            "judge by --level rfc, or give a class of Python (FILE:CLASS), which gets the draws"
         )
     for path in sorted(folder.glob(f"{discipline}*.jsonl*")):
         yield from (Schedule(*one) for one in recordings.recorded(path, discipline))
