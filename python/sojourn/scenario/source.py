@@ -246,7 +246,11 @@ class _Copier:
                 self.complain(path, message)
                 return None
             case _:
-                self.complain(path, f"a value of type {type(value).__name__} is not allowed")
+                message = (
+                    f"a value of type {type(value).__name__} is not allowed: write a text, a "
+                    "number, true or false, a list or a table"
+                )
+                self.complain(path, message)
                 return None
 
     def number(self, value: float, path: Path) -> int | float | None:
