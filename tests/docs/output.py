@@ -17,6 +17,8 @@ _PROGRESS = re.compile(
     re.MULTILINE,
 )
 _TABLE = re.compile(r"─|\S\s{3}")
+# Between columns, not within a number with its interval.
+_GAP = re.compile(r"(?<=[^\s±])\s{2,}(?![\s±])")
 _TIMES = re.compile(r"\b[\d.]+ (s|min|h)\b")
 
 
@@ -55,8 +57,8 @@ def fitted(text: str, size: str) -> str:
             lines.append(line)
         elif _TABLE.search(line):
             # A table: what columns fit.
-            whole = re.match(r"(.*\S)\s{2,}", line[: width - 1])
-            lines.append(f"{whole[1] if whole else line[: width - 2]} …")
+            ends = [gap.start() for gap in _GAP.finditer(line) if gap.start() < width - 2]
+            lines.append(f"{line[: ends[-1] if ends else width - 2]} …")
         else:
             lines += textwrap.wrap(line, width, break_on_hyphens=False)
     while lines and not lines[0]:

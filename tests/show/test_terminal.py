@@ -47,7 +47,7 @@ def test_snapshot() -> None:
     ]
     scale, texts = aligned(found, "s")
     assert scale.unit == "ms"
-    assert texts == ["12.30 ± 0.20", "590.70 ± 0.70", "–       "]
+    assert texts == [" 12.30 ± 0.20", "590.7  ± 0.7 ", "  –          "]
 
 
 def test_narrow_terminals_drop_columns_not_digits(comparison: Comparison) -> None:

@@ -41,7 +41,7 @@ def test_a_goodput_five_per_cent_apart_differs() -> None:
     """W04: 8.96 against 9.47 Mbit/s; the engines have the same best queue."""
     found = across(9.475 / 8.958, 0.001)
     assert "differ in 1 of 6" in found.agreement
-    assert "goodput of codel (ratio 0.945 [0.94" in found.agreement
+    assert "goodput of codel (ratio 0.9454 [0.94" in found.agreement
     verdicts = {(a.choice, a.metric): a.verdict for a in found.agreements["linux"]}
     assert verdicts.pop(("codel", "goodput")) == "differ"
     assert set(verdicts.values()) == {"agree"}

@@ -146,7 +146,7 @@ def test_a_queue_that_starves_its_flows_is_excluded() -> None:
     assert "mine: excluded in 2 of 2 cells" in found.answer()
     [line, *_] = found.reasons()
     assert line.startswith("mine (rate 5mbit): goodput >= 95% of best: not met")
-    assert line.endswith("8.54 Mbit/s, 89.89 % of codel's")
+    assert line.endswith("8.54 Mbit/s, 89.9 % of codel's")
     assert next(iter(found.frame["reason"])).startswith("goodput >= 95% of best: not met")
     console = Console(width=80, record=True, file=io.StringIO())
     print_contrasts(found, console)

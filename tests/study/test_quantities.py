@@ -65,4 +65,13 @@ def test_a_small_value_keeps_its_digits_among_large_ones() -> None:
     places = q.decimals_of_each(means, halves)
     shown = [q.number(m, p) for m, p in zip(means, places, strict=True)]
     assert shown == ["0.1662", "296", "310"]
-    assert q.decimals_of_each([0.0, 12.5], [0.0, 0.5]) == [2, 2]
+    assert q.decimals_of_each([0.0, 12.5], [0.0, 0.5]) == [0, 2]
+
+
+def test_each_mean_has_the_digits_of_its_own_interval() -> None:
+    widths = [(4.4092, 0.0003), (4.3214, 0.2), (36.0, 0.0), (9.52781, 0.0022)]
+    found = [Interval(m, m - h, m + h, 0.95, 9) for m, h in widths]
+    texts = ["4.409 ± <0.001", "4.32 ± 0.20", "36.00 ± 0", "9.528 ± 0.002"]
+    assert q.means(found, q.Scale(1.0, "")) == texts
+    assert q.estimate(Interval(0.583, 0.543, 0.623, 0.95, 9), "s") == "583 ms"
+    assert q.estimate(Interval(3.4241, 3.0, 3.9, 0.95, 9), "1") == "3.42"

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 from sojourn.ab.trial import Trial, Which
 from sojourn.data import Object
-from sojourn.metrics import percent
+from sojourn.study import quantities
 
 WORDS = {
     "worse": "B is worse",
@@ -47,9 +47,10 @@ class Report:
         text = WORDS[trial.verdict].format(share)
         if trial.verdict == "worse" and asked.margin is not None:
             text += f" by more than {share}"
-        size = f"{percent(abs(change.estimate))} "
+        places = quantities.decimals([100 * change.estimate], [100 * change.half_width])
+        size = f"{quantities.number(100 * abs(change.estimate), places)} % "
         size = size + ("higher" if change.estimate > 0 else "lower") if change.estimate else "equal"
-        limits = f"{percent(change.low, '+')} to {percent(change.high, '+')}"
+        limits = " to ".join(f"{100 * x:+.{places}f} %" for x in (change.low, change.high))
         pairs = f"{len(trial.pairs)} of at most {trial.design.most} pairs"
         text += f": {self.label} of B is {size} ({limits}, 95 % interval, {pairs})"
         if trial.alike:

@@ -121,6 +121,8 @@ def show(advice: Advice, asked: Asked, name: str) -> None:
 
 def of_sites(advice: Advice) -> list[str]:
     """Returns what is lost with a data centre, the alternatives, and where clients are."""
+    from sojourn.study import quantities
+
     take = advice.take
     if not advice.clients:
         return []
@@ -132,11 +134,10 @@ def of_sites(advice: Advice) -> list[str]:
             "the clients)."
         )
     for purpose, choice in advice.stronger():
-        p99 = 1e3 * choice.latency["p99"].estimate
-        mean = 1e3 * choice.latency["mean"].estimate
+        mean, p99 = (quantities.estimate(choice.latency[name], "s") for name in ("mean", "p99"))
         notes = [*(choice.sites.notes() if choice.sites else [])]
         but = f"; but {'; '.join(notes)}" if notes else ""
-        lines.append(f"Instead, {purpose}: {choice}; mean {mean:.1f} ms, p99 {p99:.1f} ms{but}.")
+        lines.append(f"Instead, {purpose}: {choice}; mean {mean}, p99 {p99}{but}.")
     places = (f"{', '.join(hosts) or 'none'} in {dc}" for dc, hosts in advice.clients.items())
     lines.append(f"Clients: {'; '.join(places)}.")
     if advice.coordinator:
@@ -149,21 +150,25 @@ def of_sites(advice: Advice) -> list[str]:
 
 def on_tail(advice: Advice, found: list[Remedy]) -> list[str]:
     """Returns which settings shorten a tail that comes from retransmission timeouts."""
+    from sojourn.study import quantities
+
     if not found:
         return []
-    p99 = 1e3 * advice.take.latency["p99"].estimate
-    lines = [f"The p99 of {p99:.0f} ms includes a retransmission timeout of TCP."]
+    p99 = quantities.estimate(advice.take.latency["p99"], "s")
+    lines = [f"The p99 of {p99} includes a retransmission timeout of TCP."]
     for remedy in found:
-        value = f"p99 {1e3 * remedy.p99.estimate:.0f} ms"
-        text = f"{remedy}: {value}, {remedy.ratio.estimate:.2f} times as much"
+        ratio = quantities.estimate(remedy.ratio, "1")
+        text = f"{remedy}: p99 {quantities.estimate(remedy.p99, 's')}, {ratio} times as much"
         lines.append(f"{'Shorter with' if remedy.helps else 'Not certainly shorter with'} {text}.")
     return lines
 
 
 def _row(choice: Choice) -> dict[str, str]:
+    from sojourn.study import quantities
+
     def span(i: Interval) -> str:
-        limits = "" if i.wide else f" [{1e3 * i.low:.1f}, {1e3 * i.high:.1f}]"
-        return f"{1e3 * i.estimate:.1f}{limits or ' ± ?'}"
+        shown = quantities.Scale(1e-3, "ms")
+        return quantities.means([i], shown)[0] if i.wide else quantities.bounded(i, shown)
 
     return {
         "": "*" if choice.best else "",

@@ -99,8 +99,8 @@ class Row:
     """NaN if the metric was not measured."""
     low: float
     high: float
-    half: float
-    """Half of the interval's width; NaN if the interval is too wide to be of use."""
+    short: str
+    """Mean and half of the interval's width as text, without the unit."""
     n: int
     text: str
     """Mean and interval with their unit."""
@@ -113,8 +113,6 @@ class Means:
     title: str
     axis: Axis
     rows: Sequence[Row]
-    places: Sequence[int]
-    """Number of decimals for each row."""
     alt: str
 
 
@@ -137,15 +135,14 @@ def means(metric: str, unit: str, found: Mapping[str, Interval], names: Mapping[
     there = [i for i in found.values() if math.isfinite(i.estimate)]
     scale = labels.scale_of(metric, unit, [i.estimate for i in there])
     values = [scale.apply(i.estimate) for i in there]
-    halves = [scale.apply(i.shown.half_width) for i in there]
-    places = iter(quantities.decimals_of_each(values, halves))
     rows, title = [], labels.title(metric)
     looks = dict(zip(names, colours.slots(names), strict=True))
-    for name, i in found.items():
+    for (name, i), short in zip(
+        found.items(), quantities.means([*found.values()], scale), strict=True
+    ):
         low, mean, high = (scale.apply(x) for x in (i.low, i.estimate, i.high))
         text = quantities.interval(i.shown, unit, metric) if math.isfinite(mean) else ""
-        half = scale.apply(i.shown.half_width)
-        rows.append(Row(name, names[name], looks[name], mean, low, high, half, i.n, text))
+        rows.append(Row(name, names[name], looks[name], mean, low, high, short, i.n, text))
     axis = Axis(title, scale.unit)
     if base(metric) == "mos":
         ticks = {float(n): f"{n}\n{word}" for n, word in labels.OPINIONS.items()}
@@ -154,14 +151,8 @@ def means(metric: str, unit: str, found: Mapping[str, Interval], names: Mapping[
         axis = Axis(title, scale.unit, log=True, low=min(values) / 1.4, high=max(values) * 1.4)
     elif values and min(values) >= 0:
         axis = Axis(title, scale.unit, low=0)
-    digits = quantities.decimals(values, halves)
-    listed = "; ".join(
-        f"{r.name} {quantities.number(r.mean, digits)} {scale.unit}"
-        for r in rows
-        if math.isfinite(r.mean)
-    )
-    decimals = [next(places) if math.isfinite(r.mean) else 0 for r in rows]
-    return Means(title, axis, rows, decimals, f"{title} with 95 % intervals: {listed}.")
+    listed = "; ".join(f"{r.name} {r.short} {scale.unit}" for r in rows if math.isfinite(r.mean))
+    return Means(title, axis, rows, f"{title} with 95 % intervals: {listed}.")
 
 
 def tradeoff(

@@ -17,7 +17,6 @@ from sojourn.show.charts import Axis, Chart, Floats, Means, Panels
 from sojourn.show.data import by_level
 from sojourn.show.style import save, svg
 from sojourn.stats import Interval, mean_of_runs
-from sojourn.study import quantities
 from sojourn.study.cells import Level
 from sojourn.study.errors import StudyError
 from sojourn.study.stored import StoredRuns
@@ -79,18 +78,17 @@ _ASIDE = _Aside(
 
 def _draw_means(axes: Axes, chart: Means) -> None:
     wide, least = chart.axis.log, chart.axis.low or 0
-    for at, (row, places) in enumerate(zip(chart.rows, chart.places, strict=True)):
+    for at, row in enumerate(chart.rows):
         if not math.isfinite(row.mean):
             axes.annotate("not measured", (1, at), color="#666666", **_ASIDE)
             continue
-        colour, text = style.colour(row.look), quantities.number(row.mean, places)
+        colour, text = style.colour(row.look), row.short
         if not wide:
             axes.barh(at, row.mean - least, left=least, height=0.62, color=colour, alpha=0.85)
         if row.n > 1:
             reach = [[row.mean - row.low], [row.high - row.mean]]
             axes.errorbar(row.mean, at, xerr=reach, color=colour if wide else "#222222",
                           linewidth=0.9, capsize=2.5)  # fmt: skip
-            text += f" ± {_half_text(row.half, places)}"
         if wide:
             axes.plot(row.mean, at, style.marker(row.look), color=colour)
         axes.annotate(text, (1, at), **_ASIDE)
@@ -114,14 +112,6 @@ def _apply(axes: Axes, which: Literal["x", "y"], axis: Axis) -> None:
         of.minorticks_off()
     elif axis.log:
         style.logarithmic(axes, which)
-
-
-def _half_text(half: float, places: int) -> str:
-    """Returns half of an interval's width as text, such as `<0.1` if it would round to zero."""
-    if math.isnan(half):
-        return "?"
-    least = 10.0**-places
-    return f"<{least:.{places}f}" if 0 < half < least / 2 else quantities.number(half, places)
 
 
 def box(table: Table, metric: str, by: str = "queue", width: float = style.COLUMN) -> Figure:

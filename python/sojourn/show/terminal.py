@@ -45,26 +45,24 @@ def aligned(
     """Returns a column's scale, and its means ± half widths aligned at the decimal point."""
     found = list(intervals)
     scale = quantities.scale(unit, [i.estimate for i in found], metric)
-    means = [scale.apply(i.estimate) for i in found]
-    places = quantities.decimals_of_each(means, [scale.apply(i.shown.half_width) for i in found])
-    left = [quantities.number(m, p) for m, p in zip(means, places, strict=True)]
-    right = [quantities.half(i, scale, p) for i, p in zip(found, places, strict=True)]
-    wide = max(map(len, right), default=0)
-    texts = []
-    for a, b in zip(left, right, strict=True):
-        tail = f" ± {b.rjust(wide)}" if b else " " * (3 + wide if wide else 0)
-        texts.append(a + tail)
-    return scale, texts
+    return scale, quantities.aligned(found, scale)
 
 
 def _add_metric(
     table: RichTable, metric: str, unit: str, found: Sequence[Interval], better: str
-) -> list[str]:
-    """Adds a metric's column to a table; returns its texts. `better` is a direction or empty."""
+) -> list[Text]:
+    """Adds a metric's column to a table; returns its cells. `better` is a direction or empty."""
     scale, texts = aligned(found, unit, metric)
     mark = {"lower": " ↓", "higher": " ↑", "": ""}[better]
-    table.add_column(f"{metric}{mark}\n{scale.unit}", justify="right", no_wrap=True)
-    return texts
+    head = f"{metric}{mark}\n{scale.unit}"
+    table.add_column(head, justify="right", no_wrap=True)
+    return _numbers(head, texts)
+
+
+def _numbers(head: str, texts: Sequence[str]) -> list[Text]:
+    """Returns aligned texts as cells that keep the spaces at their ends."""
+    width = max(map(len, head.splitlines()))
+    return [Text(text.rjust(width), justify="left") for text in texts]
 
 
 def _dim(console: Console, notes: Iterable[str]) -> None:
@@ -107,7 +105,7 @@ def comparison(c: Comparison, metrics: Sequence[str] | None = None) -> RichTable
         )
     for row, entry in enumerate(c.entries):
         group = Text(entry.letters or quantities.NOTHING)
-        cells = [group, Text(c.labels[entry.choice]), *(Text(texts[row]) for texts in columns)]
+        cells = [group, Text(c.labels[entry.choice]), *(texts[row] for texts in columns)]
         table.add_row(*cells, style=RANKED.get(entry.verdict, ""))
     return table
 
@@ -160,7 +158,7 @@ def across(a: AcrossEngines, metrics: Sequence[str]) -> RichTable:
         style = "bold" if best else "dim" if not row.entry.feasible else ""
         name = row.choice if row.choice != last else ""
         last = row.choice
-        cells = [Text(name), Text(row.engine), Text(group), *(Text(t[at]) for t in columns)]
+        cells = [Text(name), Text(row.engine), Text(group), *(texts[at] for texts in columns)]
         table.add_row(*cells, style=style)
     return table
 
@@ -244,7 +242,8 @@ def ci(
             for r in frame.to_dict("records")
         ]
         scale, texts = aligned(intervals, table.units.get(column, ""), column)
-        columns.append((f"{column}\n{scale.unit}", texts))
+        head = f"{column}\n{scale.unit}"
+        columns.append((head, _numbers(head, texts)))
 
     def made(heads: Sequence[str]) -> RichTable:
         shown = tables.table()
@@ -252,7 +251,7 @@ def ci(
         for head, _ in columns:
             shown.add_column(head, justify="right", no_wrap=True)
         for row, level in enumerate(levels):
-            shown.add_row(*map(Text, level), *(Text(texts[row]) for _, texts in columns))
+            shown.add_row(*map(Text, level), *(texts[row] for _, texts in columns))
         return shown
 
     whole = made(keys)
@@ -350,7 +349,10 @@ def _contrast(row: Contrast, scale: quantities.Scale, places: int) -> list[Text]
     gap = quantities.number(scale.apply(row.difference.estimate), places)
     if math.isfinite(low) and not row.exact:
         gap += f" [{quantities.number(low, places)}, {quantities.number(high, places)}]"
-    part = quantities.number(100 * row.change, 1)
+    base = abs(row.baseline)
+    part = quantities.rounded(
+        100 * row.change, 100 * row.difference.half_width / base if base else math.nan
+    )
     return [
         Text(quantities.number(scale.apply(row.mean), places)),
         Text(gap),

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from sojourn.metrics import Interest, find, unit
 from sojourn.stats import Interval, welch_difference
+from sojourn.study import quantities
 
 Values = npt.NDArray[np.float64]
 Verdict = Literal["agree", "differ", "inconclusive"]
@@ -45,9 +46,7 @@ class Agreement:
     verdict: Verdict
 
     def __str__(self) -> str:
-        i = self.ratio
-        limits = f" [{i.low:.3g}, {i.high:.3g}]" if math.isfinite(i.low) else ""
-        return f"{self.metric} of {self.choice} (ratio {i.estimate:.3g}{limits})"
+        return f"{self.metric} of {self.choice} (ratio {quantities.interval(self.ratio, '1')})"
 
 
 def margin(metric: str, mean: float) -> float:

@@ -95,7 +95,7 @@ def _otherwise(c: Compared) -> str:
     for found in c.otherwise:
         unit = c.unit(found.metric)
         value, behind = (
-            quantities.value(i.estimate, unit, found.metric) for i in (found.value, found.behind)
+            quantities.estimate(i, unit, found.metric) for i in (found.value, found.behind)
         )
         said.append(
             f"But for {found.metric.rpartition('.')[0]}, {names[found.choice]} is better: "
@@ -178,15 +178,16 @@ def _alike(c: Compared) -> str:
 def _gap(second: Entry, best: Entry, c: Compared, unit: str) -> str:
     name = c.short[second.choice]
     name += ", your present queue," if second.choice == c.own else ""
-    value = quantities.value(second.value.estimate, unit, c.by)
+    value = quantities.estimate(second.value, unit, c.by)
     text = f"Next comes {name} with {value}{_opinion(c, second)}"
     a, b = second.value.estimate, best.value.estimate
+    half = second.difference.half_width if second.difference else math.nan
     if a > 0 and b > 0:
         ratio = a / b
         if base(c.by) == "mos":  # its scale begins at 1, so ratios have no meaning
-            text += f", {b - a:.2f} lower"
+            text += f", {quantities.rounded(b - a, half)} lower"
         elif ratio >= 1.5:
-            text += f", {quantities.number(ratio, 1 if ratio < 100 else 0)} times as much"
+            text += f", {quantities.rounded(ratio, half / b)} times as much"
         elif math.isfinite(ratio):
             text += f", {_percent(abs(1 - ratio))} % {'more' if ratio > 1 else 'less'}"
     return text + "."
@@ -203,7 +204,7 @@ def _present(c: Compared, behind: list[Entry]) -> str:
     entry = next((e for e in behind[1:] if e.choice == c.own), None)
     if entry is None:
         return ""
-    value = quantities.value(entry.value.estimate, c.unit(c.by), c.by)
+    value = quantities.estimate(entry.value, c.unit(c.by), c.by)
     return f" {c.short[entry.choice]}, your present queue, has {value}{_opinion(c, entry)}."
 
 
@@ -243,7 +244,7 @@ def _price(c: Compared) -> str:
     gain = (best - mine) * (1.0 if c.better == "lower" else -1.0)
     if not gain >= 0.1 * abs(best):
         return ""
-    value = quantities.value(mine, c.unit(c.by), c.by)
+    value = quantities.estimate(out.value, c.unit(c.by), c.by)
     return (
         f" Without this condition, {c.short[out.choice]} would lead with {value}. "
         "`--subject-to` changes the condition."

@@ -59,11 +59,17 @@ def scale(unit: str, values: Iterable[float], metric: str = "") -> Scale:
     return Scale(1.0, "" if unit == "1" else unit)
 
 
-def decimals(values: Iterable[float], half_widths: Iterable[float] = (), most: int = 6) -> int:
+MEAN = 4
+"""Largest number of significant digits of a mean next to its half width."""
+
+
+def decimals(
+    values: Iterable[float], half_widths: Iterable[float] = (), most: int = 6, digits: int = 5
+) -> int:
     """Returns the number of decimal places to show, from 0 to `most`.
 
-    The median of the half widths of the values' intervals is shown with two digits. Without half
-    widths, the largest value is shown with three digits.
+    The median of the half widths of the values' intervals is shown with two digits, but the largest
+    value with at most `digits`. Without half widths, it is shown with three digits.
     """
     known = sorted(h for h in half_widths if math.isfinite(h) and h > 0)
     half_width = known[len(known) // 2] if known else 0.0
@@ -73,25 +79,30 @@ def decimals(values: Iterable[float], half_widths: Iterable[float] = (), most: i
         return 0
     if half_width > 0:
         places = 1 - math.floor(math.log10(half_width))
-        # At most five digits of the largest value are shown, however narrow the interval is.
         if largest > 0:
-            places = min(places, 4 - math.floor(math.log10(largest)))
+            places = min(places, digits - 1 - math.floor(math.log10(largest)))
     else:
         places = 2 - math.floor(math.log10(largest))
     return min(max(places, 0), most)
 
 
 def decimals_of_each(values: Sequence[float], half_widths: Sequence[float]) -> list[int]:
-    """Returns the number of decimal places to show for each value.
+    """Returns the number of decimal places to show for each value, by its own interval.
 
-    The number is the result of `decimals` for all values together. Small values have more digits if
-    they would have fewer than two significant digits.
+    Values without an interval have the places of all values together.
     """
-    common = decimals(values, half_widths)
+    common = decimals(values, half_widths, digits=MEAN)
     return [
-        max(common, decimals([value], [half_width])) if 0 < abs(value) * 10**common < 10 else common
+        common
+        if math.isnan(half_width)
+        else decimals([value], [half_width or 1e-9 * abs(value)], digits=MEAN)
         for value, half_width in zip(values, half_widths, strict=True)
     ]
+
+
+def rounded(x: float, half_width: float) -> str:
+    """Returns a number as text with three digits, or fewer if its interval is wide."""
+    return number(x, min(decimals([x]), decimals([x], [half_width])))
 
 
 def number(value: float, places: int) -> str:
@@ -120,19 +131,58 @@ def value(x: float, unit: str, metric: str = "") -> str:
     return f"{number(y, places)} {s.unit}".rstrip()
 
 
+def estimate(i: stats.Interval, unit: str, metric: str = "") -> str:
+    """Returns the middle of an interval as text with a suitable unit and `rounded`."""
+    s = scale(unit, [i.estimate], metric)
+    return f"{rounded(s.apply(i.estimate), s.apply(i.shown.half_width))} {s.unit}".rstrip()
+
+
 def mean(i: stats.Interval, unit: str, metric: str = "") -> str:
     """Returns a mean as text with the half width of its interval, such as `12.3 ± 0.4 ms`."""
     s = scale(unit, [i.estimate], metric)
-    middle = s.apply(i.estimate)
-    places = decimals([middle], [s.apply(i.shown.half_width)])
-    text = " ± ".join(filter(None, [number(middle, places), half(i, s, places)]))
-    return f"{text} {s.unit}".rstrip()
+    return f"{means([i], s)[0]} {s.unit}".rstrip()
 
 
-def half(i: stats.Interval, scale: Scale, places: int) -> str:
-    """Returns the half width of an interval as text; `?` if it is `wide`, empty if unknown."""
-    width = scale.apply(i.half_width)
-    return "?" if i.wide else number(width, places) if math.isfinite(width) else ""
+def means(found: Sequence[stats.Interval], scale: Scale) -> list[str]:
+    """Returns means as texts with the half widths of their intervals, without the unit."""
+    return [" ± ".join(filter(None, pair)) for pair in halves(found, scale)]
+
+
+def aligned(found: Sequence[stats.Interval], scale: Scale) -> list[str]:
+    """Returns the texts of `means`, of equal widths and aligned at the decimal points."""
+    pairs = halves(found, scale)
+    left, right = (_pointed([pair[at] for pair in pairs]) for at in (0, 1))
+    return [
+        f"{a} ± {b}" if b.strip() else f"{a}   {b}" if any(right) else a
+        for a, b in zip(left, right, strict=True)
+    ]
+
+
+def _pointed(texts: Sequence[str]) -> list[str]:
+    behind = [len(text) - len(text.partition(".")[0]) for text in texts]
+    padded = [text + " " * (max(behind) - n) for text, n in zip(texts, behind, strict=True)]
+    width = max(map(len, padded), default=0)
+    return [text.rjust(width) for text in padded]
+
+
+def halves(found: Sequence[stats.Interval], scale: Scale) -> list[tuple[str, str]]:
+    """Returns means and the half widths of their intervals as texts.
+
+    A half width is `?` if the interval is `wide`, `<0.1` if it would be shown as 0, and empty if it
+    is unknown.
+    """
+    values = [scale.apply(i.estimate) for i in found]
+    widths = [scale.apply(i.shown.half_width) for i in found]
+    texts = []
+    for i, x, width, places in zip(
+        found, values, widths, decimals_of_each(values, widths), strict=True
+    ):
+        least = 10.0**-places
+        half = "?" if i.wide else number(width, places) if math.isfinite(width) else ""
+        if 0 < width < least / 2:
+            half = f"<{number(least, places)}"
+        texts.append((number(x, places), "0" if width == 0 else half))
+    return texts
 
 
 def wide(found: Iterable[stats.Interval]) -> str:
@@ -154,14 +204,18 @@ def interval(i: stats.Interval, unit: str, metric: str = "") -> str:
     An interval without meaning, because it is `vast`, is `[?]`.
     """
     s = scale(unit, [i.estimate], metric)
-    mean, low, high = (s.apply(x) for x in (i.estimate, i.low, i.high))
+    return f"{bounded(i, s)} {s.unit}".rstrip()
+
+
+def bounded(i: stats.Interval, scale: Scale) -> str:
+    """Returns the text of `interval` in a given scale, without the unit."""
+    mean, low, high = (scale.apply(x) for x in (i.estimate, i.low, i.high))
     places = decimals([mean], [abs(high - low) / 2])
-    text = number(mean, places)
     if not i.vast:
-        text += f" [{number(low, places)}, {number(high, places)}]"
-    elif not math.isnan(low) and (math.isfinite(low) or math.isfinite(high)):
-        text = f"{number(mean, decimals([mean]))} [?]"
-    return f"{text} {s.unit}".rstrip()
+        return f"{number(mean, places)} [{number(low, places)}, {number(high, places)}]"
+    if not math.isnan(low) and (math.isfinite(low) or math.isfinite(high)):
+        return f"{number(mean, decimals([mean]))} [?]"
+    return number(mean, places)
 
 
 def text_table(columns: Sequence[Sequence[str]], left: int) -> str:
@@ -179,10 +233,4 @@ def text_table(columns: Sequence[Sequence[str]], left: int) -> str:
 def text_column(metric: str, unit: str, intervals: Sequence[stats.Interval]) -> list[str]:
     """Returns the texts of a metric's column: its name, unit, and means with half widths."""
     shown = scale(unit, [i.estimate for i in intervals], metric)
-    means = [shown.apply(i.estimate) for i in intervals]
-    places = decimals(means, [shown.apply(i.shown.half_width) for i in intervals])
-    cells = [
-        " ± ".join(filter(None, [number(m, places), half(i, shown, places)]))
-        for m, i in zip(means, intervals, strict=True)
-    ]
-    return [metric, shown.unit, *cells]
+    return [metric, shown.unit, *aligned(intervals, shown)]

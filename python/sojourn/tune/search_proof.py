@@ -103,5 +103,5 @@ def _figures(proof: Comparison, found: str, rival: str, difference: Interval) ->
     ratio = paired_ratio(x, y)
     if float(y.mean()) > 0 and math.isfinite(ratio.low) and math.isfinite(ratio.high):
         part = 100 * (ratio.estimate - 1)
-        text += f" ({part:+.3g} %)"
+        text += f" ({'+' * (part > 0)}{quantities.rounded(part, 100 * ratio.half_width)} %)"
     return text

@@ -61,30 +61,24 @@ def _tables(matrix: Coexistence) -> list[Block]:
 
 
 def _row(e: Encounter) -> list[Cell]:
-    def cell(name: str, factor: float = 100, digits: int = 1) -> Cell:
-        return Cell(_with_half_width(e.values[name], factor, digits), numeric=True)
+    def cell(i: Interval, factor: float = 0.01) -> Cell:
+        text = quantities.means([i], quantities.Scale(factor, ""))[0]
+        return Cell(text if i.n else quantities.NOTHING, numeric=True)
 
     return [
         Cell(e.queue),
         Cell(e.rtt),
-        cell("share"),
-        cell("harm"),
-        Cell(_with_half_width(e.excess.interval, 100, 1), numeric=True),
+        cell(e.values["share"]),
+        cell(e.values["harm"]),
+        cell(e.excess.interval),
         Cell(e.verdict, badge=BADGES[e.verdict]),
-        cell("rival_delay", 1e3, 2),
-        cell("incumbent_delay", 1e3, 2),
-        cell("marks", digits=3),
-        cell("rival_loss", digits=3),
-        cell("incumbent_loss", digits=3),
-        cell("utilisation"),
+        cell(e.values["rival_delay"], 1e-3),
+        cell(e.values["incumbent_delay"], 1e-3),
+        cell(e.values["marks"]),
+        cell(e.values["rival_loss"]),
+        cell(e.values["incumbent_loss"]),
+        cell(e.values["utilisation"]),
     ]
-
-
-def _with_half_width(value: Interval, factor: float, digits: int) -> str:
-    if not value.n:
-        return quantities.NOTHING
-    half = f" \N{PLUS-MINUS SIGN} {factor * value.half_width:.{digits}f}" if value.n > 1 else ""
-    return f"{factor * value.estimate:.{digits}f}{half}"
 
 
 def _explained(matrix: Coexistence) -> Text:
