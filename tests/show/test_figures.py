@@ -186,7 +186,7 @@ def test_names_in_figures_have_parameters() -> None:
 
 def test_long_names_are_shortened_in_the_middle() -> None:
     red = "red limit 1514000 min 7570 max 22710 avpkt 1000 bandwidth 20mbit adaptive"
-    assert labels.names([red]) == {red: "red limit 1514000 … adaptive"}
+    assert labels.names([red]) == {red: "red (adaptive)"}
     one = "a-policy-whose-name-is-already-very-long"
     assert labels.names([one, "codel"]) == {one: one, "codel": "codel"}
 

@@ -251,7 +251,7 @@ def test_series_are_drawn_below_each_other(comparison: Comparison) -> None:
     assert axes == ["y", "y2", "y3", "y4"], "a queue has an axis of its own"
     assert all(over_time.layout[f"yaxis{n}"]["matches"] == "y" for n in (2, 3, 4))
     names = [note["text"] for note in over_time.layout["annotations"]]
-    assert names[0] == "<b>pfifo limit 1000p</b>"
+    assert names[:3] == ["<b>codel</b>", "<b>fq_codel</b>", "<b>pfifo limit 1000p</b>"]
 
 
 def test_the_metric_asked_for_is_drawn_first(comparison: Comparison) -> None:

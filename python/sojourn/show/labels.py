@@ -21,12 +21,12 @@ LONGEST = 30
 
 
 def names(queues: Sequence[str]) -> dict[str, str]:
-    """Returns the name of each queue in a figure; a long name is a table's label, or shortened."""
+    """Returns the name of each queue in a figure; a long name is `red (adaptive)` or shortened."""
     found, short = choices.labels(queues), choices.short_names(queues)
     for queue, label in found.items():
         if len(queue) <= LONGEST:
             found[queue] = queue
-        elif len(label) > LONGEST:
+        elif not label.endswith(")"):
             found[queue] = choices.elided(queue, short[queue], LONGEST)
     return found
 
