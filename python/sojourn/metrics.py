@@ -7,6 +7,7 @@ interest, and the tables that show the metric.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -153,9 +154,10 @@ def registry() -> Mapping[str, Metric]:
     return {name: _defined(metric, found) for name, metric in found.items()}
 
 
-def percent(share: float, sign: str = "") -> str:
-    """Returns a share in per cent with two digits; with `sign` "+" also a plus."""
-    return f"{float(f'{100 * share:.2g}'):{sign}g} %"
+def percent(share: float) -> str:
+    """Returns a share in per cent with two digits, near 1 with four; a dash for NaN."""
+    number = float(f"{100 * share:.{4 if 0.99 <= share < 1 else 2}g}")
+    return "–" if math.isnan(share) else f"{min(number, 99.99) if share < 1 else number:g} %"
 
 
 def quality(mos: float) -> str:

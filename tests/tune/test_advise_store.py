@@ -11,7 +11,8 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from sojourn.cli.advise import of_sites, on_tail, percent, show
+from sojourn.cli.advise import of_sites, on_tail, show
+from sojourn.metrics import percent
 from sojourn.plan.queries import the_store
 from sojourn.plan.replication import NetworkTopologyPlacement
 from sojourn.scenario import Scenario

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from sojourn.cli import bars, deploy, exits, options, output
+from sojourn.metrics import percent
 from sojourn.settings import Option
 from sojourn.tune.settings import Asked
 
@@ -181,11 +181,6 @@ def _row(choice: Choice) -> dict[str, str]:
         "unavailable": f"{choice.unavailable:.2g}",
         "not done": percent(choice.failed / choice.requests),
     }
-
-
-def percent(share: float) -> str:
-    """Returns a probability as a text in percent; a dash for NaN."""
-    return "–" if isnan(share) else f"{100 * share:.{2 if share < 0.99 else 4}g} %"
 
 
 Measured = Annotated[

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -172,7 +171,7 @@ def compared(result: Result) -> list[dict[str, str]]:
                 "metric": m.metric,
                 "real": f"{m.real * scale:.2f} {unit}",
                 "simulated": f"{m.simulated * scale:.2f} {unit}",
-                "difference": f"{_percent(m.ratio)}{_limits(m)} %",
+                "difference": f"{_difference(m)} %",
                 "allowed": f"{100 * m.tolerance:.0f} %",
                 "": "not valid" if result.violations else m.verdict,
             }
@@ -180,13 +179,14 @@ def compared(result: Result) -> list[dict[str, str]]:
     return rows
 
 
-def _percent(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.1f}"
+def _difference(m: Measured) -> str:
+    """Returns the difference of a ratio from 1 in percent, with its interval if there is one."""
+    from sojourn.stats import Interval
+    from sojourn.study import quantities
 
-
-def _limits(m: Measured) -> str:
-    """Returns the confidence interval of a ratio as text; empty for a single run."""
-    return "" if math.isnan(m.low) else f" [{_percent(m.low)}, {_percent(m.high)}]"
+    middle, low, high = (100 * (x - 1) for x in (m.ratio, m.low, m.high))
+    found = Interval(middle, low, high, 0.95, 0)
+    return "+" * (m.ratio > 1) + quantities.bounded(found, quantities.Scale(1.0, "%"))
 
 
 @exits.command

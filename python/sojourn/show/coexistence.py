@@ -15,7 +15,7 @@ from matplotlib.patheffects import withStroke
 from rich.text import Text
 
 from sojourn.show import style, tables
-from sojourn.show.suite import folded, grouped
+from sojourn.show.suite import delay, folded, grouped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -174,12 +174,7 @@ def _delays(met: Sequence[Encounter]) -> str:
         float(np.median([e.values[name].estimate for e in met]))
         for name in ("rival_delay", "incumbent_delay")
     )
-    return " | ".join(_ms(x) for x in both) + " ms"
-
-
-def _ms(seconds: float) -> str:
-    ms = 1e3 * seconds
-    return "-" if not math.isfinite(ms) else f"{ms:.1f}" if ms < 9.95 else f"{ms:.0f}"
+    return " | ".join(map(delay, both)) + " ms"
 
 
 def _heads(row: Sequence[Axes], queues: Sequence[str], look: Theme) -> None:

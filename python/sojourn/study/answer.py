@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from sojourn.metrics import Interest, base, find, label, quality, views
+from sojourn.metrics import Interest, base, find, label, percent, quality, views
 from sojourn.scenario.serve import COUNTED, looks_at, looks_at_queues
 from sojourn.study import quantities
 from sojourn.study.causes import Cause
@@ -189,7 +189,7 @@ def _gap(second: Entry, best: Entry, c: Compared, unit: str) -> str:
         elif ratio >= 1.5:
             text += f", {quantities.rounded(ratio, half / b)} times as much"
         elif math.isfinite(ratio):
-            text += f", {_percent(abs(1 - ratio))} % {'more' if ratio > 1 else 'less'}"
+            text += f", {percent(abs(1 - ratio))} {'more' if ratio > 1 else 'less'}"
     return text + "."
 
 
@@ -206,11 +206,6 @@ def _present(c: Compared, behind: list[Entry]) -> str:
         return ""
     value = quantities.estimate(entry.value, c.unit(c.by), c.by)
     return f" {c.short[entry.choice]}, your present queue, has {value}{_opinion(c, entry)}."
-
-
-def _percent(share: float) -> str:
-    """Returns a share in percent with two digits, and with all that differ from 100."""
-    return f"{100 * share:.2g}" if share < 0.995 else f"{math.floor(1e4 * share) / 100:g}"
 
 
 def _outs(c: Compared) -> str:
