@@ -10,7 +10,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Self
 
@@ -271,7 +270,9 @@ class State(ABC):
 
     def copy(self) -> Self:
         """Returns an independent copy."""
-        return copy(self)
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        return other
 
     def mode(self, path: Path, name: str) -> bool:
         """Returns whether the implementation uses a freedom; the same in all operations."""
@@ -291,8 +292,22 @@ class State(ABC):
         return (True, (low, now)) if path() else (False, (now, high))
 
     def key(self) -> object:
-        """Returns a value that is equal for equal states."""
-        return repr([(name, value) for name, value in vars(self).items() if name != "params"])
+        """Returns a value that is equal for equal states of one monitor after one operation."""
+        return tuple(frozen(part) for name, part in vars(self).items() if name not in COMMON)
+
+
+COMMON = {"params", "linux", "slack", "seen", "shown"}
+"""Fields that are equal in all states."""
+
+
+def frozen(value: object) -> object:
+    """Returns a part of a state as a value that can be a key."""
+    if value is None or isinstance(value, int | float | tuple):
+        return value
+    if isinstance(value, list):
+        return tuple(value)
+    fields = value if isinstance(value, dict) else vars(value)
+    return tuple((name, frozen(part)) for name, part in fields.items())
 
 
 class Monitor:
@@ -309,11 +324,11 @@ class Monitor:
             ledger.add(op, self.states[0].line(op))
         self._conserve(op, decision)
         kept: list[State] = []
-        permitted: dict[str, None] = {}
+        permitted: dict[Decision, None] = {}
         differences: dict[str, None] = {}
         rule = "value"
         for after, found, draws in self._ways(op, answer):
-            permitted[str(found)] = None
+            permitted[found] = None
             if found != decision:
                 continue
             if draws:
@@ -330,7 +345,7 @@ class Monitor:
         if differences and not kept:
             raise Breach(rule, "; ".join(differences))
         if not kept:
-            raise Breach("decision", f"found: {decision}", list(permitted))
+            raise Breach("decision", f"found: {decision}", list(map(str, permitted)))
         if len(kept) > 1:
             kept = list({after.key(): after for after in kept}.values())
         self.states = kept
