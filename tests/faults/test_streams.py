@@ -143,13 +143,13 @@ def test_a_terminal_of_40_columns(
 
 def test_without_a_terminal_there_are_lines(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And with one there is a bar, which goes. The runs take several periods of reporting."""
-    asked = ["compare", str(home), "--seeds", "400", "--queues", "codel", "pie"]
+    asked = ["compare", str(home), "--seeds", "100", "--queues", "codel", "pie"]
     told: list[str] = []
     monkeypatch.setattr(bars, "LINE_FIRST", 0.02)
     monkeypatch.setattr(bars.Lines, "tell", lambda _lines, words: told.append(words))
     done = sojourn(*asked)
     assert "comparing 2 queues: begun" in done.err
-    assert [words for words in told if "/800 runs" in words]
+    assert [words for words in told if "/200 runs" in words]
     assert "\x1b" not in done.err
     shown = in_a_terminal([*SOJOURN, *asked])
     assert b"comparing 2 queues" in shown
