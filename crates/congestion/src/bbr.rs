@@ -640,6 +640,10 @@ impl Bbr {
 }
 
 impl Control for Bbr {
+    fn mode(&self) -> Option<&dyn std::fmt::Debug> {
+        Some(&self.mode)
+    }
+
     fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
         visit("mode", self.mode as i128);
         visit("bandwidth", i128::from(self.bandwidth));

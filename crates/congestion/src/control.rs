@@ -4,6 +4,7 @@ use crate::hystart;
 use crate::window::{Ack, Cause, Lost, SuperPacket, Window};
 use sojourn_units::Nanos;
 use sojourn_units::declare::Parameters;
+use std::fmt::Debug;
 
 /// A congestion control.
 pub trait Control {
@@ -22,6 +23,11 @@ pub trait Control {
         Self: Sized + 'static,
     {
         self
+    }
+
+    /// Returns the phase of a control with phases of its own, such as BBR's, for traces.
+    fn mode(&self) -> Option<&dyn Debug> {
+        None
     }
 
     /// Visits the control's state, for tests and traces.

@@ -23,6 +23,8 @@ pub struct Record {
     pub captures: Vec<Vec<u8>>,
     /// Whether a capture reached its maximum size and therefore lacks later packets.
     pub captures_cut: bool,
+    /// The qlog traces that the plan requests: name of the file, and its content.
+    pub qlogs: Vec<(String, Vec<u8>)>,
     /// Hash over all packet events; 0 unless the plan sets `trace_hash`.
     pub trace_hash: u128,
     /// The same hash over the first 5 s of a run with a user's policy; over the whole run without

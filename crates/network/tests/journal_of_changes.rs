@@ -73,6 +73,7 @@ fn plan() -> Plan {
             per_flow_histograms: false,
             monitor: false,
             capture: Vec::new(),
+            qlog: Vec::new(),
             snaplen: 128,
             trace_hash: false,
         },

@@ -224,6 +224,10 @@ pub struct Observe {
     /// Maximum number of bytes captured of each frame.
     #[serde(default = "default_snaplen")]
     pub snaplen: u32,
+    /// Indices of the groups of TCP flows whose connections are traced as qlog, at the end that
+    /// sends the flow's data.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub qlog: Vec<usize>,
     /// Whether the trace hash of all packet events is computed.
     pub trace_hash: bool,
 }

@@ -46,6 +46,7 @@ fn plan() -> Plan {
             per_flow_histograms: false,
             monitor: false,
             capture: Vec::new(),
+            qlog: Vec::new(),
             snaplen: 128,
             trace_hash: true,
         },

@@ -55,6 +55,7 @@ fn plan() -> Plan {
             per_flow_histograms: false,
             monitor: false,
             capture: vec![0],
+            qlog: Vec::new(),
             snaplen: 128,
             trace_hash: true,
         },

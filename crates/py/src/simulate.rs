@@ -219,6 +219,13 @@ impl Record {
         PyList::new(py, self.record.captures.iter().map(|bytes| PyBytes::new(py, bytes)))
     }
 
+    /// Returns the contents of qlog traces by the names of their files.
+    #[getter]
+    fn files<'py>(&self, py: Python<'py>) -> BTreeMap<&str, Bound<'py, PyBytes>> {
+        let files = self.record.qlogs.iter();
+        files.map(|(name, bytes)| (name.as_str(), PyBytes::new(py, bytes))).collect()
+    }
+
     /// Returns the table `name` as a list of columns `(column, unit, dtype, data)`.
     #[pyo3(signature = (name, /))]
     fn table<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {

@@ -21,6 +21,7 @@ mod load;
 mod monitor;
 mod observers;
 mod progress;
+mod qlog;
 mod report;
 mod schedule;
 mod series;

@@ -35,6 +35,7 @@ pub fn record(engine: Engine) -> Record {
         distributions,
         captures_cut: captures.is_cut(),
         captures: captures.take(&observe.capture),
+        qlogs: world.connections.qlogs(),
         trace_hash: world.net.trace_hash(),
         early_hash: engine.early.unwrap_or_else(|| world.net.trace_hash()),
         events,

@@ -43,6 +43,7 @@ pub fn run_with(
             per_flow_histograms: false,
             monitor: false,
             capture: Vec::new(),
+            qlog: Vec::new(),
             snaplen: 0,
             trace_hash: false,
         },

@@ -111,6 +111,7 @@ fn mesh(nodes: usize, delay: Nanos, loss: f64, factor: u32, requests: u64) -> Pl
             per_flow_histograms: false,
             monitor: false,
             capture: Vec::new(),
+            qlog: Vec::new(),
             snaplen: 128,
             trace_hash: true,
         },

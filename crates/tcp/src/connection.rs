@@ -22,6 +22,7 @@ use crate::sender::host_queue::HostQueue;
 use crate::sender::limits::Limited;
 use crate::sender::recovery::Phase;
 use crate::sender::{Counters, Output, timestamp};
+use sojourn_congestion::Control;
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 use std::sync::Arc;
 
@@ -714,6 +715,17 @@ impl Connection {
     /// The newest round-trip time, if there is a sample.
     pub fn latest_rtt(&self) -> Option<Nanos> {
         Some(self.sender.round_trip().latest).filter(|&rtt| rtt > 0)
+    }
+
+    /// Returns the congestion control of an end that has sent data or received an acknowledgement.
+    pub fn control(&self) -> Option<&dyn Control> {
+        self.sender.sender().map(|sender| &*sender.control)
+    }
+
+    /// Returns the first sequence number of each segment that is taken for lost and not yet sent
+    /// again.
+    pub fn lost(&self) -> impl Iterator<Item = u64> {
+        self.sender.sender().into_iter().flat_map(|sender| sender.board.unrepaired())
     }
 
     /// The retransmission timeout without backoff.

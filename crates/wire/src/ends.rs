@@ -191,6 +191,7 @@ mod tests {
                 per_flow_histograms: false,
                 monitor: false,
                 capture: Vec::new(),
+                qlog: Vec::new(),
                 snaplen: 64,
                 trace_hash: false,
             },

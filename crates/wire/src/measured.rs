@@ -110,6 +110,7 @@ impl Measured {
             flow_series: Table::default(),
             captures: Vec::new(),
             captures_cut: false,
+            qlogs: Vec::new(),
             trace_hash: 0,
             early_hash: 0,
             events,

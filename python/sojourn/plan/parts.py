@@ -149,6 +149,9 @@ class Observe(Frozen):
     transmission."""
     snaplen: int = 128
     """Maximum number of bytes captured of each frame."""
+    qlog: tuple[int, ...] = ()
+    """Indices of the groups of TCP flows whose connections are traced as qlog, at the end that
+    sends the flow's data."""
     trace_hash: bool
     """Whether the trace hash of all packet events is computed."""
 

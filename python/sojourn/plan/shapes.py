@@ -74,7 +74,7 @@ CLASSES: dict[str, dict[str, str]] = {
     "parts.Link": {"host": "link.Host", "params": "link.Params", "changes": "[changes.Change]"},
     "parts.Medium": {"access": "link.Csma"},
     "parts.Node": {},
-    "parts.Observe": {"bottleneck": "parts.Bottleneck", "capture": "[]"},
+    "parts.Observe": {"bottleneck": "parts.Bottleneck", "capture": "[]", "qlog": "[]"},
     "parts.Udp": {},
     "plan.Plan": {
         "nodes": "[parts.Node]",

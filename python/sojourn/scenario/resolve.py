@@ -227,6 +227,7 @@ class _Resolver(Context):
                 "monitor": model.observe.monitor,
                 "capture": self.captured(),
                 "snaplen": _core.parse_quantity("size", model.observe.snaplen),
+                **({"qlog": traced} if (traced := self.traced(groups)) else {}),
                 "trace_hash": model.observe.trace_hash,
             },
         }
@@ -244,6 +245,19 @@ class _Resolver(Context):
             for link in self.find_link(at, name):
                 self.origins["observe", "capture", len(found)] = at
                 found.append(link)
+        return found
+
+    def traced(self, groups: list[Object]) -> list[int]:
+        """Returns the numbers of the groups whose connections are traced as qlog."""
+        names = [str(group["name"]) for group in groups]
+        found: list[int] = []
+        for i, name in enumerate(self.model.observe.qlog or []):
+            at: Path = ("observe", "qlog", i)
+            if name in names:
+                self.origins["observe", "qlog", len(found)] = at
+                found.append(names.index(name))
+            else:
+                self.unknown(at, f"unknown flow `{name}`", name, names)
         return found
 
     def series(self, duration: int) -> int:

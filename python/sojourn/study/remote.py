@@ -49,6 +49,7 @@ class End:
     trace_hash: str
     events: int
     captures: Sequence[bytes]
+    files: Mapping[str, bytes]
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ class One:
         self._number = number
         end = shipped.ends[number]
         self.trace_hash, self.events, self.captures = end.trace_hash, end.events, end.captures
+        self.files = end.files
 
     def table(self, name: str) -> Sequence[Column]:
         """Returns the columns of the run's table with this name."""
@@ -125,7 +127,7 @@ def simulate(
     if made.fault is not None and not len(made):
         raise made.fault
     ends = [
-        End(record.trace_hash, record.events, list(record.captures))
+        End(record.trace_hash, record.events, list(record.captures), getattr(record, "files", {}))
         for record in (made[number] for number in range(len(made)))
     ]
     stacks = {name: _interned(made.tables(name)) for name in tables}

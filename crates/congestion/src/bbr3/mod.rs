@@ -185,6 +185,9 @@ pub struct Bbr3 {
     initial_cwnd: u64,
     recovery: Recovery,
     undo: Undo,
+    /// Whether the last delivery-rate sample was limited by the application or by a probe, for
+    /// traces.
+    was_limited: bool,
 }
 
 impl Bbr3 {
@@ -210,6 +213,7 @@ impl Bbr3 {
             initial_cwnd: window.cwnd,
             recovery: Recovery::default(),
             undo: Undo::default(),
+            was_limited: false,
         }
     }
 
@@ -540,14 +544,30 @@ impl Bbr3 {
 }
 
 impl Control for Bbr3 {
+    fn mode(&self) -> Option<&dyn std::fmt::Debug> {
+        Some(&self.mode)
+    }
+
     fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
-        visit("mode", self.mode as i128);
-        visit("bandwidth", i128::from(self.bandwidth));
-        visit("min_rtt", i128::from(self.min_rtt.long.rtt));
-        visit("pacing_gain", i128::from(self.mode.gains().0));
-        visit("inflight_longterm", i128::from(self.bounds.inflight_longterm));
-        visit("inflight_shortterm", i128::from(self.bounds.inflight_shortterm));
-        visit("round", i128::from(self.rounds.count));
+        let mut add = |name, value: u64| visit(name, i128::from(value));
+        let (pacing, cwnd) = self.mode.gains();
+        add("mode", self.mode as u64);
+        add("bandwidth", self.bandwidth);
+        add("max_bw", self.max.value);
+        add("bw_shortterm", self.bounds.bw_shortterm);
+        add("min_rtt", self.min_rtt.long.rtt);
+        add("pacing_gain", pacing);
+        add("cwnd_gain", cwnd);
+        add("inflight_longterm", self.bounds.inflight_longterm);
+        add("inflight_shortterm", self.bounds.inflight_shortterm);
+        add("extra_acked", self.aggregation.extra(self.rounds.count, self.is_full));
+        add("full_bw_count", u64::from(self.full.rounds));
+        add("full_bw_now", u64::from(self.full.now));
+        add("full_bw_reached", u64::from(self.is_full));
+        add("is_app_limited", u64::from(self.was_limited));
+        add("idle_restart", u64::from(self.probe_rtt.idle_restart));
+        add("bw_probe_wait", self.cycle.wait);
+        add("round", self.rounds.count);
     }
 
     fn on_start(&mut self, _window: &mut Window, now: Nanos, draw: u32) {
@@ -560,6 +580,7 @@ impl Control for Bbr3 {
         self.rounds.delivered = ack.rate.total;
         let is_limited = self.probe_rtt.is_limited(&ack.rate);
         let sample = Sample { rate: path::rate(&ack.rate), is_limited };
+        self.was_limited = is_limited;
         self.marks.count(ack.delivered, ack.marked);
         self.signals.update(&self.rounds, ack, sample.rate);
         self.update_round(ack);

@@ -315,6 +315,7 @@ mod tests {
                 per_flow_histograms: false,
                 monitor: false,
                 capture: Vec::new(),
+                qlog: Vec::new(),
                 snaplen: 128,
                 trace_hash: false,
             },

@@ -285,6 +285,16 @@ impl Plan {
                 break;
             }
         }
+        for (j, &group) in observe.qlog.iter().enumerate() {
+            let tcp = |group: &Group| matches!(group.transport, Transport::Tcp(_));
+            let problem = match self.groups.get(group) {
+                Some(named) if !tcp(named) => "must be a group of TCP flows",
+                Some(_) if observe.qlog[..j].contains(&group) => "must not be listed twice",
+                Some(_) => continue,
+                None => "there is no such group",
+            };
+            problems.add(at!["observe", "qlog", j], problem);
+        }
         if observe.snaplen == 0 || observe.snaplen > limits::SNAPLEN {
             let most = limits::SNAPLEN;
             problems.add(at!["observe", "snaplen"], format!("must be from 1 to {most}"));

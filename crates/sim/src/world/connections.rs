@@ -6,6 +6,7 @@
 //! not occupy its slot, because the simulator knows that the peer has received the last segment.
 
 use super::timers::NEVER;
+use crate::qlog::Qlog;
 use sojourn_network::{Node, Place, Tally};
 use sojourn_plan::{Group, Plan, Transport};
 use sojourn_tcp::{Connection, Params, Role};
@@ -117,6 +118,8 @@ pub(super) struct End {
     pub(super) arrived: u64,
     /// Congestion window in bytes since the last change that was added to the [`Course`].
     cwnd: u64,
+    /// The trace of this end, if the plan requests one.
+    pub(super) qlog: Option<Box<Qlog>>,
 }
 
 /// The congestion window, over time, of the end that sends the flow's data.
@@ -187,6 +190,8 @@ pub struct Connections {
     params: Vec<Option<Arc<Params>>>,
     /// Counters of the closed connections of each application; `None` before the first.
     closed: Vec<Option<Box<Tally>>>,
+    /// Traces of closed connections.
+    qlogs: Vec<Qlog>,
 }
 
 impl Connections {
@@ -208,6 +213,7 @@ impl Connections {
             opened: 0,
             params: params.collect(),
             closed: vec![None; apps],
+            qlogs: Vec::new(),
         }
     }
 
@@ -263,6 +269,7 @@ impl Connections {
                 expected: u64::MAX,
                 acked: 0,
                 arrived: 0,
+                qlog: None,
             }
         };
         let pair =
@@ -290,6 +297,7 @@ impl Connections {
             let app = end.owner.app();
             end.number = 0;
             end.armed = NEVER;
+            self.qlogs.extend(end.qlog.take().map(|log| *log));
             self.closed(app).add(&tally);
         }
         self.free.push(pair);
@@ -311,6 +319,12 @@ impl Connections {
             tallies[end.owner.app() as usize].add(&tally);
         }
         tallies
+    }
+
+    /// Returns the traces of all connections as names and contents of files, and removes them.
+    pub fn qlogs(&mut self) -> Vec<(String, Vec<u8>)> {
+        let open = self.ends.iter_mut().filter_map(|end| end.qlog.take().map(|log| *log));
+        self.qlogs.drain(..).chain(open).map(Qlog::into_file).collect()
     }
 
     /// Returns the number of slots, in use or free.

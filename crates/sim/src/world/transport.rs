@@ -5,6 +5,7 @@ use super::connections::{Change, Handle, Opening, Owner};
 use super::hash::hash;
 use super::timers::{NEVER, Timer};
 use crate::load::Cargo;
+use crate::qlog::Qlog;
 use sojourn_network::{Body, Class, Copies, Node, Packet, Place};
 use sojourn_queue::Ecn;
 use sojourn_random::Key;
@@ -45,7 +46,9 @@ impl World<'_> {
         let key =
             Key::new(self.seed, &group.name).child(u64::from(flow.number)).child(u64::from(count));
         let (accounts, tos) = (ways.map(|way| flow.account + way), group.dscp << 2);
-        self.install(&Opening {
+        let qlog = self.plan.observe.qlog.contains(&(flow.group as usize));
+        let qlog = qlog.then(|| Box::new(Qlog::new(group, flow.number, count)));
+        let slot = self.install(&Opening {
             params: &params,
             owner: Owner::Flow(id),
             tag,
@@ -57,7 +60,9 @@ impl World<'_> {
             draw: key.stream("tcp").next_u32(),
             tos,
             cut: false,
-        })
+        });
+        self.connections.ends[slot as usize + usize::from(!forward)].qlog = qlog;
+        slot
     }
 
     /// Opens a connection, and returns the slot of the opener's end.
@@ -117,6 +122,9 @@ impl World<'_> {
             Some(at) if at <= now => {
                 end.armed = NEVER;
                 end.tcp.on_deadline(now);
+                if let Some(qlog) = &mut end.qlog {
+                    qlog.update(now, &end.tcp);
+                }
                 end.follow_window(now, slot, &mut self.connections.courses);
                 let (app, handle) = (end.owner.app(), end.handle(slot));
                 let gone = self.flush(slot);
@@ -145,6 +153,9 @@ impl World<'_> {
         let now = self.now;
         let end = &mut self.connections.ends[slot as usize];
         while let Some(segment) = end.tcp.poll_transmit(now) {
+            if let Some(qlog) = &mut end.qlog {
+                qlog.on_sent(now, &segment, &end.tcp);
+            }
             let ecn = if segment.flags.has(Flags::ECT0) {
                 Ecn::Ect0
             } else if segment.flags.has(Flags::ECT1) {
@@ -165,6 +176,9 @@ impl World<'_> {
                 load: Cargo::Segment(segment),
             };
             self.net.send(now, packet, body);
+        }
+        if let Some(qlog) = &mut end.qlog {
+            qlog.update(now, &end.tcp);
         }
         // Most deadlines only become later: the timer stays, and is set again if it fires too
         // early. Only an earlier deadline must be set at once.
@@ -193,6 +207,10 @@ impl World<'_> {
             return None;
         }
         end.tcp.on_segment(now, segment, packet.is_ce());
+        if let Some(qlog) = &mut end.qlog {
+            qlog.on_received(now, segment);
+            qlog.update(now, &end.tcp);
+        }
         let (app, connection, followed) = (end.owner.app(), end.handle(slot), end.followed);
         let delivered = end.tcp.bytes_delivered();
         if let Owner::App(_) = end.owner {

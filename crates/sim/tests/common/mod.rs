@@ -52,6 +52,7 @@ impl Dumbbell {
                 per_flow_histograms: false,
                 monitor: false,
                 capture: Vec::new(),
+                qlog: Vec::new(),
                 snaplen: 128,
                 trace_hash: true,
             },

@@ -281,6 +281,14 @@ impl Scoreboard {
         self.repair_bytes.into()
     }
 
+    /// Returns the first sequence number of each segment that is taken for lost and whose
+    /// retransmission is not in flight.
+    pub fn unrepaired(&self) -> impl Iterator<Item = u64> {
+        let end = if self.lost_bytes > 0 { self.tail } else { self.head };
+        let entries = (self.head..end).map(|index| self.entry(index));
+        entries.filter(|entry| entry.needs_repair()).map(|entry| entry.seq)
+    }
+
     /// Returns the end of the highest segment ever acknowledged.
     pub fn highest(&self) -> u64 {
         self.highest

@@ -52,13 +52,16 @@ def drawn(plan: Plan, seed: int, probed: Plan | None = None) -> Run:
     """Draws the starts of a plan's flows; `probed` is the plan with the groups of the probes.
 
     Raises `_core.PlanError` if the plan is invalid, and `NotPossible` if it has more than
-    `MOST_FLOWS` flows.
+    `MOST_FLOWS` flows or traces connections.
     """
     probed = probed or plan
     flows = decoding.flows(_core.plan_flows(probed.text, seed))
     if len(flows) > MOST_FLOWS:
         has = f"at most {MOST_FLOWS}, because each flow needs a port"
         raise NotPossible([Problem("", f"{len(flows)} flows", has)])
+    if plan.observe.qlog:
+        has = "only the simulator traces connections: run without `--engine`"
+        raise NotPossible([Problem("", "observe.qlog", has)])
     own = sum(flow.group < len(plan.groups) for flow in flows)
     return Run(plan, seed, flows[:own], flows[own:], probed)
 

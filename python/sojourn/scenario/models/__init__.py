@@ -240,6 +240,10 @@ class Observe(Part):
         "128b"
     )
     """Bytes recorded of each captured frame."""
+    qlog: Names | None = None
+    """TCP flows whose connections are traced in qlog files, one for each connection (only in the
+    simulator).
+    """
     trace_hash: Flag = True
     """Whether to compute a hash of all packet events, by which a repeated run is proved identical.
     """
