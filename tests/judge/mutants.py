@@ -49,7 +49,7 @@ class Local:
 
     def play(self, ops: Sequence[Op]) -> Iterator[Answer]:
         for op in ops:
-            packet = {"id": op.id, "t": op.t, "size": op.size, "ecn": op.ecn, "flow": op.flow}
+            packet = op._asdict()
             found = getattr(self.queue, op.kind)(op.t, packet)
             lists = (tuple(found.get(key, ())) for key in ("dropped", "marked"))
             shown = {key: found[key] for key in found if key.startswith("p")}

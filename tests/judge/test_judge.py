@@ -15,8 +15,8 @@ import pytest
 
 from sojourn.judge import judge as judging
 from sojourn.judge.judge import DISCIPLINES, Schedule, offered
-from sojourn.judge.monitor import ALPHA, Frequency
-from sojourn.judge.subjects import line_of
+from sojourn.judge.monitor import ALPHA, Frequency, Params
+from sojourn.judge.subjects import Hello, line_of
 from tests.cli.outputs import agreeing
 from tests.cli.test_commands import sojourn
 from tests.conftest import ROOT
@@ -109,6 +109,30 @@ def test_adapters_in_other_languages_follow_the_rfc(tmp_path: Path) -> None:
         assert "follows RFC 8289" in run("--discipline", "codel", "--", program)
 
 
+class Given(Local):
+    """An implementation of PIE that takes its random numbers from the judge."""
+
+    def __init__(self, factor: str) -> None:
+        drops = ["self.draws.random() < self.p", f"self.given < {factor} * self.p"]
+        head = "def enqueue(self, now, packet):\n"
+        super().__init__("pie", [drops, [head, f"{head}        self.given = packet['random']\n"]])
+
+    def begin(self, hello: Hello) -> Params:
+        return {**super().begin(hello), "random": 1}
+
+
+def test_pie_with_the_judges_random_numbers_is_judged_decision_by_decision(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A probability that is wrong by a tenth is a wrong decision, not a frequency."""
+    monkeypatch.setattr(judging, "SHRINKING", 0)
+    first = next(offered("pie", [1], None))
+    part = Schedule(first.name, first.params, first.ops[:2500])
+    for factor, rule in (("1", None), ("0.9", "decision")):
+        found = judging.judge(Given(factor), "pie", [part])
+        assert (found.case.rule if found.case else None) == rule
+
+
 def test_own_queues_and_built_in_ones_go_through_the_same_monitor(tmp_path: Path) -> None:
     own = str(ROOT / "examples/policies/codel.py")
     assert "follows RFC 8289" in run(f"{own}:Codel", "--discipline", "codel")
@@ -182,7 +206,7 @@ def test_the_protocol_agrees_with_its_schema() -> None:
     check.check_schema(schema)
     schedule = next(offered("codel", [1], None))
     for op in schedule.ops[:50]:
-        check.validate(json.loads(line_of(op)))
+        check.validate(json.loads(line_of(op, takes=op.t % 2 == 0)))
     check.validate({"judge": 1, "discipline": "codel", "params": schedule.params, "seed": 1})
     for answer in ({}, {"id": 3, "dropped": [1], "marked": []}, {"id": None, "p": 0.1}):
         check.validate(answer)

@@ -40,6 +40,10 @@ class Op(NamedTuple):
     """ECN field of the arriving packet."""
     flow: int = 0
     """Label of the arriving packet's flow."""
+    random: float = 0.0
+    """Random number from 0 to 1 for the decision about the arriving packet, if an implementation
+    takes it from the judge.
+    """
 
 
 class Decision(NamedTuple):
@@ -90,13 +94,18 @@ class Path:
         self.at += 1
         return self.taken[self.at - 1]
 
-    def draw(self, kind: str, happened: bool, low: float, high: float) -> bool:
+    def draw(
+        self, kind: str, happened: bool, low: float, high: float, given: float | None = None
+    ) -> bool:
         """Returns whether a random event happens, whose probability is from `low` to `high`.
 
-        `happened` is what the implementation did; an impossible or certain event ignores it.
+        `happened` is what the implementation did; an impossible or certain event ignores it, and
+        so does an event that a `given` random number decides.
         """
         if high <= 0 or low >= 1:
             return low >= 1
+        if given is not None:
+            return happened if low <= given < high else given < low
         self.draws.append((kind, happened, max(low, 0.0), min(high, 1.0)))
         return happened
 

@@ -211,7 +211,8 @@ class Pie(Controller):
             else:
                 low = high = 1.0
         happened = op.id in self.seen.dropped or op.id in self.seen.marked
-        if not path.draw("random drops or marks", happened, low, high):
+        given = op.random if self.params.get("random") else None
+        if not path.draw("random drops or marks", happened, low, high, given):
             return Decision()
         self.accumulated = 0.0
         if self.params.get("ecn") and op.ecn:

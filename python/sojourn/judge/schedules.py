@@ -77,6 +77,7 @@ KINDS = {"codel": ONE, "fq_codel": FLOWS, "pie": RANDOM, "dualpi2": DUAL}
 def generated(kind: Traffic, params: Params, seed: int) -> list[Op]:
     """Returns the operations of a kind of traffic."""
     draws = random.Random(f"{kind.name}/{seed}")  # noqa: S311 - a schedule
+    given = random.Random(f"{kind.name}/{seed}/given")  # noqa: S311 - numbers for the queue
     update = int(params.get("update") or 0)
     unit = update or int(params["interval"] or 0)
     gap = unit / draws.randrange(*kind.fineness)
@@ -107,7 +108,8 @@ def generated(kind: Traffic, params: Params, seed: int) -> list[Op]:
             flow = favourite if draws.random() < 0.6 else draws.randrange(kind.flows)
             field = 1 if draws.random() < kind.ect1 else 2 if draws.random() < ecn else 0
             size = min(draws.choice(kind.sizes), mtu)
-            ops.append(Op("enqueue", int(now + at), number, size, field, flow))
+            dice = round(given.random(), 9)
+            ops.append(Op("enqueue", int(now + at), number, size, field, flow, dice))
             number += 1
         now += step
         while update and due <= now:

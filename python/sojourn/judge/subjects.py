@@ -57,6 +57,8 @@ class Command:
         self.name = " ".join(words)
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - read when the program fails
         self.answered = 0
+        self.takes = False
+        """Whether the program takes its random numbers from the judge."""
         self.rest = b""
         try:
             self.process = subprocess.Popen(  # noqa: S603 - the user's own command
@@ -76,13 +78,16 @@ class Command:
             value is None or isinstance(value, int | float) for value in actual.values()
         ):
             raise self._wrong("`params` must be an object of numbers")
+        self.takes = bool(actual.get("random"))
+        if self.takes and hello.discipline != "pie":
+            raise self._wrong("only PIE can take its random numbers from the judge (`random`)")
         return {**hello.params, **actual}
 
     def play(self, ops: Sequence[Op]) -> Iterator[Answer]:
         """Executes operations on the queue."""
         for at in range(0, len(ops), CHUNK):
             part = ops[at : at + CHUNK]
-            self._write([line_of(op) for op in part])
+            self._write([line_of(op, takes=self.takes) for op in part])
             for _ in part:
                 yield self._answer(self._read())
 
@@ -153,12 +158,16 @@ class Command:
         )
 
 
-def line_of(op: Op) -> str:
-    """Returns an operation as a line of the protocol, with its keys always in this order."""
+def line_of(op: Op, *, takes: bool = False) -> str:
+    """Returns an operation as a line of the protocol, with its keys always in this order.
+
+    `takes` is whether an arriving packet has a random number for the decision about it.
+    """
     head = f'{{"op":"{op.kind}","t":{op.t}'
     if op.kind != "enqueue":
         return f"{head}}}"
-    return f'{head},"id":{op.id},"size":{op.size},"ecn":{op.ecn},"flow":{op.flow}}}'
+    random = f',"random":{op.random:.9f}' if takes else ""
+    return f'{head},"id":{op.id},"size":{op.size},"ecn":{op.ecn},"flow":{op.flow}{random}}}'
 
 
 WORDS = {
