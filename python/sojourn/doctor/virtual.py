@@ -25,7 +25,8 @@ def kernels() -> list[Finding]:
             text = f"Linux {kernel.release}, HZ {kernel.hz}: {repeats}"
             found.append(Finding(name, "yes", text))
     if not any(finding.state == "yes" for finding in found):
-        found.append(Finding("kernel", "no", "not built yet", there.REMEDY))
+        text = "not built yet; the wheel sojourn-linux (`make linux-wheel`) has one too"
+        found.append(Finding("kernel", "no", text, there.REMEDY))
     try:
         guest.init()
     except LabError as error:
