@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -127,23 +128,28 @@ class Suite:
     """A published set of scenarios."""
 
     name: Annotated[str, Option("NAME", positional=True)]
-    """Name of the suite: rfc7928 or tcp-evaluation."""
+    """Name of the suite: rfc7928, tcp-evaluation or bbr."""
     scenarios: Annotated[list[str] | None, Option("SHORT", flag="--scenario")] = None
     """Run only the scenario with this short name. Repeat for more."""
     queues: Queues = None
-    seeds: Seeds = 3
+    seeds: Annotated[int | None, Option("N", min=1)] = None
+    """Number of seeds; by default 3, and 1 for bbr."""
     out: Folder = None
 
 
 @exits.command
 def suite(asked: Suite, made: options.Simulated, as_json: options.AsJson = False) -> None:
-    """Compare queues in a published set of scenarios.
+    """Compare queues in a published set of scenarios, or check BBR by its draft's test cases.
 
     In a scenario, all queues have the same buffer and are run with the same seeds. Existing runs in
-    the folder are reused.
+    the folder are reused. The cases of bbr have no queues to compare; their traces are written to
+    the folder, and the status is 1 if a case fails.
     """
     from sojourn import suites
 
+    if asked.name == suites.BBR:
+        check_bbr(asked, as_json=as_json)
+        return
     chosen = suites.load(asked.name)
     if asked.scenarios:
         chosen = chosen.only(asked.scenarios)
@@ -152,7 +158,7 @@ def suite(asked: Suite, made: options.Simulated, as_json: options.AsJson = False
         made.cluster.connected() as cluster,
         bars.study_progress(chosen.title) as report,
     ):
-        found = chosen.run(asked.seeds, folder, asked.queues, made.workers, report, cluster)
+        found = chosen.run(asked.seeds or 3, folder, asked.queues, made.workers, report, cluster)
     if as_json:
         output.print_data({"folder": str(folder), **found.as_dict()})
         return
@@ -163,6 +169,36 @@ def suite(asked: Suite, made: options.Simulated, as_json: options.AsJson = False
         f"{len(found.table)} runs in {folder}; `sojourn report {folder}` makes figures and a "
         f"page, `sojourn study contrast {folder}` compares levels."
     )
+
+
+def check_bbr(asked: Suite, *, as_json: bool) -> None:
+    """Checks the test cases of BBR's draft, and prints a row for each check."""
+    from sojourn.suites import bbr
+
+    if asked.queues:
+        exits.fail("the cases of bbr have queues of their own: omit --queue")
+    suite = bbr.load(asked.scenarios)
+    folder = asked.out or Path("results") / f"suite-{asked.name}"
+    wanted = list(product(suite.cases, range(1, (asked.seeds or 1) + 1)))
+    outcomes = []
+    with bars.counting(suite.title, "cases") as tell:
+        for done, (case, seed) in enumerate(wanted):
+            tell(done, len(wanted))
+            outcomes.append(case.run(seed))
+            outcomes[-1].write(folder)
+    failed = [outcome for outcome in outcomes if not outcome.passes]
+    if as_json:
+        about = {"folder": str(folder), "title": suite.title, "source": suite.source}
+        cases = [outcome.as_dict() for outcome in outcomes]
+        output.print_data({"suite": asked.name, **about, "cases": cases})
+    else:
+        output.table([row for one in outcomes for row in one.rows()], bbr.COLUMNS, suite.title)
+        for case in suite.cases:
+            if case.note:
+                typer.echo(f"{case.number} {case.short}: {case.note}")
+        passed = len(outcomes) - len(failed)
+        typer.echo(f"{passed} of {len(outcomes)} pass; their traces (qlog) are in {folder}")
+    exits.negative(bool(failed))
 
 
 @settings

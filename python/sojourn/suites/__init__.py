@@ -1,5 +1,8 @@
-"""Suites: published sets of scenarios, which one command runs with all queue disciplines."""
+"""Suites: published sets of scenarios, which one command runs with all queue disciplines.
 
-from sojourn.suites.suite import NAMES, Outcome, Suite, SuiteError, load
+`bbr` has the test cases for implementations of BBR instead.
+"""
 
-__all__ = ["NAMES", "Outcome", "Suite", "SuiteError", "load"]
+from sojourn.suites.suite import BBR, NAMES, Outcome, Suite, SuiteError, load
+
+__all__ = ["BBR", "NAMES", "Outcome", "Suite", "SuiteError", "load"]

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from sojourn.study.progress import Report
 
 NAMES = ("rfc7928", "tcp-evaluation")
-"""Names of the suites."""
+"""Names of the suites of scenarios for queues."""
+BBR = "bbr"
+"""Name of the suite of test cases for BBR, which `sojourn.suites.bbr` has."""
 MANIFEST = "suite.toml"
 """Name of the file that describes a suite."""
 REVERSE = "topology.reverse.queue"
@@ -184,7 +186,7 @@ class Outcome:
 def load(name: str) -> Suite:
     """Returns the suite with this name; raises `SuiteError` for an unknown name."""
     if name not in NAMES:
-        raise SuiteError(f"unknown suite `{name}`{hint(name, NAMES, 'existing')}")
+        raise SuiteError(f"unknown suite `{name}`{hint(name, (*NAMES, BBR), 'existing')}")
     folder = resources.files(__package__) / name
     data = tomllib.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     entries = tuple(
