@@ -94,7 +94,7 @@ def test_words_of_tcp_become_settings_of_hosts_and_routes() -> None:
             "reno ecn l4s",
             "`ecn l4s`: supported are off and classic, and accurate only with dctcp",
         ),
-        ("dctcp ecn classic", "`dctcp ecn classic`: Linux's dctcp has accurate"),
+        ("dctcp ecn classic", "`dctcp ecn classic`: Linux's dctcp always uses `ecn accurate`"),
         ("dctcp shift 5", "`dctcp shift 5`: Linux has 4"),
         ("reno max_rto 60s", "`max_rto 60s`: Linux always has 120s"),
         ("reno delack 4", "`delack 4`: Linux has 2, or 1 by a route's quickack"),

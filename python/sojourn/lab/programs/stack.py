@@ -335,7 +335,7 @@ def _recovery(tcp: Tcp, kernel: Kernel) -> Iterator[tuple[str, str]]:
     if tcp.recovery == "rfc6675":
         yield "recovery rfc6675", "Linux reduces the window by `prr`"
     if not tcp.rack and kernel.version >= ALWAYS_RACK:
-        yield "rack off", "Linux always uses RACK since version 6.17"
+        yield "rack off", "Linux has always used RACK since version 6.17"
     if tcp.idle_restart == "rfc5681":
         yield "idle_restart rfc5681", "Linux has off and decay"
     if tcp.min_rto % _MS:
@@ -382,7 +382,7 @@ def _congestion(tcp: Tcp, kernel: Kernel) -> Iterator[tuple[str, str]]:
             where = "tcp_cubic's module parameters have" if name == "cubic" else "Linux has"
             yield f"{name} {each.name} {_shown(asked)}", f"{where} {_shown(have)}"
     if name == "dctcp" and tcp.ecn != "accurate":
-        yield f"dctcp ecn {tcp.ecn}", "Linux's dctcp has accurate"
+        yield f"dctcp ecn {tcp.ecn}", "Linux's dctcp always uses `ecn accurate`"
 
 
 def _cubic(kernel: Kernel) -> Cubic:
