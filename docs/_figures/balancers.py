@@ -79,7 +79,7 @@ def draw(name: str) -> tuple[Figure, str]:
             rate = "20" if i < 2 else "40"
             ports.plot(x, y, color=style.colour(i), linestyle=style.line(i), linewidth=0.8,
                        label=f"port {i + 1}, {rate} Mbit/s")  # fmt: skip
-        ports.set_ylabel("Packets queued")
+        ports.set_ylabel("Queue length\n(packets)")
         ports.set_ylim(bottom=0)
         ports.set_xlim(2, 12)
         ports.set_xlabel("Time (s), seed 1")

@@ -64,7 +64,7 @@ def draw(name: str) -> tuple[Figure, str]:
         room.set_ylim(bottom=0)
         legend(room)
         lost.plot(at / SECOND, discarded / MIB, color=style.colour(6))
-        lost.set_ylabel("Discarded\nso far (MiB)")
+        lost.set_ylabel("Discarded,\nsum (MiB)")
         lost.set_ylim(bottom=0)
         lost.set_xlabel("Time (s), seed 1")
         lost.set_xlim(0, 45)

@@ -40,10 +40,10 @@ def draw() -> Figure:
             look = {"color": style.colour(i), "marker": style.marker(i), "label": host}
             rate.plot(sizes, rates, **look)
             delay.plot(sizes, delays, **look)
-        rate.set_ylabel("goodput, Mbit/s")
+        rate.set_ylabel("Goodput (Mbit/s)")
         rate.set_ylim(bottom=0)
-        delay.set_ylabel("call, 99 % of delay, ms")
-        delay.set_xlabel("burst and cburst, kB")
+        delay.set_ylabel("Call, 99th percentile\nof the delay (ms)")
+        delay.set_xlabel("burst and cburst (kB)")
         delay.set_xscale("log")
         ticks = [float(name.split()[0]) for name in bursts]
         delay.set_xticks(ticks, [f"{tick:g}" for tick in ticks])

@@ -136,7 +136,7 @@ def draw(name: str) -> tuple[Figure, str]:
         x, y = column(run, "line.last_sojourn")
         label = TEXTS[name].split(" limit")[0].split(";")[0]
         delay.plot(x, 1e3 * y, ".", color=own, markersize=1.7, markeredgewidth=0, label=label)
-        delay.set_ylabel("Waited (ms)")
+        delay.set_ylabel("Queueing\ndelay (ms)")
         clipped = bool((1e3 * y > top).any())
         delay.set_ylim(0, top if clipped else None)
         legend(delay, markerscale=5)

@@ -72,7 +72,7 @@ def draw(name: str) -> tuple[Figure, str]:
         rates.set_ylim(0, 22)
         x, y = column(run, "line.last_sojourn")
         delay.plot(x, 1e3 * y, color=style.colour(6), linewidth=0.7)
-        delay.set_ylabel("Waited (ms)")
+        delay.set_ylabel("Queueing\ndelay (ms)")
         delay.set_ylim(bottom=0)
         delay.set_xlabel("Time (s), seed 1")
         delay.set_xlim(0, 60)

@@ -103,7 +103,7 @@ def draw(name: str) -> tuple[Figure, str]:
             now = (x > begin) & (x <= begin + 1)
             part.plot(1e3 * (x[now] - begin), y[now] / 1e6, drawstyle="steps-mid", **look)
         for axes in (whole, part):
-            axes.set_ylabel("On the line (Mbit/s)")
+            axes.set_ylabel("Rate on the\nline (Mbit/s)")
             axes.set_ylim(bottom=0)
         whole.set_xlim(0, 60)
         whole.set_xlabel("Time (s), bins of 500 ms")
