@@ -82,7 +82,8 @@ def test_a_run_says_which_links_it_had() -> None:
     words = "Sojourn's links, because the kernel's links lack uplink: loss, uplink: duplicate"
     assert words in result.out
     assert "the kernel's links" in ok("lab", "run", HOME, *SHORT, "--engine", "linux").out
-    both = ok("compare", HOME, *SHORT, "--engine", "linux,linux-wire", "--queues", "pie", "--json")
+    two = ("--engine", "linux,linux-wire", "--queues", "pie", "--seeds", "2")
+    both = ok("compare", HOME, *SHORT, *two, "--json")
     named = [engine["engine"] for engine in both.json()["engines"]]
     assert named == ["linux", "linux-wire"]
 

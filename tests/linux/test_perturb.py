@@ -12,18 +12,18 @@ from sojourn.scenario import Scenario
 from sojourn.scenario.engine import Record
 from tests.linux.test_records import values
 
-STEP, WHOLE = 0.1, 60
+STEP, WHOLE = 0.1, 30
 """Seconds of a sample, and of a run."""
 FLOWS = 3
 
 
-def scenario(perturb: int) -> Scenario:
+def scenario(perturb: int, duration: int = WHOLE) -> Scenario:
     """Three equal flows that do not respond, in two buckets, before a line of half their rate."""
     common = {"from": "a", "to": "b"}
     queue = f"sfq divisor 2 limit 60p perturb {perturb}"
     return Scenario.from_dict(
         {
-            "duration": f"{WHOLE}s",
+            "duration": f"{duration}s",
             "warmup": "1s",
             "links": {"line": {**common, "rate": "6mbit", "netem": "delay 5ms", "queue": queue}},
             "flows": [
@@ -69,6 +69,6 @@ def test_flows_are_sorted_anew_in_each_period(engine: str, request: pytest.Fixtu
 
 
 def test_without_it_they_stay(kernel: Kernel) -> None:
-    plan = scenario(0).plan_json
+    plan = scenario(0, 10).plan_json
     for record in (LinuxEngine(kernel).simulate(Plan.of(plan), 1), _core.simulate(plan, 1)):
         assert len(sortings(record)) == 1

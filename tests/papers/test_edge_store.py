@@ -212,6 +212,7 @@ def test_the_rig_is_the_paper_s() -> None:
     assert store.load.outstanding == 1
 
 
+@pytest.mark.usefixtures("one_format")
 def test_a_small_run_is_kept_and_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = PAPER.run(tmp_path, size=TINY)
     assert len(outcome.frame("grid")) == 12 * 3 * 2 * 2

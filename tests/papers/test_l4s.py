@@ -184,6 +184,7 @@ def tiny() -> study.L4sSize:
     )  # fmt: skip
 
 
+@pytest.mark.usefixtures("one_format")
 def test_a_small_run_is_kept_and_shown(tmp_path: Path) -> None:
     outcome = PAPER.run(tmp_path, size=tiny(), shift=-claims.FIRST_SEED + 1)
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))

@@ -217,7 +217,7 @@ def test_iperfs_of_a_moved_flow_are_one(tmp_path: Path) -> None:
     assert not [j for j in outcome.judgements if j.claim.id in ("anova", "lsd-iqlb", "lsd-qtm")]
 
 
-@pytest.mark.usefixtures("four_clients")
+@pytest.mark.usefixtures("four_clients", "one_format")
 def test_a_small_run_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scenarios, "AGES", (0.0, 1.0))
     monkeypatch.setattr(study, "SPACINGS", (0.1,))

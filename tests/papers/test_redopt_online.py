@@ -104,6 +104,7 @@ def tiny(**changes: Any) -> study.CourseSize:
     )
 
 
+@pytest.mark.usefixtures("one_format")
 def test_a_small_run_is_kept_and_shown(tmp_path: Path) -> None:
     outcome = PAPER.run(tmp_path, size=tiny())
     assert len(outcome.tables["courses"]) == 6 * 2
@@ -114,6 +115,7 @@ def test_a_small_run_is_kept_and_shown(tmp_path: Path) -> None:
     assert "REDopt 8" in page
 
 
+@pytest.mark.usefixtures("one_format")
 def test_real_and_simulated_runs_are_judged_alike(tmp_path: Path) -> None:
     engine = pretend.Engine(frozenset({study.FIRST_SEED}))
     size = tiny(

@@ -247,6 +247,7 @@ def _check_figures(drawn: Any) -> None:
     assert titles[3:] == [f"5{panel}: average of 4{panel}" for panel in "abc"]
 
 
+@pytest.mark.usefixtures("one_format")
 def test_a_small_run_is_reported_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = PAPER.run(tmp_path, size=TINY)
     studies = set(outcome.frame("experiments")["study"])
