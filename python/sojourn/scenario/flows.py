@@ -25,7 +25,7 @@ def groups_of(context: Context) -> list[Object]:
     flows = context.model.flows
     # The engine will reject too many flows; until then their pairs must not fill the memory.
     most = limits.FLOWS if sum(flow.count for flow in flows) <= limits.FLOWS else 1
-    names = _names(flows)
+    names = names_of(flows)
     return [_group(context, i, names[i], flow, most) for i, flow in enumerate(flows)]
 
 
@@ -47,7 +47,8 @@ def group_place(context: Context, index: int, rest: Path) -> Path | None:
             return at
 
 
-def _names(flows: list[Flow]) -> list[str]:
+def names_of(flows: list[Flow]) -> list[str]:
+    """Returns the names of the groups of flows: those given, otherwise names of their own."""
     given = {flow.name for flow in flows if flow.name}
     names: list[str] = []
     for flow in flows:

@@ -14,7 +14,7 @@ from sojourn.scenario import filters, lateness, limits, trace
 from sojourn.scenario.balancers import balancer_place, balancers_of
 from sojourn.scenario.context import Context
 from sojourn.scenario.errors import ScenarioError
-from sojourn.scenario.flows import group_place, groups_of
+from sojourn.scenario.flows import group_place, groups_of, names_of
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import DEFAULT_QUEUE, Mesh, Model
 from sojourn.scenario.source import Source
@@ -227,7 +227,7 @@ class _Resolver(Context):
                 "monitor": model.observe.monitor,
                 "capture": self.captured(),
                 "snaplen": _core.parse_quantity("size", model.observe.snaplen),
-                **({"qlog": traced} if (traced := self.traced(groups)) else {}),
+                **({"qlog": traced} if (traced := self.traced()) else {}),
                 "trace_hash": model.observe.trace_hash,
             },
         }
@@ -247,9 +247,9 @@ class _Resolver(Context):
                 found.append(link)
         return found
 
-    def traced(self, groups: list[Object]) -> list[int]:
+    def traced(self) -> list[int]:
         """Returns the numbers of the groups whose connections are traced as qlog."""
-        names = [str(group["name"]) for group in groups]
+        names = names_of(self.model.flows)
         found: list[int] = []
         for i, name in enumerate(self.model.observe.qlog or []):
             at: Path = ("observe", "qlog", i)
