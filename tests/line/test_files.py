@@ -76,6 +76,18 @@ def test_a_series_that_flent_computes_is_no_stream() -> None:
     assert up.streams == 4
 
 
+def test_flents_senders_have_the_congestion_control_of_their_hosts() -> None:
+    data = json.loads(TEXTS["flent"])
+    for local, remote, expected in (
+        ("bbr", ["reno"], ["bbr", "reno"]),
+        ("bbr", ["reno", "cubic"], ["bbr", "bbr"]),
+    ):
+        kept = [{"SYSCTLS": {"net.ipv4.tcp_congestion_control": c}} for c in (local, *remote)]
+        data["metadata"] |= kept[0] | {"REMOTE_METADATA": dict(enumerate(kept[1:]))}
+        loads, _ = read_text("file", json.dumps(data))
+        assert [load.congestion for load in loads] == expected
+
+
 def test_a_load_whose_congestion_control_is_not_simulated_is_refused() -> None:
     loads, _ = read_text("up", TEXTS["iperf3"].replace('"cubic"', '"cubic-sce"'))
     with pytest.raises(MeasurementError, match=r"up: the congestion control .* `cubic-sce`"):

@@ -320,16 +320,28 @@ def _flent(file: _File) -> Read:
                     len(own),
                     begin + at[span],
                     rates[span],
-                    congestion=_congestion(file, own[0]),
+                    congestion=_congestion(file, own[0], direction),
                     srtt=np.mean(rtts, axis=0)[span] / 1e3 if rtts else none(),
                 )
             )
     return loads, _flent_probes(file, series, begin + at)
 
 
-def _congestion(file: _File, name: str) -> str:
-    found = file.at("metadata", "SERIES_META", name, "CONG_CONTROL")
-    return found if isinstance(found, str) and found else "cubic"
+def _congestion(file: _File, name: str, direction: Direction) -> str:
+    """Returns the congestion control of a series: flent's, or the sender's default, or CUBIC.
+
+    For a download, flent may know several hosts: if they differ, it has the control of the upload.
+    """
+    key = ("SYSCTLS", "net.ipv4.tcp_congestion_control")
+    remote = file.at("metadata", "REMOTE_METADATA")
+    hosts = remote if direction == "down" and isinstance(remote, dict) else {}
+    senders = {str(file.at("metadata", "REMOTE_METADATA", host, *key)) for host in hosts} - {"None"}
+    found = (
+        file.at("metadata", "SERIES_META", name, "CONG_CONTROL"),
+        senders.pop() if len(senders) == 1 else None,
+        file.at("metadata", *key),
+    )
+    return next((one for one in found if isinstance(one, str) and one), "cubic")
 
 
 def _begin(file: _File) -> float:

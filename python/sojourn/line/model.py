@@ -54,84 +54,42 @@ class Family:
     """Limits of the prior: a target in s; for sizes the time at the line's rate in s."""
     share: float
     """Prior probability."""
-    fair: bool = False
-    """Whether flows have queues of their own."""
-    policer: bool = False
-    shapes: bool = False
-    """Whether the queue limits the rate, on a faster link."""
+
+    @property
+    def fair(self) -> bool:
+        """Returns whether flows have queues of their own."""
+        return self.name in ("fq_codel", "fq_pie", "cake", "sfq")
+
+    @property
+    def policer(self) -> bool:
+        """Returns whether the family drops packets without a queue."""
+        return self.name == "policer"
+
+    @property
+    def shapes(self) -> bool:
+        """Returns whether the queue limits the rate, on a faster link."""
+        return self.name in ("cake", "policer")
 
     def whole(self, sizes: Floats) -> Floats:
         """Returns sizes as the queue counts them, which are whole packets in some families."""
         return np.asarray(FRAME * np.round(sizes / FRAME) if "{packets}" in self.form else sizes)
 
 
+_HEAD = "pfifo_head_drop limit {packets}p"
+_CAKE = "cake bandwidth {kbit}kbit rtt {rtt}us"
+_TBF = f"tbf rate {{kbit}}kbit burst {{bytes}}b limit {2 * FRAME}b"
 FAMILIES = {
-    one.name: one
-    for one in (
-        Family("fifo", "FIFO that drops new packets", "bfifo limit {bytes}b", "B", 4e-3, 3.0, 0.25),
-        Family(
-            "head-drop",
-            "FIFO that drops its oldest packet",
-            "pfifo_head_drop limit {packets}p",
-            "B",
-            4e-3,
-            3.0,
-            0.1,
-        ),
-        Family("codel", "CoDel without fair queueing", "codel target {us}us", "s", 2e-3, 0.03, 0.1),
-        Family("pie", "PIE without fair queueing", "pie target {us}us", "s", 5e-3, 0.06, 0.1),
-        Family(
-            "fq_codel",
-            "fair queueing with CoDel",
-            "fq_codel target {us}us",
-            "s",
-            2e-3,
-            0.03,
-            0.15,
-            fair=True,
-        ),
-        Family(
-            "fq_pie",
-            "fair queueing with PIE",
-            "fq_pie target {us}us",
-            "s",
-            5e-3,
-            0.06,
-            0.05,
-            fair=True,
-        ),
-        Family(
-            "cake",
-            "CAKE with its shaper",
-            "cake bandwidth {kbit}kbit rtt {rtt}us",
-            "s",
-            2e-3,
-            0.03,
-            0.1,
-            fair=True,
-            shapes=True,
-        ),
-        Family(
-            "sfq",
-            "fair queueing without AQM (SFQ)",
-            "sfq limit {packets}p",
-            "B",
-            4e-3,
-            3.0,
-            0.05,
-            fair=True,
-        ),
-        Family(
-            "policer",
-            "policer, which drops without a queue",
-            "tbf rate {kbit}kbit burst {bytes}b limit 3028b",
-            "B",
-            5e-3,
-            0.5,
-            0.1,
-            policer=True,
-            shapes=True,
-        ),
+    row[0]: Family(*row)
+    for row in (
+        ("fifo", "FIFO that drops new packets", "bfifo limit {bytes}b", "B", 0.004, 3.0, 0.25),
+        ("head-drop", "FIFO that drops its oldest packet", _HEAD, "B", 0.004, 3.0, 0.1),
+        ("codel", "CoDel without fair queueing", "codel target {us}us", "s", 0.002, 0.03, 0.1),
+        ("pie", "PIE without fair queueing", "pie target {us}us", "s", 0.005, 0.06, 0.1),
+        ("fq_codel", "fair queueing with CoDel", "fq_codel target {us}us", "s", 0.002, 0.03, 0.15),
+        ("fq_pie", "fair queueing with PIE", "fq_pie target {us}us", "s", 0.005, 0.06, 0.05),
+        ("cake", "CAKE with its shaper", _CAKE, "s", 0.002, 0.03, 0.1),
+        ("sfq", "fair queueing without AQM (SFQ)", "sfq limit {packets}p", "B", 0.004, 3.0, 0.05),
+        ("policer", "policer, which drops without a queue", _TBF, "B", 0.005, 0.5, 0.1),
     )
 }
 """All families by name."""
