@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy import linalg
+from scipy.special import softmax
+from scipy.stats import multivariate_t
 
 from sojourn.line.measured import Floats
 
@@ -106,11 +108,7 @@ def _densities(x: Floats, kinds: npt.NDArray[np.int_], count: int, at: Floats) -
         own = z[kinds == k]
         cov = np.atleast_2d(np.cov(own, rowvar=False))
         cov = 0.75 * cov + 0.25 * np.diag(np.diag(cov)) + 0.02 * np.eye(len(cov))
-        low = np.linalg.cholesky(cov)
-        away = np.linalg.solve(low, (z0 - own.mean(axis=0)).T)
-        d, nu = len(cov), 5.0
-        square = (away**2).sum(axis=0)
-        found[:, k] = -np.log(np.diag(low)).sum() - (nu + d) / 2 * np.log1p(square / nu)
+        found[:, k] = multivariate_t.logpdf(z0, own.mean(axis=0), cov, df=5)
     return found
 
 
@@ -126,19 +124,13 @@ def classify(stats: Floats, kinds: npt.NDArray[np.int_], prior: Floats, seen: Fl
         mine = places % 4 == fold
         crossed[mine] = _densities(x[~mine], kinds[~mine], count, x[mine])
     own = np.bincount(kinds, minlength=count) / len(kinds)
-    best, temperature = -math.inf, 1.0
-    for tried in TEMPERATURES:
-        chances = _softmax(crossed / tried + np.log(own))
-        score = float(np.log(chances[places, kinds] + 1e-6).mean())
-        if score > best:
-            best, temperature = score, tried
-    [found] = _softmax(_densities(x, kinds, count, x0[None, :]) / temperature + np.log(prior))
-    return np.asarray(0.99 * found + 0.01 * prior)
 
+    def score(tried: float) -> float:
+        chances = softmax(crossed / tried + np.log(own), axis=1)
+        return float(np.log(chances[places, kinds] + 1e-6).mean())
 
-def _softmax(logs: Floats) -> Floats:
-    shifted = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
+    logs = _densities(x, kinds, count, x0[None, :])[0] / max(TEMPERATURES, key=score)
+    return np.asarray(0.99 * softmax(logs + np.log(prior)) + 0.01 * prior)
 
 
 def surprise(stats: Floats, values: Floats, seen: Floats, back: Regression) -> float:
