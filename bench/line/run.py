@@ -14,10 +14,9 @@ import struct
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TypedDict
 
 import numpy as np
 from scipy.stats import binomtest
@@ -47,29 +46,33 @@ LINUX_EVERY = 5
 """One line of as many is measured on Linux in virtual time."""
 
 
-class Row(TypedDict, total=False):
-    """A row of the record; a quantity is its true value, lower limit, estimate and upper limit."""
+Quantity = tuple[float, float, float, float]
+"""True value, lower limit, estimate and upper limit."""
 
-    commit: str
-    line: int
-    outside_line: int
-    other_line: int
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the record."""
+
     kind: str
-    linux: bool
-    family: str
-    set: list[str]
     surprise: float
     outside: bool
-    rate: list[float]
-    base: list[float]
-    loss: list[float]
-    size: list[float]
-    bound: bool
+    set: list[str]
+    line: int | None = None
+    outside_line: int | None = None
+    other_line: int | None = None
+    linux: bool = False
+    family: str = ""
+    rate: Quantity | None = None
+    base: Quantity | None = None
+    loss: Quantity | None = None
+    size: Quantity | None = None
+    bound: bool = False
     """Whether the size is no filled buffer's: a target, a burst or a lower bound."""
-    queue: str
-    delay: list[float]
+    queue: str = ""
+    delay: Quantity | None = None
     """Measured p95 with the advised queue, and its predicted limits and value."""
-    best: float
+    best: float = 0.0
     """Measured p95 with the best queue."""
 
 
@@ -154,22 +157,8 @@ def of_line(seed: int, number: int) -> Row:
     found = fit(measurement, seed=number + 1)
     [way] = found.ways.values()
     family = line.families[direction]
-    row: Row = {
-        "line": number,
-        "kind": kind,
-        "linux": linux,
-        "family": family,
-        "set": way.likely,
-        "surprise": round(found.surprise, 3),
-        "outside": found.outside,
-        "rate": _against(line.rates[direction], way.rate),
-        "base": _against(line.base, found.base),
-        "loss": _against(line.loss, found.loss),
-    }
-    if size := way.sizes.get(family):
-        buffer = FAMILIES[family].unit == "B" and not FAMILIES[family].policer
-        row["size"] = _against(line.sizes[direction], size)
-        row["bound"] = not buffer or not way.filled or size.high > 3 * size.low
+    size = way.sizes.get(family)
+    buffer = FAMILIES[family].unit == "B" and not FAMILIES[family].policer
     advice = advise(found, direction)
     own = measurement.sessions[0]
     slow = replace(line, rates={direction: way.rate.low})
@@ -178,122 +167,134 @@ def of_line(seed: int, number: int) -> Row:
     delays: dict[str, float] = {}
     for queue in (PRESENT, *CANDIDATES):
         other = {} if queue == PRESENT else {key: as_installed(lowest.with_queue(queue))}
-        delays[queue] = observed(own, direction, instrument(own, line, 70_000 + number, other))[
-            DELAY
-        ]
-    expected = Estimate(advice.expected[0].value, advice.expected[0].low, advice.expected[0].high)
-    row["queue"] = advice.queue
-    row["delay"] = _against(delays[advice.queue], expected)
-    row["best"] = round(min(delays.values()), 6)
-    return row
+        course = instrument(own, line, 70_000 + number, other)
+        delays[queue] = observed(own, direction, course)[DELAY]
+    expected = advice.expected[0]
+    return Row(
+        kind,
+        round(found.surprise, 3),
+        found.outside,
+        way.likely,
+        line=number,
+        linux=linux,
+        family=family,
+        rate=_against(line.rates[direction], way.rate),
+        base=_against(line.base, found.base),
+        loss=_against(line.loss, found.loss),
+        size=None if size is None else _against(line.sizes[direction], size),
+        bound=not buffer or not way.filled or (size is not None and size.high > 3 * size.low),
+        queue=advice.queue,
+        delay=_against(delays[advice.queue], Estimate(expected.value, expected.low, expected.high)),
+        best=round(min(delays.values()), 6),
+    )
 
 
 def of_outside(seed: int, number: int) -> Row:
     """Fits a line outside the model; returns the row of the record."""
     kind, line = OUTSIDE[number % len(OUTSIDE)], hidden(seed, 10_000 + number)
     random = np.random.default_rng([seed, 20_000 + number])
-    return {"outside_line": number, **_told(kind, line, changes(kind, line, random), number)}
+    return replace(_fitted(kind, line, changes(kind, line, random), number), outside_line=number)
 
 
 def of_other(seed: int, number: int) -> Row:
     """Fits a line whose queue no family has; returns the row of the record."""
     kind, line = list(OTHERS)[number % len(OTHERS)], hidden(seed, 30_000 + number)
-    return {"other_line": number, **_told(kind, line, {"links.line.queue": OTHERS[kind]}, number)}
+    other: dict[str, Json] = {"links.line.queue": OTHERS[kind]}
+    return replace(_fitted(kind, line, other, number), other_line=number)
 
 
-def _told(kind: str, line: Line, other: Mapping[str, Json], number: int) -> Row:
+def _fitted(kind: str, line: Line, other: Mapping[str, Json], number: int) -> Row:
     session = planned()
     course = measured(session, line, 80_000 + number, other)
     with tempfile.TemporaryDirectory() as folder:
-        found = fit(
-            read(written(Path(folder), "iperf3 and ping", session, course)), seed=number + 1
-        )
-    row: Row = {"kind": kind, "surprise": round(found.surprise, 3), "outside": found.outside}
-    return {**row, "set": found.ways["up"].likely}
+        measurement = read(written(Path(folder), "iperf3 and ping", session, course))
+    found = fit(measurement, seed=number + 1)
+    return Row(kind, round(found.surprise, 3), found.outside, found.ways["up"].likely)
 
 
-def _against(true: float, of: Estimate) -> list[float]:
-    return [float(f"{value:.6g}") for value in (true, of.low, of.value, of.high)]
+def _against(true: float, of: Estimate) -> Quantity:
+    low, value, high = (float(f"{value:.6g}") for value in (of.low, of.value, of.high))
+    return true, low, value, high
 
 
-def rows() -> list[Row]:
-    """Returns the rows of the record."""
-    text = RECORD.read_text(encoding="utf-8") if RECORD.exists() else ""
-    return [json.loads(line) for line in text.splitlines()]
+def record() -> tuple[str, list[Row]]:
+    """Returns the commit of the code that was tested, and the rows of the record."""
+    first, *rows = RECORD.read_text(encoding="utf-8").splitlines()
+    return json.loads(first)["commit"], [Row(**json.loads(row)) for row in rows]
 
 
-def table(record: Sequence[Row]) -> str:
+@dataclass(frozen=True)
+class Check:
+    """A promise of the fit: an interval that covers the true value, or another one."""
+
+    name: str
+    aim: int
+    """Share of the lines in percent."""
+    of: Callable[[Row], Quantity | None] = lambda _row: None
+    other: Callable[[Row], bool] | None = None
+
+    def holds(self, row: Row) -> bool | None:
+        """Returns whether the promise is kept for a line; None if the line has no such value."""
+        if self.other is not None:
+            return self.other(row)
+        found = self.of(row)
+        return None if found is None else found[1] <= found[0] <= found[3]
+
+
+def _near_best(row: Row) -> bool:
+    assert row.delay is not None
+    return row.delay[0] <= max(1.05 * row.best, row.best + 0.002)
+
+
+CHECKS = (
+    Check("interval of the rate", 95, lambda row: row.rate),
+    Check("of the base round-trip time", 95, lambda row: row.base),
+    Check("of the loss", 95, lambda row: row.loss),
+    Check("of a buffer that was filled", 95, lambda row: None if row.bound else row.size),
+    Check(
+        "of a target or burst, bound of a buffer", 95, lambda row: (row.bound and row.size) or None
+    ),
+    Check("90 % prediction of the p95", 90, lambda row: row.delay),
+    Check("true family in the set", 90, other=lambda row: row.family in row.set),
+    Check("advised queue within 5 % or 2 ms of the best", 90, other=_near_best),
+    Check("not reported as outside", 95, other=lambda row: not row.outside),
+)
+
+
+def table(rows: Sequence[Row]) -> str:
     """Returns the tables of the documentation."""
-    every = [row for row in record if "line" in row]
-    places = [[r for r in every if not r["linux"]], [r for r in every if r["linux"]]]
-    found = [
-        "| quantity | 95 % interval covers: simulated lines | lines on Linux | width | error |",
-        "|---|---|---|---|---|",
-    ]
-    for name, key, bound in (
-        ("rate", "rate", None),
-        ("base round-trip time", "base", None),
-        ("loss of the line", "loss", None),
-        ("buffer, if it was filled", "size", False),
-        ("target, burst or bound", "size", True),
-    ):
-        chosen = [
-            [_values(r, key) for r in rows if key in r and bound in (None, r.get("bound"))]
-            for rows in places
-        ]
-        shares = [_share([low <= true <= high for true, low, _, high in one]) for one in chosen]
-        known = [] if key == "loss" else [one for place in chosen for one in place]
+    lines = [row for row in rows if row.line is not None]
+    places = [[row for row in lines if row.linux == linux] for linux in (False, True)]
+    heads = ("holds", "aim", "simulated lines", "lines on Linux", "width", "error")
+    found = [heads, ("---",) * len(heads)]
+    for check in CHECKS:
+        known = [one for row in lines if (one := check.of(row)) and one[0] and one[1]]
         widths = [(high - low) / true for true, low, _, high in known]
         errors = [abs(value - true) / true for true, _, value, _ in known]
         shown = [percent(float(np.median(one))) if one else "–" for one in (widths, errors)]
-        found.append(f"| {' | '.join([name, *shares, *shown])} |")
-    shares = [_share([r["family"] in r["set"] for r in rows]) for rows in places]
-    size = sum(len(r["set"]) for r in every) / max(len(every), 1)
-    found.append(f"| family in the set | {' | '.join(shares)} | {size:.1f} families | – |")
-    found += ["", "| check | simulated lines | lines on Linux |", "|---|---|---|"]
-    for name, checks in (
-        (
-            "90 % prediction of the p95 covers",
-            [[r["delay"][1] <= r["delay"][0] <= r["delay"][3] for r in rows] for rows in places],
-        ),
-        (
-            "advised queue within 5 % or 2 ms of the best",
-            [
-                [r["delay"][0] <= max(1.05 * r["best"], r["best"] + 0.002) for r in rows]
-                for rows in places
-            ],
-        ),
-        (
-            "line of the model reported as outside",
-            [[r["outside"] for r in rows] for rows in places],
-        ),
-    ):
-        found.append(f"| {' | '.join([name, *(_share(one) for one in checks)])} |")
+        shares = [_share([check.holds(row) for row in own]) for own in places]
+        found.append((check.name, f"{check.aim} %", *shares, *shown))
     for kind in OUTSIDE:
-        own = [r["outside"] for r in record if "outside_line" in r and r["kind"] == kind]
-        found.append(f"| outside: {kind} | {_share(own)} | – |")
-    found += ["", "| queue of no family | reported as |", "|---|---|"]
+        own = [row.outside for row in rows if row.outside_line is not None and row.kind == kind]
+        found.append((f"reported as outside: {kind}", "80 %", _share(own), *["–"] * 3))
+    sizes = Counter(len(row.set) for row in lines)
+    families = ", ".join(f"{size}: {count}" for size, count in sorted(sizes.items()))
+    found += [(), ("queue of no family", "reported as"), ("---",) * 2]
     for kind in OTHERS:
-        own_sets = [r for r in record if "other_line" in r and r["kind"] == kind]
-        counts = Counter("outside" if r["outside"] else " or ".join(r["set"]) for r in own_sets)
-        found.append(
-            f"| `{kind}` | {'; '.join(f'{n} × {text}' for text, n in counts.most_common())} |"
-        )
-    return "\n".join(found)
+        own_sets = [row for row in rows if row.other_line is not None and row.kind == kind]
+        counts = Counter("outside" if one.outside else " or ".join(one.set) for one in own_sets)
+        found.append((f"`{kind}`", "; ".join(f"{n} × {text}" for text, n in counts.most_common())))
+    text = "\n".join(f"| {' | '.join(cells)} |" if cells else "" for cells in found)
+    return f"{text}\n\nLines by the number of families in the set: {families}."
 
 
-def _values(row: Row, key: str) -> list[float]:
-    found = row.get(key)
-    assert isinstance(found, list)
-    return found
-
-
-def _share(hits: Sequence[bool]) -> str:
+def _share(hits: Sequence[bool | None]) -> str:
     """Returns how many lines have a property, and the exact 95 % limits of the share."""
-    if not hits:
+    known = [bool(one) for one in hits if one is not None]
+    if not known:
         return "–"
-    low, high = binomtest(sum(hits), len(hits)).proportion_ci(0.95)
-    return f"{sum(hits)} of {len(hits)} ({100 * low:.0f} to {100 * high:.0f} %)"
+    low, high = binomtest(sum(known), len(known)).proportion_ci(0.95)
+    return f"{sum(known)} of {len(known)} ({100 * low:.0f} to {100 * high:.0f} %)"
 
 
 def main() -> None:
@@ -307,20 +308,20 @@ def main() -> None:
         head = ["git", "rev-parse", "HEAD"]
         commit = subprocess.run(head, check=True, capture_output=True, text=True).stdout.strip()
         RECORD.write_text(json.dumps({"commit": commit}) + "\n", encoding="utf-8")
-    seed = int(rows()[0]["commit"][:12], 16)
+    commit, rows = record()
     sets = (
         ("line", of_line, asked.lines),
         ("outside_line", of_outside, asked.outside),
         ("other_line", of_other, asked.others),
     )
-    done = {(key, row.get(key)) for row in rows() for key, _, _ in sets}
+    done = {(key, getattr(row, key)) for row in rows for key, _, _ in sets}
     plan = [(n / count, key, make, n) for key, make, count in sets for n in range(count)]
     for _, key, make, number in sorted(plan, key=lambda one: one[0]):
         if (key, number) not in done:
-            row = make(seed, number)
+            row = {k: v for k, v in asdict(make(int(commit[:12], 16), number)).items() if v != ""}
             with RECORD.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
-    print(table(rows()))
+    print(table(record()[1]))
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def test_fair_queueing_and_a_policer_are_distinguished_from_a_fifo(tmp_path: Pat
     for family, size in (("fq_codel", 0.005), ("policer", 40_000.0)):
         line = replace(FIFO, families={"up": family}, sizes={"up": size})
         course = measured(SESSION, line, 12)
-        fitted = fit(read(written(tmp_path, "iperf3 and ping", SESSION, course)), runs=300)
+        fitted = fit(read(written(tmp_path, "iperf3 and ping", SESSION, course)), runs=200)
         assert family in fitted.ways["up"].likely
         assert "fifo" not in fitted.ways["up"].likely
 
@@ -95,9 +95,6 @@ def test_bursts_show_a_fifo_that_drops_its_oldest_packet_without_fair_queueing(
     way = bursts(tmp_path, BURSTS, [1.3, 3.0]).ways["up"]
     assert way.likely == ["head-drop"]
     assert way.sizes["head-drop"].value == pytest.approx(75_700, rel=0.05)
-    assert bursts(tmp_path, replace(BURSTS, families={"up": "fifo"}), [1.3, 3.0]).ways[
-        "up"
-    ].likely == ["fifo"]
 
 
 @pytest.mark.parametrize(("family", "size"), [("head-drop", 75_700.0), ("codel", 0.005)])
