@@ -69,6 +69,20 @@ def test_iperf3_as_a_stream_of_json_is_read_as_its_json() -> None:
     assert (other.begin, other.lost) == (one.begin, one.lost)
 
 
+def test_both_directions_of_bidir_and_the_omitted_begin_are_loads() -> None:
+    data = json.loads(TEXTS["iperf3"])
+    for one in data["intervals"]:
+        one["sum_bidir_reverse"] = one["sum"] | {"bytes": 3 * one["sum"]["bytes"], "sender": False}
+        del one["sum_bidir_reverse"]["retransmits"]
+    for one in data["intervals"][2:]:  # as after `-O 2`
+        one["sum"]["end"] -= 2
+    data["end"] |= {"sum_sent_bidir_reverse": {"retransmits": 0}, "receiver_tcp_congestion": "bbr"}
+    up, down = read_text("file", json.dumps(data))[0]
+    assert (up.direction, up.congestion, up.end - up.begin) == ("up", "cubic", SECONDS)
+    assert (down.direction, down.congestion, down.lost) == ("down", "bbr", 0)
+    assert down.rates == pytest.approx(3 * up.rates)
+
+
 def test_a_series_that_flent_computes_is_no_stream() -> None:
     data = json.loads(TEXTS["flent"])
     data["results"]["TCP upload fairness"] = [1.0] * len(data["x_values"])
@@ -126,6 +140,7 @@ WRONG = {
     '{"error": "unable to connect"}': "file: iperf3 reports an error: unable to connect",
     '{"start": {}, "intervals": []}': "`start.timestamp.timesecs` must be a number; found nothing",
     TEXTS["iperf3"].replace('"TCP"', '"SCTP"'): 'protocol` must be TCP or UDP; found "SCTP"',
+    TEXTS["iperf3"].replace('"reverse"', '"target_bitrate": 1000000, "reverse"'): "`-b` limited",
     TEXTS["iperf3"].replace('"seconds": 1.0', '"seconds": "x"'): (
         '`intervals.0.sum.seconds` must be a number; found "x"'
     ),

@@ -166,9 +166,13 @@ def _iperf3(file: _File) -> list[Load]:
     protocol = file.at("start", "test_start", "protocol")
     if protocol not in ("TCP", "UDP"):
         raise file.wrong(("start", "test_start", "protocol"), protocol, "TCP or UDP")
-    streams = int(file.number("start", "test_start", "num_streams", least=1, default=1))
-    reverse = bool(file.number("start", "test_start", "reverse", default=0))
-    both = bool(file.number("start", "test_start", "bidir", default=0))
+    test = ("start", "test_start")
+    streams = int(file.number(*test, "num_streams", least=1, default=1))
+    reverse = bool(file.number(*test, "reverse", default=0))
+    if protocol == "TCP" and file.number(*test, "target_bitrate", default=0):
+        raise MeasurementError(
+            f"{file.name}: `-b` limited the TCP load, so it did not fill the line; omit it"
+        )
     intervals = file.items("intervals")
     if len(intervals) < LEAST:
         raise MeasurementError(
@@ -176,35 +180,23 @@ def _iperf3(file: _File) -> list[Load]:
             "needed: measure for 20 s or longer"
         )
     ways: list[tuple[str, Direction]] = [("sum", "down" if reverse else "up")]
-    ways += [("sum_bidir_reverse", "down")] if both else []
+    if file.at("intervals", 0, "sum_bidir_reverse") is not None:
+        ways.append(("sum_bidir_reverse", "down"))
     return [_way(file, begin, key, d, protocol == "UDP", streams) for key, d in ways]
 
 
 def _way(
     file: _File, begin: float, key: str, direction: Direction, udp: bool, streams: int
 ) -> Load:
-    times: list[float] = []
-    rates: list[float] = []
-    srtt: list[float] = []
-    repeated, sent, lost = 0.0, 0.0, 0.0
-    knows = False
+    spans, sizes, srtt, repeated = [], [], [], []
     for i in range(len(file.items("intervals"))):
-        if file.at("intervals", i, key) is None:
-            file.table("intervals", i, "streams", 0)  # one stream of an old version has no sum
-            place: tuple[str | int, ...] = ("intervals", i, "streams", 0)
-        else:
-            place = ("intervals", i, key)
-        seconds = file.number(*place, "seconds", least=1e-9)
-        size = file.number(*place, "bytes")
-        times.append(begin + file.number(*place, "end"))
-        if len(times) > 1 and times[-1] <= times[-2]:  # after --omit, the clock begins again
-            times[:], rates[:], srtt[:] = times[-1:], [], []
-            repeated = sent = lost = 0.0
-        rates.append(8 * size / seconds)
+        place: tuple[str | int, ...] = ("intervals", i, key)
+        if file.at(*place) is None:  # one stream of an old version has no sum
+            place = ("intervals", i, "streams", 0)
+        spans.append(file.number(*place, "seconds", least=1e-9))
+        sizes.append(file.number(*place, "bytes"))
         if "retransmits" in file.table(*place):
-            knows = True
-            repeated += file.number(*place, "retransmits")
-        sent += size
+            repeated.append(file.number(*place, "retransmits"))
         own = [
             file.number("intervals", i, "streams", n, "rtt")
             for n in range(len(file.items("intervals", i, "streams")))
@@ -212,30 +204,31 @@ def _way(
             and bool(file.at("intervals", i, "streams", n, "sender")) == (direction == "up")
         ]
         srtt += [sum(own) / len(own) / 1e6] if own else []
-    start = times[0] - file.number("intervals", 0, "streams", 0, "seconds", default=1.0)
+    back = key.removeprefix("sum")
+    sender = "receiver" if back else "sender"
+    # Sums of spans, as the clock of the intervals begins again after `-O`.
+    ends, rates = begin + np.cumsum(spans), 8 * _array(sizes) / _array(spans)
+    sent, offered = sum(sizes), None
     if udp:
         lost = file.number("end", "sum", "lost_percent", default=math.nan) / 100
-        offered = 8 * sent / (times[-1] - start) / (1 - (lost if direction == "down" else 0.0))
-        passed = 1.0 if direction == "down" or math.isnan(lost) else 1 - lost
-        curve = _array(rates) * passed
-        ends = _array(times)
-        return Load(
-            file.name, direction, start, times[-1], streams, ends, curve, offered=offered, lost=lost
-        )
-    if not knows and file.at("end", "sum_sent", "retransmits") is not None:
-        repeated, knows = file.number("end", "sum_sent", "retransmits"), True
-    congestion = file.at("end", "sender_tcp_congestion") or "cubic"
+        mean = 8 * sent / sum(spans)
+        offered = mean / (1 - lost) if direction == "down" else mean
+        rates = rates * (1 - lost) if direction == "up" and not math.isnan(lost) else rates
+    else:
+        whole = file.number("end", f"sum_sent{back}", "retransmits", default=math.nan)
+        lost = (sum(repeated) if repeated else whole) * PAYLOAD / sent if sent else math.nan
     return Load(
         file.name,
         direction,
-        start,
-        times[-1],
+        begin,
+        float(ends[-1]),
         streams,
-        _array(times),
-        _array(rates),
-        congestion=str(congestion),
-        lost=repeated * PAYLOAD / sent if knows and sent else math.nan,
-        srtt=_array(srtt) if len(srtt) == len(times) else none(),
+        ends,
+        rates,
+        str(file.at("end", f"{sender}_tcp_congestion") or "cubic"),
+        offered,
+        lost,
+        _array(srtt) if len(srtt) == len(spans) else none(),
     )
 
 
