@@ -232,6 +232,8 @@ class Check:
     """Share of the lines in percent."""
     of: Callable[[Row], Quantity | None] = lambda _row: None
     other: Callable[[Row], bool] | None = None
+    relative: bool = True
+    """Whether widths and errors relative to the true value make sense."""
 
     def holds(self, row: Row) -> bool | None:
         """Returns whether the promise is kept for a line; None if the line has no such value."""
@@ -249,7 +251,7 @@ def _near_best(row: Row) -> bool:
 CHECKS = (
     Check("interval of the rate", 95, lambda row: row.rate),
     Check("of the base round-trip time", 95, lambda row: row.base),
-    Check("of the loss", 95, lambda row: row.loss),
+    Check("of the loss", 95, lambda row: row.loss, relative=False),
     Check("of a buffer that was filled", 95, lambda row: None if row.bound else row.size),
     Check(
         "of a target or burst, bound of a buffer", 95, lambda row: (row.bound and row.size) or None
@@ -268,7 +270,7 @@ def table(rows: Sequence[Row]) -> str:
     heads = ("holds", "aim", "simulated lines", "lines on Linux", "width", "error")
     found = [heads, ("---",) * len(heads)]
     for check in CHECKS:
-        known = [one for row in lines if (one := check.of(row)) and one[0] and one[1]]
+        known = [one for row in lines if check.relative and (one := check.of(row))]
         widths = [(high - low) / true for true, low, _, high in known]
         errors = [abs(value - true) / true for true, _, value, _ in known]
         shown = [percent(float(np.median(one))) if one else "–" for one in (widths, errors)]
