@@ -7,7 +7,6 @@ between hosts of their own, whose captures have the time of each probe.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -245,9 +244,9 @@ def course_of(session: Session, record: Record, seed: int) -> Course:
     """Returns the curves that a simulated session shows, with the noise of the instruments."""
     noise = np.random.default_rng(seed)
     columns = {column[0]: column for column in record.table("series")}
-    time = np.array(_of(columns["time"]))
+    time = _values(columns, "time")
     inside = (time > session.lead) & (time <= session.lead + session.length + 1e-6)
-    flows = {column[0]: _of(column) for column in record.table("flows")}
+    flows = {column[0]: values_of(column) for column in record.table("flows")}
     loads = {}
     for direction in session.directions:
         mark = f"load-{direction}"
@@ -290,24 +289,15 @@ def course_of(session: Session, record: Record, seed: int) -> Course:
     return Course(sent_at - session.lead, rtt, up, way_back, loads)
 
 
-def _of(column: Column) -> list[float]:
-    return values_of(column)
-
-
 def _values(columns: Mapping[str, Column], name: str) -> Floats:
-    return np.array(_of(columns[name]), dtype=np.float64)
+    return np.array(values_of(columns[name]), dtype=np.float64)
 
 
 def _packets(capture: bytes) -> tuple[Floats, list[int]]:
-    """Returns times in s and IP identifications of the packets of a capture in nanoseconds."""
-    times, marks = [], []
-    at = 24
-    while at < len(capture):
-        seconds, nanoseconds, size, _ = struct.unpack_from("<IIII", capture, at)
-        times.append(seconds + nanoseconds / 1e9)
-        marks.append(int.from_bytes(capture[at + 34 : at + 36], "big"))
-        at += 16 + size
-    return np.array(times, dtype=np.float64), marks
+    """Returns times in s and IP identifications of packets, of which equal parts were captured."""
+    rest = int.from_bytes(capture[32:36], "little") - 20
+    rows = np.frombuffer(capture, f"<u4,<u4,V26,>u2,V{max(rest, 0)}", offset=24)
+    return rows["f0"] + rows["f1"] / 1e9, rows["f3"].tolist()
 
 
 def _delays(sent: tuple[Floats, list[int]], got: tuple[Floats, list[int]]) -> tuple[Floats, Floats]:
