@@ -323,9 +323,10 @@ def main(library: str, place: Path, words: list[str]) -> None:
     whole_json = whole.to_json(orient="records")
     made = calls(record)
     tried = 0
-    tests = [] if words[0] == "none" else numbers(made, every=words[0] == "every")
-    for number in tests:
-        for name, action in ACTIONS.items():
+    every, actions = words[0] == "every", list(ACTIONS.items())
+    tests = [] if words[0] == "none" else numbers(made, every=every)
+    for turn, number in enumerate(tests):
+        for name, action in actions if every else [actions[turn % len(actions)]]:
             try:
                 done = calls(_case(place / "case", number, action, loaded))
                 folder = place / "case" / "disk" / "results"
@@ -337,11 +338,13 @@ def main(library: str, place: Path, words: list[str]) -> None:
     disk, rng, crashes = Disk(place / "whole" / "disk"), random.Random(1), 0
     for number, call in enumerate(made):
         disk.apply(call)
+        if words[0] == "sample" and number % 3:
+            continue
         for keep in (0.0, 1.0, *[0.5] * int(words[1])):
             shutil.rmtree(place / "crashed", ignore_errors=True)
             disk.crash(place / "crashed", keep, rng)
             try:
-                resume = number % 16 == 0
+                resume = number % 15 == 0
                 folder = place / "crashed" / "results"
                 _verified(folder, whole_json, disk.acknowledged, resume=resume)
             except Exception as error:
