@@ -1,8 +1,8 @@
 """Calibration of `sojourn fit` and `advise line` on hidden lines, drawn after the code is written.
 
-`python -m bench.line.run` continues the record, `bench/line/record.jsonl`: its first row has the
-commit of the code, whose hash is the seed of the lines, and each further row a line. It prints the
-tables of docs/guides/line.md. For a new record, commit the code and remove the file.
+`python -m bench.line.run` continues the record, `bench/line/record.jsonl`, by the rows that are
+missing: each is a line whose seed is the hash of the commit that fits it, so commit the code first.
+The command prints the tables of docs/guides/line.md.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ class Row:
     surprise: float
     outside: bool
     set: list[str]
+    commit: str = ""
+    """Commit of the code, whose hash is the seed of the line."""
     line: int | None = None
     outside_line: int | None = None
     other_line: int | None = None
@@ -217,10 +219,9 @@ def _against(true: float, of: Estimate) -> Quantity:
     return true, low, value, high
 
 
-def record() -> tuple[str, list[Row]]:
-    """Returns the commit of the code that was tested, and the rows of the record."""
-    first, *rows = RECORD.read_text(encoding="utf-8").splitlines()
-    return json.loads(first)["commit"], [Row(**json.loads(row)) for row in rows]
+def record() -> list[Row]:
+    """Returns the rows of the record."""
+    return [Row(**json.loads(row)) for row in RECORD.read_text(encoding="utf-8").splitlines()]
 
 
 @dataclass(frozen=True)
@@ -306,24 +307,22 @@ def main() -> None:
     parser.add_argument("--outside", type=int, default=16)
     parser.add_argument("--others", type=int, default=6)
     asked = parser.parse_args()
-    if not RECORD.exists():
-        head = ["git", "rev-parse", "HEAD"]
-        commit = subprocess.run(head, check=True, capture_output=True, text=True).stdout.strip()
-        RECORD.write_text(json.dumps({"commit": commit}) + "\n", encoding="utf-8")
-    commit, rows = record()
+    head = ["git", "rev-parse", "HEAD"]
+    commit = subprocess.run(head, check=True, capture_output=True, text=True).stdout.strip()
     sets = (
         ("line", of_line, asked.lines),
         ("outside_line", of_outside, asked.outside),
         ("other_line", of_other, asked.others),
     )
-    done = {(key, getattr(row, key)) for row in rows for key, _, _ in sets}
+    done = {(key, getattr(row, key)) for row in record() for key, _, _ in sets}
     plan = [(n / count, key, make, n) for key, make, count in sets for n in range(count)]
     for _, key, make, number in sorted(plan, key=lambda one: one[0]):
         if (key, number) not in done:
-            row = {k: v for k, v in asdict(make(int(commit[:12], 16), number)).items() if v != ""}
+            made = replace(make(int(commit[:12], 16), number), commit=commit)
+            row = {k: v for k, v in asdict(made).items() if v not in ("", None)}
             with RECORD.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
-    print(table(record()[1]))
+    print(table(record()))
 
 
 if __name__ == "__main__":

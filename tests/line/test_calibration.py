@@ -8,4 +8,4 @@ PAGE = Path(__file__).resolve().parents[2] / "docs/guides/line.md"
 
 
 def test_the_page_has_the_table_of_the_record() -> None:
-    assert table(record()[1]) in PAGE.read_text(encoding="utf-8")
+    assert table(record()) in PAGE.read_text(encoding="utf-8")

@@ -315,6 +315,7 @@ def _flent(file: _File) -> Read:
                     rates[span],
                     congestion=_congestion(file, own[0], direction),
                     srtt=np.mean(rtts, axis=0)[span] / 1e3 if rtts else none(),
+                    step=step,
                 )
             )
     return loads, _flent_probes(file, series, begin + at)

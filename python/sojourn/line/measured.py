@@ -57,6 +57,8 @@ class Load:
     """Share of the segments that TCP retransmitted, or of the UDP packets that were lost."""
     srtt: Floats = field(default_factory=none)
     """Mean smoothed round-trip time of the streams at the end of each interval, in s."""
+    step: float = 0.0
+    """Step in s of the grid on which flent interpolates rates, which blurs their seconds."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,8 @@ class Session:
     jitter: float
     """Mean delay that hosts add to a probe in s, from probes without a load."""
     course: Course
+    step: float = 0.0
+    """Longest time in s by which the seconds of rates are blurred."""
 
     @property
     def directions(self) -> tuple[Direction, ...]:
@@ -221,7 +225,8 @@ def _session(
         if own:
             courses[direction] = _loaded(own, begin, int(length))
     course = Course(times, rtt, up, down, courses)
-    return Session(tuple(parts), lead, length, interval, size, rounded, jitter, course)
+    step = max(one.step for one in loads)
+    return Session(tuple(parts), lead, length, interval, size, rounded, jitter, course, step)
 
 
 def _loaded(loads: Sequence[Load], begin: float, seconds: int) -> Loaded:
