@@ -23,17 +23,19 @@
         const results = [...pages.values()].map(page => page.result);
         if (asked.size < 2) return results;
         // A heading or term counts if it has a share of the question's words, and few other words.
-        for (const [kind, entries] of [["title", alltitles], ["index", indexentries]])
-            for (const [text, found] of Object.entries(entries)) {
-                const own = new Set(words(text)), known = [...own].filter(word => asked.has(word)).length;
-                const share = sum(word => own.has(word)) / whole / 2 + known / asked.size / 2;
-                const score = 20 * share + 10 * known / own.size;
-                if (share * known > 0.1 * own.size) for (const [file, id] of found) {
-                    const at = `${file}#${id}`, title = titles[file] === text ? text : `${titles[file]} > ${text}`;
-                    if (score > (places.get(at)?.[4] ?? 0))
-                        places.set(at, [docnames[file], title, id ? `#${id}` : "", null, score, filenames[file], kind]);
-                }
+        const kinds = [["title", alltitles], ["index", indexentries]];
+        const entries = kinds.flatMap(([kind, found]) => Object.entries(found).map(entry => [kind, ...entry]));
+        for (const [kind, text, found] of entries) {
+            const own = new Set(words(text)), known = [...own].filter(word => asked.has(word)).length;
+            const share = sum(word => own.has(word)) / whole / 2 + known / asked.size / 2;
+            const score = 20 * share + 10 * known / own.size;
+            if (!(share * known > 0.1 * own.size)) continue;
+            for (const [file, id] of found) {
+                const at = `${file}#${id}`, title = titles[file] === text ? text : `${titles[file]} > ${text}`;
+                if (score <= places.get(at)?.[4]) continue;
+                places.set(at, [docnames[file], title, id ? `#${id}` : "", null, score, filenames[file], kind]);
             }
+        }
         results.push(...places.values());
         const best = Math.max(...results.map(result => result[4]));
         return results.filter(result => result[4] >= best / 4);
