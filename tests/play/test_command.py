@@ -31,6 +31,22 @@ def command(*words: str) -> list[str]:
     return [sys.executable, "-c", MAIN, "play", "--no-browser", *words]
 
 
+def refused(folder: Path, *words: str) -> str:
+    """The message of a command that refuses its words."""
+    done = subprocess.run(
+        command(*words),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "200"},
+    )
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
 @contextmanager
 def playing(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The command and the address that it prints."""
@@ -155,18 +171,7 @@ def test_a_scenario_that_cannot_be_played_is_refused(
     (tmp_path / "gone.toml").write_text(link + flow)
     program = flow.replace('"bulk"', '"command"\nclient = "true"')
     (tmp_path / "programs.toml").write_text(link.replace("trace up", "1mbit") + program)
-    done = subprocess.run(
-        command(*words),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "200"},
-    )
-    assert done.returncode == 2, done.stderr
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    assert message in refused(tmp_path, *words)
 
 
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
@@ -174,13 +179,4 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        done = subprocess.run(
-            command("--port", port),
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-    assert done.returncode == 2
-    assert f"port {port}: Address already in use" in done.stderr
+        assert f"port {port}: Address already in use" in refused(tmp_path, "--port", port)

@@ -44,6 +44,15 @@ def ready(page: Page) -> None:
     expect(page.locator(".sojourn-figure")).to_have_attribute("data-state", "ready")
 
 
+def first(opened: Opened, address: str, scheme: str, **size: Any) -> Watched:
+    """Opens the page and looks at its first figure."""
+    watched = opened(address, color_scheme=scheme, **size)
+    ready(watched.page)
+    wide = "wide" if size == WIDE else "narrow"
+    look(watched.page, f"{wide}-{scheme}-first")
+    return watched
+
+
 def after(page: Page, action: Callable[[], Any]) -> str:
     """The verdict of the run that an action starts."""
     page.evaluate("document.querySelector('.sojourn-figure').dataset.hashes = ''")
@@ -84,10 +93,8 @@ def within(page: Page, selector: str) -> bool:
 
 
 def test_wide_light_with_a_mouse(opened: Opened, address: str) -> None:
-    watched = opened(address, color_scheme="light", **WIDE)
+    watched = first(opened, address, "light", **WIDE)
     page = watched.page
-    ready(page)
-    look(page, "wide-light-first")
     assert moving(page)
     assert page.locator("h1").inner_text().endswith("?")
     before = page.locator(".verdict").inner_text()
@@ -149,10 +156,8 @@ def test_a_new_question_clears_film_labels_chart_and_verdict(opened: Opened, add
 
 
 def test_wide_dark_with_the_keyboard_alone(opened: Opened, address: str) -> None:
-    watched = opened(address, color_scheme="dark", **WIDE)
+    watched = first(opened, address, "dark", **WIDE)
     page = watched.page
-    ready(page)
-    look(page, "wide-dark-first")
 
     def reach(selector: str) -> None:
         for _ in range(60):
@@ -185,10 +190,8 @@ def test_wide_dark_with_the_keyboard_alone(opened: Opened, address: str) -> None
 
 
 def test_narrow_light_with_a_finger(opened: Opened, address: str) -> None:
-    watched = opened(address, color_scheme="light", **NARROW)
+    watched = first(opened, address, "light", **NARROW)
     page = watched.page
-    ready(page)
-    look(page, "narrow-light-first")
     assert moving(page)
     assert page.evaluate("document.documentElement.scrollWidth") == 420
     after(page, lambda: page.locator(".card[data-scenario=office]").tap())
@@ -211,10 +214,8 @@ def test_narrow_light_with_a_finger(opened: Opened, address: str) -> None:
 
 
 def test_narrow_dark_with_mistakes(opened: Opened, address: str) -> None:
-    watched = opened(address, color_scheme="dark", **NARROW)
+    watched = first(opened, address, "dark", **NARROW)
     page = watched.page
-    ready(page)
-    look(page, "narrow-dark-first")
     field = page.locator(".controls input[type=text]")
     field.fill("20 apples")
     field.press("Enter")

@@ -119,14 +119,13 @@ def _relative(
     z = x - share * y
     limits = stats.one_sample(z).interval if z.size > 1 else None
     borderline = limits is not None and limits.low <= 0 <= limits.high and bool(np.ptp(z) > 0)
-    mean, best = quantities.value(float(x.mean()), unit, column), float(y.mean())
+    mean, best = quantities.value(float(x.mean()), unit, column), float(y.mean()) / 100
     part = f" ({name}: 0)"
     if best > 0:
         # Two decimals, because a share may be near its limit, or fewer if its interval is wide.
-        width = math.nan if limits is None else 100 * limits.half_width / best
-        number = 100 * float(x.mean()) / best
-        part = quantities.number(number, min(2, quantities.decimals([number], [width])))
-        part = f", {part} % of {name}'s"
+        number, width = float(x.mean()) / best, limits.half_width / best if limits else math.nan
+        places = min(2, quantities.decimals([number], [width]))
+        part = f", {quantities.number(number, places)} % of {name}'s"
     found = f"{column} {mean}{part}"
     reason = _reason(condition, found, met, borderline)
     return Check(str(condition), met, borderline, reason, found, float(x.mean()), bound)
