@@ -4,7 +4,6 @@ from sojourn.stats.anova import blocks as blocks
 from sojourn.stats.anova import one_way as one_way
 from sojourn.stats.anova import welch as welch
 from sojourn.stats.assumptions import Check as Check
-from sojourn.stats.assumptions import bartlett as bartlett
 from sojourn.stats.assumptions import levene as levene
 from sojourn.stats.assumptions import normal_residuals as normal_residuals
 from sojourn.stats.assumptions import shapiro_wilk as shapiro_wilk
@@ -66,7 +65,6 @@ from sojourn.stats.practical import Gap as Gap
 from sojourn.stats.practical import gaps as gaps
 from sojourn.stats.ranks import Friedman as Friedman
 from sojourn.stats.ranks import friedman as friedman
-from sojourn.stats.ranks import paired_tests as paired_tests
 from sojourn.stats.sample_size import LEAST as LEAST
 from sojourn.stats.sample_size import extrapolated as extrapolated
 from sojourn.stats.sample_size import power as power

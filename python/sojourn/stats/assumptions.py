@@ -86,22 +86,3 @@ def levene(
     table = one_way(spread)
     p = table.p if not math.isnan(table.p) else 1.0
     return Check("Levene", table.f, p, sum(table.sizes))
-
-
-def bartlett(
-    groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike],
-) -> Check:
-    """Returns Bartlett's test of equal variances, which assumes normally distributed values.
-
-    Raises `StatisticsError` for fewer than two groups, or for values that are not finite.
-
-    >>> groups = [[4.1, 3.9, 4.4, 4.0], [5.0, 4.6, 5.3, 4.9], [5.1, 4.5, 5.6, 4.7]]
-    >>> round(stats.bartlett(groups).p, 2)
-    0.41
-    """
-    named = grouped(groups, 2)
-    if any(float(np.ptp(g)) == 0.0 for g in named.values()):
-        raise StatisticsError("all values of a group are equal: the test requires a variance")
-    found = _st.bartlett(*named.values())
-    n = sum(g.size for g in named.values())
-    return Check("Bartlett", float(found.statistic), float(found.pvalue), n)

@@ -244,11 +244,6 @@ def paired_ratio(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) -> Int
     return Interval(ratio, (qb - root) / qa, (qb + root) / qa, level, int(n))
 
 
-def jackknife(pseudo: npt.ArrayLike, level: float = 0.95) -> Interval:
-    """Returns the mean of jackknife pseudo-values with Student's t interval (Tukey)."""
-    return mean_interval(sample(pseudo, 2, "set of pseudo-values"), level)
-
-
 def median_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
     """Returns the median with an interval from order statistics.
 

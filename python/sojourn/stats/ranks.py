@@ -1,10 +1,9 @@
-"""Tests of groups that are paired by seed: Friedman's rank test, and t tests of all pairs."""
+"""Friedman's rank test of groups that are paired by seed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +11,6 @@ import pandas as pd
 from scipy import stats as _st
 
 from sojourn.stats._arrays import StatisticsError, grouped
-from sojourn.stats.effect import paired_d
-from sojourn.stats.interval import paired_difference
-from sojourn.stats.multiple import holm
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,35 +71,3 @@ def friedman(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> F
     chi2 = 12 * spread / bottom if bottom > 0 else 0.0
     means = tuple(float(m) for m in ranks.mean(axis=0))
     return Friedman(chi2, k - 1, float(_st.chi2.sf(chi2, k - 1)), tuple(named), n, means)
-
-
-def paired_tests(
-    groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike], level: float = 0.95
-) -> pd.DataFrame:
-    """Returns paired t tests of all pairs of groups whose i-th values have the same seed.
-
-    A row has the difference b - a of a pair with its interval, t, p without and with Holm's
-    correction, and the effect size d_z with its interval. If all differences are zero, p is 1.
-    """
-    named = grouped(groups, 2)
-    rows = []
-    for a, b in combinations(named, 2):
-        test = paired_difference(named[b], named[a], level)
-        effect = paired_d(named[b], named[a], level)
-        rows.append(
-            {
-                "a": a,
-                "b": b,
-                "difference": test.interval.estimate,
-                "low": test.interval.low,
-                "high": test.interval.high,
-                "t": test.t,
-                "p": test.p,
-                "d": effect.estimate,
-                "d low": effect.low,
-                "d high": effect.high,
-            }
-        )
-    frame = pd.DataFrame(rows)
-    frame["p Holm"] = holm(frame["p"].to_numpy())
-    return frame
