@@ -13,7 +13,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from sojourn.ab.alone import Alone
-from sojourn.ab.trial import Question, TrialError, Which, trial
+from sojourn.ab.report import Report
+from sojourn.ab.trial import Question, Trial, TrialError, Which, trial
+from sojourn.stats import Interval
 from tests.cli.outputs import agreeing
 from tests.cli.test_commands import sojourn
 from tests.waiting import until
@@ -60,6 +62,11 @@ def test_the_verdict_follows_the_question(
     assert found.status == status
     assert words in found.out
     assert "All pairs are equal" in found.out
+
+
+def test_a_limit_below_the_shown_digits_is_not_shown_as_zero() -> None:
+    found = Trial(Question(), 1, interval=Interval(-0.12, -0.25, -0.003, 0.95, 27))
+    assert "11 % lower (-22 % to -0.3 %," in Report(found, "goodput", {}, 0).sentence()
 
 
 def test_too_few_pairs_do_not_decide() -> None:

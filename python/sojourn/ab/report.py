@@ -23,6 +23,12 @@ MARKS = {"worse": "❌", "inconclusive": "❔"}
 """Marks of negative verdicts in Markdown."""
 
 
+def _signed(x: float, places: int) -> str:
+    """Returns a change in per cent with its sign; one that is not 0 is not shown as 0."""
+    text = f"{x:+.{places}f}" if abs(x) < 1e4 else f"{x:+.2g}"
+    return f"{text if float(text) or not x else f'{x:+.1g}'} %"
+
+
 @dataclass(frozen=True)
 class Report:
     """The result of a trial."""
@@ -50,7 +56,7 @@ class Report:
         places = quantities.decimals([100 * change.estimate], [100 * change.half_width])
         size = f"{quantities.number(100 * abs(change.estimate), places)} % "
         size = size + ("higher" if change.estimate > 0 else "lower") if change.estimate else "equal"
-        limits = " to ".join(f"{100 * x:+.{places}f} %" for x in (change.low, change.high))
+        limits = " to ".join(_signed(100 * x, places) for x in (change.low, change.high))
         pairs = f"{len(trial.pairs)} of at most {trial.design.most} pairs"
         text += f": {self.label} of B is {size} ({limits}, 95 % interval, {pairs})"
         if trial.alike:
