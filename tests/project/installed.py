@@ -1,9 +1,10 @@
 """Tries an installed wheel, from an environment that has nothing but it: `.ci/wheel` runs this.
 
-python -I installed.py FILES EXAMPLES base|report
+python -I installed.py FILES EXAMPLES base|kernel|report
 
 FILES lists the package's files in the repository; EXAMPLES is its folder of examples. `base` tries
-what needs no extra, `report` what needs the extra of that name.
+what needs no extra, `kernel` what needs the wheel with a kernel, and `report` what needs the extra
+of that name.
 """
 
 from __future__ import annotations
@@ -141,6 +142,12 @@ def base(listed: list[str], examples: Path) -> None:
     assert "pip install 'sojourn[analysis]'" in done.stderr
 
 
+def kernel() -> None:
+    """Confirm a comparison on the kernel of the other wheel, without a compiler."""
+    words = ["--queues", "codel", "pfifo limit 300p", "--seeds", "2", "--by", "sojourn_mean"]
+    assert "\nConfirmed on Linux " in sojourn("compare", "home.toml", *words, "--confirm")
+
+
 def report() -> None:
     """Try what the extra of that name brings: results on disk, pages, suites."""
     words = ["--queues", "codel", "pfifo limit 300p", "--seeds", "2", "--out", "out", "--json"]
@@ -159,6 +166,8 @@ def main() -> None:
     Path("home.toml").write_text(HOME, encoding="utf-8")
     if sys.argv[3] == "base":
         base(listed, Path(sys.argv[2]))
+    elif sys.argv[3] == "kernel":
+        kernel()
     else:
         report()
     print(f"the wheel works, {sys.argv[3]}: {len(listed)} files, {sojourn('--version').strip()}")
