@@ -1,4 +1,4 @@
-"""A plugin of pytest that lists the dearest tests: `.venv/bin/pytest -n auto -p tests.costs`.
+"""A plugin of pytest that lists the dearest tests: `python -m pytest -n auto -p tests.costs`.
 
 It counts the processor time of a test with its fixtures and ended children, which other programs on
 a machine change less than the time that pytest's `--durations` shows.
