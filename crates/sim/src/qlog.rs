@@ -9,13 +9,12 @@
 //! comparison for each segment.
 
 use serde_json::{Map, Value, json};
-use sojourn_plan::Group;
 use sojourn_tcp::{Connection, Phase, Segment};
 use sojourn_units::{EPOCH, Nanos};
 use std::collections::BTreeMap;
 
-/// Maximum size of a trace in bytes; later events are left out.
-const LARGEST: usize = 1 << 30;
+/// Maximum size of a trace in bytes; a warning at its end says that later events are left out.
+const LARGEST: usize = if cfg!(test) { 1 << 12 } else { 1 << 30 };
 
 /// The last transmission of a data segment.
 #[derive(Clone, Copy, Debug)]
@@ -42,10 +41,10 @@ pub struct Qlog {
 
 impl Qlog {
     /// Returns the trace of the connection with number `count` of a flow.
-    pub fn new(group: &Group, flow: u32, count: u32) -> Self {
+    pub fn new(group: &str, flow: u32, count: u32) -> Self {
         let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
         let further = if count > 0 { format!(".{count}") } else { String::new() };
-        let name: String = format!("{}.{flow}{further}.sqlog", group.name);
+        let name: String = format!("{group}.{flow}{further}.sqlog");
         let mut log = Self {
             name: name.chars().map(safe).collect(),
             text: Vec::new(),
@@ -58,7 +57,7 @@ impl Qlog {
         log.write(&json!({
             "qlog_format": "JSON-SEQ",
             "qlog_version": "0.3",
-            "title": format!("{} {flow}, connection {count}", group.name),
+            "title": format!("{group} {flow}, connection {count}"),
             "trace": {
                 "vantage_point": { "name": "sojourn", "type": "server" },
                 "common_fields": {
@@ -208,8 +207,14 @@ impl Qlog {
     }
 
     fn event(&mut self, now: Nanos, name: &str, data: &Value) {
-        if self.text.len() < LARGEST {
-            self.write(&json!({ "time": milliseconds(now - EPOCH), "name": name, "data": data }));
+        if self.text.len() >= LARGEST {
+            return;
+        }
+        let time = milliseconds(now - EPOCH);
+        self.write(&json!({ "time": time, "name": name, "data": data }));
+        if self.text.len() >= LARGEST {
+            let data = json!({ "message": "largest size of a trace: later events are left out" });
+            self.write(&json!({ "time": time, "name": "loglevel:warning", "data": data }));
         }
     }
 
@@ -246,4 +251,22 @@ fn snake(name: &str) -> String {
         text.extend(c.to_lowercase());
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_of_the_largest_size_says_so_once_at_its_end() {
+        let mut log = Qlog::new("bulk", 0, 0);
+        for number in 0..1000 {
+            log.event(EPOCH, "recovery:packet_lost", &json!({ "header": header(number) }));
+        }
+        let (_, text) = log.into_file();
+        let text = String::from_utf8(text).expect("a trace is UTF-8");
+        assert!(text.len() < LARGEST + 1000);
+        assert_eq!(text.matches("later events are left out").count(), 1);
+        assert!(text.lines().last().is_some_and(|line| line.contains("loglevel:warning")));
+    }
 }

@@ -47,7 +47,7 @@ impl World<'_> {
             Key::new(self.seed, &group.name).child(u64::from(flow.number)).child(u64::from(count));
         let (accounts, tos) = (ways.map(|way| flow.account + way), group.dscp << 2);
         let qlog = self.plan.observe.qlog.contains(&(flow.group as usize));
-        let qlog = qlog.then(|| Box::new(Qlog::new(group, flow.number, count)));
+        let qlog = qlog.then(|| Box::new(Qlog::new(&group.name, flow.number, count)));
         let slot = self.install(&Opening {
             params: &params,
             owner: Owner::Flow(id),
