@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -123,6 +124,15 @@ def test_a_lost_ping_is_lost_and_not_missing() -> None:
     assert np.diff(probes.times) == pytest.approx(0.2, abs=1e-4)
 
 
+def test_the_locale_of_a_ping_does_not_matter() -> None:
+    german = re.sub(r"(\d)\.(\d+)(\]| ms)", r"\1,\2\3", TEXTS["ping"])
+    german = german.replace("bytes from", "Bytes von").replace("time=", "Zeit=")
+    assert german != TEXTS["ping"]
+    [own], [other] = (read_text("ping.txt", text)[1] for text in (TEXTS["ping"], german))
+    assert own.times.tolist() == other.times.tolist()
+    assert np.array_equal(own.rtt, other.rtt, equal_nan=True)
+
+
 def test_loads_that_overlap_are_one_session_and_others_are_not() -> None:
     loads = read_text("up", TEXTS["iperf3"])[0] + read_text("down", TEXTS["iperf3 -R"])[0]
     assert len(joined(loads, []).sessions) == 1
@@ -136,6 +146,7 @@ WRONG = {
     "{": "file: the JSON is damaged",
     "{}": "of no known instrument",
     "hello": "file:1: neither JSON (of iperf3, add `-J`) nor the output of `ping -D`; found",
+    "[  3]  0.0-10.0 sec  11.2 MBytes  9.4 Mbits/sec": "file:1: neither JSON (of iperf3, add `-J`)",
     PING: "file:2: the answer has no time in brackets: use `ping -D`",
     '{"error": "unable to connect"}': "file: iperf3 reports an error: unable to connect",
     '{"start": {}, "intervals": []}': "`start.timestamp.timesecs` must be a number; found nothing",

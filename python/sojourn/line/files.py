@@ -33,9 +33,10 @@ LEAST = 5
 Read = tuple[list[Load], list[Probes]]
 
 _REPLY = re.compile(
-    r"\[(?P<t>\d{1,12}(?:\.\d+)?)\] (?P<bytes>\d+) bytes from .*?icmp_seq=(?P<seq>\d+).*?"
-    r" time=(?P<ms>\d+(?:\.\d+)?) ms(?P<dup> \(DUP!\))?"
+    r"\[(?P<t>\d{1,12}(?:[.,]\d+)?)\] (?P<bytes>\d+) \D.*?icmp_seq=(?P<seq>\d+).*?"
+    r"=(?P<ms>\d+(?:[.,]\d+)?) ms(?P<dup> \(DUP!\))?"
 )
+"""An answer in the output of `ping -D`, whose words and decimal point follow the locale."""
 _DERIVED = re.compile(r"::(?!\d)| (avg|sum|totals|fairness)$")
 """Names of flent's series that are no rate of a stream."""
 _HEAD = re.compile(r"PING .* (?P<data>\d+)(?:\(\d+\))?(?: data)? bytes")
@@ -235,6 +236,10 @@ def _way(
 # ping
 
 
+def _decimal(text: str) -> float:
+    return float(text.replace(",", "."))
+
+
 def _ping(name: str, text: str) -> Probes:
     found: dict[int, tuple[float, float]] = {}
     size, turn, last = 98, 0, 0
@@ -242,15 +247,15 @@ def _ping(name: str, text: str) -> Probes:
         if match := _REPLY.fullmatch(line.strip()):
             if match["dup"]:
                 continue
-            seq, rtt = int(match["seq"]), float(match["ms"]) / 1e3
+            seq, rtt = int(match["seq"]), _decimal(match["ms"]) / 1e3
             turn += seq < last - 32768  # icmp_seq has 16 bits
             last = seq
-            found[seq + 65536 * turn] = (float(match["t"]) - rtt, rtt)
+            found[seq + 65536 * turn] = (_decimal(match["t"]) - rtt, rtt)
             size = int(match["bytes"]) + 34
-        elif "bytes from" in line and "time=" in line:
+        elif "icmp_seq=" in line and "ttl=" in line:
             problem = "has no time in brackets: use `ping -D`" if line[:1] != "[" else "is damaged"
             raise MeasurementError(f"{name}:{number}: the answer {problem}; found {line[:60]!r}")
-        elif number == 1 and not _HEAD.match(line) and not line.startswith("["):
+        elif number == 1 and not _HEAD.match(line) and "icmp_seq=" not in line:
             raise MeasurementError(
                 f"{name}:1: neither JSON (of iperf3, add `-J`) nor the output of `ping -D`; found "
                 f"{line[:60]!r}"
