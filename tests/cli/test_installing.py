@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from sojourn.scenario import Scenario
-from sojourn.study import UNSHAPED, Study, compare, contrasts, ping
+from sojourn.scenario.scenario import UNSHAPED
+from sojourn.study import Study, compare, contrasts, ping
 from tests.cli.test_commands import sojourn
 from tests.conftest import ROOT
 
@@ -70,6 +71,19 @@ def test_a_study_behind_a_modem_has_the_shapers_of_a_comparison(
     assert UNSHAPED in unshaped.warnings()
     assert unshaped.present is None
     assert UNSHAPED not in Study(scenario).vary(queue=["codel"]).warnings()
+    fast = Study(scenario).vary(queue=["cake bandwidth 900mbit", "cake bandwidth 5mbit"])
+    [lowered] = [one for one in fast.warnings() if "would wait behind the shaper" in one]
+    assert lowered.startswith("cake bandwidth 900mbit: ")
+
+
+def test_a_rate_of_cake_that_a_comparison_lowers_is_named(folder: Path) -> None:
+    words = ["--queues", "cake bandwidth 25mbit", "codel", "--seeds", "2"]
+    shown = sojourn("compare", "my.toml", *words, cwd=folder)
+    assert (
+        "cake bandwidth 25mbit: `bandwidth 25mbit` is too near the line rate, 10mbit" in shown.err
+    )
+    wrong = sojourn("compare", "my.toml", "--queues", "codle", cwd=folder)
+    assert (wrong.status, "--queues" in wrong.err) == (2, True)
 
 
 def test_the_winner_of_a_comparison_is_what_tc_prints(folder: Path) -> None:

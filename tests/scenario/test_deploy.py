@@ -85,6 +85,23 @@ def test_a_tree_slower_than_the_line_needs_no_shaper() -> None:
     assert " root handle 1: tbf rate 9mbit " in slower.commands[0]
 
 
+@pytest.mark.parametrize(
+    ("queue", "lowered"),
+    [
+        ("cake", False),
+        ("cake bandwidth 19mbit", False),
+        ("cake bandwidth 19500kbit", True),
+        ("cake bandwidth 25mbit", True),
+    ],
+)
+def test_a_rate_of_cake_that_does_not_shape_is_lowered_and_said_so(
+    queue: str, lowered: bool
+) -> None:
+    deployment = Scenario.from_toml(HOME).with_queue(queue).to_tc("wan0")
+    assert "cake bandwidth 19mbit" in deployment.queue
+    assert ("the rate is 19000kbit here." in str(deployment).replace("\n#", "")) == lowered
+
+
 def test_a_host_s_own_queue_needs_no_shaper() -> None:
     own = Scenario.from_toml(HOME).replace({"links.uplink.host_queue": True})
     deployment = own.with_queue("fq").to_tc("wan0")

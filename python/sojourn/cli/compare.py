@@ -120,15 +120,10 @@ def compare(
     listed = queues or ([] if factors else held.beside(default_queues(scenario)))
     listed = tc.beside(scenario, listed)
     many = prod(len(levels) for levels in (listed, *factors.values()) if levels)
-    general = warnings(scenario, listed, of_policies=candidates.policies is not None)
-    for warning in general:
-        output.note(warning)
-    for queue in listed:  # report mistakes in any queue before the first run
-        with options.blamed("--queues" if queues else None, scenario.queue_keys):
-            own = scenario.with_queue(queue)
-        for warning in own.warnings():
-            if warning not in general:
-                output.note(f"{queue}: {warning}")
+    # Mistakes in any queue are reported before the first run.
+    with options.blamed("--queues" if queues else None, scenario.queue_keys):
+        choices = {queue: scenario.with_queue(queue) for queue in listed}
+    warn(scenario, choices, of_policies=candidates.policies is not None)
     precise.check_alone(made.engine)
     levels = [{"queue": listed}, factors] if listed else [factors]
     scenario = warmed(scenario, question.warmup, made.workers, *levels)
@@ -195,26 +190,31 @@ def tell_metric(found: Comparison | AcrossEngines) -> None:
     output.note(f"compared by {found.by}: {why}")
 
 
-def warnings(scenario: Scenario, listed: list[str], *, of_policies: bool) -> list[str]:
-    """Returns warnings on the scenario and on the queues together.
+def warn(scenario: Scenario, choices: Mapping[str, Scenario], *, of_policies: bool) -> None:
+    """Prints the warnings on the scenario, on the queues together, and on each.
 
-    `of_policies` leaves out those of balancers, because other policies use other keys.
+    `choices` are the scenarios with the queues, by their words. `of_policies` leaves out warnings
+    on balancers, because other policies use other keys.
     """
     found = scenario.warnings()
     if of_policies:
         found = [text for text in found if not text.startswith("balancers.")]
-    if scenario.has_modem() and not scenario.has_modem(map(scenario.with_queue, listed)):
-        found.append(study.UNSHAPED)
-    return [*found, *lifted(scenario, listed)]
+    found += [*scenario.shaper_warnings([*choices.values()]), *lifted(scenario, choices)]
+    for warning in found:
+        output.note(warning)
+    for queue, choice in choices.items():
+        for warning in choice.warnings():
+            if warning not in found:
+                output.note(f"{queue}: {warning}")
 
 
-def lifted(scenario: Scenario, listed: list[str]) -> list[str]:
+def lifted(scenario: Scenario, choices: Mapping[str, Scenario]) -> list[str]:
     """Returns a warning if some of the queues do not have the limit of the scenario's queue."""
     from sojourn.cli.leaves import limit
 
     if (rate := limit(scenario)) is None:
         return []
-    faster = [q for q in listed if (own := limit(scenario.with_queue(q))) is None or own > rate]
+    faster = [q for q, one in choices.items() if (own := limit(one)) is None or own > rate]
     if not faster:
         return []
     written, line = (_core.format_quantity("rate", one) for one in (rate, scenario.bottleneck_rate))

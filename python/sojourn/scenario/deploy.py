@@ -190,6 +190,8 @@ def _notes(placed: Placement) -> list[str]:
             ),
             f"{varies} the lowest rate. Otherwise packets queue in the modem again.",
         ]
+    if placed.lowered:
+        notes.append(f"{placed.lowered}.")
     if placed.is_cake:
         notes.append(
             "CAKE splits packets that offloads have merged, so offloads need not be disabled."

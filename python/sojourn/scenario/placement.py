@@ -80,6 +80,8 @@ class Placement:
     """Addresses of the scenario's nodes for filters."""
     device_rate: int
     """Rate in bit/s from which defaults of the queue follow."""
+    lowered: str = ""
+    """Why `rate` replaces a higher rate of CAKE's description; empty if it does not."""
 
     @cached_property
     def written(self) -> Installed | None:
@@ -215,10 +217,17 @@ def place(scenario: Described, interface: str | None, machine: str | None) -> Pl
     overhead = link.params.overhead
     own, device_rate = _core.queue_rate(decoding.queue_text(queue)), rate
     is_of_file = installed is not None and own is not None and installed.has(queue.TAG)
+    lowered = ""
     if is_of_file and own is not None and own <= rate:
         rate = own
     elif isinstance(queue, Cake):
         rate = min(own or rate, line * SHARE_PERCENT // 100)
+        if own is not None and own > rate:
+            stated, whole = (_core.format_quantity("rate", one) for one in (own, line))
+            lowered = (
+                f"`bandwidth {stated}` is too near the line rate, {whole}, or above it, so packets "
+                f"would wait behind the shaper: the rate is {rate_text(rate)} here"
+            )
         queue = _shaped(queue, rate, overhead, cells, ingress=ingress)
     elif own is not None and own < line:
         rate = own
@@ -241,6 +250,7 @@ def place(scenario: Described, interface: str | None, machine: str | None) -> Pl
         installed=installed,
         addresses=scenario.addresses,
         device_rate=device_rate,
+        lowered=lowered,
     )
 
 

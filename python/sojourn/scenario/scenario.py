@@ -43,7 +43,7 @@ from sojourn.scenario.installed import Installed, of_text
 from sojourn.scenario.locate import Path
 from sojourn.scenario.measured import Measured, plain
 from sojourn.scenario.models import DeployFormat, Model, Question
-from sojourn.scenario.placement import ADDRESS_OF
+from sojourn.scenario.placement import ADDRESS_OF, place
 from sojourn.scenario.resolve import resolve
 from sojourn.scenario.source import Source
 from sojourn.scenario.summary import headline, page, summarise
@@ -64,6 +64,8 @@ EMPTY = {
     "drr": "drops all packets, as in Linux",
 }
 """Disciplines that need classes, with the fate of packets without them."""
+UNSHAPED = "queues are compared without a shaper, because an own policy has none"
+"""Warning of a comparison behind a modem."""
 _BYTES_A_SECOND = re.compile(r"(?<!\S)([0-9.]*[0-9](?:[kmgt]i?)?)bps(?!\S)", re.IGNORECASE)
 
 
@@ -531,6 +533,19 @@ class Scenario:
         This is `modem` in `[deploy]`, unless a queue is an own policy, which no shaper can contain.
         """
         return self.model.deploy.modem and not any(is_own(made.queue) for made in others)
+
+    def shaper_warnings(self, others: Sequence[Scenario]) -> list[str]:
+        """Returns warnings on these scenarios' queues, if a modem holds the present queue.
+
+        An own policy has no shaper; a rate of CAKE that would not shape is lowered.
+        """
+        if not self.has_modem() or not others:
+            return []
+        if not self.has_modem(others):
+            return [UNSHAPED]
+        made = [other for other in others if other.queue != self.queue]
+        lowered = {other.queue_name: place(other, None, None).lowered for other in made}
+        return [f"{queue}: {why}" for queue, why in lowered.items() if why]
 
     def behind_modem(self, others: Sequence[Scenario]) -> list[Scenario]:
         """Returns scenarios with other queues, each in the shaper that is installed with it.

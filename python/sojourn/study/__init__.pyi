@@ -17,7 +17,6 @@ from sojourn.study.progress import Progress as Progress
 from sojourn.study.results import Results as Results
 from sojourn.study.results import replay as replay
 from sojourn.study.stored import StoredRun as StoredRun
-from sojourn.study.study import UNSHAPED as UNSHAPED
 from sojourn.study.study import Study as Study
 from sojourn.study.table import Table as Table
 from sojourn.study.until import Precision as Precision

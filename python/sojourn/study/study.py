@@ -58,9 +58,6 @@ def seed_list(seeds: int | Iterable[int]) -> tuple[int, ...]:
     return listed
 
 
-UNSHAPED = "queues are compared without a shaper, because an own policy has none"
-
-
 @checked
 class Study:
     """A scenario with factors and seeds. It is immutable: its methods return a new study.
@@ -193,11 +190,9 @@ class Study:
         return next(found, None) if made and own.has_modem(made.values()) else None
 
     def warnings(self) -> list[str]:
-        """Returns the warnings on the scenario, and on queues without the shapers they need."""
-        made = self._behind_modem.values()
-        shaped = not made or self.scenario.has_modem(made)
+        """Returns the warnings on the scenario, and on its queues' shapers."""
         found = [text for text in self.scenario.warnings() if not text.startswith("[study]")]
-        return [*found, *([] if shaped else [UNSHAPED])]
+        return [*found, *self.scenario.shaper_warnings([*self._behind_modem.values()])]
 
     def varies(self, key: str) -> bool:
         """Returns whether a factor of the study sets a key of the scenario."""
