@@ -94,7 +94,7 @@ def test_a_tree_slower_than_the_line_needs_no_shaper() -> None:
         ("cake bandwidth 25mbit", True),
     ],
 )
-def test_a_rate_of_cake_that_does_not_shape_is_lowered_and_said_so(
+def test_a_rate_of_cake_that_does_not_shape_is_lowered_with_a_note(
     queue: str, lowered: bool
 ) -> None:
     deployment = Scenario.from_toml(HOME).with_queue(queue).to_tc("wan0")

@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trace_of_the_largest_size_says_so_once_at_its_end() {
+    fn a_trace_of_the_largest_size_ends_with_a_warning() {
         let mut log = Qlog::new("bulk", 0, 0);
         for number in 0..1000 {
             log.event(EPOCH, "recovery:packet_lost", &json!({ "header": header(number) }));
