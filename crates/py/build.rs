@@ -174,7 +174,7 @@ fn main() -> io::Result<()> {
         at += 1;
     }
     // The code that calls policies written in Python by users.
-    sources(&own.join("src/own"), &mut files)?;
+    sources(&root.join("crates/py/src/own"), &mut files)?;
 
     let lock = read(&root.join("Cargo.lock"))?;
     let locked: Vec<&str> = lock.split("[[package]]").skip(1).collect();
@@ -199,7 +199,7 @@ fn main() -> io::Result<()> {
     let mut named: Vec<(String, PathBuf)> = files
         .into_iter()
         .map(|path| {
-            let name = path.strip_prefix(&root).unwrap_or(&path).to_string_lossy();
+            let name = path.strip_prefix(&root).expect("a file below the root").to_string_lossy();
             (name.replace('\\', "/"), path.clone())
         })
         .collect();
