@@ -96,6 +96,12 @@ def test_a_call_in_addition_does_not_matter(name: str, words: str) -> None:
         place(scenario({**CALL, "app": name + words, "count": 10}).plan)
 
 
+def test_the_headers_of_datagrams_count() -> None:
+    place(scenario({**CALL, "app": "cbr rate 400kbit payload 1000b"}).plan)
+    with pytest.raises(Unlike, match="the application cbr"):
+        place(scenario({**CALL, "app": "cbr rate 400kbit payload 64b"}).plan)
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

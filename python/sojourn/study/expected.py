@@ -300,12 +300,14 @@ def _traffic(plan: Plan, line: Link, rate: int) -> _Traffic:
 
 
 def _steady(group: Group) -> float:
-    """Returns the largest rate of a group's datagrams in bit/s; infinity for other applications."""
+    """Returns the largest rate of a group's frames in bit/s; infinity for other applications."""
     match group.app:
         case Voip(payload=payload, interval=interval):
             return group.count * 8e9 * (payload + HEADERS) / interval
-        case Cbr(rate=rate):
+        case Cbr(rate=rate, counts="frame"):
             return group.count * float(rate)
+        case Cbr(rate=rate, length=int(payload)):
+            return group.count * rate * (payload + HEADERS) / payload
     return math.inf
 
 
