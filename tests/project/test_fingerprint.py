@@ -16,14 +16,28 @@ SHARED = ("Cargo.toml", "Cargo.lock", "rust-toolchain.toml")
 
 
 @pytest.fixture(scope="module")
-def fingerprint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str, str], str]:
-    """Returns the fingerprint of sources in one of which a pattern is replaced."""
+def found(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], str]:
+    """Returns the fingerprint of the sources in a folder."""
     if shutil.which("rustc") is None:
         pytest.skip("not installed: rustc")
-    folder = tmp_path_factory.mktemp("sources")
-    script = folder / "script"
+    script = tmp_path_factory.mktemp("script") / "script"
     build = ["rustc", "--edition", "2024", str(ROOT / "crates/py/build.rs"), "-o", str(script)]
     subprocess.run(build, check=True)
+
+    def of(folder: Path) -> str:
+        here = {**os.environ, "CARGO_MANIFEST_DIR": str(folder / "crates/py")}
+        told = subprocess.run([script], env=here, check=True, capture_output=True, text=True)
+        return told.stdout.partition("SOJOURN_FINGERPRINT=")[2].strip()
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def fingerprint(
+    found: Callable[[Path], str], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str, str, str], str]:
+    """Returns the fingerprint of copied sources in one of which a pattern is replaced."""
+    folder = tmp_path_factory.mktemp("sources")
     for name in SHARED:
         shutil.copy(ROOT / name, folder)
     shutil.copytree(
@@ -36,14 +50,18 @@ def fingerprint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str,
         changed, number = re.subn(pattern, replacement, before, count=1, flags=re.MULTILINE)
         assert number == 1, f"{file} has no {pattern}"
         path.write_text(changed, encoding="utf-8")
-        here = {**os.environ, "CARGO_MANIFEST_DIR": str(folder / "crates/py")}
         try:
-            told = subprocess.run([script], env=here, check=True, capture_output=True, text=True)
+            return found(folder)
         finally:
             path.write_text(before, encoding="utf-8")
-        return told.stdout.partition("SOJOURN_FINGERPRINT=")[2].strip()
 
     return of
+
+
+def test_the_place_of_the_sources_does_not_matter(
+    found: Callable[[Path], str], fingerprint: Callable[[str, str, str], str]
+) -> None:
+    assert found(ROOT) == fingerprint("Cargo.toml", "^", "")
 
 
 SAME = {
