@@ -31,6 +31,8 @@ from tests.cli.outputs import agreeing, commands
 from tests.conftest import ROOT
 from tests.scenario.texts import HOME
 
+RECORDED = ("judge", "--level", "linux", "--recordings")
+"""The command that compares our queues with recordings in a folder, which follows."""
 SHORT = HOME.replace('"60s"', '"4s"').replace('"10s"', '"1s"')
 
 
@@ -194,8 +196,8 @@ def test_run_with_settings_and_a_folder(home: Path, tmp_path: Path) -> None:
         (["tc", "nowhere.toml"], "cannot be read"),
         (["tc", "FILE", "--interface", "a b"], "not a name of an interface"),
         (["tc", "FILE", "--interface", ""], "not a name of an interface"),
-        (["verify", "nowhere"], "no such folder"),
-        (["verify", "."], "no decision vectors"),
+        ([*RECORDED, "nowhere"], "no such folder"),
+        ([*RECORDED, "."], "no decision vectors"),
         (["list", "quee"], "did you mean `queue`?"),
         (["explain", "codle"], "did you mean `codel`?"),
         (["explain", "xyzzy"], "`sojourn list` shows all"),
@@ -464,7 +466,7 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_verify_of_the_projects_own_copy() -> None:
-    data = sojourn("verify", ROOT / "crates" / "vectors" / "data", "--json").json()
+    data = sojourn(*RECORDED, ROOT / "crates" / "vectors" / "data", "--json").json()
     assert data["agrees"] is True
     counts = {d["discipline"]: d["agree"] for d in data["disciplines"]}
     assert counts == {
@@ -492,10 +494,10 @@ def test_verify_of_the_projects_own_copy() -> None:
 
 
 def test_verify(vectors: Path, tmp_path: Path) -> None:
-    result = process("verify", vectors)
+    result = process(*RECORDED, vectors)
     assert result.status == 0, result.out
     assert "agrees" in result.out
-    data = sojourn("verify", vectors, "--json").json()
+    data = sojourn(*RECORDED, vectors, "--json").json()
     assert data["agrees"] is True
     assert all(d["known"] for d in data["disciplines"])
 
@@ -505,7 +507,7 @@ def test_verify(vectors: Path, tmp_path: Path) -> None:
         opened: Any = (gzip.open, lzma.open)[i % 2]
         with opened(packed / f"{path.name}.{('gz', 'xz')[i % 2]}", "wb") as file:
             file.write(path.read_bytes())
-    assert sojourn("verify", tmp_path / "packed").status == 0
+    assert sojourn(*RECORDED, tmp_path / "packed").status == 0
 
 
 def test_verify_reports_the_difference(vectors: Path, tmp_path: Path) -> None:
@@ -518,10 +520,19 @@ def test_verify_reports_the_difference(vectors: Path, tmp_path: Path) -> None:
     row["v"] = 1 - row["v"] if "e" in row else (row["v"] or 0) + 1
     lines[number] = json.dumps(row)
     path.write_text("\n".join(lines) + "\n")
-    result = process("verify", folder)
+    result = process(*RECORDED, folder)
     assert result.status == 1
     assert f"{path.name}, line {number + 1}" in result.out
-    assert sojourn("verify", folder, "--json").json()["agrees"] is False
+    assert sojourn(*RECORDED, folder, "--json").json()["agrees"] is False
+
+
+def test_a_former_command_does_the_same_with_a_warning(vectors: Path) -> None:
+    former = process("verify", vectors, "--json")
+    assert former.err == (
+        "`sojourn verify` is deprecated, and the next version may remove it: use "
+        "`sojourn judge --level linux`\n"
+    )
+    assert former.out == sojourn(*RECORDED, vectors, "--json").out
 
 
 def test_verify_lists_what_it_does_not_know(vectors: Path, tmp_path: Path) -> None:
@@ -529,11 +540,11 @@ def test_verify_lists_what_it_does_not_know(vectors: Path, tmp_path: Path) -> No
     folder.mkdir()
     text = next(vectors.glob("codel*")).read_text().replace('"codel"', '"qfq"', 1)
     (folder / "qfq.jsonl").write_text(text)
-    alone = sojourn("verify", folder)
+    alone = sojourn(*RECORDED, folder)
     assert alone.status == 1
     assert "unknown, not counted" in alone.out
     shutil.copy(next(vectors.glob("codel*")), folder)
-    assert sojourn("verify", folder).status == 0
+    assert sojourn(*RECORDED, folder).status == 0
 
 
 @pytest.mark.parametrize(
@@ -553,7 +564,7 @@ def test_verify_counts_what_cannot_be_read_as_a_failure(
     name: str, content: bytes, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_bytes(content)
-    result = sojourn("verify", tmp_path)
+    result = sojourn(*RECORDED, tmp_path)
     assert result.status == 1
     assert name in result.out
 
@@ -561,7 +572,7 @@ def test_verify_counts_what_cannot_be_read_as_a_failure(
 def test_verify_of_a_cut_file(vectors: Path, tmp_path: Path) -> None:
     lines = next(vectors.glob("codel*")).read_text().splitlines()
     (tmp_path / "codel.jsonl").write_text("\n".join(lines[: len(lines) // 2]) + "\n")
-    assert sojourn("verify", tmp_path).status == 1
+    assert sojourn(*RECORDED, tmp_path).status == 1
 
 
 def test_verify_counts_the_operations_that_are_listed(tmp_path: Path) -> None:
@@ -572,12 +583,12 @@ def test_verify_counts_the_operations_that_are_listed(tmp_path: Path) -> None:
     path = tmp_path / "cobalt" / "a.jsonl"
     path.parent.mkdir()
     path.write_text("".join(lines[:100]))
-    assert sojourn("verify", tmp_path).status == 0
+    assert sojourn(*RECORDED, tmp_path).status == 0
     for manifest in ("[", "{}", '[{"file": 1}]', '[{"file": "cobalt/a.jsonl", "ops": 99}]'):
         (tmp_path / "manifest.json").write_text(manifest)
-        assert sojourn("verify", tmp_path).status == 0
+        assert sojourn(*RECORDED, tmp_path).status == 0
     path.write_text("".join(lines[:90]))
-    result = sojourn("verify", tmp_path)
+    result = sojourn(*RECORDED, tmp_path)
     assert result.status == 1
     words = "a.jsonl, line 90: number of operations in manifest.json: recorded 99, found 89"
     assert words in result.out.replace("\\", "/")
@@ -640,11 +651,11 @@ def test_a_discipline_that_is_not_modelled_is_no_misspelling(name: str, home: Pa
 
 
 def test_verify_takes_the_vectors_of_a_clone(tmp_path: Path) -> None:
-    done = sojourn("verify", cwd=tmp_path)
+    done = sojourn("judge", "--level", "linux", cwd=tmp_path)
     assert done.status == 2
     assert "crates/vectors/data" in done.err
     (tmp_path / "crates/vectors/data").mkdir(parents=True)
-    assert "no decision vectors" in sojourn("verify", cwd=tmp_path).err
+    assert "no decision vectors" in sojourn("judge", "--level", "linux", cwd=tmp_path).err
 
 
 def test_queues_without_quotes_get_a_hint(home: Path) -> None:

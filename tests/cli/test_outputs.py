@@ -42,6 +42,7 @@ def test_every_command_with_json_has_a_schema() -> None:
     assert set(commands()) == given | {"rcvbuf"}
 
 
+@pytest.mark.filterwarnings("ignore::sojourn.former.FormerWarning")
 @pytest.mark.parametrize("name", commands())
 def test_schemas_are_valid_and_every_command_agrees_with_its_own(name: str) -> None:
     schema = json.loads(sojourn("schema", *name.split()).out)

@@ -34,7 +34,7 @@ def here(tmp_path: Path) -> Path:
         (["tc", "home.toml"], 0),
         # It ran, and what it found is not well.
         (["tc", "home.toml", "--set", "links.uplink.queue=blue"], 1),
-        (["verify", "vectors"], 1),
+        (["judge", "--level", "linux", "--recordings", "vectors"], 1),
         # It could not be done.
         (["nonsense"], 2),
         (["run"], 2),
@@ -42,7 +42,7 @@ def here(tmp_path: Path) -> Path:
         (["run", "home.toml", "--nonsense"], 2),
         (["run", "home.toml", "--set", "links.uplink.queue=codle"], 2),
         (["report", "empty"], 2),
-        (["verify", "empty"], 2),
+        (["judge", "--level", "linux", "--recordings", "empty"], 2),
         (["explain", "codle"], 2),
         (["wire", "run", "--between", "a,b", "--rate", "fast"], 2),
     ],

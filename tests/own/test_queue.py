@@ -15,6 +15,7 @@ from sojourn._core import NoKernelEquivalent, PolicyError
 from sojourn.cli.app import app
 from sojourn.study import Comparison, Results, StudyError
 from tests.cli.outputs import agreeing
+from tests.cli.test_commands import RECORDED
 from tests.own.commands import invoke
 
 ROOT = Path(__file__).parents[2]
@@ -381,9 +382,7 @@ def test_check_finds_shortens_and_shows(write: Callable[..., Path]) -> None:
 
 def test_codel_in_linux_integers_equals_the_kernels_recordings() -> None:
     data = ROOT / "crates" / "vectors" / "data" / "codel.jsonl.gz"
-    found = json.loads(
-        invoke("verify", "--queue", f"{POLICIES}/codel_linux.py:Codel", str(data), "--json")
-    )
+    found = json.loads(invoke(*RECORDED, str(data), f"{POLICIES}/codel_linux.py:Codel", "--json"))
     assert found["agrees"]
     (codel,) = found["disciplines"]
     assert (codel["agree"], codel["operations"]) == (15, 11705)
@@ -392,7 +391,7 @@ def test_codel_in_linux_integers_equals_the_kernels_recordings() -> None:
 def test_verify_finds_the_first_difference(write: Callable[..., Path]) -> None:
     write((POLICIES / "codel_linux.py").read_text().replace("0xFFFF\n", "0xFFFE\n"))
     data = str(ROOT / "crates" / "vectors" / "data" / "codel.jsonl.gz")
-    text = invoke("verify", "--queue", "mine.py:Codel", data, status=1)
+    text = invoke(*RECORDED, data, "mine.py:Codel", status=1)
     assert "state `drop_next`" in text
 
 

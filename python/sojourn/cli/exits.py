@@ -17,6 +17,7 @@ from sojourn import extras
 from sojourn._core import NoKernelEquivalent, PlanError, PolicyError, WordError
 from sojourn.cli import groups, output, streams
 from sojourn.engines import EngineError
+from sojourn.former import FormerWarning
 from sojourn.lab.errors import LabError
 from sojourn.own import OwnError
 from sojourn.settings import SettingError
@@ -80,8 +81,8 @@ def show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """Prints a warning about damaged results as a message, other warnings as Python does."""
-    if issubclass(category, DamageWarning):
+    """Prints warnings of Sojourn as a message, other warnings as Python does."""
+    if issubclass(category, DamageWarning | FormerWarning):
         output.complain(str(message))
     else:
         _as_usual(message, category, filename, lineno, file, line)

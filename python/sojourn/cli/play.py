@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sojourn import former
 from sojourn.cli import exits, options, output
 from sojourn.settings import Option, settings
 from sojourn.stopping import stopped
@@ -77,10 +78,7 @@ def _start(what: str | None, settings: list[str]) -> tuple[Entry | None, str]:
     if settings:
         exits.fail("--set requires a FILE; an address has the values of its page")
     if address.is_packed(what):
-        output.complain(
-            "warning: this address has an old form, which the next version of Sojourn will not "
-            "open. Copy the new address of the page"
-        )
+        former.warn("an address of this form", "the address that the page now has")
         scenario, state = address.unpacked(what)
         return entry(scenario, whole=True), address.fragment(state)
     return None, address.fragment(address.state(what))

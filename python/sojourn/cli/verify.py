@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from sojourn import _core
+from sojourn import _core, former
 from sojourn.cli import bars, exits, options, output
 from sojourn.data import Object
 from sojourn.judge.recordings import RECORDED, find, read, scenarios
@@ -44,6 +44,7 @@ def verify(asked: Replayed, as_json: options.AsJson = False) -> None:
     With `--queue`, the comparison covers verdicts, drops, marks, random draws, the backlog, and the
     state that the class's method `state` returns.
     """
+    former.warn("`sojourn verify`", "`sojourn judge --level linux`")
     compare(asked.folder, asked.queue, as_json=as_json)
 
 
