@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 BROUGHT = {
-    "analysis": ("pandas", "pyarrow", "scipy", "statsmodels"),
+    "analysis": ("pandas", "pyarrow", "scipy"),
     "report": ("jinja2", "matplotlib"),
 }
 """Packages by the extra that installs them."""

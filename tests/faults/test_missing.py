@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from sojourn import extras
 from sojourn.lab.machine import needs
@@ -124,3 +128,15 @@ def test_extras_bring_what_the_commands_say() -> None:
         assert set(packages) <= {Requirement(line).name for line in offered[extra]}
     named = {Requirement(line).name for line in project["dependencies"]}
     assert not named & {name for packages in extras.BROUGHT.values() for name in packages}
+
+
+def test_every_package_that_is_required_is_imported() -> None:
+    """A package that only tests use belongs to the group `dev`, not to an extra."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lists = {**project["optional-dependencies"], "docs": project["dependencies"]}.values()
+    wanted = {canonicalize_name(Requirement(line).name) for line in chain(*lists)} - {"sojourn"}
+    source = "\n".join(path.read_text("utf-8") for path in (ROOT / "python").rglob("*.py"))
+    imported = set(re.findall(r"^ *(?:import|from) (\w+)", source, re.MULTILINE))
+    brought = metadata.packages_distributions()
+    named = {name for module in imported for name in brought.get(module, ())}
+    assert wanted <= {canonicalize_name(name) for name in named}

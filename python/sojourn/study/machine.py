@@ -61,5 +61,5 @@ def machine() -> dict[str, Json]:
 
 def versions() -> dict[str, str]:
     """Returns the versions of Python and of the packages that compute results."""
-    names = ("numpy", "pandas", "pyarrow", "scipy", "statsmodels")
+    names = ("numpy", "pandas", "pyarrow", "scipy")
     return {"python": platform.python_version(), **{n: _package(n) for n in names}}
