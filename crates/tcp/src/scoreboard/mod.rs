@@ -590,22 +590,27 @@ impl Scoreboard {
         lost
     }
 
-    /// Marks all unacknowledged segments as lost, after an expiry of the retransmission timer.
-    /// Returns the bytes newly lost.
-    pub fn mark_all(&mut self) -> u64 {
-        let before = self.lost_bytes;
+    /// Marks the oldest segment, and all unacknowledged ones that left until `latest`, as lost
+    /// after an expiry of the retransmission timer.
+    pub fn mark_until(&mut self, latest: Nanos) {
         let mut holes = self.take_holes();
         for index in self.head..self.tail {
-            let entry = self.entry_mut(index);
-            entry.flags &= !REPAIR;
-            self.lose(index, &mut holes);
+            let entry = *self.entry(index);
+            if entry.is_sacked() || (index != self.head && entry.sent_at > latest) {
+                continue;
+            }
+            let is_new = self.lose(index, &mut holes) > 0;
+            if entry.in_repair() {
+                self.entry_mut(index).flags &= !REPAIR;
+                self.repair_bytes -= entry.len;
+                if !is_new {
+                    self.note_loss(index);
+                }
+            }
         }
-        self.repair_bytes = 0;
         holes.relost.clear();
-        holes.repairs.clear();
         holes.repaired = self.head;
         self.holes = Some(holes);
-        (self.lost_bytes - before).into()
     }
 
     /// Withdraws all losses: no segment counts as lost.

@@ -82,12 +82,14 @@ impl Sender {
         if self.recovery.is_over(self.space.una) {
             self.leave_phase();
         }
+        let repairs = self.board.repair_bytes();
         let lost = self.find_losses(now, news.acked);
+        let again = self.board.repair_bytes() < repairs;
         self.tell_losses(now);
         if let Some((snapshot, _)) = &tally.snapshot {
             rate.lost = self.rate.lost_since(snapshot);
         }
-        if self.board.lost_bytes() > 0 && self.recovery.may_enter() {
+        if self.board.lost_bytes() > 0 && self.recovery.may_enter(again) {
             self.enter_recovery(now, before.flight);
         }
 
@@ -153,6 +155,7 @@ impl Sender {
         }
         if acked > 0 {
             self.space.una = ack;
+            self.rto.on_progress();
             self.board.on_ack(ack, tally);
         }
         // Duplicate ACKs are defined in RFC 5681, section 2, and with SACK in RFC 6675, section 2.

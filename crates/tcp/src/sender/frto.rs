@@ -44,10 +44,10 @@ impl Frto {
         Self { enabled, step: Step::Off }
     }
 
-    /// The retransmission timer expired: the algorithm starts, except `in_recovery` (section 2.1,
-    /// step 1).
-    pub(crate) fn on_timeout(&mut self, in_recovery: bool) {
-        self.step = if self.enabled && !in_recovery { Step::Retransmitted } else { Step::Off };
+    /// The retransmission timer expired: the algorithm starts if it `may`, that is, outside of a
+    /// recovery or at a repeated timeout of the same segment (sections 3.1, step 1, and 3.2).
+    pub(crate) fn on_timeout(&mut self, may: bool) {
+        self.step = if self.enabled && may { Step::Retransmitted } else { Step::Off };
     }
 
     /// Stops the algorithm: RTO recovery is over, or continues conventionally.
@@ -86,7 +86,7 @@ mod tests {
 
     fn after_timeout() -> Frto {
         let mut frto = Frto::new(true);
-        frto.on_timeout(false);
+        frto.on_timeout(true);
         frto
     }
 
@@ -117,10 +117,10 @@ mod tests {
     #[test]
     fn it_does_not_run_in_a_recovery_or_when_it_is_off() {
         let mut frto = Frto::new(true);
-        frto.on_timeout(true);
+        frto.on_timeout(false);
         assert_eq!(frto.on_ack(true, true), Verdict::None);
         let mut frto = Frto::new(false);
-        frto.on_timeout(false);
+        frto.on_timeout(true);
         assert_eq!(frto.on_ack(true, true), Verdict::None);
     }
 }

@@ -14,7 +14,7 @@ impl Sender {
         self.others.recoveries += 1;
         self.event();
         self.probe.stop();
-        if self.recovery.is_open() {
+        if self.recovery.phase != Phase::Reduced {
             let repairs = self.retransmitted_segments();
             self.undo.save(self.space.una, &self.window, repairs);
             self.lower_window(now, flight, Cause::Loss);
@@ -34,6 +34,7 @@ impl Sender {
     fn lower_window(&mut self, now: Nanos, flight: u64, cause: Cause) {
         let ssthresh = self.control.reduce(&self.window, flight, cause, now);
         self.recovery.reduce(&mut self.window, ssthresh, flight);
+        self.ecn.on_reduction();
     }
 
     /// Returns the retransmissions in flight, in segments.
@@ -56,26 +57,29 @@ impl Sender {
             self.gave_up = true;
             return;
         }
-        let in_recovery = self.recovery.phase == Phase::Recovery;
-        if self.recovery.phase != Phase::Loss || self.rto.is_first() {
-            // ssthresh is not reduced again if the retransmission itself was lost (RFC 5681,
-            // section 3.1).
-            let repairs = self.retransmitted_segments();
-            if in_recovery {
-                self.undo.save_in_recovery(self.space.una, &self.window, repairs);
-            } else {
-                self.undo.save(self.space.una, &self.window, repairs);
-            }
+        self.duplicates.reset();
+        self.board.mark_until(self.rack.recent(now));
+        self.tell_losses(now);
+        let (phase, is_first) = (self.recovery.phase, self.rto.is_first());
+        // ssthresh is not reduced again if a timeout sent the segment before (RFC 5681, section
+        // 3.1).
+        if phase != Phase::Loss || is_first {
             let flight = self.space.outstanding();
-            self.window.ssthresh = self.control.reduce(&self.window, flight, Cause::Timeout, now);
+            let ssthresh = self.control.reduce(&self.window, flight, Cause::Timeout, now);
+            // Linux reduces it once for each window of data (`tcp_enter_loss`).
+            let was_reduced = phase.is_reducing() && self.space.una < self.recovery.point;
+            if !(self.rtt.is_linux() && was_reduced) {
+                let repairs = self.retransmitted_segments();
+                self.undo.save(self.space.una, &self.window, repairs);
+                self.window.ssthresh = ssthresh;
+            }
         }
-        self.window.set_cwnd(self.window.mss);
+        // The oldest segment, and those that left within the last round-trip time.
+        self.window.set_cwnd(self.pipe() + self.window.mss);
+        self.ecn.on_reduction();
         self.recovery.enter(Phase::Loss, self.space.nxt);
         self.duplicates.on_reduction(self.space.nxt);
-        self.duplicates.reset();
-        self.board.mark_all();
-        self.tell_losses(now);
-        self.frto.on_timeout(in_recovery);
+        self.frto.on_timeout(matches!(phase, Phase::Open | Phase::Reduced) || !is_first);
         self.rto.back_off(now, &self.rtt);
     }
 
@@ -103,6 +107,7 @@ impl Sender {
         self.others.spurious += 1;
         self.event();
         self.undo.restore(&mut self.window);
+        self.rto.on_progress();
         self.control.on_undo();
         if self.recovery.owns_window() {
             self.control.on_recovery_exit(&mut self.window);

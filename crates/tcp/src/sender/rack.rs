@@ -80,6 +80,12 @@ impl Rack {
         }
     }
 
+    /// Returns the latest departure of a segment that counts as lost at a timeout: it is at least a
+    /// round-trip time ago (section 6.3).
+    pub(crate) fn recent(&self, now: Nanos) -> Nanos {
+        if self.enabled { now.saturating_sub(self.rtt) } else { NEVER }
+    }
+
     /// Takes a D-SACK, which shows that the reordering window was too small (section 6.2, step 4).
     pub(crate) fn on_duplicate(&mut self, una: u64, nxt: u64) {
         if !self.enabled {

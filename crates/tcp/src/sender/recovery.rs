@@ -91,9 +91,14 @@ impl Recovery {
         self.phase.is_reducing()
     }
 
-    /// Returns whether a loss that is found now begins a recovery.
-    pub(crate) fn may_enter(&self) -> bool {
-        matches!(self.phase, Phase::Open | Phase::Reduced)
+    /// Returns whether a loss that is found now begins a recovery; `again`: a retransmission was
+    /// lost, which in Linux also begins one after a timeout.
+    pub(crate) fn may_enter(&self, again: bool) -> bool {
+        match self.phase {
+            Phase::Open | Phase::Reduced => true,
+            Phase::Loss => again && self.whole,
+            Phase::Recovery => false,
+        }
     }
 
     /// Returns whether losses are found by SACK blocks.

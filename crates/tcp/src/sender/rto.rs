@@ -14,13 +14,15 @@ pub(crate) struct RetransmissionTimer {
     at: Nanos,
     /// Expiries since the last valid answer of the peer.
     backoff: u32,
+    /// Expiries since SND.UNA last moved (`icsk_retransmits`).
+    repeats: u32,
     /// Expiries after which the connection is given up (RFC 1122, 4.2.3.5's R2).
     retries: u32,
 }
 
 impl RetransmissionTimer {
     pub(crate) fn new(retries: u32) -> Self {
-        Self { at: NEVER, backoff: 0, retries }
+        Self { at: NEVER, backoff: 0, repeats: 0, retries }
     }
 
     /// Returns when the timer expires; [`NEVER`] if it does not run.
@@ -57,9 +59,15 @@ impl RetransmissionTimer {
         self.backoff = 0;
     }
 
-    /// Returns whether the next expiry is the first without an answer.
+    /// Notes that SND.UNA moved, or that a timeout was spurious.
+    #[inline]
+    pub(crate) fn on_progress(&mut self) {
+        self.repeats = 0;
+    }
+
+    /// Returns whether the next expiry is the first for the oldest segment.
     pub(crate) fn is_first(&self) -> bool {
-        self.backoff == 0
+        self.repeats == 0
     }
 
     /// Returns whether data was sent again as often as is allowed.
@@ -70,6 +78,7 @@ impl RetransmissionTimer {
     /// (5.5) and (5.6): doubles the timeout and starts the timer.
     pub(crate) fn back_off(&mut self, now: Nanos, rtt: &Rtt) {
         self.backoff += 1;
+        self.repeats += 1;
         self.restart(now, rtt);
     }
 }

@@ -19,9 +19,9 @@ impl Sender {
         let flight = self.space.outstanding();
         if now >= self.rack.deadline() {
             self.rack.stop();
-            self.find_late(now);
+            let found = self.find_late(now) > 0;
             self.tell_losses(now);
-            if self.board.lost_bytes() > 0 && self.recovery.may_enter() {
+            if self.board.lost_bytes() > 0 && self.recovery.may_enter(found) {
                 self.enter_recovery(now, flight);
                 let pipe = self.pipe();
                 // Linux counts one segment as delivered.

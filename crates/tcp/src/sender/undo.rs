@@ -45,16 +45,6 @@ impl Undo {
         self.any = repairs > 0;
     }
 
-    /// Notes a timeout in a recovery: the window to restore is still that before the recovery.
-    pub(crate) fn save_in_recovery(&mut self, una: u64, window: &Window, repairs: u64) {
-        let before = *self;
-        self.save(una, window, repairs);
-        if before.is_armed() {
-            self.cwnd = before.cwnd;
-            self.ssthresh = before.ssthresh;
-        }
-    }
-
     /// Forgets the saved window.
     pub(crate) fn forget(&mut self) {
         *self = Self { stamp: self.stamp, ..*Self::INITIAL };
@@ -162,17 +152,5 @@ mod tests {
         let mut window = REDUCED;
         undo.restore(&mut window);
         assert_eq!(window, REDUCED);
-    }
-
-    #[test]
-    fn a_timeout_in_recovery_keeps_the_window_before_the_recovery() {
-        let mut undo = armed();
-        undo.save_in_recovery(9, &REDUCED, 1);
-        let mut window = REDUCED;
-        undo.restore(&mut window);
-        assert_eq!(window, BEFORE);
-        undo.save_in_recovery(9, &REDUCED, 1);
-        undo.restore(&mut window);
-        assert_eq!(window, BEFORE, "nothing was saved before");
     }
 }
