@@ -13,7 +13,7 @@
 //! payload leaves space for all options in a full frame; every hole is also reported by a pure ACK.
 
 use crate::accecn;
-use crate::params::{Ecn, Params};
+use crate::params::{Ecn, Params, RtoRule};
 use crate::receiver::{NEVER, Receiver, Times};
 use crate::segment::{Flags, HEADERS, MAX_OPTIONS, Segment, SynOptions};
 use crate::sender::agreed::Agreed;
@@ -70,8 +70,11 @@ pub struct Connection {
     reflection: Flags,
     syn_due: bool,
     syn_at: Nanos,
+    /// When the first SYN left; 0 before.
     syn_sent: Nanos,
+    /// SYNs sent, and those of them that the timer sent.
     syn_tries: u32,
+    syn_timeouts: u32,
     close_at: Nanos,
     rst_due: bool,
     reset: bool,
@@ -94,6 +97,7 @@ impl Connection {
             syn_at: NEVER,
             syn_sent: 0,
             syn_tries: 0,
+            syn_timeouts: 0,
             close_at: NEVER,
             rst_due: false,
             reset: false,
@@ -245,7 +249,7 @@ impl Connection {
                 self.receiver.marks().on_syn_ack(segment.flags, ce);
             }
             self.receiver.on_syn_ack();
-            self.establish(now, segment.window);
+            self.establish(now, segment);
         } else {
             // Simultaneous open: both ends have sent a SYN.
             self.on_syn_flags(segment, ce);
@@ -255,7 +259,7 @@ impl Connection {
     }
 
     /// Ends the handshake: both SYNs are known, and ours is acknowledged.
-    fn establish(&mut self, now: Nanos, window: u32) {
+    fn establish(&mut self, now: Nanos, segment: &Segment) {
         let params = Arc::clone(&self.params);
         self.timestamps = params.timestamps && self.offered_timestamps;
         let theirs = if self.offer.mss == 0 { 536 } else { u32::from(self.offer.mss) };
@@ -265,18 +269,32 @@ impl Connection {
         }
         let mss = params.mss.min(theirs).saturating_sub(options).max(1);
         let sack = params.sack && self.offer.sack_permitted;
-        let is_timed = self.syn_tries == 1 && self.syn_sent > 0;
-        let rtt = is_timed.then(|| now - self.syn_sent);
         let scaled = params.window_scaling && self.offer.window_scale.is_some();
         let scale = scaled.then(|| window_scale(&params));
         self.receiver.establish(now, u64::from(mss), sack, params.dsack, self.ecn, scale);
-        let (lost_syns, mss) = (self.syn_tries.saturating_sub(1), u64::from(mss));
-        let agreed = Agreed { at: now, mss, sack, ecn: self.ecn, lost_syns, rtt };
+        let echo = segment.timestamps().filter(|_| self.timestamps).map(|stamps| stamps.echo);
+        let (lost_syns, rtt) = self.judge_syns(now, echo);
+        let agreed = Agreed { at: now, mss: u64::from(mss), sack, ecn: self.ecn, lost_syns, rtt };
         self.sender.establish(&params, agreed);
-        self.sender.space_mut().on_window(1, window);
+        self.sender.space_mut().on_window(1, segment.window);
         self.syn_due = false;
         self.syn_at = NEVER;
         self.set_state(State::Established);
+    }
+
+    /// Returns the number of lost SYNs and the handshake's round-trip time, if it is known. In Linux,
+    /// the `echo` of the timestamp shows which of several SYNs was answered: if it was the first,
+    /// none was lost (`tcp_try_undo_spurious_syn`).
+    fn judge_syns(&self, now: Nanos, echo: Option<u32>) -> (u32, Option<Nanos>) {
+        let lost = if self.syn_timeouts > 0 { self.syn_tries.saturating_sub(1) } else { 0 };
+        if self.syn_tries <= 1 {
+            return (lost, (self.syn_sent > 0).then(|| now - self.syn_sent));
+        }
+        let is_linux = self.params.rto_rule == RtoRule::Linux;
+        let Some(echo) = echo.filter(|&echo| is_linux && echo > 0) else { return (lost, None) };
+        let elapsed = timestamp(now).wrapping_sub(echo);
+        let rtt = (elapsed < 1 << 31).then(|| u64::from(elapsed.max(1)) * MILLISECOND);
+        (if echo == timestamp(self.syn_sent) { 0 } else { lost }, rtt)
     }
 
     fn on_synchronized(&mut self, now: Nanos, segment: &Segment, ce: bool) {
@@ -334,7 +352,7 @@ impl Connection {
         if counts && field == 0 {
             self.ecn = Ecn::Off;
         }
-        self.establish(now, segment.window);
+        self.establish(now, segment);
         if counts && field != 0 {
             self.sender.ecn_mut().on_handshake(field);
         }
@@ -463,15 +481,23 @@ impl Connection {
         // An active end does not know yet whether segments will have timestamps.
         let options = if passive && segment.timestamps().is_some() { 12 } else { 0 };
         self.receiver.stamp_syn(&mut segment, u64::from(params.mss.saturating_sub(options).max(1)));
-        let rto = self.params.initial_rto;
-        self.syn_at =
-            now + rto.saturating_mul(1 << self.syn_tries.min(32)).min(self.params.max_rto);
+        let doublings = self.syn_timeouts.saturating_sub(self.linear_timeouts()).min(32);
+        let timeout = self.params.initial_rto.saturating_mul(1 << doublings);
+        self.syn_at = now + timeout.min(self.params.max_rto);
+        if self.syn_tries == 0 {
+            self.syn_sent = now;
+        }
         self.syn_tries += 1;
-        self.syn_sent = now;
         self.syn_due = false;
         // The SYN has sequence number 0.
         self.sender.space_mut().nxt = 1;
         segment
+    }
+
+    /// Returns after how many timeouts of a SYN the timeout begins to double; a SYN-ACK's doubles
+    /// from the first on.
+    fn linear_timeouts(&self) -> u32 {
+        if self.state == State::SynSent { self.params.syn_linear_timeouts } else { 0 }
     }
 
     /// Returns whether a SYN, or with AccECN a SYN-ACK, does not ask for ECN because earlier ones
@@ -616,11 +642,12 @@ impl Connection {
 
     fn on_syn_timeout(&mut self) {
         self.syn_at = NEVER;
-        if self.syn_tries > self.params.syn_retries {
+        if self.syn_timeouts >= self.params.syn_retries + self.linear_timeouts() {
             self.reset = true;
             self.set_state(State::Closed);
             return;
         }
+        self.syn_timeouts += 1;
         self.sender.count_timeout();
         self.syn_due = true;
     }

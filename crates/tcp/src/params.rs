@@ -238,7 +238,11 @@ params! {
         initial_rto: Nanos = time("1s"), // TCP_TIMEOUT_INIT, RFC 6298
         /// Longest retransmission timeout.
         max_rto: Nanos = time("120s"), // TCP_RTO_MAX
-        /// How often a SYN is sent again before the connection is given up.
+        /// Timeouts of a SYN before the timeout doubles.
+        #[serde(default)]
+        syn_linear_timeouts: u32 = integer(0, 127, "4"), // net.ipv4.tcp_syn_linear_timeouts
+        /// How often a SYN is sent again, apart from `syn_linear_timeouts`, before the connection is
+        /// given up.
         syn_retries: u32 = integer(0, 255, "6"), // net.ipv4.tcp_syn_retries
         /// How often data is sent again without an answer before the connection is given up.
         retries: u32 = integer(0, 255, "15"), // net.ipv4.tcp_retries2

@@ -80,6 +80,7 @@ pub const LINUX_6: Profile = Profile {
         pacing_credit: false,     // as in the earlier model
         ack_rule: AckRule::Quick, // as in the earlier model
         hz: 0,                    // as in the earlier model
+        syn_linear_timeouts: 0,   // as in the earlier model
         ..Params::default()
     },
 };
@@ -114,6 +115,7 @@ pub const RFC: Profile = Profile {
         min_rto: SECOND,                        // RFC 6298, (2.4)
         initial_rto: SECOND,                    // RFC 6298, (2.1)
         max_rto: 60 * SECOND,                   // RFC 6298, (2.5): at least 60 s
+        syn_linear_timeouts: 0,                 // none
         syn_retries: 6,                         // two minutes; RFC 1122, 4.2.3.5, asks for three
         retries: 15,                            // RFC 1122, 4.2.3.5: at least 100 s
         delayed_ack: 2,                         // RFC 5681, section 4.2
@@ -172,6 +174,7 @@ pub const NS3_3_37: Profile = Profile {
         min_rto: SECOND,            // TcpSocketBase::MinRto
         initial_rto: 3 * SECOND,    // TcpSocket::ConnTimeout
         max_rto: 60 * SECOND,       // TcpSocketBase::ReTxTimeout: the doubled RTO is at most 60 s
+        syn_linear_timeouts: 0,     // none
         syn_retries: 6,             // TcpSocket::ConnCount
         retries: 6,                 // TcpSocket::DataRetries
         delayed_ack: 2,             // TcpSocket::DelAckCount
@@ -224,6 +227,7 @@ pub const SACK_2001: Profile = Profile {
         min_rto: 200 * MILLISECOND,  // TCP_RTO_MIN
         initial_rto: 3 * SECOND,     // RFC 2988, TCP_TIMEOUT_INIT then
         max_rto: 120 * SECOND,       // TCP_RTO_MAX
+        syn_linear_timeouts: 0,      // none
         syn_retries: 5,              // TCP_SYN_RETRIES then
         retries: 15,                 // TCP_RETR2
         delayed_ack: 2,              // RFC 1122
@@ -276,6 +280,7 @@ pub const NS2_WEB: Profile = Profile {
         min_rto: 200 * MILLISECOND,     // minrto_ 0.2
         initial_rto: 3 * SECOND,        // rtxcur_init_ 3.0
         max_rto: 60 * SECOND,           // maxrto_ 60
+        syn_linear_timeouts: 0,         // none
         syn_retries: 6,                 // the one-way TCP does not give up
         retries: 255,                   // the one-way TCP does not give up
         delayed_ack: 1,                 // Agent/TCPSink

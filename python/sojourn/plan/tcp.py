@@ -78,8 +78,11 @@ class Tcp(Frozen):
     """Retransmission timeout before the first round-trip time is measured."""
     max_rto: int
     """Longest retransmission timeout."""
+    syn_linear_timeouts: int = 0
+    """Timeouts of a SYN before the timeout doubles."""
     syn_retries: int
-    """How often a SYN is sent again before the connection is given up."""
+    """How often a SYN is sent again, apart from `syn_linear_timeouts`, before the connection is
+    given up."""
     retries: int
     """How often data is sent again without an answer before the connection is given up."""
     delayed_ack: int

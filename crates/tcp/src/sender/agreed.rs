@@ -13,7 +13,7 @@ pub(crate) struct Agreed {
     /// Whether both ends use selective acknowledgements.
     pub(crate) sack: bool,
     pub(crate) ecn: Ecn,
-    /// How often the SYN was sent again.
+    /// How often the SYN was sent again because it was lost.
     pub(crate) lost_syns: u32,
     /// The handshake's round-trip time, if it is known.
     pub(crate) rtt: Option<Nanos>,
