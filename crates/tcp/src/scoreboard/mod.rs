@@ -123,6 +123,8 @@ pub struct Tally {
     pub last_sent: Nanos,
     /// Departure of the newest segment sent once and now acknowledged selectively; 0 for none.
     pub sack_sent: Nanos,
+    /// Departure of the oldest such segment; 0 for none.
+    pub sack_first: Nanos,
     /// Whether a retransmitted segment was acknowledged cumulatively.
     pub repeated: bool,
     /// Whether a segment was acknowledged that was sent once and ends at or below `orig_bound`.
@@ -458,6 +460,9 @@ impl Scoreboard {
         tally.sacked += u64::from(len);
         if flags & REPEATED == 0 {
             tally.sack_sent = tally.sack_sent.max(sent_at);
+            if tally.sack_first == 0 || sent_at < tally.sack_first {
+                tally.sack_first = sent_at;
+            }
         }
         if flags & LOST != 0 {
             self.lost_bytes -= len;

@@ -220,18 +220,25 @@ impl Sender {
     /// Takes round-trip times; returns the newest, 0 for none. Karn's rule (RFC 6298, section 3):
     /// a retransmitted segment gives no sample without a timestamp (RFC 7323, section 4).
     fn on_round_trip(&mut self, now: Nanos, news: &News, tally: &Tally) -> Nanos {
+        // The departure times may be in the future: `fq` with a short `horizon` or an
+        // `offload_horizon` sends packets early.
+        let since = |sent| now.saturating_sub(sent);
+        let is_linux = self.rtt.is_linux();
         let (sample, newest) = if tally.first_sent > 0 && !tally.repeated {
-            // The departure times may be in the future: `fq` with a short `horizon` or an
-            // `offload_horizon` sends packets early.
-            (now.saturating_sub(tally.first_sent), now.saturating_sub(tally.last_sent))
+            let last =
+                if is_linux { tally.last_sent.max(tally.sack_sent) } else { tally.last_sent };
+            (since(tally.first_sent), since(last))
+        } else if tally.sack_sent > 0 && is_linux {
+            (since(tally.sack_first), since(tally.sack_sent))
         } else if tally.sack_sent > 0 && !tally.repeated {
-            (now.saturating_sub(tally.sack_sent), now.saturating_sub(tally.sack_sent))
+            (since(tally.sack_sent), since(tally.sack_sent))
         } else if let (Some(echo), true) = (news.echo, news.acked > 0) {
             let elapsed = timestamp(now).wrapping_sub(echo);
             if elapsed >= 1 << 31 {
                 return 0;
             }
-            (u64::from(elapsed.max(1)) * MILLISECOND, 0)
+            let rtt = u64::from(elapsed.max(1)) * MILLISECOND;
+            (rtt, if is_linux { rtt } else { 0 })
         } else {
             (0, 0)
         };
@@ -239,7 +246,7 @@ impl Sender {
         if sample > 0 {
             self.rtt.sample(sample, self.space.una, self.space.nxt);
             self.rto.end_backoff();
-        } else if news.acked > 0 && self.rtt.is_linux() {
+        } else if news.acked > 0 && is_linux {
             self.rto.end_backoff();
         }
         newest
