@@ -19,7 +19,7 @@
 use crate::control::{Control, ControlParams};
 use crate::hystart;
 use crate::path::{self, FullPipe, MIN_SEGMENTS, Pacing, Recovery, Rounds, RttProbe, next_draw};
-use crate::window::{Ack, Cause, SuperPacket, Window};
+use crate::window::{Ack, Cause, Lost, SuperPacket, Window};
 use sojourn_units::declare::{choice, time};
 use sojourn_units::{MILLISECOND, Nanos, choices, params};
 
@@ -246,8 +246,10 @@ pub struct Bbr {
     is_conserving: bool,
     aggregation: Aggregation,
     policer: Policer,
-    /// Number of bytes considered lost since the connection began.
+    /// Number of bytes considered lost since the connection began, and the time of the last
+    /// delivery.
     lost: u64,
+    delivered_at: Nanos,
 }
 
 impl Bbr {
@@ -272,6 +274,7 @@ impl Bbr {
             aggregation: Aggregation::default(),
             policer: Policer::default(),
             lost: 0,
+            delivered_at: 0,
         }
     }
 
@@ -297,21 +300,22 @@ impl Bbr {
 
     /// Starts a new interval of the search for a policer. If `keeps` is true, the search continues
     /// with the rate of the last interval; otherwise it starts anew.
-    fn search_policer(&mut self, ack: &Ack, keeps: bool) {
+    fn search_policer(&mut self, keeps: bool) {
         let old = self.policer;
         self.policer = Policer {
             sampling: old.sampling && keeps,
             rate: if keeps { old.rate } else { 0 },
-            delivered: ack.rate.total,
+            delivered: self.rounds.delivered,
             lost: self.lost,
-            at: ack.now,
+            at: self.delivered_at,
             ..Policer::default()
         };
     }
 
     /// Linux: detects a policer by two successive intervals with losses of at least `POLICER_LOSS`
-    /// and nearly equal rates. Its rate is used for `POLICER_KEPT` rounds.
-    fn update_policer(&mut self, ack: &Ack) {
+    /// and nearly equal rates. Its rate is used for `POLICER_KEPT` rounds. `lost`: the
+    /// acknowledgement at `now` showed a loss, or the retransmission timer expired.
+    fn update_policer(&mut self, now: Nanos, lost: bool, app_limited: bool) {
         if !self.is_linux() {
             return;
         }
@@ -319,34 +323,34 @@ impl Bbr {
             if self.mode == Mode::ProbeBw && self.rounds.has_started {
                 self.policer.rounds += 1;
                 if self.policer.rounds >= POLICER_KEPT {
-                    self.search_policer(ack, false);
-                    self.enter_probe_bw(ack.now);
+                    self.search_policer(false);
+                    self.enter_probe_bw(now);
                 }
             }
             return;
         }
         if !self.policer.sampling {
-            if ack.lost == 0 {
+            if !lost {
                 return;
             }
-            self.search_policer(ack, true);
+            self.search_policer(true);
             self.policer.sampling = true;
         }
-        if ack.rate.app_limited {
-            return self.search_policer(ack, false);
+        if app_limited {
+            return self.search_policer(false);
         }
         self.policer.rounds += u32::from(self.rounds.has_started);
         if self.policer.rounds < POLICER_ROUNDS.0 {
             return;
         }
         if self.policer.rounds > POLICER_ROUNDS.1 {
-            return self.search_policer(ack, false);
+            return self.search_policer(false);
         }
-        let lost = u128::from(self.lost.saturating_sub(self.policer.lost));
-        let delivered = ack.rate.total.saturating_sub(self.policer.delivered);
-        let heavy = lost * u128::from(UNIT) >= u128::from(POLICER_LOSS) * u128::from(delivered);
-        let span = ack.now.saturating_sub(self.policer.at);
-        if ack.lost == 0 || delivered == 0 || !heavy || span < MILLISECOND {
+        let share = u128::from(self.lost.saturating_sub(self.policer.lost)) * u128::from(UNIT);
+        let delivered = self.rounds.delivered.saturating_sub(self.policer.delivered);
+        let heavy = share >= u128::from(POLICER_LOSS) * u128::from(delivered);
+        let span = self.delivered_at.saturating_sub(self.policer.at);
+        if !lost || delivered == 0 || !heavy || span < MILLISECOND {
             return;
         }
         let rate = path::per_second(delivered, span);
@@ -357,7 +361,7 @@ impl Bbr {
             self.policer.detected = true;
             self.policer.rounds = 0;
         } else {
-            self.search_policer(ack, true);
+            self.search_policer(true);
             self.policer.sampling = true;
             self.policer.rate = rate;
         }
@@ -473,7 +477,7 @@ impl Bbr {
             self.is_conserving = false;
             self.bandwidth = self.maximum.start_round(round, self.bandwidth);
         }
-        self.update_policer(ack);
+        self.update_policer(ack.now, ack.lost > 0, rate.app_limited);
         let sample = path::rate(rate);
         let is_limited = self.probe_rtt.is_limited(rate);
         if !is_limited || sample >= self.bandwidth {
@@ -530,6 +534,11 @@ impl Bbr {
         }
         self.cycle.phase = self.cycle.first_phase;
         self.cycle.start = now;
+    }
+
+    /// Returns the number of bytes delivered so far. Linux counts the SYN as a segment.
+    fn delivered(&self, window: &Window) -> u64 {
+        self.rounds.delivered + if self.is_linux() { window.mss } else { 0 }
     }
 
     fn save_cwnd(&mut self, window: &Window) {
@@ -626,7 +635,7 @@ impl Bbr {
                 let grown = cwnd.saturating_add(ack.delivered);
                 if self.full.now {
                     cwnd = grown.min(target);
-                } else if cwnd < target || ack.rate.total < self.initial_cwnd {
+                } else if cwnd < target || self.delivered(window) < self.initial_cwnd {
                     cwnd = grown;
                 }
                 cwnd = cwnd.max(MIN_SEGMENTS * window.mss);
@@ -655,7 +664,9 @@ impl Control for Bbr {
 
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         self.rounds.delivered = ack.rate.total;
-        self.lost = self.lost.saturating_add(ack.lost);
+        if ack.delivered > 0 {
+            self.delivered_at = ack.now;
+        }
         self.update_bandwidth(ack);
         self.update_aggregation(window, ack);
         self.update_cycle(window, ack);
@@ -666,9 +677,18 @@ impl Control for Bbr {
         self.update_cwnd(window, ack);
     }
 
-    fn reduce(&mut self, window: &Window, _flight: u64, cause: Cause, _now: Nanos) -> u64 {
+    fn on_lost(&mut self, _window: &Window, lost: &Lost) {
+        self.lost = self.lost.saturating_add(lost.len);
+    }
+
+    fn reduce(&mut self, window: &Window, _flight: u64, cause: Cause, now: Nanos) -> u64 {
         if cause != Cause::Ecn {
             self.save_cwnd(window);
+        }
+        if cause == Cause::Loss && self.recovery.timed_out {
+            // A retransmission after the timeout was lost, too: a recovery of its own.
+            self.recovery.timed_out = false;
+            self.recovery.is_active = false;
         }
         if cause == Cause::Timeout {
             self.recovery.timed_out = true;
@@ -676,6 +696,7 @@ impl Control for Bbr {
             self.is_conserving = false;
             self.full.bandwidth = 0;
             self.rounds.has_started = true;
+            self.update_policer(now, true, false);
         }
         window.ssthresh.max(window.floor())
     }
@@ -821,9 +842,9 @@ mod tests {
                 let lost = if round % 5 == 0 { 5 * delivered / share } else { 0 };
                 bbr.rounds.has_started = true;
                 bbr.lost += lost;
-                let rate = RateSample { total, ..RateSample::default() };
-                let now = SECOND + round * 10 * MILLISECOND;
-                bbr.update_policer(&Ack { now, lost, rate, ..Ack::default() });
+                bbr.rounds.delivered = total;
+                bbr.delivered_at = SECOND + round * 10 * MILLISECOND;
+                bbr.update_policer(bbr.delivered_at, lost > 0, false);
             }
             assert_eq!(bbr.policer.detected, expected, "one in {share}");
             if expected {
@@ -833,6 +854,22 @@ mod tests {
                 assert_eq!(bbr.gains.0, UNIT);
             }
         }
+    }
+
+    /// A timeout counts as the end of a round, and of an interval: four of them with a quarter lost.
+    #[test]
+    fn timeouts_also_show_a_policer() {
+        let (mut bbr, window) = linux();
+        bbr.rounds.delivered = 1000 * MSS;
+        for timeout in 0..12 {
+            let now = SECOND + timeout * 10 * MILLISECOND;
+            bbr.reduce(&window, 0, Cause::Timeout, now);
+            bbr.rounds.delivered += 100 * MSS;
+            bbr.delivered_at = now;
+            bbr.on_lost(&window, &Lost { len: 25 * MSS, ..Lost::default() });
+        }
+        assert!(bbr.policer.detected);
+        assert_eq!(bbr.used_bandwidth(), 10_000_000);
     }
 
     #[test]

@@ -63,9 +63,10 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// Starts the next round if the acknowledgement with `rate` ends the present one.
+    /// Starts the next round if the acknowledgement with `rate` ends the present one. A sample
+    /// without an interval ends none, as in the kernel (`bbr_update_round_start`).
     pub(crate) fn update(&mut self, rate: &RateSample) {
-        self.has_started = rate.delivered > 0 && rate.prior_delivered >= self.next;
+        self.has_started = rate.interval > 0 && rate.prior_delivered >= self.next;
         if self.has_started {
             self.restart();
             self.count = self.count.wrapping_add(1);

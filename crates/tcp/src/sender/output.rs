@@ -4,6 +4,7 @@ use super::burst::{Offer, ack_is_near, full_size};
 use super::host_queue::allowance;
 use super::limits::Limit;
 use super::pacer::pacing_rate;
+use super::recovery::Phase;
 use super::{Output, Sender, timestamp};
 use sojourn_units::Nanos;
 
@@ -52,18 +53,21 @@ impl Sender {
 
     #[inline]
     fn poll_lost(&mut self, now: Nanos, pipe: u64, index: u64) -> Option<Output> {
-        if !self.recovery.is_forced() {
-            let len = u64::from(self.board.entry(index).len);
-            if pipe + len > self.window.cwnd {
-                self.limited_end = self.space.nxt;
-                return None;
-            }
-            if self.pacer.must_wait(now) {
-                return None;
-            }
-            if self.host_queue.is_some() && self.is_queue_full(len, true) {
-                return None;
-            }
+        let is_forced = self.recovery.is_forced();
+        // The retransmission of a timeout waits for nothing.
+        if is_forced && self.recovery.phase == Phase::Loss {
+            return Some(self.repeat(now, index));
+        }
+        let len = u64::from(self.board.entry(index).len);
+        if !is_forced && pipe + len > self.window.cwnd {
+            self.limited_end = self.space.nxt;
+            return None;
+        }
+        if self.pacer.must_wait(now) {
+            return None;
+        }
+        if self.host_queue.is_some() && self.is_queue_full(len, true) {
+            return None;
         }
         Some(self.repeat(now, index))
     }
