@@ -103,16 +103,16 @@ fn the_same_run_twice_and_on_other_threads() {
 const GOLDEN: &[(&str, &str)] = &[
     ("udp", "cc5d63245d55b9da1ced262a95af2ced"),
     ("streams", "56db87ddbaadb6c894d7f666da1c917a"),
-    ("pfifo", "017e6165334b85a1d83dc2c0ac4a9593"),
-    ("codel", "12da0c2fa926718e89c49117fece2f16"),
+    ("pfifo", "6bb5af0a32e6caa5cea9a3c794a0765a"),
+    ("codel", "6c7378b598a750885d06f2c0f27fa8e0"),
     ("fq_codel", "14950a504bc9bb9a5ede4157be1e0295"),
-    ("pie", "f29634b1ffcc23b471f21dac4aed65f4"),
-    ("fq_pie", "5b5367f73dd97c2e2ccbf7a76d7fd07f"),
+    ("pie", "abd4316c53b5c729a3068667eb33fc28"),
+    ("fq_pie", "7c342f9fcd3020d85a16d3e5e6c900a2"),
     ("fq_cobalt", "a107e0fcee239966ae572c5de3d95c59"),
     ("l4s", "ef8c29f2458c43de4673d21c1559a684"),
-    ("red", "3ea927f21ffd6a846f97c778e6bcd730"),
-    ("choke", "49d2f90682dca0ac5ef849e50b3131ca"),
-    ("sfb", "215a4a28e5802850cd9447841367fc5e"),
+    ("red", "7b22e40ffcff01df091f2a636a8a21b5"),
+    ("choke", "a9c4d7225d359f5bb32323206c4bbb29"),
+    ("sfb", "f81957702103be1a6c298c4e38ef6dec"),
 ];
 
 #[test]

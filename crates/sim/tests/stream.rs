@@ -129,7 +129,10 @@ fn the_last_write_closes_the_connection() {
 /// If the connection fails, the writes in its send buffer are lost.
 #[test]
 fn a_broken_connection_ends_the_flow() {
-    let mut plan = plan(tcp("reno syn_retries 1 sndbuf 4000"), "cbr rate 1mbit payload 1000");
+    let mut plan = plan(
+        tcp("reno syn_linear_timeouts 0 syn_retries 1 sndbuf 4000"),
+        "cbr rate 1mbit payload 1000",
+    );
     plan.warmup = 0;
     plan.links[0].params.impairments.loss = Loss::Random { probability: 1.0, correlation: 0.0 };
     let record = run(&plan, 1).unwrap();
