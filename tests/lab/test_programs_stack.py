@@ -145,7 +145,8 @@ def test_two_flows_that_want_different_hosts() -> None:
 
 
 def test_every_sysctl_exists_here() -> None:
-    assert set(sysctls(default())) <= Kernel.here().sysctls
+    kernel = Kernel.here()
+    assert set(sysctls(default(), kernel)) <= kernel.sysctls
     assert {"cubic", "reno"} & set(Kernel.here().controls)
 
 

@@ -204,7 +204,7 @@ class Settings:
                 self._demand(flow, tcp, sender, receiver, opener)
 
     def _demand(self, flow: Flow, tcp: Tcp, sender: int, receiver: int, opener: int) -> None:
-        for name, value in sysctls(tcp).items():
+        for name, value in sysctls(tcp, self.kernel).items():
             for node in {"s": (sender,), "r": (receiver,), "b": (sender, receiver)}[_ROLE[name]]:
                 if self._agree(flow, node, name, value):
                     self.host(node).sysctls[f"net.ipv4.{name}"] = value
@@ -261,6 +261,7 @@ _ROLE = {
     "tcp_early_retrans": "s",
     "tcp_slow_start_after_idle": "s",
     "tcp_syn_retries": "b",
+    "tcp_syn_linear_timeouts": "b",
     "tcp_retries2": "s",
     "tcp_moderate_rcvbuf": "r",
     "tcp_rmem": "r",
@@ -269,8 +270,8 @@ _ROLE = {
 """Hosts to which a sysctl applies: the sender (`s`), the receiver (`r`), or both (`b`)."""
 
 
-def sysctls(tcp: Tcp) -> dict[str, str]:
-    """Returns the sysctls below net.ipv4 that a plan's TCP requires, by name.
+def sysctls(tcp: Tcp, kernel: Kernel) -> dict[str, str]:
+    """Returns the sysctls below net.ipv4 that a plan's TCP requires of a kernel, by name.
 
     The kernel's receive buffer counts the memory of packets. It is twice the plan's window if the
     window counts payload. A window without autotuning has its maximum size from the start.
@@ -280,6 +281,8 @@ def sysctls(tcp: Tcp) -> dict[str, str]:
     most = min(memory, 2**31 - 1)
     first = min(131_072, most) if autotune else most
     buffer = min(tcp.send_buffer, 2**31 - 1)
+    # Before Linux 6.5 the timeout of a SYN doubles at once.
+    linear = kernel.sysctls & {"tcp_syn_linear_timeouts"}
     return {
         "tcp_sack": _flag(tcp.sack),
         "tcp_dsack": _flag(tcp.dsack),
@@ -292,6 +295,7 @@ def sysctls(tcp: Tcp) -> dict[str, str]:
         "tcp_early_retrans": "3" if tcp.rack else "0",
         "tcp_slow_start_after_idle": _flag(tcp.idle_restart == "decay"),
         "tcp_syn_retries": str(tcp.syn_retries),
+        **dict.fromkeys(linear, str(tcp.syn_linear_timeouts)),
         "tcp_retries2": str(tcp.retries),
         "tcp_moderate_rcvbuf": _flag(autotune),
         "tcp_rmem": f"4096 {first} {most}",
@@ -324,7 +328,7 @@ def refusals(tcp: Tcp, settings: Settings) -> Iterator[tuple[str, str]]:
         yield f"syn_retries {tcp.syn_retries}", "Linux has 1 to 127"
     if tcp.pacing == "off" and tcp.congestion.TAG == "bbr":
         yield "pacing off", "Linux's bbr always paces"
-    for name in sysctls(tcp):
+    for name in sysctls(tcp, settings.kernel):
         if name not in settings.kernel.sysctls:
             yield f"net.ipv4.{name}", "this kernel has no such sysctl"
 
