@@ -116,8 +116,7 @@ def test_commands_name_the_extra_that_they_need(package: str, tmp_path: Path) ->
     )
     extra = next(e for e, packages in extras.BROUGHT.items() if package in packages)
     assert done.returncode == 2, done.stderr
-    assert f"not installed: the Python package {package}; " in done.stderr
-    assert f"pip install 'sojourn[{extra}]'" in done.stderr
+    assert re.search(rf"{package}; .*'sojourn\[{extra}\]'", done.stderr)
     assert "Traceback" not in done.stderr
 
 
