@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sojourn.tc import Applied, apply, read
+from tests.conftest import ROOT
 from tests.tc.test_filters import selecting
-from tests.tc.texts import applied, queue
+from tests.tc.texts import HOME_SCENARIO, applied, queue
 
 TREE = (
     "tc qdisc add dev eth0 root handle 1: htb default 30\n"
@@ -103,6 +106,25 @@ def test_rules_of_the_firewall_become_conditions(
     found = rules(script)
     given = [*BY_KEY, ("", 0x30)]
     assert [one for one in found if one in expected or one not in given] == expected
+
+
+RULESET = ROOT / "crates/tc/tests/nft/ruleset.json"
+"""Rules as `nft -j list ruleset` prints them."""
+
+
+def test_rules_in_json_are_read_like_rules_in_text() -> None:
+    def found(name: Path) -> Applied:
+        return apply(HOME_SCENARIO, read([("nft", name.read_text()), ("f", TREE)], {}))
+
+    json, text = found(RULESET), found(RULESET.with_suffix(".nft"))
+    assert json.placed[0].queue == text.placed[0].queue
+    assert "dport 1000-2000 to 1:30" in str(json.placed[0].queue)
+    ignored = [told for told in json.notices if "is ignored" in told]
+    assert any(
+        re.match(r"nft:1: .*`add rule ip mangle post limit .*`: `limit rate` is not", told)
+        for told in ignored
+    )
+    assert len(ignored) == len([told for told in text.notices if "is ignored" in told]) > 3
 
 
 def test_notices_list_the_lines_that_are_read_and_ignored() -> None:

@@ -46,12 +46,16 @@ impl<'de> Deserialize<'de> for Pairs {
 }
 
 impl Json {
-    fn get(&self, key: &str) -> Option<&Self> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Self> {
         self.pairs().iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    fn pairs(&self) -> &[(String, Self)] {
+    pub(crate) fn pairs(&self) -> &[(String, Self)] {
         if let Self::Object(Pairs(pairs)) = self { pairs } else { &[] }
+    }
+
+    pub(crate) fn list(&self) -> &[Self] {
+        if let Self::List(list) = self { list } else { &[] }
     }
 
     fn number(&self) -> Option<f64> {
@@ -59,7 +63,7 @@ impl Json {
     }
 
     /// Returns a text or number as text; empty for other values.
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
             Self::Number(value) => plain(*value),

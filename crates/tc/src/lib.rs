@@ -24,6 +24,7 @@ mod mq;
 mod name;
 mod neighbours;
 mod nft;
+mod nft_json;
 mod place;
 mod read;
 mod reading;

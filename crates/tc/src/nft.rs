@@ -2,6 +2,7 @@
 
 use crate::firewall::{Firewall, HOOKS, Step, Verdict};
 use crate::iptables;
+use crate::nft_json;
 use crate::place::{Fault, Place, Word, Words, among};
 use std::collections::BTreeMap;
 
@@ -88,6 +89,12 @@ pub(crate) fn file(
     firewall: &mut Firewall,
     lines: impl Iterator<Item = (String, Place)>,
 ) -> Vec<(Place, Fault, String)> {
+    let lines: Vec<_> = lines.collect();
+    let text: Vec<&str> = lines.iter().map(|(line, _)| line.as_str()).collect();
+    let text = text.join("\n");
+    if nft_json::is_nft(&text) {
+        return listed(firewall, &text, lines[0].1);
+    }
     let mut refused = Vec::new();
     let (mut family, mut table, mut chain) = ("ip".to_owned(), String::new(), String::new());
     let (mut depth, mut defined) = (0i64, BTreeMap::<String, String>::new());
@@ -150,6 +157,22 @@ pub(crate) fn file(
         }
     }
     refused
+}
+
+/// Applies the commands in the JSON of `nft -j`; returns those that are not supported.
+fn listed(firewall: &mut Firewall, text: &str, place: Place) -> Vec<(Place, Fault, String)> {
+    let commands = match nft_json::commands(text) {
+        Ok(commands) => commands,
+        Err(why) => {
+            return vec![(place, Fault::new(format!("this is not JSON: {why}")), String::new())];
+        }
+    };
+    let refused = commands.into_iter().filter_map(|words| {
+        let why = command(firewall, &words_of(&words, place), place).err()?;
+        let message = format!("`{words}`: {}", why.message);
+        Some((place, Fault { message, ..why }, words))
+    });
+    refused.collect()
 }
 
 fn remove(firewall: &mut Firewall, is_meant: impl Fn(&str) -> bool) {
@@ -219,6 +242,7 @@ fn spoken(words: &[Word]) -> Result<Option<Vec<Word>>, Fault> {
             }
             "comment" => _ = given.value(word)?,
             "oif" | "oifname" | "iif" | "iifname" => {
+                given.next_if(|word| word == "==");
                 let name = given.value(word)?;
                 if matches!(name.text.as_str(), "{" | "!" | "!=") {
                     let why = format!("`{} {}` is not supported", word.text, name.text);

@@ -4,7 +4,7 @@ use crate::place::{Fault, Place, Word};
 use crate::reading::Reading;
 use crate::script::{self, Script};
 use crate::shown::{self, Printed};
-use crate::{json, neighbours};
+use crate::{json, neighbours, nft, nft_json};
 use std::collections::BTreeMap;
 
 /// Returns the contents of texts as one reading. `texts` are names and contents, `given` values of
@@ -43,7 +43,10 @@ pub fn read(
             let place = |n| Place { line: n as u32 + 1, ..start };
             text.lines().enumerate().map(move |(n, line)| (line.to_owned(), place(n)))
         };
-        if json::is_json(text) {
+        if nft_json::is_nft(text) {
+            let unread = nft::file(&mut reading.firewall, numbered());
+            script::tell_unread(&mut reading, unread);
+        } else if json::is_json(text) {
             json::read(&mut reading, &mut printed, name, text, start);
         } else if is_dump && !has_commands {
             let words = numbered().map(|(line, place)| (place, words_of(&line, place)));
@@ -61,7 +64,7 @@ pub fn read(
             matches!(words.as_slice(), ["table", .., "{"])
         }) && !has_commands
         {
-            let unread = crate::nft::file(&mut reading.firewall, numbered());
+            let unread = nft::file(&mut reading.firewall, numbered());
             script::tell_unread(&mut reading, unread);
         } else {
             if is_dump {
