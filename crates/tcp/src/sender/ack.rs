@@ -76,7 +76,6 @@ impl Sender {
             };
             self.control.before_reduction(&self.window, &report);
         }
-        self.on_echo(now, is_echo, before.flight);
         let marked = if counts || !is_echo { marks } else { news.acked };
         self.detect_mistakes(&news, tally.original);
         if self.recovery.is_over(self.space.una) {
@@ -92,6 +91,10 @@ impl Sender {
         if self.board.lost_bytes() > 0 && self.recovery.may_enter(again) {
             self.enter_recovery(now, before.flight);
         }
+        // An echo on the acknowledgement that ends a reduction begins the next one in Linux
+        // (`tcp_try_to_open`).
+        let may_reduce = before.phase == Phase::Open || self.recovery.is_whole();
+        self.on_echo(now, is_echo, before.flight, may_reduce);
 
         let acked = self.counted(news.acked.min(tally.delivered), before.phase);
         let pipe = self.pipe();
@@ -277,14 +280,15 @@ impl Sender {
         (marks.packets > 0 || marks.bytes > 0, marks.bytes)
     }
 
-    /// Responds to an ECN echo (RFC 3168, section 6.1.2).
+    /// Responds to an ECN echo (RFC 3168, section 6.1.2), by a reduction if it `may_reduce`.
     #[inline]
-    fn on_echo(&mut self, now: Nanos, is_echo: bool, flight: u64) {
+    fn on_echo(&mut self, now: Nanos, is_echo: bool, flight: u64, may_reduce: bool) {
         if !is_echo {
             return;
         }
         self.others.ece_acks += 1;
-        if self.recovery.is_open() && !self.recovery.owns_window() && !self.answers_marks {
+        let transport = !self.recovery.owns_window() && !self.answers_marks;
+        if may_reduce && transport && self.recovery.is_open() {
             self.reduce(now, flight, Cause::Ecn);
             self.on_ecn_reduction();
         }
