@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,12 @@ def test_an_error_is_expected_from_similar_cells() -> None:
     frame = 1514 * 8 / 1e7
     assert known.error("sojourn_p95", 0.0) == pytest.approx(known.shares["sojourn_p95"] * frame)
     assert math.isnan(known.error("g0.mos", 4.0))
+
+
+def test_a_metric_without_a_factor_has_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = replace(recorded(), factors={"goodput": 1.0})
+    monkeypatch.setattr("sojourn.study.expected.recorded", lambda: few)
+    assert set(expected(scenario().plan).shares) == {"goodput"}
 
 
 def test_ticks_and_memory_of_the_machine_do_not_matter() -> None:

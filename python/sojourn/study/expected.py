@@ -430,9 +430,14 @@ def expected(plan: Plan) -> Expected:
     """
     where, known = place(plan), recorded()
     means, similar = scales(where, known.cells)
-    if not means:
+    # A metric of few cells has no factor, since its errors cannot be checked by leaving cells out.
+    shares = {
+        metric: math.expm1(known.factors[metric] * mean)
+        for metric, mean in means.items()
+        if metric in known.factors
+    }
+    if not shares:
         raise Unlike("no similar cell was checked")
-    shares = {metric: math.expm1(known.factors[metric] * mean) for metric, mean in means.items()}
     return Expected(shares, similar, where)
 
 
