@@ -230,9 +230,10 @@ def verified(
 
     If the average queue is not in the middle, the estimated drop probability is wrong, and
     ``max_p`` is corrected by the measured average. If the average oscillates, the ramp is too
-    narrow for the feedback delay, and the factor ``kappa`` of its width is increased. `progress`
-    receives each trial; `simulated` receives the number of finished trials and the completed
-    fraction of the next trial's runs.
+    narrow for the feedback delay, and the factor ``kappa`` of its width is increased. A trial
+    without drops is the last, since no correction would change it. `progress` receives each trial;
+    `simulated` receives the number of finished trials and the completed fraction of the next
+    trial's runs.
     """
     settings = settings or Verification()
     factor = UNRESPONSIVE_FACTOR if link.unresponsive else 1.0
@@ -245,8 +246,8 @@ def verified(
         trials.append(trial)
         if progress is not None:
             progress(trial)
-        if trial.accepted:
-            break
+        if trial.accepted or trial.loss == 0:
+            break  # without drops the probability has no effect
         kappa = parameters.kappa
         if trial.oscillation >= DEVIATION_BELOW:
             kappa *= max(1.15, min(2.0, trial.oscillation / DEVIATION_BELOW))
