@@ -241,6 +241,7 @@ def test_a_finding_that_holds_in_another_reading_near_the_paper_is_not_refuted(
 
 WRITES = 120
 SEEDS = 24
+PAPERS = range(101, 101 + 3 * SEEDS)
 NETWORKS: dict[str, Callable[..., Scenario]] = {
     "ours": scenarios.scenario,
     "less loss": lambda n, rf, _loss, delay, w: scenarios.scenario(n, rf, "low", delay, w),
@@ -268,8 +269,8 @@ def runs(network: str, first: int, seeds: int = SEEDS) -> pd.DataFrame:
 
 def written(network: str, seed: int) -> pd.DataFrame:
     """The table of a paper: one run of each cell; of other networks there are three papers."""
-    seeds = SEEDS if network in ("ours", "longer") else 3
-    return runs(network, 101, seeds).query("seed == @seed").assign(seed=1)
+    seeds = len(PAPERS) if network in ("ours", "longer") else 3
+    return runs(network, PAPERS.start, seeds).query("seed == @seed").assign(seed=1)
 
 
 def rulings(
@@ -311,7 +312,7 @@ def rulings(
 @pytest.mark.parametrize("scatter", [None, 0.05])
 def test_nine_of_ten_synthetic_papers_get_the_right_verdicts(scatter: float | None) -> None:
     """True papers hold, planted falsehoods do not, and other networks are not reproduced."""
-    papers = [written("ours", seed) for seed in range(101, 101 + SEEDS)]
+    papers = [written("ours", seed) for seed in PAPERS]
     true, false = (
         [v for paper in papers for v in rulings(paper, wrong, scatter).values()]
         for wrong in (False, True)
@@ -334,7 +335,7 @@ def test_a_calibrated_reading_is_judged_by_the_findings_that_did_not_choose_it()
 
     The finding that chose the delay has no verdict there, and the reading flips the others alone.
     """
-    papers = [written("longer", seed) for seed in range(101, 101 + SEEDS)]
+    papers = [written("longer", seed) for seed in PAPERS]
     main, longer = (
         [rulings(paper, False, 0.05, reading) for paper in papers] for reading in ("ours", "longer")
     )
@@ -342,7 +343,9 @@ def test_a_calibrated_reading_is_judged_by_the_findings_that_did_not_choose_it()
     assert sum("2-5" in found for found in main) >= 0.9 * len(papers)
     verdicts = [verdict for found in longer for verdict in found.values()]
     assert len(verdicts) >= 10
-    assert verdicts.count("holds") >= 0.9 * len(verdicts), verdicts
+    told = [verdict for verdict in verdicts if verdict != "cannot be told"]
+    assert len(told) >= 0.8 * len(verdicts), verdicts
+    assert told.count("holds") >= 0.9 * len(told), verdicts
     probe = MeanIn(id="2-5-longer", text="", metric="", region=Region(), reading="longer")
     assert DECLARED.labels(probe) == ["exploratory", "calibrated by 2-5"]
     assert DECLARED.flips({"main": "does not hold", "longer": "holds"}) == ("delay",)
