@@ -68,6 +68,7 @@ def test_without_arguments_the_missing_one_is_named(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.filterwarnings("ignore:.* is deprecated:FutureWarning")
 @pytest.mark.parametrize(
     "name", [n for n, command in LEAVES if not required(command) and n not in SERVICES]
 )
