@@ -856,7 +856,7 @@ mod tests {
         }
     }
 
-    /// A timeout counts as the end of a round, and of an interval: four of them with a quarter lost.
+    /// A timeout counts as the end of a round, and of an interval; a quarter is lost between them.
     #[test]
     fn timeouts_also_show_a_policer() {
         let (mut bbr, window) = linux();

@@ -50,7 +50,7 @@ pub trait Control {
 
     /// Returns the new ssthresh in bytes for a reduction of the window. `flight` is the number of
     /// outstanding bytes. The transport decides how cwnd reaches it (at once, or by proportional
-    /// rate reduction), and sets cwnd to one segment after a timeout.
+    /// rate reduction), and sets cwnd to one segment above the flight after a timeout.
     fn reduce(&mut self, window: &Window, flight: u64, cause: Cause, now: Nanos) -> u64;
 
     /// Called when the last reduction proves spurious, after the transport has restored the window.
