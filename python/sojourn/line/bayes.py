@@ -23,6 +23,8 @@ from sojourn.line.measured import Floats
 RIDGES = 10.0 ** np.arange(-2, 4.1, 0.5)
 NEAR = 0.6
 """Share of the simulated lines that count as near the observation."""
+ALIKE = 0.05
+"""Deviation of a check between lines that count as alike."""
 TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
 
 
@@ -133,25 +135,14 @@ def classify(stats: Floats, kinds: npt.NDArray[np.int_], prior: Floats, seen: Fl
     return np.asarray(0.99 * softmax(logs + np.log(prior)) + 0.01 * prior)
 
 
-def surprise(stats: Floats, values: Floats, seen: Floats, back: Regression) -> float:
-    """Returns how unusual the observation is among the simulated measurements.
+def surprise(drawn: Floats, seen: Floats) -> float:
+    """Returns how far observed checks are from those of lines drawn from the posterior.
 
-    The value is the distance of the observed statistics from those that a line with the estimated
-    parameters has, divided by the 99 % quantile of this distance for simulated lines.
+    The value is a Mahalanobis distance, per root of the number of checks: in standard deviations.
     """
-    x, x0 = standardised(stats, seen)
-    mean, sd = values.mean(axis=0), values.std(axis=0) + 1e-12
-
-    def terms(of: Floats) -> Floats:
-        z = np.clip((of - mean) / sd, -3, 3)
-        return np.hstack([np.ones((len(z), 1)), z, z**2])
-
-    made = terms(back.fitted)
-    slopes = np.linalg.lstsq(made, x, rcond=None)[0]
-    rest = x - made @ slopes
-    [own] = x0[None, :] - terms(back.estimate[None, :]) @ slopes
-    scale = rest.std(axis=0) + 0.05
-    z, z0 = rest / scale, own / scale
-    distances = np.sqrt((np.clip(z, -6, 6) ** 2).mean(axis=1))
-    limit = float(np.quantile(distances, 0.99))
-    return float(np.sqrt((np.clip(z0, -20, 20) ** 2).mean())) / limit
+    scale = np.hypot(drawn.std(axis=0, ddof=1), ALIKE)
+    z = (drawn - drawn.mean(axis=0)) / scale
+    z0 = np.clip((seen - drawn.mean(axis=0)) / scale, -20, 20)
+    cov = 0.5 * np.atleast_2d(np.cov(z, rowvar=False)) + 0.5 * np.diag(z.var(axis=0, ddof=1))
+    cov += 1e-2 * np.eye(z0.size)
+    return float(np.sqrt(z0 @ linalg.solve(cov, z0, assume_a="pos") / z0.size))

@@ -23,7 +23,7 @@ from sojourn.line.measured import (
     Session,
 )
 from sojourn.line.model import BLOCK, FAMILIES, SMALLEST_LOSS, Family, Line, Simulated, simulate
-from sojourn.line.summary import directions_of, statistics
+from sojourn.line.summary import checks, directions_of, statistics
 
 ROUNDS = (0.35, 0.25, 0.4)
 """Share of the simulations in each round."""
@@ -34,7 +34,7 @@ REACH = 3.5
 """Half the width of a parameter's range in the next round, in standard deviations."""
 QUEUED = 0.005
 """Queueing delay in s above which a queue has formed, so that the rate was reached."""
-OUTSIDE = 1.2
+OUTSIDE = 1.8
 """Surprise above which the measurement is outside the model."""
 MOST_LOSS = 0.03
 """Largest random loss of the prior."""
@@ -105,6 +105,7 @@ class Fit:
     draws: tuple[Line, ...]
     """Lines drawn from the posterior."""
     surprise: float
+    """Distance of the measured curves from those of the drawn lines, in standard deviations."""
     runs: int
 
     @property
@@ -303,7 +304,6 @@ class _Known:
     chance: float
     """Probability of the family."""
     regression: Regression
-    surprise: float
 
 
 def _learnt(made: _Round, stats: Floats, seen: Floats, way: int) -> dict[str, _Known]:
@@ -317,8 +317,7 @@ def _learnt(made: _Round, stats: Floats, seen: Floats, way: int) -> dict[str, _K
         mine = kinds == number
         values = made.values[mine][:, [2 * way, 2 * way + 1, -2, -1]]
         one = regress(stats[mine], values, seen)
-        strange = surprise(stats[mine], values, seen, one)
-        found[own[number]] = _Known(float(chances[number]), one, strange)
+        found[own[number]] = _Known(float(chances[number]), one)
     return found
 
 
@@ -369,7 +368,7 @@ def fit(
     def tell(count: int) -> None:
         nonlocal done
         done += count
-        told(done, runs)
+        told(done, runs + DRAWS)
 
     known: dict[Direction, dict[str, _Known]] = {}
     for number, share in enumerate(ROUNDS):
@@ -382,7 +381,14 @@ def fit(
             for way, (d, own) in enumerate(zip(of.directions, columns, strict=True))
         }
     random = np.random.default_rng(seed)
-    return _fitted(of, {d: quick[d].filled for d in quick}, known, random, runs)
+    found = _fitted(of, {d: quick[d].filled for d in quick}, known, random, runs)
+    seeds = [10_000_000 * seed + 100_000 * len(ROUNDS) + i for i in range(DRAWS)]
+    again = simulate(of.sessions, found.draws, seeds, workers, tell)
+    drawn, own = (
+        np.array([list(checks(of, one).values()) for one in courses])
+        for courses in (again, [[s.course for s in of.sessions]])
+    )
+    return replace(found, surprise=surprise(drawn, own[0]))
 
 
 def _fitted(
@@ -396,7 +402,6 @@ def _fitted(
     ways: dict[Direction, Way] = {}
     names: list[npt.NDArray[np.str_]] = []
     rows: list[Floats] = []
-    strange = []
     for direction, families in known.items():
         samples = {f: _sample(FAMILIES[f], one.regression) for f, one in families.items()}
         chances = {f: one.chance for f, one in families.items()}
@@ -412,7 +417,6 @@ def _fitted(
             filled[direction],
             _variation(of, direction),
         )
-        strange += [one.surprise for one in families.values() if one.chance >= 0.05]
     lost = Estimate.of(np.exp(rows[0][:, LOSS]) - SMALLEST_LOSS)
     lost = replace(lost, low=lost.low if lost.low > SMALLEST_LOSS else 0.0)
     drawn = [
@@ -421,7 +425,7 @@ def _fitted(
     lines = [
         line_of(of.directions, row, [str(own[n]) for own in names]) for n, row in enumerate(drawn)
     ]
-    return Fit(of, ways, Estimate.of(rows[0][:, BASE]), lost, tuple(lines), min(strange), runs)
+    return Fit(of, ways, Estimate.of(rows[0][:, BASE]), lost, tuple(lines), 0.0, runs)
 
 
 def _sample(of: Family, found: Regression) -> Floats:

@@ -20,8 +20,8 @@ PACKETS = 60_000
 """Number of full packets after which a session ends, so that simulations stay short."""
 SHORTEST, LONGEST = 10.0, 30.0
 """Limits of the length of a session's load, in seconds."""
-JITTERS = 1e-4, 5e-3
-"""Limits of the mean delay that hosts add to a probe, in s."""
+JITTERS = 1e-4, 2e-3
+"""Limits of the mean delay that hosts add to a probe, in s: radios add more."""
 CONTROLS = ("cubic", "reno", "bbr", "dctcp")
 """Congestion controls of loads, by their names in Linux."""
 FRAME, PAYLOAD = 1514, 1448

@@ -10,6 +10,8 @@ from sojourn.line.measured import Course, Direction, Floats, Measurement
 
 EARLY = 4.0
 """Length of the first part of a load in s, in which TCP's slow start shows."""
+BEGINS = 1.0
+"""Time in s before a load's known begin in which it may have begun: some clocks have whole ones."""
 FLOOR = 0.5
 """Delay in ms that is added before logarithms, about the noise of `ping`."""
 LOST = 10.0
@@ -51,6 +53,58 @@ def statistics(of: Measurement, courses: Sequence[Course]) -> dict[str, float]:
                     value = max(float(np.percentile(values, q)), 0.0)
                     found[f"{name}.srtt{q}"] = float(np.log(value + FLOOR))
     return found
+
+
+def checks(of: Measurement, courses: Sequence[Course]) -> dict[str, float]:
+    """Returns statistics by name that show changes in time, which no line of the model has.
+
+    No parameter is estimated from them, so that no line can be fitted to them.
+    """
+    found: dict[str, float] = {}
+    for number, (session, course) in enumerate(zip(of.sessions, courses, strict=True)):
+        early = min(EARLY, session.length / 3)
+        known = np.isfinite(course.rtt)
+        base = _least(course.rtt)
+        idle = course.rtt[known & (course.times < -BEGINS)] - base
+        for q in (50, 90, 100):
+            found[f"{number}.idle{q}"] = _level(idle, q)
+        middle = (early + session.length) / 2
+        late = known & (course.times >= early) & (course.times < session.length)
+        first, second = (
+            course.rtt[late & side] - base
+            for side in (course.times < middle, course.times >= middle)
+        )
+        for q in (50, 95):
+            found[f"{number}.rtt{q}"] = _level(second, q) - _level(first, q)
+        found[f"{number}.jump"] = _level(np.abs(np.diff(course.rtt[late])), 100)
+        for direction, load in course.loads.items():
+            own = load.rate[int(early) : int(session.length)]
+            found |= {f"{number}.{direction}.{k}": v for k, v in _changes(own).items()}
+    return found
+
+
+def _level(delays: Floats, q: float) -> float:
+    """Returns the logarithm of a percentile of delays in ms; without delays, that of none."""
+    value = 1e3 * float(np.percentile(delays, q)) if delays.size > 2 else 0.0
+    return float(np.log(max(value, 0.0) + FLOOR))
+
+
+def _changes(rate: Floats) -> dict[str, float]:
+    """Returns how the goodput changes in time."""
+    mean = max(float(rate.mean()), 1e3)
+    x = rate / mean - 1
+    first, second = (max(float(one.mean()), 1e3) for one in np.array_split(rate, 2))
+    smooth = np.convolve(x, np.full(3, 1 / 3), "valid")
+    time = np.linspace(-1, 1, x.size)
+    return {
+        "halves": float(np.log(second / first)),
+        "trend": float(2 * (time @ x) / (time @ time)),
+        "repeats": float((x[1:] * x[:-1]).mean() / ((x**2).mean() + 1e-5)),
+        "smooth": float(np.log(smooth.std() + 0.003)),
+        "range": float(np.log(np.ptp(smooth) + 0.003)),
+        "high": float(np.quantile(x, 0.9)),
+        "low": float(x.min()),
+    }
 
 
 def _least(values: Floats) -> float:
