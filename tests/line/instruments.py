@@ -123,9 +123,13 @@ def irtt(course: Course, begin: float = BEGIN, offset: float = 1.7) -> str:
 
 
 def flent(course: Course, streams: int = 4, begin: float = BEGIN) -> bytes:
-    """Returns a data file of flent with an upload, a download or both, and a ping."""
+    """Returns a data file of flent with an upload, a download or both, and a ping.
+
+    flent interpolates rates on its grid, which begins at any time before the load.
+    """
     origin = begin + float(course.times[0])
-    x = np.arange(0.0, course.times[-1] - course.times[0] + 0.2, 0.2)
+    phase = np.random.default_rng(course.times.size).uniform(0, 0.2)
+    x = np.arange(phase, course.times[-1] - course.times[0] + 0.2, 0.2)
     found = np.isfinite(course.rtt)
     results: dict[str, list[float | None]] = {}
     rtt = np.interp(x, (course.times - course.times[0])[found], course.rtt[found])
@@ -134,9 +138,10 @@ def flent(course: Course, streams: int = 4, begin: float = BEGIN) -> bytes:
         name = {"up": "TCP upload", "down": "TCP download"}[direction]
         second = x + course.times[0]
         inside = (second > 0) & (second <= load.rate.size)
-        at = np.minimum(np.ceil(second).astype(int) - 1, load.rate.size - 1)
+        ends = np.arange(1, 5 * load.rate.size + 1) / 5
+        rates = np.interp(second, ends, np.repeat(load.rate, 5))
         for stream in range(streams):
-            values = load.rate[at] / streams / 1e6
+            values = rates / streams / 1e6
             results[f"{name}::{stream + 1}"] = [
                 float(v) if use else None for v, use in zip(values, inside, strict=True)
             ]

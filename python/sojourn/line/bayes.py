@@ -4,7 +4,9 @@ Simulated measurements of lines from a proposal have summary statistics. A Gauss
 statistics of each family gives the families' probabilities; a temperature, found by cross-fitting,
 corrects probabilities that are too sharp. A ridge regression of a parameter on the statistics gives
 its estimate (Beaumont et al. 2002; Fearnhead and Prangle 2012), and its errors on simulated lines
-that it has not seen give the interval, as in conformal prediction (Barber et al. 2021).
+that it has not seen give the interval, as in conformal prediction (Barber et al. 2021). They are
+widened if the observation is further from the simulated statistics than these are from each other,
+as the slopes are uncertain too.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ class Regression:
     estimate: Floats
     """Estimates of the parameters."""
     errors: Floats
-    """Parameters minus their estimates without the line itself; a row for each line."""
+    """Parameters minus their estimates without the line itself, widened; a row for each line."""
     fitted: Floats
     """Estimates of the lines' parameters, each without the line itself."""
     weights: Floats
@@ -76,20 +78,23 @@ def _ridge(stats: Floats, values: Floats, seen: Floats, weights: Floats) -> Regr
     middle = np.average(x, axis=0, weights=weights)
     u, s, vt = np.linalg.svd(root * (x - middle), full_matrices=False)
     projected = u.T @ (root * (values - mean))
-    estimate, errors = np.empty(values.shape[1]), np.empty_like(values)
+    across = vt @ (x0 - middle)
+    estimate, fitted, errors = np.empty(values.shape[1]), values.copy(), np.empty_like(values)
     for number in range(values.shape[1]):
         best = math.inf
         for ridge in RIDGES:
             shrunk = s**2 / (s**2 + ridge)
             fit = (u @ (shrunk * projected[:, number])) / root[:, 0]
             leverage = (u**2 * shrunk).sum(axis=1) + weights / weights.sum()
-            own = (values[:, number] - mean[number] - fit) / (1 - np.minimum(leverage, 0.95))
+            own = (values[:, number] - mean[number] - fit) / (1 - np.minimum(leverage, 1 - 1e-9))
             if (size := float(np.average(own**2, weights=weights))) < best:
                 best = size
-                errors[:, number] = own
-                slopes = vt.T @ (s / (s**2 + ridge) * projected[:, number])
-                estimate[number] = mean[number] + (x0 - middle) @ slopes
-    return Regression(estimate, errors, values - errors, weights)
+                reach = across * s / (s**2 + ridge)
+                estimate[number] = mean[number] + reach @ projected[:, number]
+                fitted[:, number] = values[:, number] - own
+                far, usual = (reach**2).sum(), (shrunk**2).sum() / weights.sum()
+                errors[:, number] = own * math.sqrt(max((1 + far) / (1 + usual), 1.0))
+    return Regression(estimate, errors, fitted, weights)
 
 
 def _densities(x: Floats, kinds: npt.NDArray[np.int_], count: int, at: Floats) -> Floats:

@@ -198,8 +198,10 @@ def _checked(of: Measurement) -> None:
                 )
 
 
-def _proposed(of: Measurement, quick: Mapping[Direction, _Quick], least: float) -> Boxes:
-    """Returns the ranges of the first round, by quick estimates."""
+def proposed(of: Measurement) -> tuple[dict[Direction, _Quick], Boxes]:
+    """Returns quick estimates, and the ranges of the first round by them."""
+    least = float(np.nanmin(np.concatenate([of.idle, *(s.course.rtt for s in of.sessions)])))
+    quick = {d: _quick(of, d, least) for d in of.directions}
     idle = of.idle.size >= 5 or any(s.lead > 0 for s in of.sessions)
     # Idle probes take their transmission times longer than the base round-trip time.
     sent = 2 * 8 * max(s.size for s in of.sessions) / min(q.rate for q in quick.values())
@@ -219,7 +221,8 @@ def _proposed(of: Measurement, quick: Mapping[Direction, _Quick], least: float) 
         own = [_rates(seen, family, waits), _sizes(seen, family, waits)]
         return np.hstack([np.array(own).T, shared])
 
-    return {d: {f: box(quick[d], family) for f, family in FAMILIES.items()} for d in quick}
+    boxes = {d: {f: box(quick[d], family) for f, family in FAMILIES.items()} for d in quick}
+    return quick, boxes
 
 
 def _rates(seen: _Quick, family: Family, waits: _Waits) -> tuple[float, float]:
@@ -241,8 +244,11 @@ def _sizes(seen: _Quick, family: Family, waits: _Waits) -> tuple[float, float]:
     if not family.policer and (seen.flows or not family.fair):
         # Drops of the oldest packets let the others leave before the queue has sent its length.
         over = max(seen.over, 1.0) if family.name == "head-drop" else 1.0
-        high = min(high, (1.7 if seen.filled else 25) * over * waits.most + 0.01)
-        low = min(max(low, 0.7 * waits.most), high / 1.1)
+        # The line itself may lose packets: delays that seldom near their peak fill no buffer.
+        full = seen.filled and waits.p95 > 0.9 * waits.most
+        high = min(high, (2.5 if full else 25) * over * waits.most + 0.01)
+        # TCP's own delays contain transmission times and those of its acknowledgements.
+        low = min(max(low, 0.7 * waits.most - 2 * FRAME / rate), high / 1.1)
     low = max(low, 3 * FRAME / rate)
     return math.log(rate * low), math.log(rate * max(high, 1.5 * low))
 
@@ -360,9 +366,7 @@ def fit(
     seen_by_name = statistics(of, [s.course for s in of.sessions])
     names, seen = list(seen_by_name), np.array(list(seen_by_name.values()))
     columns = [directions_of(names, d, of) for d in of.directions]
-    least = float(np.nanmin(np.concatenate([of.idle, *(s.course.rtt for s in of.sessions)])))
-    quick = {d: _quick(of, d, least) for d in of.directions}
-    boxes = _proposed(of, quick, least)
+    quick, boxes = proposed(of)
     done = 0
 
     def tell(count: int) -> None:

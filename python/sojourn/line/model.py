@@ -271,7 +271,7 @@ def course_of(session: Session, record: Record, seed: int) -> Course:
         curve = np.maximum(curve + np.diff(counted), 0.0)
         if session.step:  # a second of flent has a part of the one before
             part = noise.uniform(0, min(session.step, 1.0))
-            curve = (1 - part) * curve + part * np.concatenate([[0.0], curve[:-1]])
+            curve = (1 - part) * curve + part * np.concatenate([curve[:1], curve[:-1]])
         loads[direction] = Loaded(curve, srtt, again / max(sent, 1.0))
     if not session.interval:
         return Course(none(), none(), none(), none(), loads)

@@ -1,0 +1,65 @@
+"""First ranges contain the true line, and intervals cover it as often as they say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bench.line.run import hidden
+
+from sojourn.line.bayes import regress, surprise
+from sojourn.line.files import read
+from sojourn.line.fit import DRAWS, OUTSIDE, SIZE, proposed
+from sojourn.line.measured import FRAME
+from sojourn.line.model import Line
+from tests.line.instruments import measured, planned, written
+
+SEED = 3
+"""Seed of the lines, of which none is in the record."""
+
+
+def few_packets(line: Line) -> Line:
+    """Returns the line at 4 Mbit/s, with fair queueing and a buffer of four packets."""
+    return replace(line, rates={"up": 4e6}, families={"up": "sfq"}, sizes={"up": 4.0 * FRAME})
+
+
+@pytest.mark.parametrize("small", [False, True], ids=["prior", "few packets"])
+def test_the_first_range_contains_the_size_of_each_buffer(small: bool, tmp_path: Path) -> None:
+    session = planned(seconds=14)
+    lines = [hidden(SEED, number) for number in range(40)]
+    lines = [one for one in lines if one.families["up"] in ("fifo", "head-drop", "sfq")][:8]
+    for number, line in enumerate(few_packets(one) if small else one for one in lines):
+        course = measured(session, line, number)
+        paths = written(tmp_path, "iperf3 and ping", session, course)
+        low, high = np.exp(proposed(read(paths))[1]["up"][line.families["up"]][:, SIZE])
+        assert low <= line.sizes["up"] <= high, line
+
+
+@pytest.mark.parametrize("lines", [20, 40, 100])
+def test_intervals_cover_the_truth_if_lines_are_fewer_than_statistics_too(lines: int) -> None:
+    random = np.random.default_rng(SEED)
+    covered = []
+    for _ in range(100):
+        values = random.uniform(-1, 1, (lines + 1, 4))
+        stats = random.normal(size=(lines + 1, 36))
+        stats[:, :12] += values @ random.normal(size=(4, 12))
+        found = regress(stats[1:], values[1:], stats[0])
+        errors = found.sample(100)
+        low, high = np.quantile([*errors, *-errors], [0.025, 0.975], axis=0)
+        covered.append((low <= values[0] - found.estimate) & (values[0] - found.estimate <= high))
+    assert 0.92 <= np.mean(covered) <= 0.98
+
+
+def test_few_lines_of_the_model_surprise_and_all_that_change_far_more() -> None:
+    random = np.random.default_rng(SEED)
+    mixed = random.normal(size=(13, 13))
+    found = []
+    for _ in range(300):
+        checks = random.normal(size=(DRAWS + 1, 13)) @ mixed
+        changed = checks[0] + 10 * np.linalg.norm(mixed, axis=0) * (np.arange(13) == 5)
+        found.append([surprise(checks[1:], seen) > OUTSIDE for seen in (checks[0], changed)])
+    inside, outside = np.mean(found, axis=0)
+    assert inside <= 0.02
+    assert outside >= 0.98
