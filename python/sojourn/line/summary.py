@@ -41,7 +41,7 @@ def statistics(of: Measurement, courses: Sequence[Course]) -> dict[str, float]:
             name = f"{number}.{direction}"
             first, late = own.rate[: int(early)], own.rate[int(early) : int(session.length)]
             mean = max(float(late.mean()), 1e3)
-            found[f"{name}.rate"] = float(np.log(mean))
+            found[f"{name}.rate"] = float(np.log(max(_slope(late), 1e3)))
             found[f"{name}.begin"] = float(first.mean() / mean)
             found[f"{name}.spread"] = float(np.log(late.std() / mean + 0.003))
             found[f"{name}.least"] = float(np.quantile(late, 0.1) / mean)
@@ -105,6 +105,13 @@ def _changes(rate: Floats) -> dict[str, float]:
         "high": float(np.quantile(x, 0.9)),
         "low": float(x.min()),
     }
+
+
+def _slope(rate: Floats) -> float:
+    """Returns the mean rate by all counts in a regression: first and last count err by blocks."""
+    counts = np.concatenate([[0.0], np.cumsum(rate)])
+    time = np.arange(counts.size) - rate.size / 2
+    return float(time @ counts / (time @ time))
 
 
 def _least(values: Floats) -> float:
