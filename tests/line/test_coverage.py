@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from bench.line.run import hidden
 
-from sojourn.line.bayes import regress, surprise
+from sojourn.line.bayes import Regression, regress, surprise
 from sojourn.line.files import read
-from sojourn.line.fit import DRAWS, OUTSIDE, SIZE, proposed
+from sojourn.line.fit import DRAWS, OUTSIDE, SIZE, line_of, posterior, proposed
 from sojourn.line.measured import FRAME
-from sojourn.line.model import Line
+from sojourn.line.model import FAMILIES, Line, measuring
 from tests.line.instruments import measured, planned, written
 
 SEED = 3
@@ -50,6 +50,19 @@ def test_intervals_cover_the_truth_if_lines_are_fewer_than_statistics_too(lines:
         low, high = np.quantile([*errors, *-errors], [0.025, 0.975], axis=0)
         covered.append((low <= values[0] - found.estimate) & (values[0] - found.estimate <= high))
     assert 0.92 <= np.mean(covered) <= 0.98
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_line_of_a_wide_posterior_can_be_simulated(family: str) -> None:
+    random = np.random.default_rng(SEED)
+    errors = random.normal(size=(50, 4)) * [0.3, 12.0, 0.05, 3.0]
+    for size in (-10.0, 11.0, 40.0):
+        estimate = np.array([16.0, size, 0.03, -7.0])
+        found = posterior(
+            FAMILIES[family], Regression(estimate, errors, errors + estimate, np.ones(50))
+        )
+        for row in found[::10]:
+            assert measuring(planned(), line_of(["up"], row, [family])).plan.text
 
 
 def test_few_lines_of_the_model_surprise_and_all_that_change_far_more() -> None:

@@ -407,7 +407,7 @@ def _fitted(
     names: list[npt.NDArray[np.str_]] = []
     rows: list[Floats] = []
     for direction, families in known.items():
-        samples = {f: _sample(FAMILIES[f], one.regression) for f, one in families.items()}
+        samples = {f: posterior(FAMILIES[f], one.regression) for f, one in families.items()}
         chances = {f: one.chance for f, one in families.items()}
         counts = [round(SAMPLE * p) for p in chances.values()]
         parts = [random.permutation(s)[:n] for s, n in zip(samples.values(), counts, strict=True)]
@@ -432,19 +432,26 @@ def _fitted(
     return Fit(of, ways, Estimate.of(rows[0][:, BASE]), lost, tuple(lines), 0.0, runs)
 
 
-def _sample(of: Family, found: Regression) -> Floats:
+def posterior(of: Family, found: Regression) -> Floats:
     """Returns parameters from the posterior of a family, within the limits of its prior."""
-    target = (of.low, of.high) if of.unit == "s" else (1e-9, 1e12)
+    errors = found.sample(SAMPLE // 2)
+    middle = _limited(of, found.estimate[None, :])
+    return _limited(of, middle + np.concatenate([errors, -errors]))
+
+
+def _limited(of: Family, rows: Floats) -> Floats:
+    """Returns the parameters within the limits of a family's prior, or the nearest to them."""
+    target = (of.low, of.high) if of.unit == "s" else (2.0 * FRAME, math.inf)
     limits = [
         (1.0, 1e12),
         target,
         (math.exp(1e-5), math.inf),
         (SMALLEST_LOSS, MOST_LOSS + SMALLEST_LOSS),
     ]
-    low, high = np.log(limits).T
-    errors = found.sample(SAMPLE // 2)
-    rows = np.clip(found.estimate, low, high) + np.concatenate([errors, -errors])
-    return np.asarray(np.clip(rows, low, high))
+    found = np.clip(rows, *np.log(limits).T)
+    if of.unit == "B":
+        found[:, SIZE] = np.minimum(found[:, SIZE], found[:, RATE] + math.log(of.high / 8))
+    return found
 
 
 def _variation(of: Measurement, direction: Direction) -> tuple[float, float] | None:
