@@ -60,8 +60,8 @@ params! {
         /// number of packets, and the next drop may be due at the same time. Since 7.3 it drops at
         /// most 256 packets, and the next drop is due at least one tick (1.024 us) later. The
         /// difference shows with intervals of microseconds, or after a stall with a deep queue.
-        /// `2025` is a kernel of before March 2026, whose empty flow does not forget that packets
-        /// waited: of a sparse flow that waits above the target it drops a part.
+        /// `2025` is a kernel without the fix of March 2026, whose empty flow does not forget that
+        /// packets waited: of a sparse flow that waits above the target it drops a part.
         linux: Linux = linux(Linux::NAMES),
         /// Largest frame of the device, in bytes.
         mtu: u32 = derived(|device: &Device| device.psched_mtu.min(1 << 20)),

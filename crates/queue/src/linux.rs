@@ -11,8 +11,8 @@ choices! {
     /// A version of Linux whose decisions were recorded, oldest first.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Linux {
-        /// A kernel of before March 2026 without that month's fix of CoDel (commit 815980fe), which
-        /// the later stable kernels of all versions have.
+        /// A kernel without the fix of `fq_codel` of March 2026 (commit 815980fe). The first
+        /// releases with it are 6.1.191, 6.12.115, 6.19.11 and 7.0.
         #[serde(rename = "2025")]
         V2025 = "2025",
         /// Version of Debian 12.
@@ -28,8 +28,8 @@ choices! {
 }
 
 impl Linux {
-    /// The names of the versions that differ for a queue without flows: CoDel forgets there by
-    /// itself, because less than an MTU is left.
+    /// The names of the versions that differ for other disciplines than `fq_codel`. The last packet
+    /// of a CoDel without flows leaves less than an MTU, and makes it forget in all versions.
     pub const RELEASES: &[&str] = Self::NAMES.split_at(1).1;
 
     /// Returns the listed version that decides as the kernel with this release string, such as
@@ -43,6 +43,28 @@ impl Linux {
             .find(|linux| numbers(linux.name()).is_some_and(|version| version <= requested));
         Some(known.copied().unwrap_or(Self::V6_1))
     }
+
+    /// As [`of_release`](Self::of_release), for `fq_codel`: kernels without its fix are
+    /// [`V2025`](Self::V2025).
+    pub fn of_fq_codel(release: &str) -> Option<Self> {
+        let found = Self::of_release(release)?;
+        Some(if is_fixed(release) { found } else { Self::V2025 })
+    }
+}
+
+/// The first release with `fq_codel`'s fix of March 2026 in each stable series that has it.
+const FIXED: [((u32, u32), u32); 3] = [((6, 1), 191), ((6, 12), 115), ((6, 19), 11)];
+
+/// Returns whether a release has `fq_codel`'s fix of March 2026. Of a series that is not in
+/// [`FIXED`] no release before 7.0 counts as one.
+fn is_fixed(release: &str) -> bool {
+    let Some(version) = numbers(release) else { return true };
+    let patch = || {
+        let text = release.split('.').nth(2)?;
+        text.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok()
+    };
+    let first = FIXED.iter().find(|(series, _)| *series == version);
+    version >= (7, 0) || first.is_some_and(|&(_, first)| patch().unwrap_or(0) >= first)
 }
 
 /// Returns the major and minor version number.
@@ -71,6 +93,25 @@ mod tests {
             ("6.x", None),
         ] {
             assert_eq!(Linux::of_release(release), linux, "{release}");
+        }
+    }
+
+    #[test]
+    fn a_release_has_the_fix_of_fq_codel_from_a_patch_of_its_series_on() {
+        for (release, linux) in [
+            ("6.1.192-2", Some(Linux::V6_1)),
+            ("6.1.190-1", Some(Linux::V2025)),
+            ("6.12.117 (Debian)", Some(Linux::V6_12)),
+            ("6.12.107-1~deb12u1", Some(Linux::V2025)),
+            ("6.12", Some(Linux::V2025)),
+            ("6.17.3", Some(Linux::V2025)),
+            ("6.19.10", Some(Linux::V2025)),
+            ("6.19.11", Some(Linux::V6_12)),
+            ("7.0", Some(Linux::V6_12)),
+            ("7.3.4", Some(Linux::V7_3)),
+            ("by hand", None),
+        ] {
+            assert_eq!(Linux::of_fq_codel(release), linux, "{release}");
         }
     }
 }

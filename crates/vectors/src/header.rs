@@ -56,7 +56,7 @@ pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Resu
         Some(Json::String(text)) => Some(text.as_str()),
         Some(_) => return Err(Outcome::malformed(1, "`tc` must be a text")),
     };
-    let linux = linux(head)?;
+    let linux = linux(head, discipline)?;
     let words = tc.map(|text| dated(tc::description(text), linux));
     let has_classes = classes::NAMES.contains(&discipline);
     let words = match words {
@@ -85,10 +85,13 @@ pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Resu
 }
 
 /// Returns the listed version of Linux to use for the recorded one; `None` without a valid release.
-pub fn linux(head: &Object) -> Result<Option<Linux>> {
+pub fn linux(head: &Object, discipline: &str) -> Result<Option<Linux>> {
     match head.get("kernel") {
         None => Ok(None),
-        Some(Json::String(release)) => Ok(Linux::of_release(release)),
+        Some(Json::String(release)) => Ok(match discipline {
+            "fq_codel" => Linux::of_fq_codel(release),
+            _ => Linux::of_release(release),
+        }),
         Some(_) => Err(Outcome::malformed(1, "`kernel` must be a text")),
     }
 }

@@ -104,7 +104,7 @@ impl Player {
             columns,
             expected,
             now: t0,
-            states_changes: header::linux(head)? >= Some(Linux::V7_3),
+            states_changes: header::linux(head, discipline)? >= Some(Linux::V7_3),
             armed: t0,
         })
     }

@@ -41,7 +41,7 @@ pub fn play<'a>(
         mtu_time: span("mtu_time")?,
         p_inc: step("p_inc")?,
         p_dec: step("p_dec")?,
-        linux: crate::header::linux(head)?.unwrap_or(Constants::default().linux),
+        linux: crate::header::linux(head, "cobalt")?.unwrap_or(Constants::default().linux),
         ..Constants::default()
     };
     let names = read::names(1, head, "state")?;

@@ -269,12 +269,13 @@ impl Effort {
 }
 
 /// Keys of rows, each with the beginning of the name of a kind of alteration that is possible only
-/// in rows with this key.
+/// in rows with this key. The key of an operation is the first in its row; `f` of other rows may
+/// have a field of that name.
 const KEYS: &[(&str, &str)] = &[
-    ("\"e\":", "verdict flipped"),
-    ("\"d\":", "verdict changed"),
-    ("\"deq\":", "verdict flipped"),
-    ("\"u\":", "`q` left out"),
+    ("{\"e\":", "verdict flipped"),
+    ("{\"d\":", "verdict changed"),
+    ("{\"deq\":", "verdict flipped"),
+    ("{\"u\":", "`q` left out"),
     ("\"ret\":", "return"),
     ("\"x\":", "drop"),
     ("\"m\":", "mark"),
@@ -286,7 +287,7 @@ const KEYS: &[(&str, &str)] = &[
     ("\"f\":", "flow"),
     ("\"L\":", "list"),
     ("\"wd\":", "wake-up"),
-    ("\"end\":", "final counter"),
+    ("{\"end\":", "final counter"),
 ];
 
 /// Alters the header and some rows of each scenario, among them at least one row with each of

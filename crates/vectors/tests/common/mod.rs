@@ -20,6 +20,7 @@ pub const PACKED: &[(&str, usize, usize, &[u8])] = &[
     ("fifo", 2, 456, include_bytes!("../../data/fifo.jsonl.gz")),
     ("fq", 22, 13_701, include_bytes!("../../data/fq.jsonl.gz")),
     ("fq_codel", 13, 7752, include_bytes!("../../data/fq_codel.jsonl.gz")),
+    ("fq_codel-2025", 4, 3635, include_bytes!("../../data/fq_codel-2025.jsonl.gz")),
     ("fq_codel-7.3", 1, 3000, include_bytes!("../../data/fq_codel-7.3.jsonl.gz")),
     ("fq_pie", 13, 9348, include_bytes!("../../data/fq_pie.jsonl.gz")),
     ("hfsc", 12, 8801, include_bytes!("../../data/hfsc.jsonl.gz")),
