@@ -642,7 +642,11 @@ impl Connection {
 
     fn on_syn_timeout(&mut self) {
         self.syn_at = NEVER;
-        if self.syn_timeouts >= self.params.syn_retries + self.linear_timeouts() {
+        let retries = match self.state {
+            State::SynSent => self.params.syn_retries + self.linear_timeouts(),
+            _ => self.params.synack_retries,
+        };
+        if self.syn_timeouts >= retries {
             self.reset = true;
             self.set_state(State::Closed);
             return;

@@ -244,6 +244,9 @@ params! {
         /// How often a SYN is sent again, apart from `syn_linear_timeouts`, before the connection is
         /// given up.
         syn_retries: u32 = integer(0, 255, "6"), // net.ipv4.tcp_syn_retries
+        /// How often a SYN-ACK is sent again before the connection is given up.
+        #[serde(default = "synack_retries")]
+        synack_retries: u32 = integer(0, 255, "5"), // net.ipv4.tcp_synack_retries
         /// How often data is sent again without an answer before the connection is given up.
         retries: u32 = integer(0, 255, "15"), // net.ipv4.tcp_retries2
         /// Number of full segments for which one ACK is sent.
@@ -291,6 +294,11 @@ params! {
         /// How long the closing side stays in TIME-WAIT.
         time_wait: Nanos = time("60s"), // TCP_TIMEWAIT_LEN
     }
+}
+
+/// Returns `synack_retries` of plans without this value, whose SYN-ACKs counted `syn_retries`.
+fn synack_retries() -> u32 {
+    6
 }
 
 /// Returns the default of `frame_memory` in bytes, for plans without this value.

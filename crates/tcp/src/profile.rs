@@ -81,6 +81,7 @@ pub const LINUX_6: Profile = Profile {
         ack_rule: AckRule::Quick, // as in the earlier model
         hz: 0,                    // as in the earlier model
         syn_linear_timeouts: 0,   // as in the earlier model
+        synack_retries: 6,        // as in the earlier model
         ..Params::default()
     },
 };
@@ -117,6 +118,7 @@ pub const RFC: Profile = Profile {
         max_rto: 60 * SECOND,                   // RFC 6298, (2.5): at least 60 s
         syn_linear_timeouts: 0,                 // none
         syn_retries: 6,                         // two minutes; RFC 1122, 4.2.3.5, asks for three
+        synack_retries: 6,                      // as for a SYN
         retries: 15,                            // RFC 1122, 4.2.3.5: at least 100 s
         delayed_ack: 2,                         // RFC 5681, section 4.2
         delayed_ack_timeout: 200 * MILLISECOND, // RFC 1122: less than 500 ms; 200 ms is usual
@@ -176,6 +178,7 @@ pub const NS3_3_37: Profile = Profile {
         max_rto: 60 * SECOND,       // TcpSocketBase::ReTxTimeout: the doubled RTO is at most 60 s
         syn_linear_timeouts: 0,     // none
         syn_retries: 6,             // TcpSocket::ConnCount
+        synack_retries: 6,          // TcpSocket::ConnCount
         retries: 6,                 // TcpSocket::DataRetries
         delayed_ack: 2,             // TcpSocket::DelAckCount
         delayed_ack_timeout: 200 * MILLISECOND, // TcpSocket::DelAckTimeout
@@ -229,6 +232,7 @@ pub const SACK_2001: Profile = Profile {
         max_rto: 120 * SECOND,       // TCP_RTO_MAX
         syn_linear_timeouts: 0,      // none
         syn_retries: 5,              // TCP_SYN_RETRIES then
+        synack_retries: 5,           // TCP_SYNACK_RETRIES
         retries: 15,                 // TCP_RETR2
         delayed_ack: 2,              // RFC 1122
         delayed_ack_timeout: 200 * MILLISECOND, // TCP_DELACK_MAX
@@ -282,6 +286,7 @@ pub const NS2_WEB: Profile = Profile {
         max_rto: 60 * SECOND,           // maxrto_ 60
         syn_linear_timeouts: 0,         // none
         syn_retries: 6,                 // the one-way TCP does not give up
+        synack_retries: 6,              // the one-way TCP does not give up
         retries: 255,                   // the one-way TCP does not give up
         delayed_ack: 1,                 // Agent/TCPSink
         delayed_ack_timeout: 0,         // Agent/TCPSink

@@ -36,7 +36,8 @@ fn words() -> impl Strategy<Value = String> {
         0..6,
     );
     (control, profile, extra).prop_map(|(control, profile, extra)| {
-        let mut text = format!("{control} profile {profile} syn_retries 200 retries 200");
+        let mut text =
+            format!("{control} profile {profile} syn_retries 200 synack_retries 200 retries 200");
         let mut seen = Vec::new();
         for words in extra {
             let first = words.split(' ').next().unwrap();

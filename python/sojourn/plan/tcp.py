@@ -83,6 +83,8 @@ class Tcp(Frozen):
     syn_retries: int
     """How often a SYN is sent again, apart from `syn_linear_timeouts`, before the connection is
     given up."""
+    synack_retries: int = 6
+    """How often a SYN-ACK is sent again before the connection is given up."""
     retries: int
     """How often data is sent again without an answer before the connection is given up."""
     delayed_ack: int
