@@ -72,11 +72,12 @@ def metrics(record: Record, cell: AnyCell) -> dict[str, float]:
 
 
 def run(engine: Engine, cell: AnyCell, seed: int, linux: LinuxEngine) -> dict[str, float]:
-    """One run, whose ticks and memory of frames are those of the kernel that is compared."""
+    """One run with the cell's ticks, and the memory of frames that `linux` has."""
     scenario = Scenario.from_dict(cell.scenario(seed))
-    plan = json.loads(scenario.with_stack(linux.tcp_words(scenario.plan)).plan_json)
+    words = {**linux.tcp_words(scenario.plan), "hz": str(cell.hz)}
+    plan = json.loads(scenario.with_stack(words).plan_json)
     for link in plan["links"]:
-        tick(link["params"]["queue"], linux.kernel.hz)
+        tick(link["params"]["queue"], cell.hz)
     return metrics(engine.simulate(Plan.of(json.dumps(plan)), seed), cell)
 
 
