@@ -49,6 +49,19 @@ def test_any_queue_may_be_a_host_s_own(queue: str) -> None:
     assert forward["host_queue"] is True
 
 
+def test_super_packets_need_a_host_s_own_queue() -> None:
+    own = 'queue = "fq"\nhost_queue = true\noffload = "linux"\n'
+    forward, back = json.loads(home(own).plan_json)["links"]
+    assert forward["offload"] == "linux"
+    assert "offload" not in back
+    for lines in (own.replace("host_queue = true\n", ""), f"{own}ring = 1\n"):
+        with pytest.raises(
+            ScenarioError, match="`offload` needs `host_queue`, and no `ring`"
+        ) as caught:
+            home(lines)
+        assert "offload" in str(caught.value.problems[0])
+
+
 def test_a_router_s_queue_is_no_host_s_own() -> None:
     with pytest.raises(ScenarioError) as caught:
         home(f'queue = "fq"\n{HUB.replace("isp", "middle")}')

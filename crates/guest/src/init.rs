@@ -336,7 +336,9 @@ fn set_up(job: &Job, namespaces: &Namespaces, running: &[String]) -> Outcome<()>
         if early {
             for (number, host) in job.hosts.iter().enumerate() {
                 namespaces.within(Some(number), || {
-                    host.devices.iter().try_for_each(|device| plain_packets(device))
+                    host.devices
+                        .iter()
+                        .try_for_each(|device| plain_packets(device, host.splits.contains(device)))
                 })?;
             }
         }

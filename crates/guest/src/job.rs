@@ -56,6 +56,10 @@ pub struct Host {
     pub sysctls: Vec<(String, String)>,
     /// Names of the devices whose offloads are disabled.
     pub devices: Vec<String>,
+    /// Those of them that take super-packets from their queue and send the frames, which share the
+    /// memory of the super-packet.
+    #[serde(default)]
+    pub splits: Vec<String>,
 }
 
 /// Settings of this project's wire, which emulates the plan's links.

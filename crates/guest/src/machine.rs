@@ -196,11 +196,13 @@ fn loopback() -> Outcome<()> {
 }
 
 /// Disables the offloads of a device that merge packets (segmentation and receive offloads), and
-/// the checksum offloads.
-pub fn plain_packets(device: &str) -> Outcome<()> {
-    // The commands are ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_SSG, ETHTOOL_STXCSUM and
+/// the checksum offloads. A device that `splits` super-packets keeps those offloads that it needs
+/// to do so without copies.
+pub fn plain_packets(device: &str, splits: bool) -> Outcome<()> {
+    // The commands are ETHTOOL_STSO, ETHTOOL_SGRO, ETHTOOL_SGSO, ETHTOOL_SSG, ETHTOOL_STXCSUM and
     // ETHTOOL_SRXCSUM.
-    for command in [0x1f, 0x24, 0x2c, 0x19, 0x17, 0x15] {
+    let commands = [0x1f, 0x2c, 0x24, 0x19, 0x17, 0x15];
+    for &command in &commands[..if splits { 2 } else { commands.len() }] {
         let mut data = Ethtool { command, value: 0 };
         let mut request = Request::new(device);
         request.value = Value { data: &raw mut data };

@@ -39,8 +39,8 @@ pub enum Event {
 
 /// Receives the events of a link in the order of time.
 ///
-/// No method that a discipline's decisions depend on has a default, so that an observer that wraps
-/// another one forwards all such calls.
+/// No method that a discipline's decisions about single frames depend on has a default, so that an
+/// observer that wraps another one forwards all such calls.
 pub trait Observer<P> {
     /// `event` happens to `packet` at the theoretical time `at`.
     fn on_event(&mut self, at: Nanos, packet: &P, event: Event);
@@ -49,6 +49,11 @@ pub trait Observer<P> {
     /// closed form keeps it. The default drops the packet, for observers that copied it before.
     #[inline]
     fn landed(&mut self, _at: Nanos, _packet: P) {}
+
+    /// Divides a super-packet into its frames, in their order. Only a network has super-packets.
+    fn split(&mut self, packet: P) -> Vec<P> {
+        vec![packet]
+    }
 
     /// Returns the TCP header of `packet`, which arrives at the queue or is in it; `None` without a
     /// readable header. Decisions of disciplines that read TCP headers depend on it.

@@ -135,6 +135,7 @@ fn settle(
 fn is_constant(link: &Link, frames: &Frames) -> bool {
     let params = &link.params;
     link.has_own_transmitter()
+        && link.offload.is_none()
         && link.changes.is_empty()
         && params.trace.is_none()
         && params.impairments.is_none()

@@ -4,6 +4,7 @@
 use sojourn_link::{Corrupt, Stamped};
 use sojourn_queue::{Ecn, Headers};
 use sojourn_units::Nanos;
+use std::collections::BTreeMap;
 
 /// The transport protocol of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,12 +59,13 @@ pub struct Packet {
     pub to: Node,
     /// The IP header's TOS byte: DSCP in the upper six bits, ECN in the lower two.
     pub tos: u8,
-    /// The bits `UDP` (clear for TCP) and `DAMAGED`.
+    /// The bits `UDP` (clear for TCP), `DAMAGED` and `SUPER`.
     kind: u8,
 }
 
 const UDP: u8 = 1;
 const DAMAGED: u8 = 2;
+const SUPER: u8 = 4;
 
 impl Packet {
     /// Returns a packet whose body is not yet in the slab: `slot` is 0. `nodes` are sender and
@@ -101,6 +103,11 @@ impl Packet {
 impl sojourn_queue::Packet for Packet {
     fn len(&self) -> u32 {
         self.len
+    }
+
+    #[inline]
+    fn is_super(&self) -> bool {
+        self.kind & SUPER != 0
     }
 
     fn flow_hash(&self) -> u32 {
@@ -197,11 +204,13 @@ pub struct Slab<T> {
     bodies: Vec<Body<T>>,
     free: Vec<u32>,
     numbers: u64,
+    /// Slots and lengths of the frames of each super-packet, by the slot of the first.
+    supers: BTreeMap<u32, Vec<(u32, u32)>>,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self { bodies: Vec::new(), free: Vec::new(), numbers: 0 }
+        Self { bodies: Vec::new(), free: Vec::new(), numbers: 0, supers: BTreeMap::new() }
     }
 }
 
@@ -217,6 +226,24 @@ impl<T: Copy> Slab<T> {
         }
         self.bodies.push(body);
         (self.bodies.len() - 1) as u32
+    }
+
+    /// Stores the bodies of a super-packet's frames, with their lengths, and returns the
+    /// super-packet, which is `packet` with the length of all frames.
+    pub fn merge(&mut self, mut packet: Packet, frames: &[(u32, Body<T>)]) -> Packet {
+        let slots = frames.iter().map(|&(len, body)| (self.insert(body), len)).collect::<Vec<_>>();
+        packet.slot = slots[0].0;
+        packet.len = slots.iter().map(|(_, len)| len).sum();
+        packet.kind |= SUPER;
+        self.supers.insert(packet.slot, slots);
+        packet
+    }
+
+    /// Returns the frames of a super-packet, which exists no more.
+    pub fn split(&mut self, packet: &Packet) -> Vec<Packet> {
+        let slots = self.supers.remove(&packet.slot).unwrap_or_default();
+        let kind = packet.kind & !SUPER;
+        slots.into_iter().map(|(slot, len)| Packet { slot, len, kind, ..*packet }).collect()
     }
 
     /// Returns the slot in which the next body will be stored.

@@ -61,6 +61,7 @@ fn plan() -> Plan {
             ring: 0,
             host: None,
             host_queue: false,
+            offload: None,
             params: Params::parse("10mbit", "", "codel").unwrap(),
             changes: vec![change(100, 1), change(200, 10)],
         }],

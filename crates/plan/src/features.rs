@@ -25,6 +25,7 @@ const DEVICE: &[Feature] = &[
     }),
     feature("ring", "a transmit ring", |link| link.ring > 0),
     feature("a late host", "a late host", |link| link.host.is_some()),
+    feature("offload", "super-packets", |link| link.offload.is_some()),
     feature("cells", "ATM or PTM cells", |link| !link.params.cells.is_none()),
     feature("a trace", "a trace", |link| link.params.trace.is_some()),
     feature("changes during the run", "changes during the run", |link| !link.changes.is_empty()),

@@ -123,11 +123,24 @@ pub struct Link {
     /// and needs no pacing timer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub host_queue: bool,
+    /// How the sending host hands data to its own queue; `None`: frame by frame.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offload: Option<Offload>,
     /// Initial rate, delay, impairments and queue.
     pub params: sojourn_link::Params,
     /// Changes of rate, delay and impairments during the run.
     #[serde(default)]
     pub changes: Vec<Change>,
+}
+
+/// How a host hands the data of a TCP connection to its own queue.
+#[data]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Offload {
+    /// In super-packets, as Linux does: the queue holds, counts, marks and drops each as one packet,
+    /// and the device sends the frames (TSO, GSO).
+    Linux,
 }
 
 /// The greatest value of a number of a link: its key, the number, and the value.

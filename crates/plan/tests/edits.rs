@@ -20,6 +20,7 @@ fn plan() -> Plan {
         ring: 0,
         host: None,
         host_queue: false,
+        offload: None,
         params: Params {
             rate: Rate::new(10_000_000),
             trace: None,

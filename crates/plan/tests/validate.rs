@@ -1,6 +1,8 @@
 //! Errors of invalid plans, with their paths and messages.
 
-use sojourn_plan::{Bottleneck, Change, Group, Link, Medium, Node, Observe, Plan, Transport, Wire};
+use sojourn_plan::{
+    Bottleneck, Change, Group, Link, Medium, Node, Observe, Offload, Plan, Transport, Wire,
+};
 use sojourn_queue::Device;
 use sojourn_traffic::App;
 use sojourn_units::{Rate, SECOND};
@@ -15,6 +17,7 @@ fn plan() -> Plan {
         ring: 0,
         host: None,
         host_queue: false,
+        offload: None,
         changes: Vec::new(),
         params: sojourn_link::Params {
             rate: Rate::new(10_000_000),
@@ -132,11 +135,23 @@ fn a_host_s_own_queue_lies_at_a_host() {
             sojourn_queue::Params::parse(text, &Device::default()).unwrap();
         assert_eq!(allowed.validate(), Ok(()), "{text}");
     }
-    each_is_refused(&[(
-        |p| p.links[2].host_queue = true,
-        "links[2].host_queue",
-        "`router` is not a host",
-    )]);
+    each_is_refused(&[
+        (|p| p.links[2].host_queue = true, "links[2].host_queue", "`router` is not a host"),
+        (
+            |p| p.links[0].offload = Some(Offload::Linux),
+            "links[0].offload",
+            "`offload` needs `host_queue`",
+        ),
+        (
+            |p| {
+                p.links[0].host_queue = true;
+                p.links[0].offload = Some(Offload::Linux);
+                p.links[0].ring = 1;
+            },
+            "links[0].offload",
+            "no `ring`",
+        ),
+    ]);
 }
 
 #[test]

@@ -128,6 +128,12 @@ pub trait Sink<P> {
     /// Reports that CE was set on `packet`.
     fn marked(&mut self, packet: &P, reason: MarkReason);
 
+    /// Divides a super-packet, which is arriving or has left, into its frames, in their order. From
+    /// then on each frame counts as a packet. Without super-packets no discipline calls this method.
+    fn split(&mut self, packet: P) -> Vec<P> {
+        vec![packet]
+    }
+
     /// Returns the TCP header of `packet`, which is arriving or queued; `None` if the packet has no
     /// readable TCP header. Packets need not carry these fields, since only disciplines that
     /// inspect headers call this method.
@@ -153,6 +159,22 @@ pub struct Call<'a, D, S> {
     pub draws: &'a mut D,
     /// Receiver of dropped packets and reports.
     pub sink: &'a mut S,
+}
+
+/// Adds a packet to an inner discipline, which may split it. Returns also how many packets it counts
+/// as: its frames that were queued, or one.
+#[inline]
+pub(crate) fn offer<P: Packet>(
+    inner: &mut impl Discipline<P>,
+    packet: P,
+    call: &mut Call<'_, impl Draws, impl Sink<P>>,
+) -> (Return, u64) {
+    if !packet.is_super() {
+        return (inner.enqueue(packet, call), 1);
+    }
+    let before = inner.packets();
+    let given = inner.enqueue(packet, call);
+    (given, inner.packets().saturating_sub(before).max(1) as u64)
 }
 
 /// The queue of a class, with its measurements since the last [`Discipline::restart`].

@@ -48,12 +48,22 @@ pub trait Packet {
     /// Returns the length of the Ethernet frame in bytes, without frame check sequence.
     fn len(&self) -> u32;
 
+    /// Returns whether this is a super-packet: several frames of a TCP connection that a queue
+    /// holds as one packet. [`Sink::split`](crate::Sink::split) divides it.
+    #[inline]
+    fn is_super(&self) -> bool {
+        false
+    }
+
     /// Returns the memory that the packet occupies, in bytes (`skb->truesize`); `memory_limit`
     /// counts it. By default it is Linux's for a packet of this length: headroom, data and
     /// `skb_shared_info` are rounded up to a power of two, and the sk_buff adds 256. A frame of 1514
-    /// bytes takes 2304, a frame without data 768.
+    /// bytes takes 2304, a frame without data 768, and a super-packet 768 in addition to its data.
     #[inline]
     fn truesize(&self) -> u32 {
+        if self.is_super() {
+            return self.len() + 768;
+        }
         (self.len() + 64 + 320).next_power_of_two() + 256
     }
 

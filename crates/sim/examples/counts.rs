@@ -85,6 +85,7 @@ fn leaf_spine(leaves: usize, hosts: usize, spines: usize) -> Plan {
             ring: 0,
             host: None,
             host_queue: false,
+            offload: None,
             params: line(rate, MS / 100, "pfifo limit 200p"),
             changes: Vec::new(),
         });

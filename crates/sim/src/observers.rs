@@ -49,13 +49,16 @@ pub struct HostQueue {
     host: Node,
     /// Whether the queue holds packets until their departure times.
     pub paces: bool,
+    /// Whether the host hands super-packets to the queue.
+    pub offload: bool,
 }
 
 impl HostQueue {
     /// Returns the queue of a link; `None` unless the queue is a host's own.
     fn of(link: &Link) -> Option<Self> {
         let paces = link.params.queue.paces();
-        link.host_queue.then(|| Self { host: node(link.from as u32), paces })
+        let (host, offload) = (node(link.from as u32), link.offload.is_some());
+        link.host_queue.then_some(Self { host, paces, offload })
     }
 }
 

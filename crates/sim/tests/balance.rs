@@ -39,6 +39,7 @@ impl Star {
                     ring: 0,
                     host: None,
                     host_queue: false,
+                    offload: None,
                     params,
                     changes: Vec::new(),
                 });

@@ -2,7 +2,7 @@
 //! pacing by the queue of a host.
 
 use crate::common::*;
-use sojourn_plan::Plan;
+use sojourn_plan::{Offload, Plan};
 use sojourn_units::Rate;
 
 fn near(found: f64, expected: f64, margin: f64) {
@@ -133,4 +133,59 @@ fn a_near_horizon_stops_no_connection() {
     let mut near = server("fq horizon 1us horizon_cap", 50, "cubic");
     near.links.iter_mut().for_each(|link| link.params.delay = 10_000);
     assert!(outcome(&near)[0] > 1e6);
+}
+
+/// Queues hold super-packets as wholes, split them or drop them; no packet is lost or made, and TCP
+/// fills the link. The counts of packets are those of queues: eight super-packets are a full queue.
+#[test]
+fn every_queue_of_a_host_holds_super_packets() {
+    let texts = [
+        "pfifo limit 8p",
+        "bfifo limit 30kb",
+        "fq_codel limit 8p",
+        "fq_codel target 1ms interval 10ms",
+        "codel target 1ms interval 10ms",
+        "red limit 60kb min 10kb max 30kb avpkt 1000b",
+        "sfq limit 8p",
+        "fq flow_limit 2p",
+        "pie target 1ms",
+        "cake bandwidth 9mbit",
+        "cake bandwidth 9mbit memlimit 20kb",
+        "dualpi2",
+        "dualpi2 no_split_gso limit 4p",
+        "tbf rate 9mbit burst 2k limit 20k",
+        "tbf rate 9mbit burst 100k limit 200k",
+        "htb default 1; class 1:1 rate 9mbit; qdisc parent 1:1 cake",
+        "prio; qdisc parent 1:1 tbf rate 9mbit burst 2k child codel; filter all to 1:1",
+        "drr; class 1:1; qdisc parent 1:1 dualpi2; filter all to 1:1",
+    ];
+    for text in texts {
+        let mut plan = at_the_server(server(text, 1000, "cubic"));
+        plan.links[OWN].params.rate = Rate::new(10_000_000);
+        plan.links[OWN].offload = Some(Offload::Linux);
+        plan.groups[0].count = 6;
+        let record = run(&plan, 1).unwrap();
+        let goodput = metric(&record, "goodput");
+        assert!((7.5e6..9.6e6).contains(&goodput), "{text}: {goodput}");
+        assert_eq!(run(&plan, 1).unwrap().trace_hash, record.trace_hash, "{text}");
+    }
+}
+
+/// Small queues leave two super-packets of each of six connections in the queue, which hold a
+/// millisecond or two segments, so a limit of eight packets is one of 16 frames.
+#[test]
+fn a_limit_in_packets_counts_super_packets() {
+    let of = |offload| {
+        let mut plan = at_the_server(server("pfifo limit 8p", 1000, "cubic"));
+        plan.links[OWN].params.rate = Rate::new(10_000_000);
+        plan.links[OWN].offload = offload;
+        plan.groups[0].count = 3;
+        let record = run(&plan, 1).unwrap();
+        ["drops", "queue_max", "backlog_max"].map(|name| metric(&record, name))
+    };
+    let [drops, longest, bytes] = of(None);
+    assert!(drops > 0.0 && longest <= 8.0 && bytes <= 8.0 * 1514.0, "{drops} {longest} {bytes}");
+    let [drops, longest, bytes] = of(Some(Offload::Linux));
+    assert!(drops == 0.0 && longest <= 6.0, "{drops} {longest} {bytes}");
+    assert!(bytes > 5.0 * 2.0 * 1514.0, "{bytes}");
 }

@@ -88,6 +88,7 @@ fn a_station_forwards_to_other_links() {
             ring: 0,
             host: None,
             host_queue: false,
+            offload: None,
             changes: Vec::new(),
             params: line(10_000_000, 5 * MS, "pfifo limit 100p"),
         });

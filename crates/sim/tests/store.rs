@@ -36,6 +36,7 @@ fn mesh(nodes: usize, delay: Nanos, loss: f64, factor: u32, requests: u64) -> Pl
                 ring: 0,
                 host: None,
                 host_queue: false,
+                offload: None,
                 params,
                 changes,
             });
@@ -320,6 +321,7 @@ fn a_thousand_nodes_work() {
             ring: 0,
             host: None,
             host_queue: false,
+            offload: None,
             params: line(1_000_000_000, 5 * MS, "pfifo limit 1000p"),
             changes: Vec::new(),
         })

@@ -162,9 +162,10 @@ impl Connection {
 
     /// Makes segments leave through a queue of the host, in which the connection has a limited
     /// number of bytes. If the queue `paces`, it holds packets until their departure times, and no
-    /// timer of the connection paces. Call this before the connection is established.
-    pub fn leave_by_host_queue(&mut self, paces: bool) {
-        self.sender.leave_by_host_queue(paces);
+    /// timer of the connection paces. `supers` is whether the queue holds super-packets as wholes.
+    /// Call this before the connection is established.
+    pub fn leave_by_host_queue(&mut self, paces: bool, supers: bool) {
+        self.sender.leave_by_host_queue(paces, supers);
     }
 
     /// Returns when the segment that [`Connection::poll_transmit`] returned at `now` is to depart.

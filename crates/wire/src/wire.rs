@@ -32,7 +32,7 @@ use crate::watch::Watch;
 use rustix::event::epoll;
 use sojourn_measure::Imbalance;
 use sojourn_network::{Body, Class, Copies, Network, Options, Packet, node};
-use sojourn_plan::{Plan, PlanError, PlanErrors};
+use sojourn_plan::{Plan, PlanError, PlanErrors, at};
 use sojourn_units::{EPOCH, MICROSECOND, NEVER, Nanos, SECOND};
 use std::io;
 use std::num::NonZeroU64;
@@ -132,6 +132,10 @@ impl Wire {
         settings: Settings,
     ) -> Result<Self, WireError> {
         plan.validate()?;
+        if let Some(i) = plan.links.iter().position(|link| link.offload.is_some()) {
+            let message = "a wire has no super-packets: real hosts send them";
+            return Err(PlanError::new(at!["links", i, "offload"], message).into());
+        }
         let options =
             Options { trace: false, probes: true, monitor: false, adjustable: true, fused: false };
         let arena = Arena::new(settings.mtu + ETHERNET + TAGS, settings.packets);

@@ -17,6 +17,7 @@ from sojourn import _core, temporary
 from sojourn.lab.cassandra import VERSION as CASSANDRA
 from sojourn.lab.openvswitch import Datapath
 from sojourn.lab.programs import Options, RunSetup, prepare
+from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.record import Counted, LabRecord
 from sojourn.lab.run import Part, Run
 from sojourn.lab.sandbox.sandbox import Privilege
@@ -68,6 +69,8 @@ class RealEngine(Counted, ABC):
         """Raises an error if this machine cannot run a plan; returns the prepared run otherwise."""
         if plan.apps:
             require(plan, self.name)
+        if problems := offloads(plan):
+            raise NotPossible(problems)
         return prepare(plan, seed, self.options)
 
     @abstractmethod
@@ -89,6 +92,12 @@ class RealEngine(Counted, ABC):
                 raw = self.keep / f"{key}-{seed}"
                 raw.mkdir(parents=True, exist_ok=True)
             return self.counted(run.make(self.privilege, raw, stack, progress))
+
+
+def offloads(plan: Plan) -> list[Problem]:
+    """Returns the links whose queues hold super-packets, which no emulated link does."""
+    has = "the queue is not at the host: use `--engine sim` or `--engine linux`"
+    return [Problem(link.name, "offload", has) for link in plan.links if link.offload]
 
 
 class WireEngine(RealEngine):

@@ -23,6 +23,8 @@ class Host:
     """Paths below /proc/sys, and values."""
     devices: Sequence[str]
     """Names of the devices whose offloads are disabled."""
+    splits: Sequence[str] = ()
+    """Those of them that send the frames of super-packets from their queue."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 Each direction of a link is a namespace with a router and a bridge. The router's port towards the
 receiver has the queue discipline, and the bridge's port towards the receiver has `netem`. The
-discipline of a host's own queue (`host_queue`) is at the sender's device instead.
+discipline of a host's own queue (`host_queue`) is at the sender's device instead. TCP always hands
+super-packets to that device; with `offload`, the device can split them without copies.
 
 The discipline is the child of the shaper `cbs`. Like a network card, `cbs` requests a packet when
 the previous packet has been transmitted, and also requests from an empty discipline. Other shapers
@@ -80,6 +81,7 @@ def job(
                 host.plays,
                 sysctls(quiet, None if host.node is None else settings.get(host.node)),
                 host.devices,
+                host.splits,
             )
             for host in made.hosts
         ],
@@ -99,6 +101,7 @@ class _Host:
     plays: bool
     """Whether an endpoint runs in the namespace."""
     devices: list[str] = field(default_factory=list)
+    splits: list[str] = field(default_factory=list)
     ip: list[str] = field(default_factory=list)
     """Commands of `ip` in the namespace, without the word `ip`."""
     tc: list[str] = field(default_factory=list)
@@ -112,6 +115,7 @@ class _Layout:
         self.links = list(links)
         self.mtu = mtu
         self.captured = set(run.plan.observe.capture)
+        self.offload = [link.offload is not None for link in run.plan.links]
         self.flows, self.groups = run.flows, run.plan.groups
         spoken = [*run.flows, *run.probes]
         self.ends = {f.sender for f in spoken} | {f.receiver for f in spoken}
@@ -130,6 +134,8 @@ class _Layout:
         stages = stages_of(link)
         sender, receiver = self.number[link.sender], self.number[link.receiver]
         chain = [(sender, link.device)]
+        if self.offload[link.number]:
+            self.hosts[sender].splits.append(link.device)
         if link.own:
             self.hosts[sender].tc += [c.removeprefix("tc ") for c in queue_of(link)]
             self.queues.append(_queue(sender, link, arrivals=None, captured=False))

@@ -9,6 +9,7 @@ import io
 import json
 from collections.abc import Mapping
 
+from sojourn.lab.engine import offloads
 from sojourn.lab.programs import Collected
 from sojourn.lab.programs.errors import Problem
 from sojourn.lab.programs.plan import Run, address
@@ -40,7 +41,7 @@ def problems(plan: Plan) -> list[Problem]:
         Problem(link.name, "a queue in Python", "a guest has no Python: use `--engine wire`")
         for link in plan.links
         if isinstance(link.params.queue, External)
-    ]
+    ] + offloads(plan)
 
 
 def job(run: Run, settings: Mapping[int, HostSettings], quiet: Mapping[str, int], mtu: int) -> Job:

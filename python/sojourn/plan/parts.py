@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from sojourn.plan.frozen import Frozen
 
@@ -100,6 +100,8 @@ class Link(Frozen):
     and each flow of datagrams counts as a socket. If the queue paces, TCP passes each segment to
     the queue with its departure time and needs no pacing timer.
     """
+    offload: Offload | None = None
+    """How the sending host hands data to its own queue; `None`: frame by frame."""
     params: Params
     """Initial rate, delay, impairments and queue."""
     changes: tuple[Change, ...] = ()
@@ -154,6 +156,10 @@ class Observe(Frozen):
     sends the flow's data."""
     trace_hash: bool
     """Whether the trace hash of all packet events is computed."""
+
+
+Offload: TypeAlias = Literal["linux"]
+"""How a host hands the data of a TCP connection to its own queue."""
 
 
 class Udp(Frozen):

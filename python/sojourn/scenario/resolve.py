@@ -89,6 +89,7 @@ class _Resolver(Context):
             **{key: value for key, value in link.numbers.items() if key not in PARAMS},
             **({"host": self.host(link)} if link.host.strip() else {}),
             **({"host_queue": True} if link.host_queue else {}),
+            **({} if link.offload is None else {"offload": link.offload}),
             "params": {
                 **capacity,
                 **{key: value for key, value in link.numbers.items() if key in PARAMS},

@@ -26,12 +26,12 @@ FORWARD, REVERSE = "forward", "reverse"
 LAN = "lan"
 """Name of the medium that the hosts of a `lan` share."""
 
-OTHERS = ("rate", "netem", "queue", "cells", "host", "host_queue")
+OTHERS = ("rate", "netem", "queue", "cells", "host", "host_queue", "offload")
 NUMBERS = [key for key in LinkKeys.model_fields if key not in OTHERS]
 """Keys of links that the plan takes as numbers."""
 PARAMS = ("overhead",)
 """Those of `NUMBERS` that are parameters of transmission; the others belong to the device."""
-_OF_QUEUE = ("queue", "host_queue")
+_OF_QUEUE = ("queue", "host_queue", "offload")
 """Keys that concern a queue, and therefore one direction only."""
 
 NO_CELLS = "none"
@@ -73,12 +73,15 @@ class OneWay:
     """Lateness of the sending host; empty if the host is never late."""
     host_queue: bool
     """Whether the queue is the sending host's own."""
+    offload: str | None
+    """How the sending host hands data to its queue; None: frame by frame."""
     rate_at: Path
     """Path of the key that sets the rate; other fields that end in `_at` are also paths."""
     netem_at: Path
     queue_at: Path
     host_at: Path
     host_queue_at: Path
+    offload_at: Path
     explicit_queue: bool
     medium: str | None = None
     """Name of the shared medium; None for a link between two nodes."""
@@ -114,6 +117,8 @@ class OneWay:
                 return self.host_at
             case ("host_queue",):
                 return self.host_queue_at
+            case ("offload",):
+                return self.offload_at
             case _:
                 return self.place
 
@@ -167,10 +172,11 @@ def _one_way(
     queue, queue_at = _given("queue", way, layers, index)
     host, host_at = _given("host", way, layers, index)
     host_queue, host_queue_at = _given("host_queue", way, layers, index)
+    offload, offload_at = _given("offload", way, layers, index)
     cells, cells_at = _given("cells", way, layers, index)
     numbers = {key: _given(key, way, layers, index) for key in NUMBERS}
     turns, turns_at = _turns(way, layers)
-    used = [rate_at, netem_at, queue_at, host_at, host_queue_at, cells_at]
+    used = [rate_at, netem_at, queue_at, host_at, host_queue_at, offload_at, cells_at]
     used += [path for _, path in numbers.values()]
     used += [path for turn in turns for path in (turn.rate_at, turn.netem_at)]
     return OneWay(
@@ -183,11 +189,13 @@ def _one_way(
         cells or NO_CELLS,
         host or "",
         bool(host_queue),
+        offload,
         rate_at,
         netem_at,
         queue_at,
         host_at,
         host_queue_at,
+        offload_at,
         queue is not None,
         medium,
         turns,

@@ -101,6 +101,14 @@ impl<P: Packet, O: Observer<P> + ?Sized> Sink<P> for Tap<'_, O> {
         self.ledger.record(self.at, packet, Event::Marked(reason), self.observer);
     }
 
+    fn split(&mut self, packet: P) -> Vec<P> {
+        let frames = self.observer.split(packet);
+        let more = frames.len() - 1;
+        self.backlog.packets += more as u32;
+        self.ledger.offered.packets += more as u64;
+        frames
+    }
+
     fn tcp(&self, packet: &P) -> Option<TcpView> {
         self.observer.tcp(packet)
     }
@@ -249,7 +257,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         observer: &mut (impl Observer<P> + ?Sized),
     ) -> Return {
         self.poll(now, observer);
-        if self.is_open() && self.queue.pass(now, &packet) {
+        if self.is_open() && !packet.is_super() && self.queue.pass(now, &packet) {
             self.ledger.record(now, &packet, Event::Offered, observer);
             self.ledger.record(now, &packet, Event::Departed, observer);
             self.busy += self.transmit(now, packet, observer);
@@ -411,6 +419,9 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         )]
         let next = self.tap(at, observer, |queue, call| queue.dequeue(call));
         match next {
+            Dequeue::Packet(packet) if packet.is_super() => {
+                self.transmit_frames(at, packet, observer);
+            }
             Dequeue::Packet(packet) => {
                 self.depart(at, &packet, observer);
                 self.busy += self.transmit(at, packet, observer);
@@ -425,6 +436,23 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
                 self.transmitting = false;
                 self.due = time.max(at + 1);
             }
+        }
+    }
+
+    /// Transmits a super-packet, which has left the queue, frame by frame.
+    #[inline(never)]
+    fn transmit_frames(
+        &mut self,
+        at: Nanos,
+        packet: P,
+        observer: &mut (impl Observer<P> + ?Sized),
+    ) {
+        let frames = self.tap(at, observer, |_, call| call.sink.split(packet));
+        let mut begins = at;
+        for frame in frames {
+            self.depart(at, &frame, observer);
+            self.busy += self.transmit(begins, frame, observer);
+            begins = self.due;
         }
     }
 

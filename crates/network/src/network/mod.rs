@@ -13,7 +13,7 @@ use sojourn_measure::ledger::balance;
 use sojourn_measure::{Count, FlowAccount, Imbalance, Kind, TraceHash};
 use sojourn_plan::Plan;
 use sojourn_queue::OtherDiscipline;
-use sojourn_queue::{DropReason, Headers, Sender, TcpView};
+use sojourn_queue::{DropReason, Headers, Packet as _, Sender, TcpView};
 use sojourn_units::{EPOCH, NEVER, Nanos};
 
 mod fused;
@@ -213,6 +213,22 @@ impl<T: Copy, W> Tap<'_, T, W> {
     }
 }
 
+impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Tap<'_, T, W> {
+    /// Counts a dropped super-packet as one packet, and notifies the observer of each frame.
+    #[cold]
+    fn dropped_super(&mut self, at: Nanos, packet: &Packet, reason: DropReason, queued: bool) {
+        let frames = self.slab.split(packet);
+        if self.observed {
+            for frame in &frames {
+                let seen = Seen { link: self.link, packet: frame, body: self.slab.get(frame.slot) };
+                self.observer.on_event(at, &seen, Event::Dropped { reason, queued });
+            }
+        }
+        frames[1..].iter().for_each(|frame| self.slab.release(frame.slot));
+        self.dropped(packet, reason, queued);
+    }
+}
+
 impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Observer<Packet> for Tap<'_, T, W> {
     #[inline(always)]
     #[expect(
@@ -224,6 +240,11 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Observer<Packet> for Tap<'_, T, 
             && let Some((kind, verdict)) = traced(event)
         {
             self.trace.add(at, self.link, kind, u64::from(packet.slot), packet.len, verdict);
+        }
+        if let Event::Dropped { reason, queued } = event
+            && packet.is_super()
+        {
+            return self.dropped_super(at, packet, reason, queued);
         }
         if self.observed {
             let seen = Seen { link: self.link, packet, body: self.slab.get(packet.slot) };
@@ -238,6 +259,14 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Observer<Packet> for Tap<'_, T, 
             Event::Delivered if self.forwards => {}
             Event::Delivered => self.delivered.push(*packet),
         }
+    }
+
+    #[cold]
+    fn split(&mut self, packet: Packet) -> Vec<Packet> {
+        let frames = self.slab.split(&packet);
+        let flow = self.slab.get(packet.slot).flow;
+        self.accounts[flow as usize].sent.packets += frames.len() as u64 - 1;
+        frames
     }
 
     fn tcp(&self, packet: &Packet) -> Option<TcpView> {
@@ -412,6 +441,19 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
             watched.sent(now);
         }
         packet.slot = self.slab.insert(body);
+        self.enter(now, packet);
+        self.settle(now);
+    }
+
+    /// Sends the frames of a super-packet, with their lengths, as one packet from their host.
+    #[cold]
+    pub fn send_super(&mut self, now: Nanos, packet: Packet, frames: &[(u32, Body<T>)]) {
+        let flow = frames[0].1.flow as usize;
+        let packet = self.slab.merge(packet, frames);
+        self.accounts[flow].sent.count(packet.len);
+        if let Some(watched) = self.watched.get_mut(flow) {
+            watched.sent(now);
+        }
         self.enter(now, packet);
         self.settle(now);
     }

@@ -44,6 +44,11 @@ impl Plan {
             check_changes(problems, i, link);
             check_trace(problems, i, link);
             check_host(problems, i, link);
+            if link.offload.is_some() && !(link.host_queue && link.has_own_transmitter()) {
+                let message =
+                    "`offload` needs `host_queue`, and no `ring`, late host or shared medium";
+                problems.add(at!["links", i, "offload"], message);
+            }
         }
         self.check_host_queues(problems);
         let changes = self.links.iter().map(|link| link.changes.len() as u64).sum();

@@ -154,6 +154,19 @@ impl<P: Packet> Cake<P> {
         tins.get(tin).map_or(0, |tin| tin.flows[queue].fifo.bytes())
     }
 
+    /// Adds a packet to a queue.
+    #[inline]
+    fn append(&mut self, now: Nanos, (tin, queue): (usize, usize), packet: P) {
+        let bytes = u64::from(packet.len());
+        self.packets += 1;
+        self.bytes += bytes;
+        self.memory += u64::from(packet.truesize());
+        let length = self.params.framing.length(packet.len());
+        let chosen = &mut self.tins[tin];
+        chosen.backlog += bytes;
+        chosen.flows[queue].fifo.push_noted(now, packet, length);
+    }
+
     /// Removes and returns the oldest packet of a queue.
     #[inline]
     fn take(&mut self, tin: usize, queue: usize) -> Option<Queued<P, u32>> {
@@ -278,16 +291,15 @@ impl<P: Packet> Discipline<P> for Cake<P> {
         if self.tins[tin].backlog == 0 {
             self.restart(call.now, tin);
         }
-        let bytes = u64::from(packet.len());
-        self.packets += 1;
-        self.bytes += bytes;
-        self.memory += u64::from(packet.truesize());
-        let length = self.params.framing.length(packet.len());
-        let chosen = &mut self.tins[tin];
-        chosen.backlog += bytes;
-        chosen.flows[queue].fifo.push_noted(call.now, packet, length);
-        if self.params.ack_filter != AckFilter::Off {
-            self.filter_acks(call.now, (tin, queue), call.sink);
+        if packet.is_super() {
+            for frame in call.sink.split(packet) {
+                self.append(call.now, (tin, queue), frame);
+            }
+        } else {
+            self.append(call.now, (tin, queue), packet);
+            if self.params.ack_filter != AckFilter::Off {
+                self.filter_acks(call.now, (tin, queue), call.sink);
+            }
         }
         self.overflow.grown(tin, queue, |t, q| Self::backlog(&self.tins, t, q));
         let chosen = &mut self.tins[tin];

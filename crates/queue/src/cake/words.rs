@@ -38,7 +38,7 @@ const FRAMING: &[Word] = words! {
 
 const WITHOUT_EFFECT: &[Word] = words! {
     "split-gso", Kind::Switch { off: "no-split-gso" }, "split-gso",
-        "Accepted without effect: simulated packets are never merged.";
+        "Accepted without effect: super-packets are always split.";
     "nat", Kind::Switch { off: "nonat" }, "nonat",
         "Accepted without effect: simulated addresses are never translated.";
     "fwmark", Kind::Name, "",
@@ -64,7 +64,7 @@ pub(super) fn without_effect(given: &Given) -> Vec<String> {
         warnings.push("`via-ethernet` has no effect, as in `tc`");
     }
     if given.flag("split-gso") == Some(false) {
-        warnings.push("`no-split-gso` has no effect on a run: simulated packets are never merged");
+        warnings.push("`no-split-gso` has no effect on a run: super-packets are always split");
     }
     warnings.into_iter().map(str::to_owned).collect()
 }

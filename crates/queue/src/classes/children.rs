@@ -2,6 +2,7 @@
 
 use crate::discipline::{
     Call, Dequeue, Discipline, Draws, DropReason, Leaf, MarkReason, Return, Sink, Totals, View,
+    offer,
 };
 use crate::packet::{Headers, Packet, Sender, TcpView};
 use crate::params::Params;
@@ -117,10 +118,11 @@ impl<P: Packet> Children<P> {
         call: &mut Call<'_, impl Draws, impl Sink<P>>,
     ) -> Return {
         self.wake = None;
-        self.offered += 1;
         let child = &mut self.queues[place];
-        child.offered += 1;
-        child.queue.enqueue(packet, call)
+        let (given, packets) = offer(&mut child.queue, packet, call);
+        self.offered += packets;
+        child.offered += packets;
+        given
     }
 
     /// Drops a packet that has no class. The sending host is not notified.

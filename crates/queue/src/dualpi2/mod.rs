@@ -296,44 +296,10 @@ impl<P: Packet> DualPi2<P> {
             Step::Packets(packets) => self.l.len() > packets as usize,
         }
     }
-}
 
-impl<P: Packet> View for DualPi2<P> {
-    fn packets(&self) -> usize {
-        self.c.len() + self.l.len()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.c.bytes() + self.l.bytes()
-    }
-
-    fn left_at(&self) -> Option<Nanos> {
-        self.left_at
-    }
-
-    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
-        // Merge the two queues in the order of arrival.
-        let (mut c, mut l) = (0, 0);
-        loop {
-            let next = match (self.c.enqueued_at(c), self.l.enqueued_at(l)) {
-                (Some(first), Some(second)) => first.min(second),
-                (first, second) => first.or(second)?,
-            };
-            if c + l == n {
-                return Some(next);
-            }
-            if self.c.enqueued_at(c) == Some(next) {
-                c += 1;
-            } else {
-                l += 1;
-            }
-        }
-    }
-}
-
-impl<P: Packet> Discipline<P> for DualPi2<P> {
+    /// Adds a packet that is not split.
     #[inline]
-    fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
+    fn append(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
         let memory = self.memory + u64::from(packet.truesize());
         if self.packets() >= self.params.limit as usize || memory > self.params.memory_limit.into()
         {
@@ -372,6 +338,51 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
             }
         }
         Return::Success
+    }
+}
+
+impl<P: Packet> View for DualPi2<P> {
+    fn packets(&self) -> usize {
+        self.c.len() + self.l.len()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.c.bytes() + self.l.bytes()
+    }
+
+    fn left_at(&self) -> Option<Nanos> {
+        self.left_at
+    }
+
+    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
+        // Merge the two queues in the order of arrival.
+        let (mut c, mut l) = (0, 0);
+        loop {
+            let next = match (self.c.enqueued_at(c), self.l.enqueued_at(l)) {
+                (Some(first), Some(second)) => first.min(second),
+                (first, second) => first.or(second)?,
+            };
+            if c + l == n {
+                return Some(next);
+            }
+            if self.c.enqueued_at(c) == Some(next) {
+                c += 1;
+            } else {
+                l += 1;
+            }
+        }
+    }
+}
+
+impl<P: Packet> Discipline<P> for DualPi2<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
+        if self.params.split_gso && packet.is_super() {
+            let frames = call.sink.split(packet);
+            let given = frames.into_iter().map(|frame| self.append(frame, call));
+            return given.last().unwrap_or(Return::Success);
+        }
+        self.append(packet, call)
     }
 
     #[inline]

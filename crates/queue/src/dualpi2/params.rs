@@ -45,8 +45,7 @@ params! {
         /// Share of the rate that the C queue gets while both queues have packets, in whole
         /// percent.
         classic_protection: u8 = percent("10%"),
-        /// Splits aggregated packets (GSO) in Linux; has no effect here, since packets are never
-        /// aggregated.
+        /// Splits super-packets (GSO) on arrival.
         split_gso: bool = switch("no_split_gso", "split_gso"),
         /// Largest frame of the device, in bytes.
         mtu: u32 = derived(|device: &Device| device.psched_mtu.clamp(1, 1 << 20)),
@@ -143,9 +142,6 @@ impl Params {
             .map(|word| {
                 format!("`{word}` has no effect: it is computed from `max_rtt` and `typical_rtt`")
             })
-            .chain((given.flag("split_gso") == Some(false)).then(|| {
-                "`no_split_gso` has no effect: simulated packets are never merged".to_owned()
-            }))
             .collect()
     }
 

@@ -23,7 +23,7 @@ pub use params::{Constants, Params};
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{
-    Call, Dequeue, Discipline, Draws, DropReason, Leaf, Return, Sink, Totals, View,
+    Call, Dequeue, Discipline, Draws, DropReason, Leaf, Return, Sink, Totals, View, offer,
 };
 use crate::limit::Unit;
 use crate::packet::Packet;
@@ -193,12 +193,20 @@ viewed!(Tbf in child);
 impl<P: Packet> Discipline<P> for Tbf<P> {
     fn enqueue(&mut self, packet: P, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Return {
         self.wake = None;
-        self.offered += 1;
+        if packet.is_super() && packet.len() > self.constants.max_size {
+            let frames = call.sink.split(packet);
+            let given = frames.into_iter().map(|frame| self.enqueue(frame, call));
+            let queued = given.filter(|given| *given == Return::Success).count();
+            return if queued > 0 { Return::Success } else { Return::Drop };
+        }
         if packet.len() > self.constants.max_size {
+            self.offered += 1;
             call.sink.dropped(packet, DropReason::Overflow, false);
             return Return::Drop;
         }
-        self.child.enqueue(packet, call)
+        let (given, packets) = offer(&mut self.child, packet, call);
+        self.offered += packets;
+        given
     }
 
     fn dequeue(&mut self, call: &mut Call<'_, impl Draws, impl Sink<P>>) -> Dequeue<P> {

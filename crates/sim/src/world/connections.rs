@@ -92,6 +92,7 @@ pub struct Opening<'a> {
 
 /// One end of a connection.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "the properties are independent of each other")]
 pub(super) struct End {
     pub(super) tcp: Connection,
     pub(super) owner: Owner,
@@ -99,6 +100,8 @@ pub(super) struct End {
     pub(super) forward: bool,
     pub(super) followed: bool,
     pub(super) cut: bool,
+    /// Whether the end hands super-packets to its host's own queue.
+    pub(super) offload: bool,
     pub(super) tos: u8,
     /// Number of the connection in the run; 0 if the slot is free.
     pub(super) number: u32,
@@ -259,6 +262,7 @@ impl Connections {
                 forward: opening.forward,
                 followed: opening.followed,
                 cut: opening.cut,
+                offload: false,
                 tos: opening.tos,
                 number,
                 account: opening.accounts[i],

@@ -5,11 +5,13 @@ use super::connections::{Change, Handle, Opening, Owner};
 use super::hash::hash;
 use super::timers::{NEVER, Timer};
 use crate::load::Cargo;
+use crate::observers::Observers;
 use crate::qlog::Qlog;
-use sojourn_network::{Body, Class, Copies, Node, Packet, Place};
+use sojourn_network::{Body, Class, Copies, Network, Node, Packet, Place};
 use sojourn_queue::Ecn;
 use sojourn_random::Key;
 use sojourn_tcp::{Flags, Segment};
+use sojourn_units::Nanos;
 
 /// The result of a segment's arrival at an end of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +28,46 @@ pub struct Taken {
     pub followed: bool,
     /// A change of which the owner is notified after the answer has been sent.
     pub after: Option<Change>,
+}
+
+/// Segments that may become a super-packet.
+#[derive(Default)]
+struct Held {
+    /// The packet of the first segment.
+    packet: Option<Packet>,
+    /// Lengths and bodies of the frames.
+    frames: Vec<(u32, Body<Cargo>)>,
+}
+
+impl Held {
+    /// Adds a segment, which `continues` the super-packet or begins the next one.
+    #[cold]
+    fn add(
+        &mut self,
+        now: Nanos,
+        continues: bool,
+        packet: Packet,
+        body: Body<Cargo>,
+        net: &mut Network<Cargo, Observers>,
+    ) {
+        if !continues {
+            self.send(now, net);
+        }
+        self.packet.get_or_insert(packet);
+        self.frames.push((packet.len, body));
+    }
+
+    /// Sends the segments as one packet.
+    #[cold]
+    fn send(&mut self, now: Nanos, net: &mut Network<Cargo, Observers>) {
+        if let Some(packet) = self.packet.take() {
+            match self.frames[..] {
+                [(_, body)] => net.send(now, packet, body),
+                ref frames => net.send_super(now, packet, frames),
+            }
+            self.frames.clear();
+        }
+    }
 }
 
 impl World<'_> {
@@ -72,7 +114,8 @@ impl World<'_> {
         for end in &mut self.connections.ends[slot as usize..][..2] {
             let link = self.net.routes.link(end.place);
             if let Some(queue) = self.net.observer.host_queue(link) {
-                end.tcp.leave_by_host_queue(queue.paces);
+                end.tcp.leave_by_host_queue(queue.paces, queue.offload);
+                end.offload = queue.offload;
             }
         }
         slot
@@ -152,6 +195,7 @@ impl World<'_> {
     pub(crate) fn flush(&mut self, slot: u32) -> Option<Change> {
         let now = self.now;
         let end = &mut self.connections.ends[slot as usize];
+        let mut held = end.offload.then(Held::default);
         while let Some(segment) = end.tcp.poll_transmit(now) {
             if let Some(qlog) = &mut end.qlog {
                 qlog.on_sent(now, &segment, &end.tcp);
@@ -175,7 +219,14 @@ impl World<'_> {
                 copies: Copies::ONE,
                 load: Cargo::Segment(segment),
             };
-            self.net.send(now, packet, body);
+            if let Some(held) = &mut held {
+                held.add(now, segment.flags.has(Flags::CONTINUES), packet, body, &mut self.net);
+            } else {
+                self.net.send(now, packet, body);
+            }
+        }
+        if let Some(held) = &mut held {
+            held.send(now, &mut self.net);
         }
         if let Some(qlog) = &mut end.qlog {
             qlog.update(now, &end.tcp);

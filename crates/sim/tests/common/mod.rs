@@ -73,6 +73,7 @@ impl Dumbbell {
                 ring: 0,
                 host: None,
                 host_queue: false,
+                offload: None,
                 params,
                 changes: Vec::new(),
             });
@@ -125,6 +126,7 @@ pub fn lan(clients: usize, servers: usize, delay: u64, text: &str) -> Plan {
             ring: 0,
             host: None,
             host_queue: false,
+            offload: None,
             changes: Vec::new(),
             params: line(2_000_000_000, delay, text),
         })

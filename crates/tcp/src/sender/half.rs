@@ -47,7 +47,7 @@ pub(crate) struct Quiet {
     rtos: u32,
     draw: u32,
     /// Whether the host's queue paces; `None` if segments do not leave through such a queue.
-    host_queue: Option<bool>,
+    host_queue: Option<(bool, bool)>,
 }
 
 /// The sending half of a connection's end.
@@ -122,12 +122,12 @@ impl Half {
         }
     }
 
-    /// Makes segments leave through a queue of the host. `paces`: whether this queue paces. Call
-    /// this before the connection is established.
-    pub(crate) fn leave_by_host_queue(&mut self, paces: bool) {
+    /// Makes segments leave through a queue of the host. `paces`: whether this queue paces, `supers`:
+    /// whether it holds super-packets as wholes. Call this before the connection is established.
+    pub(crate) fn leave_by_host_queue(&mut self, paces: bool, supers: bool) {
         match self {
-            Self::Quiet(quiet) => quiet.host_queue = Some(paces),
-            Self::Sending(sender) => sender.leave_by_host_queue(paces),
+            Self::Quiet(quiet) => quiet.host_queue = Some((paces, supers)),
+            Self::Sending(sender) => sender.leave_by_host_queue(paces, supers),
         }
     }
 
@@ -271,8 +271,8 @@ impl Quiet {
     fn sender(&self, params: &Params) -> Box<Sender> {
         let mut sender = Box::new(Sender::new(params));
         sender.draw = self.draw;
-        if let Some(paces) = self.host_queue {
-            sender.leave_by_host_queue(paces);
+        if let Some((paces, supers)) = self.host_queue {
+            sender.leave_by_host_queue(paces, supers);
         }
         if let Some(agreed) = &self.agreed {
             sender.establish(params, agreed);

@@ -32,6 +32,8 @@ pub(crate) struct HostQueue {
     queued: u32,
     /// Whether the sender waits until a segment leaves.
     waits: bool,
+    /// Whether the queue holds super-packets as wholes.
+    supers: bool,
 }
 
 /// Returns the bytes that a connection may have in its host's queue, from its pacing rate in bytes
@@ -48,9 +50,10 @@ fn memory(payload: u32, continues: bool) -> u32 {
 }
 
 impl HostQueue {
-    /// Returns an empty queue of the host, which `paces` or not.
-    pub(crate) fn new(paces: bool) -> Self {
-        Self { paces, ..Self::default() }
+    /// Returns an empty queue of the host, which `paces` or not, and holds super-packets as wholes
+    /// (`supers`) or frame by frame.
+    pub(crate) fn new(paces: bool, supers: bool) -> Self {
+        Self { paces, supers, ..Self::default() }
     }
 
     /// Returns whether the queue holds packets until their departure times.
@@ -75,9 +78,10 @@ impl HostQueue {
 
     /// Returns whether a super-packet of `payload` bytes must wait: the queue has more bytes than
     /// `allowance` and than two such super-packets. A retransmission (`repeat`) doubles this limit.
+    /// Linux counts from 1 (`sk_wmem_alloc`), so two whole super-packets are already too much.
     pub(crate) fn must_wait(&mut self, payload: u64, allowance: u64, repeat: bool) -> bool {
         let limit = (2 * (payload + OVERHEAD)).max(allowance) << u32::from(repeat);
-        let must_wait = u64::from(self.queued) > limit;
+        let must_wait = u64::from(self.queued) + u64::from(self.supers) > limit;
         self.waits |= must_wait;
         must_wait
     }
@@ -124,6 +128,14 @@ mod tests {
     fn a_slow_sender_has_two_super_packets_and_the_next_in_the_queue() {
         assert!(!holding(2).must_wait(1000, 0, false));
         assert!(holding(3).must_wait(1000, 0, false));
+    }
+
+    #[test]
+    fn of_whole_super_packets_it_has_two() {
+        let mut queue = HostQueue { supers: true, ..holding(1) };
+        assert!(!queue.must_wait(1000, 0, false));
+        queue.on_sent(0, 0, 1000, false);
+        assert!(queue.must_wait(1000, 0, false));
     }
 
     #[test]

@@ -232,9 +232,10 @@ impl Sender {
         }
     }
 
-    /// Makes segments leave through a queue of the host; `paces` is whether this queue paces.
-    pub(crate) fn leave_by_host_queue(&mut self, paces: bool) {
-        self.host_queue = Some(Box::new(HostQueue::new(paces)));
+    /// Makes segments leave through a queue of the host; `paces` is whether this queue paces, and
+    /// `supers` whether it holds super-packets as wholes.
+    pub(crate) fn leave_by_host_queue(&mut self, paces: bool, supers: bool) {
+        self.host_queue = Some(Box::new(HostQueue::new(paces, supers)));
     }
 
     /// Takes the results of the handshake.

@@ -135,7 +135,8 @@ def links(plan: Plan, *, captures: bool = False, marks: bool = False) -> list[Li
     features = _core.link_features(plan.text)
     for number, (given, beyond) in enumerate(zip(plan.links, features, strict=True)):
         params, name = given.params, given.name
-        problems += [Problem(name, what, _WIRE) for what, _ in [*beyond[0], *beyond[1]]]
+        lacks = [what for what, _ in [*beyond[0], *beyond[1]] if what != "offload"]
+        problems += [Problem(name, what, _WIRE) for what in lacks]
         queue, marked = None, False
         if params.rate is not None:
             asked = _labels(plan, params.queue)

@@ -40,8 +40,7 @@ class Dualpi2(Frozen):
     classic_protection: int
     """Share of the rate that the C queue gets while both queues have packets, in whole percent."""
     split_gso: bool
-    """Splits aggregated packets (GSO) in Linux; has no effect here, since packets are never
-    aggregated."""
+    """Splits super-packets (GSO) on arrival."""
     mtu: int
     """Largest frame of the device, in bytes."""
     restarts_credit: bool = False

@@ -67,6 +67,11 @@ class LinkKeys(Part):
     in place of TCP's own timer. As with `queue`, this concerns the forward direction only. False by
     default.
     """
+    offload: Literal["linux"] | None = None
+    """How the host hands data to its own queue (`host_queue`). With `linux`, TCP hands over
+    super-packets of up to 64 kB (TSO, GSO): the queue holds, counts, marks and drops each as one
+    packet, and the device sends the frames. By default each frame is a packet.
+    """
 
 
 class Direction(LinkKeys):
