@@ -78,6 +78,19 @@ fn the_receive_window_follows_the_rate() {
     assert!((rate / (144_000.0 * 80.0) - 1.0).abs() < 0.03, "{rate}");
 }
 
+/// A writer that waits for memory or for the peer's window has more to send, so its rate samples
+/// are not application-limited, and BBR finds that the pipe is full.
+#[test]
+fn bbr_leaves_startup_though_a_buffer_limits_it() {
+    for words in ["sndbuf 500kb", "sndbuf 1mb", "sndbuf 2mb", "autotune off rwnd 800kb"] {
+        let mut pipe = Pipe::simple(&format!("bbr {words}"), "20mbit", 100 * MILLISECOND, 5000);
+        pipe.ends[0].write_unlimited();
+        pipe.run(6 * SECOND);
+        let mode = format!("{:?}", pipe.ends[0].control().and_then(|control| control.mode()));
+        assert!(mode.contains("ProbeBw"), "{words}: {mode}");
+    }
+}
+
 #[test]
 fn delayed_acks_halve_the_acks() {
     let acks = |words: &str| {

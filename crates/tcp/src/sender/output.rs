@@ -174,10 +174,9 @@ impl Sender {
         } else if self.space.usable() < waiting.min(self.window.mss) {
             self.limits.begin(now, Limit::Window);
         }
-        if waiting > 0 && self.space.usable() > 0 && !self.stream.is_starved(&self.space) {
-            return;
-        }
+        // A writer that waits for memory or for the peer's window has more to send.
         if self.rate.is_enabled()
+            && waiting < self.window.mss
             && pipe < self.window.cwnd
             && self.board.lost_bytes() == 0
             && self.host_queue.as_ref().is_none_or(|queue| !queue.is_filled())
