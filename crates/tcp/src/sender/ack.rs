@@ -2,6 +2,7 @@
 
 use super::recovery::Phase;
 use super::{Sender, timestamp};
+use crate::receiver::NEVER;
 use crate::scoreboard::Tally;
 use crate::segment::{Flags, Segment};
 use sojourn_congestion::{Ack, Cause};
@@ -124,7 +125,8 @@ impl Sender {
         });
         let safe = news.acked > 0 && lost == 0;
         self.recovery.on_ack(&mut self.window, tally.delivered, pipe, safe);
-        self.rearm(now, news.acked);
+        let renews = news.acked > 0 || self.is_sacked_after_repair(&tally);
+        self.rearm(now, renews);
     }
 
     /// Takes an acknowledgement while nothing is outstanding, as at the receiver of a one-way
@@ -381,14 +383,25 @@ impl Sender {
         }
     }
 
+    /// Returns whether SACK blocks report a segment that left before the oldest one was sent last.
+    /// Linux then restarts the timer as after new data (`tcp_clean_rtx_queue`): the answer to the
+    /// retransmission cannot have come yet.
+    #[inline]
+    fn is_sacked_after_repair(&self, tally: &Tally) -> bool {
+        tally.sack_sent > 0
+            && self.rtt.is_linux()
+            && self.rack.deadline() == NEVER
+            && self.board.first().is_some_and(|i| tally.sack_first < self.board.entry(i).sent_at)
+    }
+
     /// Sets the timers after an acknowledgement (RFC 6298, (5.2) and (5.3); RFC 8985, section 7.2).
     #[inline]
-    fn rearm(&mut self, now: Nanos, acked: u64) {
+    fn rearm(&mut self, now: Nanos, renews: bool) {
         if self.board.is_empty() {
             self.rto.stop();
             self.probe.cancel();
             self.rack.stop();
-        } else if acked > 0 {
+        } else if renews {
             self.rto.restart(now, &self.rtt);
             self.schedule_probe(now);
         }
