@@ -16,8 +16,7 @@
 //! their data at nearly equal rates, the mean rate is used for some time. The first phase of the
 //! gain cycle is derived from the draw of [`Control::on_start`].
 
-use crate::control::{Control, ControlParams};
-use crate::hystart;
+use crate::control::{Control, ControlParams, Host};
 use crate::path::{self, FullPipe, MIN_SEGMENTS, Pacing, Recovery, Rounds, RttProbe, next_draw};
 use crate::window::{Ack, Cause, Lost, SuperPacket, Window};
 use sojourn_units::declare::{choice, time};
@@ -91,7 +90,7 @@ params! {
 impl ControlParams for Params {
     type Control = Bbr;
 
-    fn build(&self, _slow_start: hystart::Params, window: &Window) -> Bbr {
+    fn build(&self, _host: Host, window: &Window) -> Bbr {
         Bbr::new(*self, window)
     }
 }

@@ -1,18 +1,17 @@
 //! CUBIC in whole segments and clock ticks, as in Linux.
 //!
-//! Source: Linux's `tcp_cubic.c` of 7.3.4, with a clock of 1000 ticks per second. Idea: the cubic
-//! function gives a target, which determines the number of delivered segments that add one segment
-//! to the window (`per`). This number is recomputed at most once per tick, and for an unchanged
-//! window once per 32 ticks. HyStart uses microseconds; it ends slow start once, and again after a
-//! timeout. Invariants: `per` is at least two; the window stays a multiple of the segment size.
+//! Source: Linux's `tcp_cubic.c` of 7.3.4. Idea: the cubic function gives a target, which determines
+//! the number of delivered segments that add one segment to the window (`per`). This number is
+//! recomputed at most once per tick, and for an unchanged window after 1/32 s. HyStart uses
+//! microseconds; it ends slow start once, and again after a timeout. Invariants: `per` is at least
+//! two; the window stays a multiple of the segment size.
 
 use crate::whole::Count;
 use crate::window::{Ack, Cause, Window};
-use sojourn_units::{MICROSECOND, MILLISECOND, Nanos};
+use sojourn_units::{MICROSECOND, Nanos, SECOND, jiffies};
 
-/// Duration of a tick of the kernel's clock (`HZ` of 1000), in nanoseconds.
-const TICK: Nanos = MILLISECOND;
-const TICKS: u64 = 1000;
+/// Ticks per second of hosts without ticks.
+const FINE: u32 = 1000;
 /// Smallest window in segments at which HyStart acts.
 const LOW_WINDOW: u64 = 16;
 /// Number of samples of a round after which its smallest round-trip time is used.
@@ -38,6 +37,8 @@ struct Scale {
     fast_convergence: bool,
     reno_friendly: bool,
     hystart: bool,
+    /// Ticks of the kernel's clock per second (`HZ`).
+    hz: u32,
 }
 
 /// A round of HyStart. Times are in microseconds.
@@ -79,13 +80,15 @@ pub(crate) struct Bictcp {
 }
 
 impl Bictcp {
-    /// Returns the state of a new connection; RFC 9438 defines `beta` and `c`.
+    /// Returns the state of a new connection; RFC 9438 defines `beta` and `c`. The host's clock has
+    /// `hz` ticks per second, or none.
     pub(crate) fn new(
         beta: f64,
         c: f64,
         fast_convergence: bool,
         reno_friendly: bool,
         hystart: bool,
+        hz: u32,
     ) -> Self {
         let beta = ((beta * 1024.0 + 0.5) as u32).min(1023);
         let scale = Scale {
@@ -95,6 +98,7 @@ impl Bictcp {
             fast_convergence,
             reno_friendly,
             hystart,
+            hz: if hz == 0 { FINE } else { hz },
         };
         Self {
             scale,
@@ -116,9 +120,9 @@ impl Bictcp {
 
     /// Visits the state for traces.
     pub(crate) fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
-        visit("epoch", i128::from(self.epoch * TICK));
+        visit("epoch", i128::from(jiffies::start(self.epoch, self.scale.hz)));
         visit("w_max_milli", i128::from(self.last_max * 1000));
-        visit("k_ns", i128::from(self.k * (TICKS * TICK / 1024)));
+        visit("k_ns", i128::from(self.k * (SECOND / 1024)));
         visit("w_est_milli", i128::from(self.reno * 1000));
     }
 
@@ -127,7 +131,8 @@ impl Bictcp {
     pub(crate) fn on_sample(&mut self, window: &mut Window, ack: &Ack) {
         // Samples in the first second of an epoch may still include the queue that led to the
         // reduction.
-        let recent = self.epoch > 0 && ack.now / TICK < self.epoch.saturating_add(TICKS);
+        let recent = self.epoch > 0
+            && self.tick(ack.now) < self.epoch.saturating_add(u64::from(self.scale.hz));
         if ack.rtt == 0 || recent {
             return;
         }
@@ -173,6 +178,10 @@ impl Bictcp {
         }
     }
 
+    fn tick(&self, now: Nanos) -> u64 {
+        jiffies::at(now, self.scale.hz)
+    }
+
     /// Grows the window after `acked` delivered segments in congestion avoidance.
     pub(crate) fn on_ack(&mut self, window: &mut Window, now: Nanos, acked: u64) {
         self.update(window.segments(), now, acked);
@@ -180,9 +189,10 @@ impl Bictcp {
     }
 
     fn update(&mut self, cwnd: u64, now: Nanos, acked: u64) {
-        let tick = now / TICK;
+        let tick = self.tick(now);
         self.delivered = self.delivered.saturating_add(acked);
-        if self.last_window == cwnd && tick.saturating_sub(self.last_tick) <= TICKS / 32 {
+        let pause = u64::from(self.scale.hz / 32);
+        if self.last_window == cwnd && tick.saturating_sub(self.last_tick) <= pause {
             return;
         }
         if self.epoch == 0 || tick != self.last_tick {
@@ -226,9 +236,10 @@ impl Bictcp {
     /// Computes `per`, the number of delivered segments that add one segment, so that the window
     /// reaches its target one round trip from now.
     fn aim(&mut self, cwnd: u64, tick: u64) {
-        let ahead = self.least.saturating_mul(MICROSECOND).div_ceil(TICK);
-        let time =
-            tick.saturating_sub(self.epoch).saturating_add(ahead).saturating_mul(1024) / TICKS;
+        let hz = self.scale.hz;
+        let ahead = jiffies::from_micros(u32::try_from(self.least).unwrap_or(u32::MAX), hz);
+        let passed = tick.saturating_sub(self.epoch).saturating_add(ahead);
+        let time = passed.saturating_mul(1024) / u64::from(hz);
         let offset = u128::from(time.abs_diff(self.k)).min(1 << 36);
         let cube = (offset * offset * offset * u128::from(self.scale.growth)) >> 40;
         let delta = u64::try_from(cube).unwrap_or(u64::MAX);
@@ -261,13 +272,13 @@ impl Bictcp {
     }
 
     fn fresh(scale: Scale) -> Self {
-        Self { scale, ..Self::new(0.0, 0.0, false, false, false) }
+        Self { scale, ..Self::new(0.0, 0.0, false, false, false, FINE) }
     }
 
     /// Excludes an idle period of `idle` nanoseconds from the epoch.
     pub(crate) fn on_restart(&mut self, now: Nanos, idle: Nanos) {
         if self.epoch > 0 {
-            self.epoch = (self.epoch + idle / TICK).min(now / TICK);
+            self.epoch = (self.epoch + self.tick(idle)).min(self.tick(now));
         }
     }
 }
@@ -297,12 +308,12 @@ fn root(value: u128) -> u64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use sojourn_units::SECOND;
+    use sojourn_units::{MILLISECOND, SECOND};
 
     const MSS: u64 = 1000;
 
     fn cubic() -> Bictcp {
-        Bictcp::new(0.7, 0.4, true, true, true)
+        Bictcp::new(0.7, 0.4, true, true, true, FINE)
     }
 
     fn window(segments: u64) -> Window {
@@ -320,6 +331,26 @@ mod tests {
         for (cwnd, ssthresh) in [(2, 2), (3, 2), (4, 2), (5, 3), (6, 4), (7, 4), (8, 5), (10, 7)] {
             assert_eq!(cubic().reduce(&window(cwnd), Cause::Loss), ssthresh * MSS, "{cwnd}");
         }
+    }
+
+    /// A round trip below a tick counts as one, so slow clocks aim further ahead.
+    #[test]
+    fn the_target_follows_the_clock() {
+        let per = |hz| {
+            let mut cubic = Bictcp::new(0.7, 0.4, true, false, true, hz);
+            (cubic.last_max, cubic.least) = (1, 4100);
+            cubic.update(10_000_000, SECOND, 1);
+            cubic.update(10_000_000, 21 * SECOND, 1);
+            cubic.per
+        };
+        assert!(
+            per(100) < per(250) && per(250) < per(1000),
+            "{} {} {}",
+            per(100),
+            per(250),
+            per(1000)
+        );
+        assert_eq!(per(0), per(1000));
     }
 
     #[test]

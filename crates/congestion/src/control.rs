@@ -6,6 +6,15 @@ use sojourn_units::Nanos;
 use sojourn_units::declare::Parameters;
 use std::fmt::Debug;
 
+/// Settings of a host for all its controls.
+#[derive(Clone, Copy, Debug)]
+pub struct Host {
+    /// Parameters of slow start.
+    pub slow_start: hystart::Params,
+    /// Ticks of the kernel's clock per second (`HZ`); 0 without ticks.
+    pub hz: u32,
+}
+
 /// A congestion control.
 pub trait Control {
     /// Returns the control as a trait object. For a boxed control, returns the control in the box.
@@ -117,6 +126,6 @@ pub trait ControlParams: Parameters<On = ()> + Default {
         false
     }
 
-    /// Returns a control for a new connection with `window`.
-    fn build(&self, slow_start: hystart::Params, window: &Window) -> Self::Control;
+    /// Returns a control for a new connection of `host` with `window`.
+    fn build(&self, host: Host, window: &Window) -> Self::Control;
 }

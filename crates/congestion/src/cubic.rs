@@ -13,7 +13,7 @@
 //! cube root, from `libm`, so all platforms agree.
 
 use crate::bictcp::Bictcp;
-use crate::control::{Control, ControlParams};
+use crate::control::{Control, ControlParams, Host};
 use crate::hystart::{self, Count, HyStart};
 use crate::window::{Ack, Cause, MAX_WINDOW, Window};
 use sojourn_units::declare::{choice, on_off, real};
@@ -67,8 +67,8 @@ impl ControlParams for Params {
         true
     }
 
-    fn build(&self, slow_start: hystart::Params, _window: &Window) -> Cubic {
-        Cubic::new(*self, HyStart::new(slow_start))
+    fn build(&self, host: Host, _window: &Window) -> Cubic {
+        Cubic::new(*self, HyStart::new(host.slow_start), host.hz)
     }
 }
 
@@ -125,15 +125,15 @@ struct Real {
 const SEARCH: f64 = 1.0 / 20.0;
 
 impl Cubic {
-    /// Returns the control of a new connection.
-    pub fn new(params: Params, hystart: HyStart) -> Self {
+    /// Returns the control of a new connection, on a host with `hz` ticks per second.
+    pub fn new(params: Params, hystart: HyStart, hz: u32) -> Self {
         let slow_start = hystart.params();
         let is_linux = params.variant == Variant::Linux;
         let is_whole = slow_start.count == Count::Segments && is_linux;
         let window = if is_whole {
             let Params { beta, c, fast_convergence, reno_friendly, .. } = params;
             let classic = slow_start.kind == hystart::Kind::Classic;
-            Form::Whole(Bictcp::new(beta, c, fast_convergence, reno_friendly, classic))
+            Form::Whole(Bictcp::new(beta, c, fast_convergence, reno_friendly, classic, hz))
         } else {
             Form::Real(Box::new(Real::new(params)))
         };

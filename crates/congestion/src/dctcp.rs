@@ -9,8 +9,8 @@
 //! Reno's half. The reaction to a loss is Reno's.
 //! Invariants: alpha is between 0 and 1024; at most one reduction per window of data.
 
-use crate::control::{Control, ControlParams, EcnUse};
-use crate::hystart::{self, Count, HyStart};
+use crate::control::{Control, ControlParams, EcnUse, Host};
+use crate::hystart::{Count, HyStart};
 use crate::reno;
 use crate::whole;
 use crate::window::{Ack, Cause, Window};
@@ -43,8 +43,8 @@ impl ControlParams for Params {
         EcnUse::Exact
     }
 
-    fn build(&self, slow_start: hystart::Params, _window: &Window) -> Dctcp {
-        Dctcp::new(*self, HyStart::new(slow_start))
+    fn build(&self, host: Host, _window: &Window) -> Dctcp {
+        Dctcp::new(*self, HyStart::new(host.slow_start))
     }
 }
 
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     fn dctcp() -> Dctcp {
-        let slow_start = hystart::Params { count: Count::Segments, ..hystart::Params::default() };
+        let slow_start = crate::hystart::Params { count: Count::Segments, ..Default::default() };
         Dctcp::new(Params::default(), HyStart::new(slow_start))
     }
 

@@ -7,8 +7,7 @@
 //!
 //! `examples/policies/` has a complete policy with its own `main`.
 
-use crate::control::{Control, ControlParams, EcnUse};
-use crate::hystart;
+use crate::control::{Control, ControlParams, EcnUse, Host};
 use crate::reno;
 use crate::window::{Ack, Cause, MAX_WINDOW, SuperPacket, Window};
 use sojourn_units::declare::unset;
@@ -145,7 +144,7 @@ impl ControlParams for Params {
         if self.answers_marks { EcnUse::Exact } else { EcnUse::Host }
     }
 
-    fn build(&self, _slow_start: hystart::Params, _window: &Window) -> External {
+    fn build(&self, _host: Host, _window: &Window) -> External {
         External::new(self)
     }
 }

@@ -1,8 +1,7 @@
 //! Two enums over all congestion controls: one for the controls, one for their parameters.
 
-use crate::control::{Control, ControlParams, EcnUse};
+use crate::control::{Control, ControlParams, EcnUse, Host};
 use crate::external;
-use crate::hystart;
 use crate::reno;
 use crate::window::{Ack, Window};
 use sojourn_units::declare::Parameters;
@@ -60,11 +59,11 @@ impl Params {
 }
 
 impl Congestion {
-    /// Returns a control with `params`; a control without slow start ignores `slow_start`.
+    /// Returns a control of `host` with `params`; a control without slow start ignores its setting.
     #[expect(clippy::useless_conversion, reason = "`into` puts large controls into a box")]
-    pub fn new(params: &Params, slow_start: hystart::Params, window: &Window) -> Self {
+    pub fn new(params: &Params, host: Host, window: &Window) -> Self {
         controls!(each! (Params to Congestion, params, (params, control) => {
-            control(params.build(slow_start, window).into())
+            control(params.build(host, window).into())
         }))
     }
 

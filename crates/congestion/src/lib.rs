@@ -55,6 +55,6 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-pub use control::{Control, ControlParams, EcnUse};
+pub use control::{Control, ControlParams, EcnUse, Host};
 pub use family::{Congestion, Params, tables};
 pub use window::{Ack, Cause, Lost, MAX_WINDOW, RateSample, SuperPacket, Window};

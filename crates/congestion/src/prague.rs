@@ -18,8 +18,8 @@
 //! by Reno.
 
 use crate::classic::Detector;
-use crate::control::{Control, ControlParams, EcnUse};
-use crate::hystart::{self, HyStart};
+use crate::control::{Control, ControlParams, EcnUse, Host};
+use crate::hystart::HyStart;
 use crate::reno;
 use crate::window::{Ack, Cause, MAX_WINDOW, SuperPacket, Window};
 use sojourn_units::declare::{flag, integer, time};
@@ -55,8 +55,8 @@ impl ControlParams for Params {
         EcnUse::L4s
     }
 
-    fn build(&self, slow_start: hystart::Params, window: &Window) -> Prague {
-        Prague::new(*self, HyStart::new(slow_start), window)
+    fn build(&self, host: Host, window: &Window) -> Prague {
+        Prague::new(*self, HyStart::new(host.slow_start), window)
     }
 }
 

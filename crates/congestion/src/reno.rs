@@ -9,7 +9,7 @@
 //! Invariants: the counter of congestion avoidance stays below cwnd; after a reduction at least two
 //! segments remain.
 
-use crate::control::{Control, ControlParams};
+use crate::control::{Control, ControlParams, Host};
 use crate::hystart::{self, Count, HyStart};
 use crate::whole;
 use crate::window::{Ack, Cause, Window};
@@ -27,8 +27,8 @@ params! {
 impl ControlParams for Params {
     type Control = Reno;
 
-    fn build(&self, slow_start: hystart::Params, _window: &Window) -> Reno {
-        Reno::new(slow_start)
+    fn build(&self, host: Host, _window: &Window) -> Reno {
+        Reno::new(host.slow_start)
     }
 }
 

@@ -129,13 +129,13 @@ fn step() -> impl Strategy<Value = Step> {
 /// Runs the steps as a transport would; checks the contract at each.
 fn run(
     params: &Params,
-    slow_start: hystart::Params,
+    host: Host,
     mss: u64,
     initial: u64,
     steps: &[(Step, u64)],
 ) -> Result<Vec<u64>, TestCaseError> {
     let mut window = Window::new(mss, initial);
-    let mut control = Congestion::new(params, slow_start, &window);
+    let mut control = Congestion::new(params, host, &window);
     let mut now: Nanos = 1000 * SECOND;
     let mut trace = Vec::new();
     for (step, wait) in steps {
@@ -153,7 +153,7 @@ fn run(
                     );
                     let grown = window.cwnd.saturating_sub(before.cwnd);
                     // Bytes of earlier ACKs that did not yet make a segment count with this one.
-                    let counted = match slow_start.count {
+                    let counted = match host.slow_start.count {
                         Count::Bytes => ack.acked.saturating_add(mss),
                         Count::Segments => ack.delivered.saturating_add(2 * mss),
                     };
@@ -196,13 +196,14 @@ proptest! {
     fn keeps_the_contract(
         mss in 1u64..70_000,
         initial in 1u64..70_000,
+        hz in 0u32..=1000,
         steps in prop::collection::vec((step(), size()), 0..120),
     ) {
         for params in all() {
             for (kind, count) in ways() {
-                let slow_start = hystart::Params { count, ..slow_start(kind) };
-                let once = run(&params, slow_start, mss, initial, &steps)?;
-                let again = run(&params, slow_start, mss, initial, &steps)?;
+                let host = Host { slow_start: hystart::Params { count, ..slow_start(kind) }, hz };
+                let once = run(&params, host, mss, initial, &steps)?;
+                let again = run(&params, host, mss, initial, &steps)?;
                 prop_assert_eq!(once, again, "{} is not deterministic", params.name());
             }
         }
@@ -220,7 +221,8 @@ struct Path {
 impl Path {
     fn new(params: &Params, kind: Kind) -> Self {
         let window = Window::new(1000, 10);
-        let control = Congestion::new(params, slow_start(kind), &window);
+        let control =
+            Congestion::new(params, Host { slow_start: slow_start(kind), hz: 0 }, &window);
         Self { window, control, now: 1000 * SECOND, una: 1 }
     }
 
@@ -289,7 +291,7 @@ fn cubic_climbs_along_its_function() {
 #[test]
 fn cubic_converges_fast() {
     let mut cubic =
-        cubic::Cubic::new(cubic::Params::default(), HyStart::new(slow_start(Kind::None)));
+        cubic::Cubic::new(cubic::Params::default(), HyStart::new(slow_start(Kind::None)), 0);
     let mut window = Window::new(1000, 100);
     let _ = cubic.reduce(&window, 100_000, Cause::Loss, SECOND);
     window.set_cwnd(80_000);

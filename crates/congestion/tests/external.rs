@@ -1,15 +1,18 @@
 //! Tests of external controls: decisions that the contract permits, and faults.
 
 use sojourn_congestion::external::{Factory, Fault, Params as Own, Policy};
-use sojourn_congestion::{Ack, Cause, Congestion, Params, Window, hystart, reno};
+use sojourn_congestion::{Ack, Cause, Congestion, Host, Params, Window, hystart, reno};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 use std::sync::{Arc, Mutex};
 
-const SLOW_START: hystart::Params = hystart::Params {
-    kind: hystart::Kind::None,
-    limit: 1000,
-    byte_counting: true,
-    count: hystart::Count::Bytes,
+const HOST: Host = Host {
+    slow_start: hystart::Params {
+        kind: hystart::Kind::None,
+        limit: 1000,
+        byte_counting: true,
+        count: hystart::Count::Bytes,
+    },
+    hz: 0,
 };
 
 type Change = fn(&mut Window, &Ack);
@@ -59,7 +62,7 @@ fn started(change: Change, ssthresh: u64) -> (Congestion, Window, Faults) {
     let factory = Simple { change, ssthresh, faults: faults.clone() };
     let params = Params::from(Own::bound("simple", Arc::new(factory)));
     let mut window = Window::new(1000, 10);
-    let mut control = Congestion::new(&params, SLOW_START, &window);
+    let mut control = Congestion::new(&params, HOST, &window);
     control.on_start(&mut window, SECOND, 7);
     (control, window, faults)
 }

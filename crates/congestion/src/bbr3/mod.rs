@@ -27,8 +27,7 @@ use self::cycle::{Cycle, Slope};
 use self::marks::Marks;
 use self::min_rtt::MinRtt;
 use self::signals::Signals;
-use crate::control::{Control, ControlParams};
-use crate::hystart;
+use crate::control::{Control, ControlParams, Host};
 use crate::path::{self, FullPipe, MIN_SEGMENTS, Pacing, Recovery, Rounds, RttProbe, share};
 use crate::window::{Ack, Cause, Lost, SuperPacket, Window};
 use sojourn_units::declare::{probability, real, time};
@@ -91,7 +90,7 @@ params! {
 impl ControlParams for Params {
     type Control = Bbr3;
 
-    fn build(&self, _slow_start: hystart::Params, window: &Window) -> Bbr3 {
+    fn build(&self, _host: Host, window: &Window) -> Bbr3 {
         Bbr3::new(*self, window)
     }
 }

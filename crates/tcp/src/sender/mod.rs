@@ -59,7 +59,7 @@ use crate::rare::{Initial, Rare};
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
 use sojourn_congestion::hystart::Count;
-use sojourn_congestion::{Congestion, Window};
+use sojourn_congestion::{Congestion, Host, Window};
 use sojourn_units::{MILLISECOND, Nanos};
 
 /// The counters since the connection began.
@@ -191,11 +191,15 @@ pub(crate) struct Sender {
     slow_after_timeout: bool,
 }
 
+fn host(params: &Params) -> Host {
+    Host { slow_start: params.slow_start, hz: params.hz }
+}
+
 impl Sender {
     pub(crate) fn new(params: &Params) -> Self {
         let initial = u64::from(params.initial_window);
         let window = Window::new(u64::from(params.mss), initial);
-        let control = Congestion::new(&params.congestion, params.slow_start, &window);
+        let control = Congestion::new(&params.congestion, host(params), &window);
         Self {
             space: SendSpace::default(),
             stream: Stream::new(params.send_buffer, params.nagle)
@@ -243,7 +247,7 @@ impl Sender {
         let Agreed { at: now, mss, sack, ecn, lost_syns, .. } = *agreed;
         self.window = Window::new(mss, initial_window(params, lost_syns));
         let congestion = params.congestion.agreed(ecn.is_exact());
-        self.control = Congestion::new(congestion, params.slow_start, &self.window);
+        self.control = Congestion::new(congestion, host(params), &self.window);
         self.control.on_start(&mut self.window, now, self.draw);
         self.answers_marks = self.control.answers_marks();
         let method = if sack { params.recovery } else { Method::NewReno };

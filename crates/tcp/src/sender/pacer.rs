@@ -200,7 +200,7 @@ mod tests {
         let mut window = Window::new(1000, 10);
         let control = Congestion::new(
             &sojourn_congestion::Params::Reno(sojourn_congestion::reno::Params {}),
-            Params::default().slow_start,
+            crate::sender::host(&Params::default()),
             &window,
         );
         assert_eq!(pacing_rate(&control, &window, 0, SECOND), 20_000);

@@ -21,7 +21,7 @@ use crate::fragments::{fragment, fragments};
 use crate::outgoing::Outgoing;
 use crate::packet::{self, CHARGE, Code, Cookie, DATA_HEADER, DIGEST, Data, Id, Packet};
 use crate::rtt::Rtt;
-use sojourn_congestion::{self, Ack, Cause, Congestion, RateSample, Window, hystart};
+use sojourn_congestion::{self, Ack, Cause, Congestion, Host, RateSample, Window, hystart};
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 use std::collections::VecDeque;
 
@@ -30,12 +30,15 @@ fn charge(data: &[u8]) -> u64 {
     data.len() as u64 + CHARGE
 }
 
-/// Parameters of slow start: HyStart++ (RFC 9406), counting bytes.
-const SLOW_START: hystart::Params = hystart::Params {
-    kind: hystart::Kind::PlusPlus,
-    limit: 8,
-    byte_counting: true,
-    count: hystart::Count::Bytes,
+/// Slow start is HyStart++ (RFC 9406), counting bytes.
+const HOST: Host = Host {
+    slow_start: hystart::Params {
+        kind: hystart::Kind::PlusPlus,
+        limit: 8,
+        byte_counting: true,
+        count: hystart::Count::Bytes,
+    },
+    hz: 0,
 };
 /// Maximum number of messages in flight. It is below the limit of the server.
 const UNDER_WAY: u64 = 4000;
@@ -221,7 +224,7 @@ impl Sender {
     /// Returns a connection that is not open yet. `id` must be random.
     pub fn new(id: Id, settings: Settings) -> Self {
         let mut window = Window::new(u64::from(settings.chunk), 10);
-        let mut control = Congestion::new(&settings.congestion, SLOW_START, &window);
+        let mut control = Congestion::new(&settings.congestion, HOST, &window);
         control.on_start(&mut window, 0, id as u32);
         Self {
             id,
