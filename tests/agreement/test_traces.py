@@ -21,7 +21,7 @@ def data(capture: bytes) -> list[Departure]:
     ("control", "queue", "rate", "same"),
     [
         ("reno", "pfifo limit 30p", "4mbit", 2000),
-        ("cubic", "pfifo limit 30p", "4mbit", 500),
+        ("cubic", "pfifo limit 30p", "4mbit", 2000),
         ("bbr", "pfifo limit 30p", "4mbit", 2000),
         ("reno", "fq_codel", "4mbit", 2000),
         ("bbr", "codel", "10mbit", 350),
