@@ -133,11 +133,15 @@ def test_the_commands_write_scenario_page_and_advice_that_comes_true(
     assert any("tc qdisc" in command for command in advice["deployment"]["commands"])
     assert advice == json.loads(saved.read_text())
     queue = _installed(advice["deployment"]["commands"])
-    course = measured(SESSION, FIFO, 14, {"links.line.queue": queue})
-    after = [str(path) for path in written(tmp_path, "iperf3 and ping", SESSION, course)]
-    result = CliRunner().invoke(app, ["advise", "check", str(saved), *after, "--json"])
-    outcomes = agreeing("advise check", json.loads(result.stdout))
-    assert result.exit_code == 0, outcomes
+    missed = 0  # of five: a prediction of 90 % is missed by some measurements
+    for seed in range(14, 19):
+        course = measured(SESSION, FIFO, seed, {"links.line.queue": queue})
+        after = [str(path) for path in written(tmp_path, "iperf3 and ping", SESSION, course)]
+        result = CliRunner().invoke(app, ["advise", "check", str(saved), *after, "--json"])
+        outcomes = agreeing("advise check", json.loads(result.stdout))
+        assert result.exit_code == (0 if all(one["came_true"] for one in outcomes) else 1)
+        missed += result.exit_code
+    assert missed <= 2
     result = CliRunner().invoke(app, ["advise", "check", str(saved), *names])
     assert result.exit_code == 1
     assert "did not come true" in result.output

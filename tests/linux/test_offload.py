@@ -118,5 +118,5 @@ def test_htb_shares_by_super_packets(kernel: Kernel) -> None:
 def test_links_of_real_programs_have_no_super_packets(kernel: Kernel) -> None:
     plan = scenario("fq_codel").plan
     for engine in (WireEngine(), KernelEngine(), LinuxEngine(kernel, wire=True)):
-        with pytest.raises(NotPossible, match="nic: `offload`: the queue is not at the host"):
+        with pytest.raises(NotPossible, match="nic: `offload`"):
             engine.check(plan, 1)

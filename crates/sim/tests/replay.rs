@@ -107,12 +107,12 @@ const GOLDEN: &[(&str, &str)] = &[
     ("codel", "6c7378b598a750885d06f2c0f27fa8e0"),
     ("fq_codel", "14950a504bc9bb9a5ede4157be1e0295"),
     ("pie", "abd4316c53b5c729a3068667eb33fc28"),
-    ("fq_pie", "7c342f9fcd3020d85a16d3e5e6c900a2"),
+    ("fq_pie", "d01587b9bf84601ede80d3fbc528f14c"),
     ("fq_cobalt", "a107e0fcee239966ae572c5de3d95c59"),
     ("l4s", "ef8c29f2458c43de4673d21c1559a684"),
     ("red", "7b22e40ffcff01df091f2a636a8a21b5"),
     ("choke", "a9c4d7225d359f5bb32323206c4bbb29"),
-    ("sfb", "f81957702103be1a6c298c4e38ef6dec"),
+    ("sfb", "9f4b9bb9476c189aa670183f91054c5c"),
 ];
 
 #[test]
