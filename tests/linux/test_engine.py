@@ -1,5 +1,6 @@
 """Runs on Linux's network code in virtual time: repeated, contained, compared."""
 
+import functools
 import json
 import math
 import multiprocessing
@@ -228,6 +229,29 @@ def test_a_program_that_spins_is_named(kernel: Kernel) -> None:
         guest.start(job(folders=folders, commands=[spins]), read=tuple(folders))
         with pytest.raises(LabError, match=r"0 s: `/usr/bin/sh.*do :; done`"):
             guest.wait()
+
+
+DEEP = """
+duration = "3s"
+links.line = {from = "a", to = "b", rate = "40mbit", netem = "delay 2ms", queue = "QUEUE"}
+[[flows]]
+from = "a"
+to = "b"
+app = "bulk"
+tcp = "reno"
+count = 3
+""".replace("QUEUE", "fq_codel limit 3000p target 10s interval 10s")
+
+
+def test_the_sockets_of_hosts_have_memory(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the queue drops packets; a guest whose sockets are short of memory has no result."""
+    deep = Scenario.from_toml(DEEP)
+    metrics = deep.run(1, engine=LinuxEngine(kernel)).metrics
+    assert 0 < metrics["retransmissions"] <= metrics["drops"]
+    assert metrics["timeouts"] == 0
+    monkeypatch.setattr("sojourn.linux.engine.Guest", functools.partial(Guest, memory=48))
+    with pytest.raises(LabError, match="of the guest's memory"):
+        deep.run(1, engine=LinuxEngine(kernel))
 
 
 def test_a_kernel_that_ends_at_once_is_an_error(kernel: Kernel) -> None:

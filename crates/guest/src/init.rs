@@ -3,7 +3,10 @@
 use crate::captures::Capture;
 use crate::host::{READY, job, log_of};
 use crate::job::{Done, FILE, Facts, Job, OUTPUTS};
-use crate::machine::{Namespaces, Outcome, at, execute, mount_all, plain_packets, show, sysctl};
+use crate::machine::{
+    Namespaces, Outcome, at, check_memory, execute, give_memory, mount_all, plain_packets, show,
+    sysctl,
+};
 use crate::packets::Journal;
 use crate::programs::Programs;
 use crate::queues::Sampler;
@@ -108,6 +111,7 @@ struct Player {
 fn play() -> Outcome<()> {
     let job = job()?;
     job.folders.iter().try_for_each(|folder| show(folder))?;
+    give_memory()?;
     let namespaces = Namespaces::new(job.hosts.len())?;
     // The wire creates the devices of the hosts, so it must start before the devices are set up.
     let mut running = vec!["the guest's first process".to_owned()];
@@ -165,6 +169,9 @@ fn play() -> Outcome<()> {
         next = (next + job.interval).min(end);
     }
     write_text("tc-end.json", &statistics(&namespaces, &job)?)?;
+    for number in 0..job.hosts.len() {
+        at(name_of(&job, number), namespaces.within(Some(number), check_memory))?;
+    }
     recording.finish()?;
     programs.finish(start, sleep_until)?;
     for player in &mut players {

@@ -144,6 +144,42 @@ pub fn sysctl(path: &str, value: &str) -> Outcome<()> {
     at(file.display(), fs::write(&file, value))
 }
 
+/// Gives sockets a quarter of the guest's memory. Linux's default is a sixteenth for TCP, but a
+/// guest is small and has both ends of all connections: it would refuse data that a usual host
+/// accepts.
+pub fn give_memory() -> Outcome<()> {
+    let memory = rustix::system::sysinfo();
+    let bytes = memory.totalram as u64 * u64::from(memory.mem_unit);
+    let pages = bytes / rustix::param::page_size() as u64 / 4;
+    let thresholds = format!("{pages} {pages} {pages}");
+    ["tcp_mem", "udp_mem"]
+        .iter()
+        .try_for_each(|name| sysctl(&format!("net/ipv4/{name}"), &thresholds))
+}
+
+/// Fails if the memory for sockets did not suffice in the present network namespace.
+pub fn check_memory() -> Outcome<()> {
+    for (path, name) in
+        [("/proc/net/netstat", "TCPMemoryPressures"), ("/proc/net/snmp", "MemErrors")]
+    {
+        if counter(&at(path, fs::read_to_string(path))?, name) > 0 {
+            let why = "the sockets needed more than a quarter of the guest's memory, so Linux has \
+                       reduced their buffers: use fewer flows or smaller buffers";
+            return Err(why.into());
+        }
+    }
+    Ok(())
+}
+
+/// Returns the sum of the counters of a name in a file such as `/proc/net/snmp`, where each line of
+/// names is followed by a line of values.
+fn counter(text: &str, name: &str) -> u64 {
+    let lines: Vec<_> = text.lines().map(str::split_whitespace).collect();
+    let (pairs, _) = lines.as_chunks::<2>();
+    let all = pairs.iter().flat_map(|[names, values]| names.clone().zip(values.clone()));
+    all.filter(|(known, _)| *known == name).filter_map(|(_, value)| value.parse::<u64>().ok()).sum()
+}
+
 /// Argument of an `ioctl` about a device (`struct ifreq`): the name of the device, and flags or a
 /// pointer.
 #[repr(C)]
@@ -214,4 +250,16 @@ pub fn plain_packets(device: &str, splits: bool) -> Outcome<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counter;
+
+    #[test]
+    fn counters_are_read_below_their_names() {
+        let text = "Udp: InErrors MemErrors\nUdp: 3 2\nUdpLite: InErrors MemErrors\nUdpLite: 0 5\n";
+        assert_eq!(counter(text, "MemErrors"), 7);
+        assert_eq!(counter(text, "TCPMemoryPressures"), 0);
+    }
 }

@@ -90,7 +90,7 @@ class LinuxEngine(Counted):
     @property
     def slots(self) -> int:
         """Returns the number of simultaneous runs: one per processor, if the memory suffices."""
-        return max(1, min(cores(), free_memory() // programs.MEMORY))
+        return max(1, min(cores(), free_memory() // MEMORY))
 
     def tcp_words(self, plan: Plan) -> Mapping[str, str]:
         """Returns the words that describe the kernel's TCP in runs of a plan."""
@@ -148,8 +148,7 @@ class LinuxEngine(Counted):
         prepared = self.prepared(plan, seed)
         duration = prepared.run.duration
         job = prepared.job()
-        memory = programs.MEMORY if job.programs else MEMORY
-        with Guest(self.kernel, seed, memory) as guest:
+        with Guest(self.kernel, seed) as guest:
             read = programs.folders(prepared.run)
             guest.start(job.files(), read)
             output = guest.wait(

@@ -24,8 +24,9 @@ INIT = "init"
 """Name of the program of the guest's first process, a file in this package."""
 FOLDERS = ("dev", "out", "proc", "programs", "run", "sys", "tmp", "var")
 """Folders that are created in the root of a guest."""
-MEMORY = 256
-"""Default memory of a guest in MiB."""
+MEMORY = 2048
+"""Memory of a guest in MiB, of which sockets may take a quarter. A page takes memory of the host machine
+only once the guest has written to it."""
 LOOK = 0.05
 """Interval between checks of a running guest, in seconds."""
 WATCH = 0.5

@@ -32,8 +32,6 @@ ENVIRONMENT = {
     **command.ENVIRONMENT,
 }
 """Environment of the programs, which is equal on all machines."""
-MEMORY = 512
-"""Memory of a guest with the user's programs, in MiB."""
 HIDDEN = ("/", "/tmp", "/run", "/out", "/proc", "/sys", "/dev")  # noqa: S108
 """Folders that a guest has itself, so that it cannot show this machine's folder of the same name.
 """
