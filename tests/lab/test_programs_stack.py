@@ -232,6 +232,19 @@ def test_flows_have_ports_of_their_own() -> None:
         drawn(plan(flow("bulk", count=20_000)), 1)
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_program_s_control_is_that_of_its_route(first: int) -> None:
+    """The route of a flow with own programs replaces the control of every socket (Linux)."""
+    own = {"from": "a", "to": "b", "app": "command", "client": "true", "tcp": "cubic"}
+    bulk = {"from": "a", "to": "b", "app": "bulk", "tcp": "reno", "count": 2}
+    line = {"from": "a", "to": "b", "rate": "1gbit"}
+    flows = [own, bulk][:: 1 if first else -1]
+    both = Scenario.from_dict({"duration": "5s", "links": {"line": line}, "flows": flows})
+    with pytest.raises(NotPossible, match=r"`congestion to b reno`: command\.0 requires"):
+        prepare(both.plan, 1, kernel=KERNEL)
+    prepare(both.replace({"flows.bulk.tcp": "cubic"}).plan, 1, kernel=KERNEL)
+
+
 def test_a_stores_hosts_have_its_tcp() -> None:
     text = """
 duration = "5s"

@@ -179,6 +179,8 @@ class Settings:
         self._asked: dict[tuple[int, str], tuple[Flow, object]] = {}
         self._groups: set[int] = set()
         self._ways: set[tuple[int, int, int]] = set()
+        self._controls: dict[tuple[int, int], dict[str, Flow]] = {}
+        self._fixed: set[tuple[int, int]] = set()
 
     def host(self, node: int) -> HostSettings:
         """Returns the settings of a host, with the sysctls in `QUIET` at first."""
@@ -216,10 +218,28 @@ class Settings:
         self._route(flow, receiver, sender, "quickack", at_once or None)
         other = receiver if opener == sender else sender
         self._route(flow, opener, other, "ecn", tcp.ecn == "classic" or None)
+        way = (sender, receiver)
+        self._controls.setdefault(way, {}).setdefault(tcp.congestion.TAG, flow)
+        if way in self._fixed:
+            self._agree_on_control(flow, way)
 
     def control(self, flow: Flow, node: int, to: int, name: str) -> None:
-        """Requires the congestion control `name` on the route from `node` to `to`."""
+        """Requires the congestion control `name` on the route from `node` to `to`.
+
+        The kernel prefers the control of the route to that of a socket, so all flows this way have
+        it.
+        """
         self._route(flow, node, to, "congestion", name)
+        way = (node, to)
+        if way not in self._fixed:
+            self._fixed.add(way)
+            for other in self._controls.get(way, {}).values():
+                self._agree_on_control(other, way)
+
+    def _agree_on_control(self, flow: Flow, way: tuple[int, int]) -> None:
+        if flow.tcp is not None:
+            name = f"congestion to {self.names[way[1]]}"
+            self._agree(flow, way[0], name, flow.tcp.congestion.TAG)
 
     def _route(self, flow: Flow, node: int, to: int, name: str, value: object) -> None:
         if self._agree(flow, node, f"{name} to {self.names[to]}", value) and value is not None:
