@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from sojourn.lab.programs.errors import NotPossible
+from sojourn.linux.differ import frames
 from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.kernels import Kernel
 from sojourn.plan import Plan
 from sojourn.scenario import Scenario
-from sojourn.scenario.engine import Record
+from sojourn.scenario.engine import Record, core
 from tests.lab.conftest import described
 
 TEXT = """
@@ -138,6 +139,19 @@ def test_captures_are_kept(wired: LinuxEngine) -> None:
     record = wired.simulate(Plan.of(json.dumps(told)), 1)
     assert described(record)["captures"][0]["error"] is None
     assert len(record.captures[0]) > 1000
+
+
+def test_captures_begin_at_the_run_s_start(kernel: Kernel, wired: LinuxEngine) -> None:
+    """In virtual time, over both kinds of links, as in the simulator."""
+    text = TEXT.format(duration="1s", warmup="0s", netem="delay 10ms", queue="codel", tcp="reno")
+    keys = {"flows": [{"from": "a", "to": "b", "app": "cbr rate 1mbit payload 500"}]}
+    made = Scenario.from_toml(text).replace({**keys, "observe.capture": ["line"]})
+    expected, *others = (
+        [at for at, _ in frames(next(iter(made.run(1, engine=engine).captures.values())))]
+        for engine in (core(), LinuxEngine(kernel), wired)
+    )
+    for times in others:
+        assert times == pytest.approx(expected, abs=1e-5)
 
 
 def test_a_queue_of_one_s_own_needs_python(wired: LinuxEngine, tmp_path: Path) -> None:

@@ -3,8 +3,9 @@
 //! Format: draft-ietf-opsawg-pcapng. A file has three interfaces: `LINK before queue`, `LINK after
 //! queue`, and `LINK dropped`. Packets of the third one were dropped by the queue or lost on the
 //! line; each has the reason as a comment. Timestamps are the theoretical times of the link's
-//! events, in nanoseconds of the calendar clock, which is read once at the run's start. Packets
-//! have the bytes that a wire would carry: with the queue's ECN marks and complete checksums.
+//! events, in nanoseconds of the calendar clock, which is read once at the run's start; in virtual
+//! time, in nanoseconds since the start. Packets have the bytes that a wire would carry: with the
+//! queue's ECN marks and complete checksums.
 //!
 //! A separate thread writes the files. The loop that carries packets passes whole blocks to this
 //! thread through a ring buffer of fixed size. A packet that does not fit into the ring buffer is
@@ -168,17 +169,19 @@ impl Captures {
     }
 
     /// Writes the files' headers and starts the writing thread. The run begins when the machine's
-    /// monotonic clock shows `start`, in nanoseconds.
+    /// monotonic clock shows `start`, in nanoseconds; `None` in virtual time.
     ///
     /// # Errors
     /// If the thread cannot be started.
-    pub fn start(&mut self, start: Nanos) -> io::Result<()> {
+    pub fn start(&mut self, start: Option<Nanos>) -> io::Result<()> {
         if self.outlets.is_empty() {
             return Ok(());
         }
-        let calendar = clock_gettime(ClockId::Realtime);
-        let calendar = calendar.tv_sec as Nanos * SECOND + calendar.tv_nsec as Nanos;
-        self.epoch = (calendar + start).saturating_sub(monotonic());
+        self.epoch = start.map_or(0, |start| {
+            let calendar = clock_gettime(ClockId::Realtime);
+            let calendar = calendar.tv_sec as Nanos * SECOND + calendar.tv_nsec as Nanos;
+            (calendar + start).saturating_sub(monotonic())
+        });
         for capture in self.links.iter_mut().flatten() {
             capture.head(&mut self.block, self.snaplen);
         }
@@ -485,7 +488,7 @@ mod tests {
     fn packets_are_as_on_the_wire_and_comments_say_why() {
         let (mut captures, file) = capture(65_535, 1 << 20);
         assert_eq!(captures.links(), [1]);
-        captures.start(monotonic()).unwrap();
+        captures.start(Some(monotonic())).unwrap();
         let bytes = datagram(33);
         let body = body(&bytes);
         for (tos, side, why) in [
@@ -522,7 +525,7 @@ mod tests {
     #[test]
     fn packets_without_room_are_counted() {
         let (mut captures, file) = capture(40, 250);
-        captures.start(monotonic()).unwrap();
+        captures.start(Some(monotonic())).unwrap();
         let bytes = datagram(1000);
         let (packet, body) = (packet(&bytes, 0), body(&bytes));
         for _ in 0..10 {
@@ -560,7 +563,7 @@ mod tests {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let order = Order { link: 0, file: full, largest: 1 << 20 };
         let mut captures = Captures::new(&["up"], Framing::Ip, 128, vec![order]);
-        captures.start(monotonic()).unwrap();
+        captures.start(Some(monotonic())).unwrap();
         let error = captures.finish()[0].error.clone().unwrap();
         assert!(error.contains("No space left"), "{error}");
     }

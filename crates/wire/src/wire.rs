@@ -200,7 +200,8 @@ impl Wire {
         // Prevents the kernel from delaying the thread's wake-ups to save power. If the call fails,
         // the measured lateness shows the effect.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        self.net.observer.captures.start(start).map_err(|e| WireError::Io("capture", e))?;
+        let calendar = (!standing).then_some(start);
+        self.net.observer.captures.start(calendar).map_err(|e| WireError::Io("capture", e))?;
         self.health.begin();
         let mut events = Vec::with_capacity(self.edge.attachments().count() + 1);
         let mut outcome = None;
