@@ -254,6 +254,17 @@ def test_the_sockets_of_hosts_have_memory(kernel: Kernel, monkeypatch: pytest.Mo
         deep.run(1, engine=LinuxEngine(kernel))
 
 
+@pytest.mark.parametrize("words", ["reno sndbuf 256kb", "cubic sndbuf 64kb", "bbr sndbuf 256kb"])
+def test_the_send_buffer_limits_a_flow(kernel: Kernel, words: str) -> None:
+    """As in the simulator; Linux looks at the buffer only when it begins a super-packet."""
+    line = {"from": "a", "to": "b", "rate": "100mbit", "netem": "delay 20ms"}
+    bulk = {"from": "a", "to": "b", "app": "bulk", "tcp": words}
+    made = Scenario.from_dict({"duration": "4s", "links": {"line": line}, "flows": [bulk]})
+    linux = LinuxEngine(kernel)
+    simulated = made.with_stack(linux.tcp_words(made.plan)).run(1).metrics["goodput"]
+    assert made.run(1, engine=linux).metrics["goodput"] == pytest.approx(simulated, rel=0.03)
+
+
 def test_a_kernel_that_ends_at_once_is_an_error(kernel: Kernel) -> None:
     with Guest(kernel, 1, memory=4) as guest:
         guest.start(job())

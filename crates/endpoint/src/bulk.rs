@@ -1,6 +1,6 @@
 //! Endless transfers over TCP, with samples of their connections from the kernel.
 //!
-//! At each end of a flow, one thread writes, or reads and discards, up to 1 MiB per
+//! At each end of a flow, one thread writes a super-packet, or reads and discards up to 1 MiB, per
 //! system call. The thread waits within the kernel, so that it does not need a system call for each
 //! packet. The thread of the host samples both ends at multiples of [`SAMPLE`] after the run's
 //! start: it logs `TCP_INFO` of the sender, and the bytes that the receiver has received in order.
@@ -154,7 +154,8 @@ impl Sender {
         }
         world.forget(socket)?;
         if let State::Opening(socket) = std::mem::replace(&mut self.state, State::Gone) {
-            let (socket, failed) = drive(socket, sys::fill)?;
+            let mss = sys::tcp_info(&socket)?.mss;
+            let (socket, failed) = drive(socket, move |socket| sys::fill(socket, mss))?;
             self.state = State::Open(socket, failed);
         }
         Ok(())

@@ -89,15 +89,22 @@ fn lower_half(word: u32) -> u32 {
     u16::from_ne_bytes([first, second]).into()
 }
 
-/// Maximum number of bytes of one call of [`fill`] or [`discard`].
+/// Maximum number of bytes of one call of [`discard`].
 const CALL: usize = 1 << 20;
-/// Data that [`fill`] writes.
-static CONTENT: [u8; CALL] = [0; CALL];
+/// Data that [`fill`] writes: the payload of the largest super-packet (`GSO_LEGACY_MAX_SIZE` less
+/// `MAX_TCP_HEADER`).
+static CONTENT: [u8; 65_215] = [0; 65_215];
 
-/// Writes [`CALL`] bytes into a blocking socket, and waits until the kernel has taken them. Returns
-/// the number of bytes written.
-pub fn fill(socket: &OwnedFd) -> io::Result<usize> {
-    Ok(rustix::net::send(socket, &CONTENT, rustix::net::SendFlags::NOSIGNAL)?)
+/// Writes the whole segments of `mss` bytes that the largest super-packet has into a blocking
+/// socket, and waits until the kernel has taken them. Returns the number of bytes written.
+///
+/// The kernel compares the memory of the data with the send buffer only when it begins a
+/// super-packet. A longer call can exceed the buffer by its length if its data leave at once, and a
+/// part of a segment would leave at the end of the call.
+pub fn fill(socket: &OwnedFd, mss: u32) -> io::Result<usize> {
+    let segments = CONTENT.len() / mss as usize;
+    let content = &CONTENT[..segments.max(1) * mss as usize];
+    Ok(rustix::net::send(socket, content, rustix::net::SendFlags::NOSIGNAL)?)
 }
 
 /// Discards received data of a blocking socket without a copy to the process. Returns the number of
