@@ -25,8 +25,8 @@ INIT = "init"
 FOLDERS = ("dev", "out", "proc", "programs", "run", "sys", "tmp", "var")
 """Folders that are created in the root of a guest."""
 MEMORY = 2048
-"""Memory of a guest in MiB, of which sockets may take a quarter. A page takes memory of the host machine
-only once the guest has written to it."""
+"""Memory of a guest in MiB, of which sockets may take a quarter. A page takes memory of the host
+machine only once the guest has written to it."""
 LOOK = 0.05
 """Interval between checks of a running guest, in seconds."""
 WATCH = 0.5
