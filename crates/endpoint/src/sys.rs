@@ -102,8 +102,8 @@ static CONTENT: [u8; 65_215] = [0; 65_215];
 /// super-packet. A longer call can exceed the buffer by its length if its data leave at once, and a
 /// part of a segment would leave at the end of the call.
 pub fn fill(socket: &OwnedFd, mss: u32) -> io::Result<usize> {
-    let segments = CONTENT.len() / mss as usize;
-    let content = &CONTENT[..segments.max(1) * mss as usize];
+    let segment = (mss as usize).clamp(1, CONTENT.len());
+    let content = &CONTENT[..CONTENT.len() / segment * segment];
     Ok(rustix::net::send(socket, content, rustix::net::SendFlags::NOSIGNAL)?)
 }
 
