@@ -480,7 +480,7 @@ def test_verify_of_the_projects_own_copy() -> None:
         "ets": 10,
         "fifo": 2,
         "fq": 22,
-        "fq_codel": 15,
+        "fq_codel": 18,
         "fq_pie": 13,
         "hfsc": 12,
         "htb": 13,

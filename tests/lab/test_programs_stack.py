@@ -240,7 +240,7 @@ def test_a_program_s_control_is_that_of_its_route(first: int) -> None:
     line = {"from": "a", "to": "b", "rate": "1gbit"}
     flows = [own, bulk][:: 1 if first else -1]
     both = Scenario.from_dict({"duration": "5s", "links": {"line": line}, "flows": flows})
-    with pytest.raises(NotPossible, match=r"`congestion to b reno`: command\.0 requires"):
+    with pytest.raises(NotPossible, match="congestion to b reno"):
         prepare(both.plan, 1, kernel=KERNEL)
     prepare(both.replace({"flows.bulk.tcp": "cubic"}).plan, 1, kernel=KERNEL)
 
