@@ -88,14 +88,9 @@ pub trait AqmParams: DisciplineParams + Copy {
     /// Returns the constants of the AQM.
     fn constants(&self) -> <Self::Aqm as Aqm>::Constants;
 
-    /// Returns the time of the first update of a queue created at `now`; `None` for an AQM without
-    /// a periodic task.
-    fn first_update(&self, _now: Nanos) -> Option<Nanos> {
-        None
-    }
-
-    /// Returns the time of the next update after an update at `now`; `is_partial` if this update has
-    /// left out buckets.
+    /// Returns the time of the next update after an update at `now`, or after the start of a run at
+    /// `now`, since a queue is installed before a run; `None` for an AQM without a periodic task.
+    /// `is_partial` if the update at `now` has left out buckets.
     fn next_update(&self, _now: Nanos, _is_partial: bool) -> Option<Nanos> {
         None
     }

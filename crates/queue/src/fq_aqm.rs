@@ -65,7 +65,7 @@ impl<P: Packet, D: FqParams> Configured<P, D> for FqAqm<P, D> {
             queues: FlowQueues::new(flows, quantum),
             overflow: Overflow::default(),
             totals: Totals::default(),
-            timer: params.first_update(now),
+            timer: params.next_update(now, false),
             cursor: 0,
         }
     }

@@ -66,10 +66,6 @@ impl AqmParams for Params {
         }
     }
 
-    fn first_update(&self, now: Nanos) -> Option<Nanos> {
-        self.pie.first_update(now)
-    }
-
     fn next_update(&self, now: Nanos, is_partial: bool) -> Option<Nanos> {
         self.pie.next_update(now, is_partial)
     }

@@ -73,10 +73,6 @@ impl AqmParams for Params {
         Constants { controller: self.pi.constants(), ecn: self.ecn, mtu: self.mtu }
     }
 
-    fn first_update(&self, now: Nanos) -> Option<Nanos> {
-        self.next_update(now, false)
-    }
-
     fn next_update(&self, now: Nanos, _is_partial: bool) -> Option<Nanos> {
         Some(now + self.pi.constants().tupdate)
     }

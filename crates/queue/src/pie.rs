@@ -89,10 +89,6 @@ impl AqmParams for Params {
         self.constants()
     }
 
-    fn first_update(&self, now: Nanos) -> Option<Nanos> {
-        Some(jiffies::after(now, u64::from(self.hz / 2), self.hz))
-    }
-
     /// The update of the buckets left out follows at the next timer tick.
     fn next_update(&self, now: Nanos, is_partial: bool) -> Option<Nanos> {
         let ticks = if is_partial { 0 } else { jiffies::from_micros(self.tupdate_us, self.hz) };

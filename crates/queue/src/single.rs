@@ -29,7 +29,7 @@ impl<P: Packet, D: AqmParams> Configured<P, D> for Single<P, D> {
             overflow: Overflow::default(),
             totals: Totals::default(),
             fifo: PacketFifo::default(),
-            timer: params.first_update(now),
+            timer: params.next_update(now, false),
         }
     }
 

@@ -406,8 +406,8 @@ mod fq_pie {
             bench.wait(next - bench.now);
             assert_eq!(updated(&bench), busy(&bench, below));
         }
-        assert_eq!(due, [504 * MS, 505 * MS, 506 * MS]);
-        assert_eq!(bench.queue.next_timer(), Some(start + 514 * MS));
+        assert_eq!(due, [8 * MS, 9 * MS, 10 * MS]);
+        assert_eq!(bench.queue.next_timer(), Some(start + 18 * MS));
     }
 }
 

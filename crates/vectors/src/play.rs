@@ -54,8 +54,9 @@ struct Player {
     /// Whether each change states the resulting parameters. Recordings of older versions of Linux
     /// state only the command.
     states_changes: bool,
-    /// Time at which the timer of the periodic task was set, in nanoseconds.
-    armed: Nanos,
+    /// Time of the last update by the periodic task, in nanoseconds. `None` before the first, which
+    /// in a recording follows the queue's installation, and in a run the start.
+    armed: Option<Nanos>,
 }
 
 /// Replays the rows of a scenario.
@@ -105,7 +106,7 @@ impl Player {
             expected,
             now: t0,
             states_changes: header::linux(head, discipline)? >= Some(Linux::V7_3),
-            armed: t0,
+            armed: None,
         })
     }
 
@@ -192,19 +193,21 @@ impl Player {
             );
             return Err(Outcome::malformed(line, why));
         };
-        // The recording tool fires timers at the requested tick. The kernel's timer wheel fires
-        // them later.
-        let tick = jiffies::at(self.now, self.device.hz);
-        let span = tick.saturating_sub(jiffies::at(self.armed, self.device.hz));
-        let fires = jiffies::start(jiffies::fires(tick, span), self.device.hz);
-        let is_exact = self.now == due; // a high-resolution timer fires at its due time
-        match if is_exact { std::cmp::Ordering::Equal } else { fires.cmp(&due) } {
-            std::cmp::Ordering::Less => report.timers.early += 1,
-            std::cmp::Ordering::Equal => report.timers.on_time += 1,
-            std::cmp::Ordering::Greater => report.timers.late += 1,
+        if let Some(armed) = self.armed {
+            // The recording tool fires timers at the requested tick. The kernel's timer wheel fires
+            // them later.
+            let tick = jiffies::at(self.now, self.device.hz);
+            let span = tick.saturating_sub(jiffies::at(armed, self.device.hz));
+            let fires = jiffies::start(jiffies::fires(tick, span), self.device.hz);
+            let is_exact = self.now == due; // a high-resolution timer fires at its due time
+            match if is_exact { std::cmp::Ordering::Equal } else { fires.cmp(&due) } {
+                std::cmp::Ordering::Less => report.timers.early += 1,
+                std::cmp::Ordering::Equal => report.timers.on_time += 1,
+                std::cmp::Ordering::Greater => report.timers.late += 1,
+            }
         }
         self.queue.on_timer(self.now);
-        self.armed = self.now;
+        self.armed = Some(self.now);
         Ok(())
     }
 
