@@ -139,9 +139,22 @@ pub struct Tally {
     pub snapshot: Option<(Snapshot, Nanos)>,
     /// The delivered segment that was sent last: departure, end.
     pub newest: (Nanos, u64),
-    /// Latest departure of a retransmission that counts for `newest`: a later one cannot be
-    /// acknowledged yet.
+    /// End and departure of the delivered segment that was counted last; those acknowledged
+    /// cumulatively are counted after the others.
+    pub last: (u64, Nanos),
+    /// Latest departure of a retransmission that counts for `newest` and `last`: a later one cannot
+    /// be acknowledged yet.
     pub believable: Nanos,
+}
+
+impl Tally {
+    /// Counts a segment that left at `sent_at` and ends at `end`.
+    fn count(&mut self, sent_at: Nanos, end: u64) {
+        self.newest = self.newest.max((sent_at, end));
+        if end > self.last.0 {
+            self.last = (end, sent_at);
+        }
+    }
 }
 
 /// Data for rate samples.
@@ -395,12 +408,12 @@ impl Scoreboard {
         if entry.is_repeated() {
             // An acknowledgement too early for the retransmission acknowledges the original.
             if entry.sent_at <= tally.believable {
-                tally.newest = tally.newest.max((entry.sent_at, end));
+                tally.count(entry.sent_at, end);
             }
         } else {
             tally.original |= end <= tally.orig_bound;
             tally.reordered |= end < tally.highest;
-            tally.newest = tally.newest.max((entry.sent_at, end));
+            tally.count(entry.sent_at, end);
         }
         if let Some(samples) = &self.samples {
             let snapshot = samples.snapshots[self.slot(index)];

@@ -61,7 +61,7 @@ impl Sender {
         let news = self.update_scoreboard(segment, echo, &mut tally);
         let rtt = self.on_round_trip(now, &news, &tally);
         let mut rate = self.rate.on_ack(now, tally.delivered, tally.snapshot, self.rtt.min());
-        self.rack.on_delivery(now, tally.newest, tally.reordered);
+        self.rack.on_delivery(now, &tally);
         self.on_probe_answer(now, segment, &news, before.flight);
 
         let (is_echo, marks) = self.read_marks(segment, &news, tally.delivered);
@@ -161,6 +161,7 @@ impl Sender {
         if acked > 0 {
             self.space.una = ack;
             self.rto.on_progress();
+            tally.last.0 = 0;
             self.board.on_ack(ack, tally);
         }
         // Duplicate ACKs are defined in RFC 5681, section 2, and with SACK in RFC 6675, section 2.

@@ -8,7 +8,7 @@
 
 use crate::receiver::NEVER;
 use crate::rtt::Rtt;
-use crate::scoreboard::{DUP_THRESH, Scoreboard};
+use crate::scoreboard::{DUP_THRESH, Scoreboard, Tally};
 use sojourn_units::{MILLISECOND, Nanos};
 
 /// Recoveries for which a wider reordering window is kept (section 6.2, step 4).
@@ -67,16 +67,17 @@ impl Rack {
         self.at = NEVER;
     }
 
-    /// Takes the `newest` delivered segment (section 6.2, steps 2 and 3).
+    /// Takes the delivered segments (section 6.2, steps 2 and 3). As in Linux, the round-trip time
+    /// is that of the segment counted last, which may be older than the newest.
     #[inline]
-    pub(crate) fn on_delivery(&mut self, now: Nanos, newest: (Nanos, u64), reordered: bool) {
+    pub(crate) fn on_delivery(&mut self, now: Nanos, tally: &Tally) {
         if !self.enabled {
             return;
         }
-        self.reordering |= reordered;
-        if newest.0 > 0 {
-            self.rtt = now.saturating_sub(newest.0);
-            self.newest = self.newest.max(newest);
+        self.reordering |= tally.reordered;
+        if tally.newest.0 > 0 {
+            self.rtt = now.saturating_sub(tally.last.1);
+            self.newest = self.newest.max(tally.newest);
         }
     }
 
@@ -176,7 +177,7 @@ mod tests {
         let now = EPOCH + index * MILLISECOND + RTT;
         let mut tally = Tally { highest: board.highest(), ..Tally::default() };
         board.on_sack(index * 1000, (index + 1) * 1000, &mut tally);
-        rack.on_delivery(now, tally.newest, tally.reordered);
+        rack.on_delivery(now, &tally);
         now
     }
 
