@@ -233,6 +233,40 @@ def test_a_compaction_that_was_interrupted_doubles_nothing(
             )
 
 
+def test_a_session_that_ends_at_any_replacement_leaves_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = _study(2).run(tmp_path / "whole", engine=FakeEngine()).frame
+    move = Path.replace
+    for former in (False, True):  # files that are written for the first time, and others
+        for stop in range(100):
+            folder, moved = tmp_path / f"{former}-{stop}", 0
+            if former:
+                _study(1).run(folder, engine=FakeEngine())
+
+            def fail(old: Path, new: Path, stop: int = stop) -> Path:
+                nonlocal moved
+                moved += 1
+                if moved > stop:
+                    raise OSError(5, "Input/output error", str(new))
+                return move(old, new)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(Path, "replace", fail)
+                try:
+                    _study(2).run(folder, engine=FakeEngine())
+                except OSError:
+                    pass
+                else:
+                    break
+            if (folder / "manifest.json").exists():
+                assert Results.open(folder).check() == []
+            pd.testing.assert_frame_equal(_study(2).run(folder, engine=FakeEngine()).frame, whole)
+            (folder / "runs.parquet").unlink()
+            assert [line for line in ResultsFolder(folder).damage() if "is missing" in line]
+        assert 7 < stop < 99
+
+
 def make(folder: Path) -> Path:
     _study(2).run(folder, engine=FakeEngine())
     return folder

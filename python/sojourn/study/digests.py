@@ -2,7 +2,8 @@
 
 A digest has three parts: the file's length, a hash of the file's end, which describes the columns,
 and a hash of the whole file. A session writes the digest of a new file to the manifest before the
-new file replaces the old one, and keeps the digest of the old file.
+new file replaces the old one, and keeps the digest of the old file, or `ABSENT`, until then. So a
+session that is killed at any moment leaves no file that seems damaged.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+ABSENT = "absent"
+"""Entry of a file that may be missing, as it is written for the first time."""
 
 _BITS = 128
 
@@ -38,8 +42,13 @@ def digest(path: Path) -> str:
 
 def followed(listed: Sequence[str], path: Path, new: Path) -> list[str]:
     """Returns the digests to list before the file `new` replaces the file `path`."""
-    now = ending(path) if path.exists() else None
-    return [*(one for one in listed if now and one.startswith(now)), digest(new)]
+    return [*(settled(listed, path) if path.exists() else [ABSENT]), digest(new)]
+
+
+def settled(listed: Sequence[str], path: Path) -> list[str]:
+    """Returns the digests that agree with the file `path`."""
+    now = ending(path)
+    return [one for one in listed if one.startswith(now)]
 
 
 def changed(folder: Path, listed: Mapping[str, Sequence[str]], *, whole: bool) -> dict[str, str]:
@@ -55,5 +64,6 @@ def changed(folder: Path, listed: Mapping[str, Sequence[str]], *, whole: bool) -
             if not any(one.startswith(now) for one in digests):
                 found[name] = f"{path}: the content is not as it was written; restore the file"
         except FileNotFoundError:
-            found[name] = f"{path}: the file is missing; restore it"
+            if ABSENT not in digests:
+                found[name] = f"{path}: the file is missing; restore it"
     return found

@@ -134,6 +134,19 @@ class ResultsFolder:
             files[path.name] = digests.followed(files.get(path.name, ()), path, temporary)
         disk.replace_file(self.folder / manifest.NAME, replace(there, files=files).to_bytes())
 
+    def _replaced(self) -> None:
+        """Removes the digests of replaced files from the manifest."""
+        there = manifest.load(self.folder)
+        if there is None:
+            return
+        files = dict(there.files)
+        for name, listed in there.files.items():
+            with contextlib.suppress(FileNotFoundError):
+                # A damaged file keeps its digests, which describe what it was.
+                files[name] = digests.settled(listed, self.folder / name) or listed
+        if files != there.files:
+            disk.replace_file(self.folder / manifest.NAME, replace(there, files=files).to_bytes())
+
     def _check_free(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():
             raise ResultsError(self.folder, "is a file: choose a folder for the results")
@@ -185,6 +198,7 @@ class ResultsFolder:
                 self.refresh()
                 if summarise:
                     self._summarise(manifest.load(self.folder) or mine)
+                self._replaced()
 
     def _end_log(self) -> None:
         if self._fd is not None:
