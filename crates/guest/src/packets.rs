@@ -4,8 +4,9 @@
 //! of the queue, the other the packets that have left the queue. Each record of the journal
 //! contains the kernel's timestamp, a key that identifies the same packet in both sockets, the
 //! length of the packet, and whether it carries Congestion Experienced. The key excludes the fields
-//! that queues and routers change: the ECN field, the time to live, and checksums. A record of a
-//! host also contains the first bytes of the packet.
+//! that queues and routers change: the ECN field, the time to live, and checksums. It includes TCP's
+//! options, since the acknowledgements of a closed connection differ only in their timestamps. A
+//! record of a host also contains the first bytes of the packet.
 
 use crate::job::Queue;
 use crate::machine::{Outcome, at};
@@ -19,9 +20,13 @@ use std::io::{IoSliceMut, Write};
 
 /// Largest number of packets that one system call receives.
 pub const BATCH: usize = 64;
-/// Number of bytes of each packet that are read: the headers of Ethernet, IPv4 and TCP without
-/// options.
-const SEEN: usize = 14 + 20 + 20;
+/// Number of bytes of each packet that are read: the headers of Ethernet, IPv4 and TCP with options.
+const SEEN: usize = ETHERNET + IP + 60;
+/// Lengths of the headers of Ethernet and of IPv4 without options, in bytes.
+const ETHERNET: usize = 14;
+const IP: usize = 20;
+/// Number of bytes of the IPv4 packet in a record of a host.
+const WRITTEN: usize = IP + 20;
 /// Size of a socket's receive buffer in bytes. If it is too small, packets are missing in the
 /// journal, which is an error.
 const ROOM: usize = 64 << 20;
@@ -225,6 +230,8 @@ fn drain(
     let mut taken = [Taken::default(); BATCH];
     let count = take(&tap.socket, headers, buffers, &mut taken)?;
     for (Taken { at: nanos, length, outgoing }, packet) in taken[..count].iter().zip(buffers) {
+        // Behind a short packet, the buffer has bytes of an earlier one.
+        packet[SEEN.min(*length as usize)..].fill(0);
         let Some((key, mut bits)) = identity(packet) else { continue };
         if tap.host && *outgoing {
             bits |= LEAVES;
@@ -237,7 +244,7 @@ fn drain(
         at("journal", to.write_all(&length.to_le_bytes()))?;
         at("journal", to.write_all(&(tap.place | bits).to_le_bytes()))?;
         if tap.host {
-            at("journal", to.write_all(&packet[14..]))?;
+            at("journal", to.write_all(&packet[ETHERNET..][..WRITTEN]))?;
         }
     }
     Ok(count)
@@ -245,7 +252,7 @@ fn drain(
 
 /// Returns the key of a packet and its flags; `None` if the packet is not IPv4 or has IP options.
 fn identity(frame: &[u8; SEEN]) -> Option<(u64, u32)> {
-    let ip = &frame[14..];
+    let ip = &frame[ETHERNET..];
     if frame[12..14] != [8, 0] || ip[0] != 0x45 {
         return None;
     }
@@ -255,8 +262,8 @@ fn identity(frame: &[u8; SEEN]) -> Option<(u64, u32)> {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
     };
-    // The hash covers total length, identification, protocol and addresses, and the first 16 bytes
-    // after the IP header, without UDP's checksum.
+    // The hash covers total length, identification, protocol and addresses, the first 16 bytes
+    // after the IP header, without UDP's checksum, and TCP's options.
     add(&ip[2..6]);
     add(&ip[9..10]);
     add(&ip[12..20]);
@@ -266,6 +273,7 @@ fn identity(frame: &[u8; SEEN]) -> Option<(u64, u32)> {
         add(&ip[28..36]);
     } else {
         add(&ip[20..36]);
+        add(ip[..IP + 4 * usize::from(ip[32] >> 4)].get(WRITTEN..).unwrap_or_default());
     }
     let mut bits = 0;
     if ip[1] & 3 == 3 {
@@ -290,6 +298,7 @@ mod tests {
         bytes[14] = 0x45;
         bytes[15] = 2;
         bytes[23] = 6;
+        bytes[46] = 8 << 4; // twelve bytes of TCP's options
         change(&mut bytes);
         bytes
     }
@@ -305,6 +314,9 @@ mod tests {
         assert_eq!(behind, Some((before.0, CONGESTED)));
         let another = identity(&frame(|bytes| bytes[39] ^= 1)).unwrap();
         assert_ne!(another.0, before.0);
+        let later = identity(&frame(|bytes| bytes[65] ^= 1)).unwrap(); // a timestamp
+        assert_ne!(later.0, before.0);
+        assert_eq!(identity(&frame(|bytes| bytes[66] ^= 1)), Some(before)); // data
         assert_eq!(identity(&frame(|bytes| bytes[23] = 17)).unwrap().1, UDP);
         assert_eq!(identity(&frame(|bytes| bytes[13] = 6)), None);
     }
