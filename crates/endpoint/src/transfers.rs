@@ -1,10 +1,11 @@
 //! Transfers over TCP: one after another, each on a new connection.
 //!
 //! The sender opens the connection when the transfer is due, writes the data, and shuts down its
-//! direction of the connection. The receiver answers with the arrival time of the last byte. The
-//! completion time is defined as in the simulator: it begins when the transfer is due, includes the
-//! opening of the connection, and ends with the arrival of the last byte. The think time also
-//! begins with this arrival, although the sender receives the answer half a round-trip time later.
+//! direction of the connection, so that the last data have the FIN as in the simulator. The
+//! receiver answers with the arrival time of the last byte. The completion time is defined as in
+//! the simulator: it begins when the transfer is due, includes the opening of the connection, and
+//! ends with the arrival of the last byte. The think time also begins with this arrival, although
+//! the sender receives the answer half a round-trip time later.
 
 use crate::log::Kind;
 use crate::net::{self, Ends, World, ZEROS};
@@ -131,7 +132,8 @@ impl Active {
         let opened = !std::mem::replace(&mut self.connected, true);
         while self.left > 0 {
             let part = &ZEROS[..self.left.min(ZEROS.len() as u64) as usize];
-            match rustix::net::send(&self.socket, part, SendFlags::NOSIGNAL) {
+            // The kernel waits with a part of a segment, which the FIN then joins.
+            match rustix::net::send(&self.socket, part, SendFlags::NOSIGNAL | SendFlags::MORE) {
                 Ok(taken) => self.left -= taken as u64,
                 Err(error) if net::would_block(error) => return Ok(opened),
                 Err(error) => return Err(error.into()),
