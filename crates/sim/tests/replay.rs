@@ -103,16 +103,16 @@ fn the_same_run_twice_and_on_other_threads() {
 const GOLDEN: &[(&str, &str)] = &[
     ("udp", "cc5d63245d55b9da1ced262a95af2ced"),
     ("streams", "56db87ddbaadb6c894d7f666da1c917a"),
-    ("pfifo", "6bb5af0a32e6caa5cea9a3c794a0765a"),
-    ("codel", "6c7378b598a750885d06f2c0f27fa8e0"),
+    ("pfifo", "ff9ceddb89bb51119d315c54a189e177"),
+    ("codel", "fdb1af21661fc331fbfa64e433b266eb"),
     ("fq_codel", "14950a504bc9bb9a5ede4157be1e0295"),
-    ("pie", "abd4316c53b5c729a3068667eb33fc28"),
-    ("fq_pie", "d01587b9bf84601ede80d3fbc528f14c"),
+    ("pie", "d03e515100853d33ea64c596ca0d129d"),
+    ("fq_pie", "c78027ce7b47467ce65843d1de58c589"),
     ("fq_cobalt", "a107e0fcee239966ae572c5de3d95c59"),
     ("l4s", "ef8c29f2458c43de4673d21c1559a684"),
     ("red", "7b22e40ffcff01df091f2a636a8a21b5"),
     ("choke", "a9c4d7225d359f5bb32323206c4bbb29"),
-    ("sfb", "9f4b9bb9476c189aa670183f91054c5c"),
+    ("sfb", "0d0c907e6ee9117908c7a763cb851533"),
 ];
 
 #[test]
@@ -127,7 +127,7 @@ fn golden_hashes() {
 #[test]
 fn golden_hashes_of_linux_6() {
     for (queue, golden) in [
-        ("pfifo limit 100p", "5631ef2af5926dddca057e505586fcd5"),
+        ("pfifo limit 100p", "a71d6fedbf82c0477a4ae53cd8d44921"),
         ("codel", "0b20f0aa4c1b660b95408115928eb33c"),
     ] {
         let record = run(&tcp_mix_of(queue, "linux-6"), 1).unwrap();
