@@ -106,7 +106,11 @@ def judged(
         packets = fmean(run["departures"] for run in theirs[:seeds])
         found = {}
         for name, margin in wanted.items():
-            a, b = ([run[name] for run in runs[:seeds]] for runs in (ours, theirs))
+            # Without a finished short flow, a run has no completion time.
+            a, b = (
+                [run[name] for run in runs[:seeds] if math.isfinite(run[name])]
+                for runs in (ours, theirs)
+            )
             counts = name in ("drops", "marks")
             room = counted(margin, b, packets) if counts else margin
             found[name] = judge(a, b, room, error, len(wanted))
