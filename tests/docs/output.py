@@ -33,7 +33,9 @@ def paragraphs(text: str) -> list[str]:
     last = ""
     for line in map(str.rstrip, text.splitlines()):
         word = line.split(" ", 1)[0]
-        if last and word and len(last) + 1 + len(word) > TERMINAL and not _TABLE.search(last):
+        # Warnings are not wrapped, since they do not go to the terminal.
+        wrapped = len(last) <= TERMINAL < len(last) + 1 + len(word)
+        if last and word and wrapped and not _TABLE.search(last):
             lines[-1] += f" {line}"
         else:
             lines.append(line)
