@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -176,13 +175,8 @@ def test_a_fault_ends_the_server(write: Callable[..., Path], tmp_path: Path) -> 
     address: list[str] = []
 
     def client() -> None:
-        for _ in range(100):
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-                try:
-                    probe.bind(("127.0.0.1", 29440))
-                except OSError:
-                    break
-            time.sleep(0.1)
+        # The server is bound to 127.0.0.1:29440.
+        until(lambda: "0100007F:7300" in Path("/proc/net/udp").read_text())
         try:
             send("127.0.0.1:29440", bytes(1 << 20))
         except OSError as error:

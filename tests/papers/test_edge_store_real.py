@@ -85,9 +85,10 @@ def test_two_cells_on_real_nodes(tmp_path: Path) -> None:
     assert outcome.judgements == ()
     assert outcome.open == claims.REAL_FIVE
     slow, fast = outcome.means().to_dict("records")
-    # 150 writes meet few losses, of more than 200 ms each; a busy machine adds tens.
+    # 150 writes meet few losses, of more than 200 ms each, so one more or less changes the mean by
+    # 1.4 ms or more; a busy machine adds tens.
     assert slow["real / simulated"] == pytest.approx(1, abs=0.5)
-    assert 0 < fast["real"] - fast["simulated"] < 150
+    assert -10 < fast["real"] - fast["simulated"] < 150
     for path in show(outcome):
         assert path.stat().st_size > 1000
     assert outcome.about["programs"] == {"cassandra": "5.0.9"}
