@@ -80,7 +80,7 @@ fn no_allocation_in_steady_state() {
             .group("ftp", 10, tcp("cubic"), "bulk")
             .group("cbr", 2, Transport::Udp, "cbr rate 5mbit")
             .group("writes", 2, tcp("cubic"), "cbr rate 5mbit payload 500")
-            .seconds(1, 20)
+            .seconds(1, 40)
             .plan;
         let (calls, events) = second_half(&plan);
         println!("{queue}: {calls} allocations in {events} events");
