@@ -8,10 +8,14 @@ session that is killed at any moment leaves no file that seems damaged.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+Listed = Mapping[str, Sequence[str]]
+"""Digests of files by name."""
 
 ABSENT = "absent"
 """Entry of a file that may be missing, as it is written for the first time."""
@@ -42,16 +46,30 @@ def digest(path: Path) -> str:
 
 def followed(listed: Sequence[str], path: Path, new: Path) -> list[str]:
     """Returns the digests to list before the file `new` replaces the file `path`."""
-    return [*(settled(listed, path) if path.exists() else [ABSENT]), digest(new)]
+    return [*(_present(listed, path) if path.exists() else [ABSENT]), digest(new)]
 
 
-def settled(listed: Sequence[str], path: Path) -> list[str]:
+def settled(folder: Path, listed: Listed) -> dict[str, list[str]]:
+    """Returns the digests of the files that have replaced others, without those of the others.
+
+    A damaged or missing file keeps its digests, which describe what it was.
+    """
+    found = {}
+    for name, digests in listed.items():
+        with contextlib.suppress(FileNotFoundError):
+            present = _present(digests, folder / name)
+            if present and len(present) < len(digests):
+                found[name] = present
+    return found
+
+
+def _present(listed: Sequence[str], path: Path) -> list[str]:
     """Returns the digests that agree with the file `path`."""
     now = ending(path)
     return [one for one in listed if one.startswith(now)]
 
 
-def changed(folder: Path, listed: Mapping[str, Sequence[str]], *, whole: bool) -> dict[str, str]:
+def changed(folder: Path, listed: Listed, *, whole: bool) -> dict[str, str]:
     """Returns the listed files that are missing or not as they were written, with descriptions.
 
     Without `whole`, only the length and the end of each file are compared.

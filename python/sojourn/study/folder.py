@@ -16,7 +16,7 @@ import sys
 import threading
 import uuid
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -126,25 +126,18 @@ class ResultsFolder:
 
     def _replacing(self, new: Mapping[Path, Path]) -> None:
         """Adds the digests of new files to the manifest; the files will then replace others."""
-        there = manifest.load(self.folder)
-        if there is None:
-            return
-        files = dict(there.files)
-        for path, temporary in new.items():
-            files[path.name] = digests.followed(files.get(path.name, ()), path, temporary)
-        disk.replace_file(self.folder / manifest.NAME, replace(there, files=files).to_bytes())
+        self._list(
+            lambda listed: {
+                path.name: digests.followed(listed.get(path.name, ()), path, temporary)
+                for path, temporary in new.items()
+            }
+        )
 
-    def _replaced(self) -> None:
-        """Removes the digests of replaced files from the manifest."""
+    def _list(self, changed: Callable[[digests.Listed], digests.Listed]) -> None:
+        """Changes the digests in the manifest; `changed` returns those of files by name."""
         there = manifest.load(self.folder)
-        if there is None:
-            return
-        files = dict(there.files)
-        for name, listed in there.files.items():
-            with contextlib.suppress(FileNotFoundError):
-                # A damaged file keeps its digests, which describe what it was.
-                files[name] = digests.settled(listed, self.folder / name) or listed
-        if files != there.files:
+        if there is not None and (new := changed(there.files)):
+            files = {**there.files, **new}
             disk.replace_file(self.folder / manifest.NAME, replace(there, files=files).to_bytes())
 
     def _check_free(self) -> None:
@@ -198,7 +191,7 @@ class ResultsFolder:
                 self.refresh()
                 if summarise:
                     self._summarise(manifest.load(self.folder) or mine)
-                self._replaced()
+                self._list(lambda listed: digests.settled(self.folder, listed))
 
     def _end_log(self) -> None:
         if self._fd is not None:

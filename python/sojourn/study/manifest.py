@@ -83,7 +83,10 @@ class Manifest:
     machine: Mapping[str, Json] = field(default_factory=machine)
     versions: Mapping[str, str] = field(default_factory=versions)
     files: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Digests of the Parquet files by name: of the present file, and of one that replaces it."""
+    """Digests of the Parquet files by name: of the present file, and of one that replaces it.
+
+    If there is no present file, its entry is `digests.ABSENT`.
+    """
     created: str = field(default_factory=now)
     updated: str = field(default_factory=now)
 
