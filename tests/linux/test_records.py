@@ -215,6 +215,39 @@ def test_packets_of_a_queue_are_captured(engine: LinuxEngine, tmp_path: Path) ->
         }
 
 
+def test_packets_that_closed_connections_repeat_are_not_taken_for_each_other(
+    engine: LinuxEngine,
+) -> None:
+    """A host answers each repeated FIN in the same way; three packets wait 36 ms at most.
+
+    The seeds' queues drop such an answer before one that leaves.
+    """
+    line = {**LINK, "rate": "1mbit", "queue": "pfifo limit 3p"}
+    short = {**BULK, "app": "transfer size 10kb", "count": 60, "start": "uniform 0s 9s"}
+    made = Scenario.from_dict({
+        "duration": "12s", "warmup": "1s", "links": {"line": line}, "flows": [short],
+        "observe": {"capture": ["line"]},
+    })  # fmt: skip
+    for seed in (1, 2):
+        record = engine.simulate(made.plan, seed)
+        queues = values(record, "queues")
+        assert queues["drops"][0] > 100
+        assert queues["sojourn_max"][0] < 0.05
+        # The FIN of a transfer comes with its last data.
+        fins = [tcp for tcp in segments(record.captures[0]) if tcp[13] & 1]
+        assert len(fins) > 50
+        assert all(len(tcp) > 4 * (tcp[12] >> 4) for tcp in fins)
+
+
+def segments(capture: bytes) -> Iterator[bytes]:
+    """The TCP segments in a pcapng file of IPv4 packets over Ethernet."""
+    for kind, content in blocks(capture):
+        if kind == 6:
+            *_, kept, _ = struct.unpack_from("<5I", content)
+            ip = content[20 : 20 + kept][14:]
+            yield ip[20 : int.from_bytes(ip[2:4])]
+
+
 def test_a_link_without_a_queue_is_captured_by_the_wire() -> None:
     plan = scenario(**{"observe.capture": ["line"]}).plan
     assert len(qdiscs.links(plan, captures=True)) == 2
