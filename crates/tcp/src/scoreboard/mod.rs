@@ -143,7 +143,7 @@ pub struct Tally {
     /// cumulatively are counted after the others.
     pub last: (u64, Nanos),
     /// Latest departure of a retransmission that counts for `newest` and `last`: a later one cannot
-    /// be acknowledged yet.
+    /// be acknowledged yet, or, for a cumulative one, left after the echoed timestamp.
     pub believable: Nanos,
 }
 

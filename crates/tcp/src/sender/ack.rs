@@ -58,7 +58,7 @@ impl Sender {
             believable: now - self.rtt.min(),
             ..Tally::default()
         };
-        let news = self.update_scoreboard(segment, echo, &mut tally);
+        let news = self.update_scoreboard(now, segment, echo, &mut tally);
         let rtt = self.on_round_trip(now, &news, &tally);
         let mut rate = self.rate.on_ack(now, tally.delivered, tally.snapshot, self.rtt.min());
         self.rack.on_delivery(now, &tally);
@@ -148,6 +148,7 @@ impl Sender {
     #[inline]
     fn update_scoreboard(
         &mut self,
+        now: Nanos,
         segment: &Segment,
         echo: Option<u32>,
         tally: &mut Tally,
@@ -162,6 +163,7 @@ impl Sender {
             self.space.una = ack;
             self.rto.on_progress();
             tally.last.0 = 0;
+            tally.believable = tally.believable.min(latest_echoed(now, echo));
             self.board.on_ack(ack, tally);
         }
         // Duplicate ACKs are defined in RFC 5681, section 2, and with SACK in RFC 6675, section 2.
@@ -408,4 +410,13 @@ impl Sender {
         }
         self.release_persist();
     }
+}
+
+/// Returns the latest departure of a segment that an acknowledgement with the timestamp `echo` can
+/// acknowledge cumulatively (Linux: `tcp_skb_spurious_retrans`).
+#[inline]
+fn latest_echoed(now: Nanos, echo: Option<u32>) -> Nanos {
+    let Some(echo) = echo else { return now };
+    let age = timestamp(now).wrapping_sub(echo);
+    (now / MILLISECOND + 1).saturating_sub(u64::from(age)) * MILLISECOND - 1
 }
