@@ -73,6 +73,12 @@ impl Rtt {
         self.rule == RtoRule::Linux
     }
 
+    /// Returns whether one timer serves reordering, tail loss probes and retransmission, as in Linux
+    /// (`icsk_pending`).
+    pub fn has_one_timer(&self) -> bool {
+        self.is_linux() && self.ticks()
+    }
+
     /// Takes the results of the handshake, which ended at `now`: its round-trip time `sample` if it
     /// is known, and the number of SYNs sent again.
     pub(crate) fn establish(

@@ -393,7 +393,7 @@ impl Sender {
     fn is_sacked_after_repair(&self, tally: &Tally) -> bool {
         tally.sack_sent > 0
             && self.rtt.is_linux()
-            && self.rack.deadline() == NEVER
+            && (self.rtt.has_one_timer() || self.rack.deadline() == NEVER)
             && self.board.first().is_some_and(|i| tally.sack_first < self.board.entry(i).sent_at)
     }
 
@@ -404,9 +404,11 @@ impl Sender {
             self.rto.stop();
             self.probe.cancel();
             self.rack.stop();
+        } else if self.rack.take_started() && self.rtt.has_one_timer() {
+            self.probe.stop();
+            self.rto.lend();
         } else if renews {
-            self.rto.restart(now, &self.rtt);
-            self.schedule_probe(now);
+            self.arm_after_ack(now);
         }
         self.release_persist();
     }

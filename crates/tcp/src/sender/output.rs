@@ -228,7 +228,8 @@ impl Sender {
     fn send(&mut self, now: Nanos, len: u64, fin: bool, continues: bool) -> Output {
         let in_flight = self.pipe_with(len);
         let now = self.depart(now, len, continues);
-        let snapshot = self.rate.on_sent(now, self.board.is_empty(), in_flight);
+        let is_first = self.board.is_empty();
+        let snapshot = self.rate.on_sent(now, is_first, in_flight);
         let seq = self.space.nxt;
         let numbers = len + u64::from(fin);
         self.board.push(seq, numbers as u32, fin, now, snapshot);
@@ -238,8 +239,7 @@ impl Sender {
         self.frequent.on_sent(len);
         self.recovery.on_sent(len);
         self.pace(now, len);
-        self.rto.start(now, &self.rtt);
-        self.schedule_probe(now);
+        self.arm_after_sending(now, is_first);
         self.persist.stop();
         let cwr = self.ecn.take_cwr(len);
         Output { seq, len: len as u32, fin, cwr, push: false, repeat: false }
@@ -269,7 +269,7 @@ impl Sender {
         self.undo.on_retransmit(timestamp(now));
         self.pace(now, u64::from(len));
         if entry.seq == self.space.una {
-            self.rto.restart(now, &self.rtt);
+            self.arm_after_repair(now);
         } else {
             self.rto.start(now, &self.rtt);
         }
@@ -287,7 +287,7 @@ impl Sender {
     /// Sends a tail loss probe: new data if there is any, else the last segment again (RFC 8985,
     /// section 7.3).
     fn probe_tail(&mut self, now: Nanos) -> Option<Output> {
-        if self.board.is_empty() || !self.recovery.is_open() || self.probe.is_outstanding() {
+        if self.board.is_empty() || !self.phase_allows_probe() || self.probe.is_outstanding() {
             return None;
         }
         self.others.probes += 1;

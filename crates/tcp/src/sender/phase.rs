@@ -13,7 +13,9 @@ impl Sender {
     pub(super) fn enter_recovery(&mut self, now: Nanos, flight: u64) {
         self.others.recoveries += 1;
         self.event();
-        self.probe.stop();
+        if !self.rtt.has_one_timer() {
+            self.probe.stop();
+        }
         if self.recovery.phase != Phase::Reduced {
             let repairs = self.retransmitted_segments();
             self.undo.save(self.space.una, &self.window, repairs);

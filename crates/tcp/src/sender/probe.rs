@@ -6,7 +6,6 @@
 //! Invariant: at most one probe is outstanding.
 
 use crate::receiver::NEVER;
-use crate::rtt::Rtt;
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
 /// Assumed longest delay of an ACK (section 7.2; Linux: the minimum RTO).
@@ -46,21 +45,10 @@ impl TailProbe {
         self.end != 0
     }
 
-    /// Section 7.2: starts the timer after a transmission or an acknowledgement, if nothing shows a
-    /// loss (`is_quiet`) and no probe is outstanding. The timer expires at `rto_at` at the latest.
+    /// Starts the timer, after a transmission or an acknowledgement (section 7.2).
     #[inline]
-    pub(crate) fn schedule(
-        &mut self,
-        now: Nanos,
-        is_quiet: bool,
-        rtt: &Rtt,
-        one_in_flight: bool,
-        rto_at: Nanos,
-    ) {
-        self.at = NEVER;
-        if self.enabled && is_quiet && self.end == 0 {
-            self.at = rtt.later(now, timeout(rtt.srtt(), one_in_flight)).min(rto_at);
-        }
+    pub(crate) fn start(&mut self, at: Nanos) {
+        self.at = at;
     }
 
     /// Stops the timer.
@@ -126,7 +114,7 @@ impl TailProbe {
 
 /// Returns the probe timeout (section 7.2), from the last transmission.
 #[inline]
-fn timeout(srtt: Nanos, one_in_flight: bool) -> Nanos {
+pub(super) fn probe_timeout(srtt: Nanos, one_in_flight: bool) -> Nanos {
     if srtt == 0 {
         return SECOND;
     }
@@ -136,36 +124,21 @@ fn timeout(srtt: Nanos, one_in_flight: bool) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Params;
     use sojourn_units::EPOCH;
 
     const RTT: Nanos = 50 * MILLISECOND;
 
-    /// Returns an estimator with one sample and a clock without ticks.
-    fn rtt() -> Rtt {
-        let mut rtt = Rtt::new(&Params { hz: 0, ..Params::default() });
-        rtt.sample(RTT, 0, 1);
-        rtt
-    }
-
     fn scheduled() -> TailProbe {
         let mut probe = TailProbe::new(true);
-        probe.schedule(EPOCH, true, &rtt(), false, NEVER);
+        probe.start(EPOCH + 102 * MILLISECOND);
         probe
     }
 
     #[test]
     fn the_timeout_is_two_round_trips_and_leaves_room_for_a_delayed_ack() {
-        assert_eq!(timeout(0, false), SECOND);
-        assert_eq!(timeout(RTT, false), 102 * MILLISECOND);
-        assert_eq!(timeout(RTT, true), 300 * MILLISECOND);
-    }
-
-    #[test]
-    fn it_never_expires_after_the_retransmission_timer() {
-        let mut probe = TailProbe::new(true);
-        probe.schedule(EPOCH, true, &rtt(), true, EPOCH + SECOND / 5);
-        assert_eq!(probe.deadline(), EPOCH + SECOND / 5);
+        assert_eq!(probe_timeout(0, false), SECOND);
+        assert_eq!(probe_timeout(RTT, false), 102 * MILLISECOND);
+        assert_eq!(probe_timeout(RTT, true), 300 * MILLISECOND);
     }
 
     #[test]
@@ -176,18 +149,6 @@ mod tests {
         assert!(probe.take_due() && !probe.take_due());
         probe.on_sent(100, true);
         assert!(probe.is_outstanding());
-        probe.schedule(EPOCH + SECOND, true, &rtt(), false, NEVER);
-        assert_eq!(probe.deadline(), NEVER);
-    }
-
-    #[test]
-    fn signs_of_loss_stop_it() {
-        let mut probe = scheduled();
-        probe.schedule(EPOCH, false, &rtt(), false, NEVER);
-        assert_eq!(probe.deadline(), NEVER);
-        let mut probe = TailProbe::new(false);
-        probe.schedule(EPOCH, true, &rtt(), false, NEVER);
-        assert_eq!(probe.deadline(), NEVER);
     }
 
     #[test]

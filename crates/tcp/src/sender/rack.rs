@@ -23,6 +23,8 @@ pub(crate) struct Rack {
     enabled: bool,
     /// When the reordering timer expires; [`NEVER`] if it does not run.
     at: Nanos,
+    /// Whether the timer was started since the last call of `take_started`.
+    started: bool,
     /// `RACK.xmit_ts` and `RACK.end_seq`: departure and end of the delivered segment that was sent
     /// last.
     newest: (Nanos, u64),
@@ -44,6 +46,7 @@ impl Rack {
         Self {
             enabled,
             at: NEVER,
+            started: false,
             newest: (0, 0),
             rtt: 0,
             reordering: false,
@@ -65,6 +68,13 @@ impl Rack {
     /// Stops the reordering timer.
     pub(crate) fn stop(&mut self) {
         self.at = NEVER;
+        self.started = false;
+    }
+
+    /// Returns whether the timer was started since the last call.
+    #[inline]
+    pub(crate) fn take_started(&mut self) -> bool {
+        std::mem::take(&mut self.started)
     }
 
     /// Takes the delivered segments (section 6.2, steps 2 and 3). As in Linux, the round-trip time
@@ -122,12 +132,15 @@ impl Rack {
         }
         let delay = self.delay(in_recovery, board.sacked_count(), rtt.min(), rtt.srtt());
         let (lost, waiting) = board.mark_by_time(now, self.newest, delay);
-        self.at = waiting.map_or(NEVER, |sent| {
+        if let Some(sent) = waiting {
             // Without ticks, the timer counts from the newest delivered segment's departure, as in
             // an earlier model of Linux (profile `linux-6`).
             let from = if rtt.ticks() { sent } else { self.newest.0 };
-            late_at(now, from + delay, rtt)
-        });
+            self.at = late_at(now, from + delay, rtt);
+            self.started = true;
+        } else if !rtt.has_one_timer() {
+            self.at = NEVER;
+        }
         lost
     }
 
@@ -190,8 +203,9 @@ mod tests {
         let due = EPOCH + RTT + RTT / 4;
         // The margin of two milliseconds, and the next tick.
         assert_eq!(rack.deadline(), due + MARGIN + MILLISECOND);
+        assert!(rack.take_started());
         assert_eq!(rack.detect(rack.deadline(), &mut board, false, &rtt), 1000);
-        assert_eq!(rack.deadline(), NEVER);
+        assert!(!rack.take_started());
     }
 
     #[test]

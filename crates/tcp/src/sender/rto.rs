@@ -6,7 +6,7 @@
 
 use crate::receiver::NEVER;
 use crate::rtt::Rtt;
-use sojourn_units::Nanos;
+use sojourn_units::{MICROSECOND, Nanos};
 
 /// The timer and its backoff.
 #[derive(Clone, Debug)]
@@ -18,11 +18,14 @@ pub(crate) struct RetransmissionTimer {
     repeats: u32,
     /// Expiries after which the connection is given up (RFC 1122, 4.2.3.5's R2).
     retries: u32,
+    /// Whether the timer is used for a tail loss probe or for reordering, since Linux has one timer
+    /// for all three (`icsk_pending`).
+    lent: bool,
 }
 
 impl RetransmissionTimer {
     pub(crate) fn new(retries: u32) -> Self {
-        Self { at: NEVER, backoff: 0, repeats: 0, retries }
+        Self { at: NEVER, backoff: 0, repeats: 0, retries, lent: false }
     }
 
     /// Returns when the timer expires; [`NEVER`] if it does not run.
@@ -33,7 +36,7 @@ impl RetransmissionTimer {
     /// (5.1): data is sent; starts the timer if it is not running.
     #[inline]
     pub(crate) fn start(&mut self, now: Nanos, rtt: &Rtt) {
-        if self.at == NEVER {
+        if self.at == NEVER && !self.lent {
             self.restart(now, rtt);
         }
     }
@@ -41,17 +44,47 @@ impl RetransmissionTimer {
     /// (5.2): all data is acknowledged; stops the timer.
     pub(crate) fn stop(&mut self) {
         self.at = NEVER;
+        self.lent = false;
+    }
+
+    /// Stops the timer, which is used for a tail loss probe or for reordering.
+    pub(crate) fn lend(&mut self) {
+        self.at = NEVER;
+        self.lent = true;
+    }
+
+    /// Returns whether the timer is used for a tail loss probe or for reordering.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.lent
     }
 
     /// (5.3): new data is acknowledged; the timer starts again.
     pub(crate) fn restart(&mut self, now: Nanos, rtt: &Rtt) {
-        self.at = rtt.later(now, rtt.backed_off(self.backoff));
+        self.at = rtt.later(now, self.timeout(rtt));
+        self.lent = false;
+    }
+
+    /// Returns the timeout with the backoff.
+    pub(crate) fn timeout(&self, rtt: &Rtt) -> Nanos {
+        rtt.backed_off(self.backoff)
+    }
+
+    /// Starts the timer again after it was lent: it counts from `sent`, when the oldest segment left
+    /// (`tcp_rearm_rto`).
+    pub(crate) fn resume(&mut self, now: Nanos, sent: Nanos, rtt: &Rtt) {
+        self.at = rtt.later(now, self.left(now, sent, rtt).max(MICROSECOND));
+        self.lent = false;
+    }
+
+    /// Returns the time from `now` to a timeout that counts from `sent`, or 0 if it has passed.
+    pub(crate) fn left(&self, now: Nanos, sent: Nanos, rtt: &Rtt) -> Nanos {
+        (sent + self.timeout(rtt)).saturating_sub(now)
     }
 
     /// RFC 8985, section 7.3: a tail loss probe is due; the timer expires a whole timeout from now,
     /// or later.
     pub(crate) fn postpone(&mut self, now: Nanos, rtt: &Rtt) {
-        self.at = self.at.max(rtt.later(now, rtt.backed_off(self.backoff)));
+        self.at = self.at.max(rtt.later(now, self.timeout(rtt)));
     }
 
     /// Ends the backoff, after a valid answer (section 5, last paragraph).

@@ -1,6 +1,9 @@
 //! The timers of data: reordering, tail loss probe, retransmission, closed window, pacing.
 
 use super::Sender;
+use super::probe::probe_timeout;
+use super::recovery::Phase;
+use crate::receiver::NEVER;
 use sojourn_units::Nanos;
 
 impl Sender {
@@ -28,9 +31,17 @@ impl Sender {
                 let delivered = if self.recovery.is_whole() { self.window.mss } else { 0 };
                 self.recovery.on_ack(&mut self.window, delivered, pipe, false);
             }
+            if self.rtt.has_one_timer() {
+                self.rack.stop();
+                self.renew_rto(now);
+            }
         }
         if self.probe.expire(now) {
-            self.rto.postpone(now, &self.rtt);
+            if !self.rtt.has_one_timer() {
+                self.rto.postpone(now, &self.rtt);
+            } else if let Some(sent) = self.oldest_departure() {
+                self.rto.resume(now, sent, &self.rtt);
+            }
         }
         if now >= self.rto.deadline() {
             self.on_timeout(now);
@@ -38,13 +49,103 @@ impl Sender {
         self.persist.expire(now);
     }
 
-    /// Starts the timer of the tail loss probe after a transmission or an acknowledgement.
+    /// Returns when the oldest outstanding segment left last.
+    fn oldest_departure(&self) -> Option<Nanos> {
+        self.board.first().map(|index| self.board.entry(index).sent_at)
+    }
+
+    /// Starts the retransmission timer after new data is acknowledged. If it was lent, it counts from
+    /// the departure of the oldest segment.
+    fn renew_rto(&mut self, now: Nanos) {
+        match self.oldest_departure() {
+            Some(sent) if self.rto.is_lent() => self.rto.resume(now, sent, &self.rtt),
+            _ => self.rto.restart(now, &self.rtt),
+        }
+    }
+
+    /// Sets the timers after a segment was sent; `is_first` if none was outstanding.
     #[inline]
-    pub(super) fn schedule_probe(&mut self, now: Nanos) {
-        if self.probe.is_enabled() {
-            let is_quiet = self.recovery.is_open() && self.board.sacked_count() == 0;
-            let one_in_flight = self.board.len() == 1;
-            self.probe.schedule(now, is_quiet, &self.rtt, one_in_flight, self.rto.deadline());
+    pub(super) fn arm_after_sending(&mut self, now: Nanos, is_first: bool) {
+        if !self.rtt.has_one_timer() {
+            self.rto.start(now, &self.rtt);
+            self.schedule_probe(now);
+        } else if self.may_probe() {
+            // `tcp_schedule_loss_probe`
+            let sent = self.oldest_departure().unwrap_or(now);
+            let left = self.rto.left(now, sent, &self.rtt);
+            self.lend_to_probe(now, if left > 0 { left } else { NEVER });
+        } else if is_first {
+            self.rto.restart(now, &self.rtt);
+        } else if self.probe.deadline() != NEVER {
+            // `tcp_event_new_data_sent`
+            self.probe.stop();
+            self.renew_rto(now);
+        }
+    }
+
+    /// Sets the timers after the oldest segment was sent again.
+    #[inline]
+    pub(super) fn arm_after_repair(&mut self, now: Nanos) {
+        if self.rtt.has_one_timer() {
+            // The timer stays with reordering (`tcp_xmit_retransmit_queue`).
+            if self.rack.deadline() != NEVER {
+                return;
+            }
+            self.probe.stop();
+        }
+        self.rto.restart(now, &self.rtt);
+    }
+
+    /// Sets the timers after an acknowledgement of new data (RFC 6298, (5.3); RFC 8985, section 7.2).
+    #[inline]
+    pub(super) fn arm_after_ack(&mut self, now: Nanos) {
+        if !self.rtt.has_one_timer() {
+            self.rto.restart(now, &self.rtt);
+            self.schedule_probe(now);
+        } else if self.may_probe() {
+            // `tcp_set_xmit_timer`
+            self.lend_to_probe(now, self.rto.timeout(&self.rtt));
+        } else {
+            self.probe.stop();
+            self.rack.stop();
+            self.renew_rto(now);
+        }
+    }
+
+    /// Returns whether a tail loss probe may follow (section 7.2; Linux: `CA_Open` or `CA_CWR`).
+    #[inline]
+    fn may_probe(&self) -> bool {
+        let quiet = self.recovery.phase != Phase::Open || self.board.sacked_count() == 0;
+        self.probe.is_enabled() && quiet && self.phase_allows_probe()
+    }
+
+    #[inline]
+    pub(super) fn phase_allows_probe(&self) -> bool {
+        match self.recovery.phase {
+            Phase::Open => true,
+            Phase::Reduced => self.rtt.has_one_timer(),
+            Phase::Recovery | Phase::Loss => false,
+        }
+    }
+
+    /// Starts the timer for a tail loss probe, which is due after at most `most`.
+    #[inline]
+    fn lend_to_probe(&mut self, now: Nanos, most: Nanos) {
+        let delay = probe_timeout(self.rtt.srtt(), self.board.len() == 1).min(most);
+        self.probe.start(self.rtt.later(now, delay));
+        self.rto.lend();
+        self.rack.stop();
+    }
+
+    /// Starts the probe's own timer, if no probe is outstanding; it expires with the retransmission
+    /// timer at the latest.
+    #[inline]
+    fn schedule_probe(&mut self, now: Nanos) {
+        if self.may_probe() && !self.probe.is_outstanding() {
+            let delay = probe_timeout(self.rtt.srtt(), self.board.len() == 1);
+            self.probe.start(self.rtt.later(now, delay).min(self.rto.deadline()));
+        } else {
+            self.probe.stop();
         }
     }
 }
