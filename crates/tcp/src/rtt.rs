@@ -68,6 +68,11 @@ impl Rtt {
         jiffies::later(now, delay, self.hz)
     }
 
+    /// Returns the whole ticks of a duration, as a duration.
+    pub fn whole_ticks(&self, span: Nanos) -> Nanos {
+        jiffies::between(0, span, self.hz)
+    }
+
     /// Returns whether the timeout follows Linux's rule.
     pub fn is_linux(&self) -> bool {
         self.rule == RtoRule::Linux

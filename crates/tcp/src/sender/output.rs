@@ -299,7 +299,7 @@ impl Sender {
             self.repeat(now, index)
         };
         self.probe.on_sent(self.space.nxt, output.repeat);
-        self.rto.restart(now, &self.rtt);
+        self.restart_rto(now);
         Some(output)
     }
 

@@ -60,7 +60,12 @@ impl RetransmissionTimer {
 
     /// (5.3): new data is acknowledged; the timer starts again.
     pub(crate) fn restart(&mut self, now: Nanos, rtt: &Rtt) {
-        self.at = rtt.later(now, self.timeout(rtt));
+        self.restart_paced(now, rtt, 0);
+    }
+
+    /// Starts the timer again, while pacing holds the next segment for `gap`.
+    pub(crate) fn restart_paced(&mut self, now: Nanos, rtt: &Rtt, gap: Nanos) {
+        self.at = rtt.later(now, self.timeout(rtt) + gap);
         self.lent = false;
     }
 
@@ -70,9 +75,9 @@ impl RetransmissionTimer {
     }
 
     /// Starts the timer again after it was lent: it counts from `sent`, when the oldest segment left
-    /// (`tcp_rearm_rto`).
-    pub(crate) fn resume(&mut self, now: Nanos, sent: Nanos, rtt: &Rtt) {
-        self.at = rtt.later(now, self.left(now, sent, rtt).max(MICROSECOND));
+    /// (`tcp_rearm_rto`). Pacing holds the next segment for `gap`.
+    pub(crate) fn resume(&mut self, now: Nanos, sent: Nanos, rtt: &Rtt, gap: Nanos) {
+        self.at = rtt.later(now, self.left(now, sent, rtt).max(MICROSECOND) + gap);
         self.lent = false;
     }
 
@@ -128,6 +133,23 @@ mod tests {
         rtt.sample(500 * MILLISECOND, 1, 2);
         assert_eq!(rtt.rto(), 1500 * MILLISECOND);
         rtt
+    }
+
+    #[test]
+    fn a_lent_timer_counts_from_the_departure_of_the_oldest_segment() {
+        let (rtt, mut timer) = (rtt(), RetransmissionTimer::new(15));
+        timer.restart(EPOCH, &rtt);
+        timer.lend();
+        timer.start(EPOCH + SECOND, &rtt);
+        assert!(timer.is_lent());
+        assert_eq!(timer.deadline(), NEVER);
+        timer.resume(EPOCH + SECOND, EPOCH, &rtt, 0);
+        assert!(!timer.is_lent());
+        assert_eq!(timer.deadline(), EPOCH + rtt.rto());
+        timer.resume(EPOCH + 2 * SECOND, EPOCH, &rtt, 0);
+        assert_eq!(timer.deadline(), EPOCH + 2 * SECOND + MICROSECOND);
+        timer.restart_paced(EPOCH, &rtt, 7 * MILLISECOND);
+        assert_eq!(timer.deadline(), EPOCH + rtt.rto() + 7 * MILLISECOND);
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Sender {
             if !self.rtt.has_one_timer() {
                 self.rto.postpone(now, &self.rtt);
             } else if let Some(sent) = self.oldest_departure() {
-                self.rto.resume(now, sent, &self.rtt);
+                self.rto.resume(now, sent, &self.rtt, self.gap(now));
             }
         }
         if now >= self.rto.deadline() {
@@ -58,8 +58,28 @@ impl Sender {
     /// the departure of the oldest segment.
     fn renew_rto(&mut self, now: Nanos) {
         match self.oldest_departure() {
-            Some(sent) if self.rto.is_lent() => self.rto.resume(now, sent, &self.rtt),
-            _ => self.rto.restart(now, &self.rtt),
+            Some(sent) if self.rto.is_lent() => {
+                self.rto.resume(now, sent, &self.rtt, self.gap(now));
+            }
+            _ => self.restart_rto(now),
+        }
+    }
+
+    /// Starts the retransmission timer after a transmission.
+    #[inline]
+    pub(super) fn restart_rto(&mut self, now: Nanos) {
+        self.rto.restart_paced(now, &self.rtt, self.gap(now));
+    }
+
+    /// Returns the time for which pacing holds the next segment, in whole ticks. Linux's one timer
+    /// runs longer by it (`tcp_pacing_delay`).
+    #[inline]
+    fn gap(&self, now: Nanos) -> Nanos {
+        match self.pacer.next() {
+            Some(next) if self.rtt.has_one_timer() => {
+                self.rtt.whole_ticks(next.saturating_sub(now))
+            }
+            _ => 0,
         }
     }
 
@@ -75,7 +95,7 @@ impl Sender {
             let left = self.rto.left(now, sent, &self.rtt);
             self.lend_to_probe(now, if left > 0 { left } else { NEVER });
         } else if is_first {
-            self.rto.restart(now, &self.rtt);
+            self.restart_rto(now);
         } else if self.probe.deadline() != NEVER {
             // `tcp_event_new_data_sent`
             self.probe.stop();
@@ -93,7 +113,7 @@ impl Sender {
             }
             self.probe.stop();
         }
-        self.rto.restart(now, &self.rtt);
+        self.restart_rto(now);
     }
 
     /// Sets the timers after an acknowledgement of new data (RFC 6298, (5.3); RFC 8985, section 7.2).
@@ -132,7 +152,7 @@ impl Sender {
     #[inline]
     fn lend_to_probe(&mut self, now: Nanos, most: Nanos) {
         let delay = probe_timeout(self.rtt.srtt(), self.board.len() == 1).min(most);
-        self.probe.start(self.rtt.later(now, delay));
+        self.probe.start(self.rtt.later(now, delay + self.gap(now)));
         self.rto.lend();
         self.rack.stop();
     }
