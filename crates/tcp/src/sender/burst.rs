@@ -75,6 +75,11 @@ impl Burst {
         self.enabled && self.left == 0 && self.sent > 1
     }
 
+    /// Returns whether the segment that left last is a super-packet of its own.
+    pub(crate) fn is_single(&self) -> bool {
+        self.left == 0 && self.sent == 1
+    }
+
     /// Ends the super-packet, since no further segment can leave now.
     pub(crate) fn end(&mut self) {
         self.left = 0;
@@ -104,6 +109,8 @@ pub(crate) struct Offer {
     pub(crate) peer_window: u64,
     /// Bytes written and not yet sent.
     pub(crate) waiting: u64,
+    /// Bytes to the end of the super-packet that the writer made.
+    pub(crate) rest: u64,
     /// Whether the stream ends with the waiting bytes.
     pub(crate) fin: bool,
     /// Number of segments of a full super-packet.
@@ -121,11 +128,14 @@ impl Offer {
         quota.min(self.waiting.div_ceil(self.mss).max(1))
     }
 
-    /// Returns whether the sender may wait for a fuller super-packet (`tcp_tso_should_defer`).
+    /// Returns whether the sender may wait for a fuller super-packet (`tcp_tso_should_defer`). It
+    /// does not if the rest of the writer's may leave, which then takes bytes of the next one
+    /// (`tcp_grow_skb`).
     #[inline]
     pub(crate) fn may_wait(&self) -> bool {
         let limit = self.cwnd.saturating_sub(self.flight).min(self.peer_room);
         self.waiting > self.mss
+            && self.rest > limit
             && !(self.fin && self.waiting <= limit)
             && limit < self.full * self.mss
             && limit < self.cwnd.min(self.peer_window) / WINDOW_DIVISOR
@@ -152,6 +162,7 @@ mod tests {
         peer_room: 1 << 20,
         peer_window: 1 << 20,
         waiting: 1 << 20,
+        rest: u64::MAX,
         fin: false,
         full: 10,
     };

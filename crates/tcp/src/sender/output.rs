@@ -24,7 +24,8 @@ impl Sender {
         {
             return Some(output);
         }
-        self.stream.fill(&self.space, self.window.mss, self.burst.mean());
+        let (mss, cwnd) = (self.window.mss, self.window.cwnd);
+        self.stream.fill(&self.space, mss, self.burst.mean(), cwnd / mss);
         let pipe = self.pipe();
         // RFC 6675, NextSeg, rule 1: lost segments go first, unless F-RTO asks for new data.
         if self.board.lost_bytes() > 0
@@ -119,7 +120,10 @@ impl Sender {
             }
         }
         self.burst.on_sent();
-        let push = self.burst.is_complete() || len < self.window.mss || self.unsent() == len;
+        let push = self.burst.is_complete()
+            || len < self.window.mss
+            || self.unsent() == len
+            || self.burst.is_single() && self.stream.pushes(self.space.nxt + len);
         Some(Output { push, ..self.send(now, len, fin, continues) })
     }
 
@@ -152,6 +156,7 @@ impl Sender {
             peer_room: self.space.usable(),
             peer_window: u64::from(self.space.window),
             waiting: self.unsent(),
+            rest: self.stream.rest(&self.space),
             fin: self.stream.is_finished(),
             full: full_size(self.control.super_packet(), rate, self.rtt.min(), mss),
         };

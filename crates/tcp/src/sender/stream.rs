@@ -8,6 +8,7 @@
 //! the end of the stream.
 
 use super::space::SendSpace;
+use std::collections::VecDeque;
 
 /// Greatest sequence number; [`Stream::write_unlimited`] writes up to here. No simulation reaches
 /// it.
@@ -19,13 +20,72 @@ pub(super) const OVERHEAD: u64 = 768;
 /// Payload of the largest super-packet, in bytes.
 const SUPER_BYTES: u64 = 65_215;
 
-/// The send buffer as memory.
+/// Memory for which a send buffer grows with each segment of cwnd (`tcp_sndbuf_expand`): twice the
+/// memory of a full frame in a packet of its own.
+const EXPANDED: u64 = 2 * 4352;
+/// Least number of segments of cwnd for which a send buffer grows (`TCP_INIT_CWND`).
+const LEAST: u64 = 10;
+
+/// A super-packet that the writer made and that has not left completely.
 #[derive(Clone, Copy, Debug)]
+struct SuperPacket {
+    /// The number after its last byte.
+    end: u64,
+    /// Whether its last segment has PSH.
+    push: bool,
+}
+
+/// The send buffer as memory.
+#[derive(Clone, Debug)]
 struct SendMemory {
     /// The number after the last byte that is in the buffer.
     filled: u64,
     /// Whether the writer has more data and waits for free memory.
     waits: bool,
+    /// Present size in bytes.
+    size: u64,
+    /// The number after the last byte when a PSH was last set (`pushed_seq`).
+    pushed: u64,
+    /// The super-packets that have not left completely.
+    packets: VecDeque<SuperPacket>,
+}
+
+impl SendMemory {
+    fn new() -> Self {
+        Self { filled: 1, waits: false, size: 0, pushed: 1, packets: VecDeque::new() }
+    }
+
+    /// Forgets the super-packets that have left.
+    fn drop_until(&mut self, nxt: u64) {
+        while self.packets.front().is_some_and(|packet| packet.end <= nxt) {
+            self.packets.pop_front();
+        }
+    }
+
+    /// Returns the number of bytes of the last super-packet that have not left; 0 if all have.
+    fn tail(&self, nxt: u64) -> u64 {
+        let count = self.packets.len();
+        let Some(last) = self.packets.back() else { return 0 };
+        let start = if count > 1 { self.packets[count - 2].end } else { 0 };
+        last.end - start.max(nxt)
+    }
+
+    /// Adds data up to `end` to the last super-packet, or to a `new` one.
+    fn extend(&mut self, end: u64, new: bool) {
+        match self.packets.back_mut() {
+            Some(last) if !new => last.end = end,
+            _ => self.packets.push_back(SuperPacket { end, push: false }),
+        }
+        self.filled = end;
+    }
+
+    /// Sets PSH in the last super-packet.
+    fn mark(&mut self) {
+        if let Some(last) = self.packets.back_mut() {
+            last.push = true;
+        }
+        self.pushed = self.filled;
+    }
 }
 
 /// The written stream.
@@ -52,36 +112,74 @@ impl Stream {
     /// Counts the buffer as memory, if `truesize`.
     #[must_use]
     pub(crate) fn counting(mut self, truesize: bool) -> Self {
-        self.memory = truesize.then_some(SendMemory { filled: 1, waits: false });
+        self.memory = truesize.then(SendMemory::new);
         self
     }
 
-    /// With `memory truesize`: writes the data for which the buffer has space. In flight,
-    /// super-packets have `per` sixteenths of a segment on average.
-    pub(crate) fn fill(&mut self, space: &SendSpace, mss: u64, per: u64) {
+    /// With `memory truesize`: writes the data for which the buffer has space, in super-packets of at
+    /// most half of the peer's largest window (`tcp_sendmsg_locked`). In flight, super-packets have
+    /// `per` sixteenths of a segment on average; cwnd has `segments` segments.
+    pub(crate) fn fill(&mut self, space: &SendSpace, mss: u64, per: u64, segments: u64) {
         let Some(memory) = &mut self.memory else { return };
+        let nxt = space.nxt.max(1);
+        memory.drop_until(nxt);
         if memory.filled >= self.end {
             return;
         }
-        let goal = (SUPER_BYTES / mss).max(1) * mss;
+        let half = u64::from(space.max_window) / 2;
+        let goal = (SUPER_BYTES.min(half) / mss).max(1) * mss;
         let flight = space.outstanding();
-        let flying = flight + flight.div_ceil(mss) * OVERHEAD * 16 / per.max(16);
-        let nxt = space.nxt.max(1);
-        let unsent = memory.filled.saturating_sub(nxt);
-        let used = flying + unsent + unsent.div_ceil(goal) * OVERHEAD;
-        if memory.waits && used > self.buffer - self.buffer / 3 {
-            return;
+        // The buffer does not grow while data fills cwnd (`tcp_should_expand_sndbuf`).
+        let starved = memory.waits && memory.filled < space.una + segments * mss;
+        if memory.size == 0 || starved {
+            memory.size = memory.size.max((segments.max(LEAST) * EXPANDED).min(self.buffer));
         }
-        // The last super-packet may exceed the buffer.
-        let packets = self.buffer.saturating_sub(flying).div_ceil(goal + OVERHEAD);
-        let target = nxt + packets * goal;
-        memory.waits = target < self.end;
-        memory.filled = memory.filled.max(target.min(self.end));
+        let flying = flight + flight.div_ceil(mss) * OVERHEAD * 16 / per.max(16);
+        loop {
+            let unsent = memory.filled.saturating_sub(nxt);
+            let used = flying + unsent + memory.packets.len() as u64 * OVERHEAD;
+            if memory.waits && used > memory.size - memory.size / 3 {
+                return;
+            }
+            let room = goal.saturating_sub(memory.tail(nxt));
+            let is_new = memory.packets.is_empty() || room == 0;
+            if is_new && used >= memory.size {
+                memory.waits = true;
+                memory.mark();
+                return;
+            }
+            memory.waits = false;
+            let end = (memory.filled.max(nxt) + if is_new { goal } else { room }).min(self.end);
+            memory.extend(end, is_new);
+            if end > memory.pushed + half {
+                memory.mark();
+            }
+            // What is complete at the head of the queue is sent before more is written.
+            if memory.packets.len() == 1 || end >= self.end {
+                return;
+            }
+        }
+    }
+
+    /// Returns the number of bytes to the end of the super-packet that leaves next, or the greatest
+    /// number if the writer may still add to it.
+    pub(crate) fn rest(&self, space: &SendSpace) -> u64 {
+        let Some(memory) = &self.memory else { return u64::MAX };
+        match memory.packets.front() {
+            Some(first) if memory.packets.len() > 1 => first.end.saturating_sub(space.nxt),
+            _ => u64::MAX,
+        }
+    }
+
+    /// Returns whether a segment that ends at `end` ends a super-packet with PSH.
+    pub(crate) fn pushes(&self, end: u64) -> bool {
+        let first = self.memory.as_ref().and_then(|memory| memory.packets.front());
+        first.is_some_and(|first| first.push && first.end == end)
     }
 
     /// Returns whether the writer waits for free memory and all data in the buffer has left.
     pub(crate) fn is_starved(&self, space: &SendSpace) -> bool {
-        self.memory.is_some_and(|memory| memory.waits && memory.filled <= space.nxt)
+        self.memory.as_ref().is_some_and(|memory| memory.waits && memory.filled <= space.nxt)
     }
 
     /// Returns whether all data in the send buffer has left, and the writer waits for space.
@@ -165,7 +263,7 @@ impl Stream {
         if waiting == 0 {
             return (self.fin && !self.fin_sent).then_some((0, true));
         }
-        let buffered = self.memory.map_or(space.una + self.buffer, |memory| memory.filled);
+        let buffered = self.memory.as_ref().map_or(space.una + self.buffer, |memory| memory.filled);
         let buffer = buffered.saturating_sub(space.nxt);
         let room = space.usable().min(buffer);
         let len = mss.min(waiting).min(room);
@@ -258,6 +356,17 @@ mod tests {
         assert_eq!(stream.unsent(&space), 0, "nothing is written after the end");
     }
 
+    /// In segments.
+    const CWND: u64 = 1000;
+
+    /// Returns the end of the data in the buffer after the writer has gone on as far as it can.
+    fn filled(stream: &mut Stream, space: &SendSpace, mss: u64, per: u64) -> u64 {
+        // What is complete at the head is sent before more is written.
+        stream.fill(space, mss, per, CWND);
+        stream.fill(space, mss, per, CWND);
+        stream.memory.as_ref().unwrap().filled
+    }
+
     /// 2 MiB of memory: 32 super-packets that wait; in flight four segments a super-packet.
     #[test]
     fn a_writer_goes_on_when_a_third_of_the_memory_is_free() {
@@ -265,21 +374,41 @@ mod tests {
         let mut stream = Stream::new(2 << 20, false).counting(true);
         let mut space = space(1 << 30);
         stream.write_unlimited();
-        stream.fill(&space, mss, per);
-        let filled = 32 * 45 * mss;
-        assert_eq!(stream.memory.unwrap().filled, 1 + filled);
-        space.nxt += filled;
+        let whole = 32 * 45 * mss;
+        assert_eq!(filled(&mut stream, &space, mss, per), 1 + whole);
+        space.nxt += whole;
         assert!(stream.is_starved(&space));
         assert_eq!(stream.next(&space, mss, true, false), None);
         // 854 segments and a quarter of 768 bytes for each are two thirds of 2 MiB.
         space.una = space.nxt - 856 * mss;
-        stream.fill(&space, mss, per);
+        filled(&mut stream, &space, mss, per);
         assert!(stream.is_starved(&space));
         space.una += 5 * mss;
-        stream.fill(&space, mss, per);
+        let end = filled(&mut stream, &space, mss, per);
         assert!(!stream.is_starved(&space));
         assert_eq!(stream.next(&space, mss, true, false), Some((mss, false)));
-        assert_eq!(stream.memory.unwrap().filled, space.nxt + 11 * 45 * mss);
+        assert_eq!(end, space.nxt + 11 * 45 * mss);
+    }
+
+    /// A window of 65160 bytes: super-packets of 22 segments. Ten segments of the first one leave
+    /// before it is complete again, so it ends after 32. A writer that waits sets PSH.
+    #[test]
+    fn super_packets_end_where_those_of_linux_do() {
+        let mss = 1448;
+        let mut stream = Stream::new(4 << 20, false).counting(true);
+        let mut space = space(65_160);
+        stream.write_unlimited();
+        for _ in 0..10 {
+            stream.fill(&space, mss, 16, 10);
+            assert_eq!(stream.next(&space, mss, true, false), Some((mss, false)));
+            space.nxt += mss;
+        }
+        filled(&mut stream, &space, mss, 16);
+        let packets = &stream.memory.as_ref().unwrap().packets;
+        let ends: Vec<_> = packets.iter().map(|one| ((one.end - 1) / mss, one.push)).collect();
+        assert_eq!(ends, [(32, true), (54, true)]);
+        assert!(stream.pushes(1 + 32 * mss) && !stream.pushes(1 + 54 * mss));
+        assert_eq!(stream.rest(&space), 22 * mss);
     }
 
     #[test]
@@ -288,7 +417,7 @@ mod tests {
         let mut space = space(1 << 30);
         for _ in 0..100 {
             stream.write(5500);
-            stream.fill(&space, MSS, 16);
+            stream.fill(&space, MSS, 16, 1000);
             assert_eq!(stream.next(&space, MSS, false, false), Some((1000, false)));
             space.nxt += 5500;
             space.una = space.nxt;
