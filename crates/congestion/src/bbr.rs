@@ -18,7 +18,7 @@
 
 use crate::control::{Control, ControlParams, Host};
 use crate::path::{self, FullPipe, MIN_SEGMENTS, Pacing, Recovery, Rounds, RttProbe, next_draw};
-use crate::window::{Ack, Cause, Lost, SuperPacket, Window};
+use crate::window::{Ack, Cause, Lost, Start, SuperPacket, Window};
 use sojourn_units::declare::{choice, time};
 use sojourn_units::{MILLISECOND, Nanos, choices, params};
 
@@ -602,8 +602,14 @@ impl Bbr {
         path::gained(self.used_bandwidth(), gain, UNIT) / 100 * 99
     }
 
+    /// Sets the initial rate, which Linux also lowers by one percent.
+    fn measure_pacing(&mut self, window: &Window, srtt: Nanos) {
+        let percent = if self.is_linux() { 99 } else { 100 };
+        self.pacing.measure(window.cwnd, srtt, percent * HIGH_GAIN, 100 * UNIT);
+    }
+
     fn update_pacing(&mut self, window: &Window, ack: &Ack) {
-        self.pacing.measure(window.cwnd, ack.srtt, HIGH_GAIN, UNIT);
+        self.measure_pacing(window, ack.srtt);
         self.pacing.set(self.paced(self.gains.0), self.full.now);
     }
 
@@ -717,10 +723,11 @@ impl Control for Bbr {
         }
     }
 
-    fn on_start(&mut self, _window: &mut Window, now: Nanos, draw: u32) {
-        self.cycle.draw = draw;
-        self.cycle.first_phase = FIRST_PHASES[draw as usize % FIRST_PHASES.len()];
-        self.aggregation.epoch = now;
+    fn on_start(&mut self, window: &mut Window, start: &Start) {
+        self.cycle.draw = start.draw;
+        self.cycle.first_phase = FIRST_PHASES[start.draw as usize % FIRST_PHASES.len()];
+        self.aggregation.epoch = start.now;
+        self.measure_pacing(window, start.srtt);
     }
 
     fn pacing_rate(&self) -> Option<u64> {
@@ -757,6 +764,22 @@ mod tests {
         bbr.bandwidth = 10_000_000;
         bbr.pacing.rate = 10_240_000;
         (bbr, window)
+    }
+
+    #[test]
+    fn the_handshake_determines_the_first_rate() {
+        for (variant, percent) in [(Variant::Linux, 99), (Variant::Draft, 100)] {
+            let mut window = Window::new(MSS, 10);
+            let mut bbr = Bbr::new(Params { variant, ..Params::default() }, &window);
+            let start = Start { now: SECOND, srtt: SECOND / 10, draw: 0 };
+            bbr.on_start(&mut window, &start);
+            let exact = 10 * MSS * 10 * HIGH_GAIN / UNIT * percent / 100;
+            assert!(bbr.pacing.rate.abs_diff(exact) < 10, "{}", bbr.pacing.rate);
+            // Later samples do not set the initial rate again.
+            let ack = Ack { now: 2 * SECOND, srtt: SECOND, ..Ack::default() };
+            bbr.update_pacing(&window, &ack);
+            assert!(bbr.pacing.rate.abs_diff(exact) < 10);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Contract between a transport and its congestion control, and declarations of controls.
 
 use crate::hystart;
-use crate::window::{Ack, Cause, Lost, SuperPacket, Window};
+use crate::window::{Ack, Cause, Lost, Start, SuperPacket, Window};
 use sojourn_units::Nanos;
 use sojourn_units::declare::Parameters;
 use std::fmt::Debug;
@@ -42,9 +42,8 @@ pub trait Control {
     /// Visits the control's state, for tests and traces.
     fn state(&self, visit: &mut dyn FnMut(&str, i128));
 
-    /// Called when the connection is established with `window`. `draw` is a random number, for
-    /// controls that begin at a random phase.
-    fn on_start(&mut self, _window: &mut Window, _now: Nanos, _draw: u32) {}
+    /// Called when the connection is established with `window`.
+    fn on_start(&mut self, _window: &mut Window, _start: &Start) {}
 
     /// Called for every acknowledgement, including those that may not grow the window.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);

@@ -9,7 +9,7 @@
 
 use crate::control::{Control, ControlParams, EcnUse, Host};
 use crate::reno;
-use crate::window::{Ack, Cause, MAX_WINDOW, SuperPacket, Window};
+use crate::window::{Ack, Cause, MAX_WINDOW, Start, SuperPacket, Window};
 use sojourn_units::declare::unset;
 pub use sojourn_units::external::Fault;
 use sojourn_units::external::{Code, Spec};
@@ -269,7 +269,8 @@ impl Control for External {
         }
     }
 
-    fn on_start(&mut self, window: &mut Window, now: Nanos, draw: u32) {
+    fn on_start(&mut self, window: &mut Window, start: &Start) {
+        let Start { now, draw, .. } = *start;
         self.now = now;
         let Some(factory) = self.code.get() else { return };
         let mut initial = *window;

@@ -57,4 +57,4 @@ mod tests;
 
 pub use control::{Control, ControlParams, EcnUse, Host};
 pub use family::{Congestion, Params, tables};
-pub use window::{Ack, Cause, Lost, MAX_WINDOW, RateSample, SuperPacket, Window};
+pub use window::{Ack, Cause, Lost, MAX_WINDOW, RateSample, Start, SuperPacket, Window};

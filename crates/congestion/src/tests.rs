@@ -181,7 +181,9 @@ fn run(
             Step::Exit => control.on_recovery_exit(&mut window),
             Step::Restart(idle) => control.on_restart(&mut window, now, *idle),
             Step::Lost(lost) => control.on_lost(&window, &Lost { now, ..*lost }),
-            Step::Start(draw) => control.on_start(&mut window, now, *draw),
+            Step::Start(draw) => {
+                control.on_start(&mut window, &Start { now, srtt: 0, draw: *draw })
+            }
         }
         prop_assert!(window.cwnd >= window.mss && window.cwnd <= MAX_WINDOW.max(window.mss));
         prop_assert!(window.ssthresh >= window.floor());

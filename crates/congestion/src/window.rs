@@ -136,6 +136,17 @@ pub struct Ack {
     pub rate: RateSample,
 }
 
+/// The beginning of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Start {
+    /// Time at which the connection is established.
+    pub now: Nanos,
+    /// Round-trip time of the handshake in nanoseconds; 0 without a sample.
+    pub srtt: Nanos,
+    /// A random number, for controls that begin at a random phase.
+    pub draw: u32,
+}
+
 /// Limits from which the size of super-packets is computed, as in Linux's `tcp_tso_autosize`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuperPacket {

@@ -1,7 +1,7 @@
 //! Tests of external controls: decisions that the contract permits, and faults.
 
 use sojourn_congestion::external::{Factory, Fault, Params as Own, Policy};
-use sojourn_congestion::{Ack, Cause, Congestion, Host, Params, Window, hystart, reno};
+use sojourn_congestion::{Ack, Cause, Congestion, Host, Params, Start, Window, hystart, reno};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 use std::sync::{Arc, Mutex};
 
@@ -63,7 +63,7 @@ fn started(change: Change, ssthresh: u64) -> (Congestion, Window, Faults) {
     let params = Params::from(Own::bound("simple", Arc::new(factory)));
     let mut window = Window::new(1000, 10);
     let mut control = Congestion::new(&params, HOST, &window);
-    control.on_start(&mut window, SECOND, 7);
+    control.on_start(&mut window, &Start { now: SECOND, srtt: 0, draw: 7 });
     (control, window, faults)
 }
 

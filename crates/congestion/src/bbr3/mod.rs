@@ -29,7 +29,7 @@ use self::min_rtt::MinRtt;
 use self::signals::Signals;
 use crate::control::{Control, ControlParams, Host};
 use crate::path::{self, FullPipe, MIN_SEGMENTS, Pacing, Recovery, Rounds, RttProbe, share};
-use crate::window::{Ack, Cause, Lost, SuperPacket, Window};
+use crate::window::{Ack, Cause, Lost, Start, SuperPacket, Window};
 use sojourn_units::declare::{probability, real, time};
 use sojourn_units::{Nanos, params};
 
@@ -569,10 +569,11 @@ impl Control for Bbr3 {
         add("round", self.rounds.count);
     }
 
-    fn on_start(&mut self, _window: &mut Window, now: Nanos, draw: u32) {
-        self.cycle.draw = draw;
-        self.min_rtt = MinRtt::new(now);
-        self.aggregation.start = now;
+    fn on_start(&mut self, _window: &mut Window, start: &Start) {
+        self.cycle.draw = start.draw;
+        self.min_rtt = MinRtt::new(start.now);
+        self.aggregation.start = start.now;
+        self.pacing.measure(self.initial_cwnd, start.srtt, STARTUP_GAIN, UNIT);
     }
 
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {

@@ -47,7 +47,7 @@ impl Path {
     fn new() -> Self {
         let mut window = Window::new(MSS, 10);
         let mut bbr = Bbr3::new(Params::default(), &window);
-        bbr.on_start(&mut window, 1000 * SECOND, 7);
+        bbr.on_start(&mut window, &Start { now: 1000 * SECOND, srtt: 0, draw: 7 });
         Self { bbr, window, now: 1000 * SECOND, total: 0, rate: RATE }
     }
 

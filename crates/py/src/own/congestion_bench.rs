@@ -5,7 +5,7 @@ use super::faults::Faults;
 use super::loaded::Loaded;
 use pyo3::prelude::*;
 use sojourn_congestion::external::{External, Params};
-use sojourn_congestion::{Ack, Cause, Control, RateSample, Window};
+use sojourn_congestion::{Ack, Cause, Control, RateSample, Start, Window};
 use sojourn_units::{Bytes, EPOCH, Nanos};
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl ControlBench {
         let params = Params { code: code(loaded, &params.spec.params), ..params };
         let (control, window) = (External::new(&params), Window::new(mss, INITIAL_SEGMENTS));
         let mut bench = Self { control, window, una: 1, before: None, faults };
-        bench.control.on_start(&mut bench.window, EPOCH, draw);
+        bench.control.on_start(&mut bench.window, &Start { now: EPOCH, srtt: 0, draw });
         bench.step()?;
         Ok(bench)
     }

@@ -59,7 +59,7 @@ use crate::rare::{Initial, Rare};
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
 use sojourn_congestion::hystart::Count;
-use sojourn_congestion::{Congestion, Host, Window};
+use sojourn_congestion::{Congestion, Host, Start, Window};
 use sojourn_units::{MILLISECOND, Nanos};
 
 /// The counters since the connection began.
@@ -248,7 +248,9 @@ impl Sender {
         self.window = Window::new(mss, initial_window(params, lost_syns));
         let congestion = params.congestion.agreed(ecn.is_exact());
         self.control = Congestion::new(congestion, host(params), &self.window);
-        self.control.on_start(&mut self.window, now, self.draw);
+        self.rtt.establish(params, now, agreed.rtt, lost_syns);
+        let start = Start { now, srtt: self.rtt.srtt(), draw: self.draw };
+        self.control.on_start(&mut self.window, &start);
         self.answers_marks = self.control.answers_marks();
         let method = if sack { params.recovery } else { Method::NewReno };
         let whole = params.slow_start.count == Count::Segments;
@@ -269,7 +271,6 @@ impl Sender {
         .with_credit(params.pacing_credit)
         .delegating(host_paces);
         self.space.establish();
-        self.rtt.establish(params, now, agreed.rtt, lost_syns);
     }
 
     /// Returns the bytes written and not yet sent.

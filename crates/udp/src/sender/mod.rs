@@ -21,7 +21,7 @@ use crate::fragments::{fragment, fragments};
 use crate::outgoing::Outgoing;
 use crate::packet::{self, CHARGE, Code, Cookie, DATA_HEADER, DIGEST, Data, Id, Packet};
 use crate::rtt::Rtt;
-use sojourn_congestion::{self, Ack, Cause, Congestion, Host, RateSample, Window, hystart};
+use sojourn_congestion::{self, Ack, Cause, Congestion, Host, RateSample, Start, Window, hystart};
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 use std::collections::VecDeque;
 
@@ -225,7 +225,7 @@ impl Sender {
     pub fn new(id: Id, settings: Settings) -> Self {
         let mut window = Window::new(u64::from(settings.chunk), 10);
         let mut control = Congestion::new(&settings.congestion, HOST, &window);
-        control.on_start(&mut window, 0, id as u32);
+        control.on_start(&mut window, &Start { now: 0, srtt: 0, draw: id as u32 });
         Self {
             id,
             messages: Outgoing::new(settings.queue),
