@@ -261,6 +261,8 @@ impl Sender {
         self.probe = TailProbe::new(rack);
         self.ecn = EcnSender::new(ecn);
         self.rate = DeliveryRate::new(self.control.wants_rate());
+        // Before the first write there was nothing to send (`tcp_rate_check_app_limited`).
+        self.rate.on_app_limited(0);
         self.board = Scoreboard::new(self.window.mss, self.rate.is_enabled());
         let host_paces = self.host_queue.as_ref().is_some_and(|queue| queue.paces());
         self.pacer = Pacer::new(match params.pacing {
@@ -333,7 +335,7 @@ mod tests {
     use sojourn_units::SECOND;
 
     #[test]
-    fn the_draw_outlasts_the_handshake() {
+    fn the_handshake_keeps_the_draw_and_begins_without_data() {
         let params = Params::parse("bbr").unwrap();
         let mut sender = Sender::new(&params);
         sender.draw = 4;
@@ -341,5 +343,6 @@ mod tests {
         let agreed = Agreed { at: SECOND, mss, sack: true, ecn, lost_syns: 0, rtt: None };
         sender.establish(&params, &agreed);
         assert!(format!("{:?}", sender.control).contains("first_phase: 5"));
+        assert!(sender.rate.is_app_limited(), "before the first write");
     }
 }
