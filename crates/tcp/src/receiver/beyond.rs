@@ -13,6 +13,8 @@ const BLOCKS: usize = 2;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Beyond {
     pub(super) held: Ranges,
+    /// End of the data in each frame that has space for more, and this space in bytes.
+    spaces: Vec<(u64, u64)>,
     /// SACK blocks, the one with the newest segment first (RFC 2018, section 4).
     recent: [(u64, u64); MAX_BLOCKS],
     pub(super) recent_count: u8,
@@ -30,6 +32,29 @@ impl Beyond {
         let blocks = self.blocks();
         let touches = |block: &(u64, u64)| start <= block.1 && end >= block.0;
         blocks.iter().position(touches).unwrap_or(blocks.len()) >= BLOCKS
+    }
+
+    /// Returns the bytes of payload for which the frames that contain held data have space.
+    pub(super) fn space(&self) -> u64 {
+        self.spaces.iter().map(|(_, space)| space).sum()
+    }
+
+    /// Chooses the frame for the segment `start..end`, before it is stored: that of the segment
+    /// before it if the frame has space (`skb_try_coalesce`), or a frame of its own, which has space
+    /// for `capacity` bytes.
+    pub(super) fn choose_frame(&mut self, start: u64, end: u64, capacity: u64) {
+        if self.held.covers(start, end) {
+            return;
+        }
+        let len = end - start;
+        let joined = self.spaces.iter().rposition(|&(at, space)| at == start && space >= len);
+        let space = match joined {
+            Some(index) => self.spaces.swap_remove(index).1,
+            None => capacity,
+        };
+        if space > len {
+            self.spaces.push((end, space - len));
+        }
     }
 
     /// Stores the numbers `start..end` of a segment, and returns how many of them are new. If
@@ -58,8 +83,9 @@ impl Beyond {
         self.recent_count = at as u8;
     }
 
-    /// Forgets the blocks that begin at or below `nxt`.
+    /// Forgets the blocks and frames that begin at or below `nxt`.
     pub(super) fn forget(&mut self, nxt: u64) {
+        self.spaces.retain(|&(end, _)| end > nxt);
         let mut at = 0;
         for i in 0..usize::from(self.recent_count) {
             if self.recent[i].0 > nxt {
@@ -84,5 +110,43 @@ fn joined(new: (u64, u64), blocks: &[(u64, u64)]) -> (u64, u64) {
         if block == before {
             return block;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hold(beyond: &mut Beyond, segment: u64, capacity: u64) {
+        let (start, end) = (1 + segment * 100, 101 + segment * 100);
+        beyond.choose_frame(start, end, capacity);
+        beyond.hold(start, end, true);
+    }
+
+    #[test]
+    fn a_segment_shares_the_frame_of_the_one_before_it() {
+        // Segments in the order of their arrivals, and the space left in the end, in segments.
+        for (segments, space) in [
+            (vec![3], 1),
+            (vec![3, 4], 0),
+            (vec![3, 4, 5], 1),
+            (vec![4, 3], 2),
+            (vec![3, 5, 4], 1),
+            (vec![3, 4, 6, 5], 2),
+            (vec![3, 3, 4, 4], 0),
+        ] {
+            let mut beyond = Beyond::default();
+            for &segment in &segments {
+                hold(&mut beyond, segment, 200);
+            }
+            assert_eq!(beyond.space(), 100 * space, "{segments:?}");
+            beyond.forget(10_000);
+            assert_eq!(beyond.space(), 0);
+        }
+        let mut beyond = Beyond::default();
+        for segment in [3, 4, 6, 5] {
+            hold(&mut beyond, segment, 100);
+        }
+        assert_eq!(beyond.space(), 0, "a frame for each");
     }
 }

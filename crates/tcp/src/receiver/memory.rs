@@ -9,6 +9,9 @@ const INITIAL_MEMORY: u64 = 131_072;
 pub(super) const SHARE: u64 = 256;
 /// Assumed share of memory that is payload until data arrive, in units of 1/256.
 const INITIAL_SHARE: NonZero<u64> = NonZero::new(SHARE / 2).expect("not zero");
+/// The part of a frame's memory in bytes that is not for payload: two structures, and the space for
+/// headers (`sk_buff`, `skb_shared_info`, `MAX_TCP_HEADER`).
+pub(super) const HEADERS: u64 = 256 + 320 + 320;
 /// Payload in bytes below which a segment does not open the window (`tcp_event_data_recv`).
 pub(super) const SMALL: u64 = 128;
 
@@ -69,15 +72,16 @@ impl Buffer {
     }
 
     /// Returns the window in bytes that the unused part of the buffer allows. `frame_memory` is the
-    /// memory of a full segment, `full` its payload, in bytes.
-    pub(super) fn free_memory(&self, frame_memory: u64, full: u64) -> u64 {
+    /// memory of a frame, `payload` the data that it contains, and `beyond` the memory of data
+    /// beyond holes, in bytes.
+    pub(super) fn free_memory(&self, frame_memory: u64, payload: u64, beyond: u64) -> u64 {
         let Some(memory) = &self.memory else { return self.space };
-        let held = self.unread + self.queued + self.held;
-        if held == 0 {
+        let read = self.unread + self.queued;
+        if read + self.held == 0 {
             debug_assert_eq!(self.space, self.empty_window());
             return self.space;
         }
-        let held = proportion(held, frame_memory, full.max(SMALL));
+        let held = proportion(read, frame_memory, payload) + beyond;
         memory.window(memory.size.saturating_sub(held)).min(self.max_space)
     }
 }

@@ -279,6 +279,8 @@ impl Receiver {
             self.open(u64::from(segment.len));
         }
         let is_linux = self.params.ack_rule == AckRule::Linux;
+        let capacity = self.capacity();
+        self.beyond().choose_frame(start, end, capacity);
         let new = self.beyond().hold(start, end, is_linux);
         if new == 0 && self.dsack {
             self.beyond().duplicate = Some((start, end));
@@ -335,7 +337,7 @@ impl Receiver {
             // reads. So does the delayed ACK of every second segment, unless the announced window
             // would shrink.
             self.buffer.queued = bytes;
-            let at_once = self.acks.now || self.acks.quick > 0;
+            let at_once = self.acks.now || self.acks.quick > 0 || self.is_holding();
             if !at_once && self.offer() < self.offered {
                 self.buffer.queued = 0;
             }

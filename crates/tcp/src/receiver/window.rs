@@ -3,7 +3,7 @@
 //! Source: Linux's `tcp_grow_window`, `tcp_rcvbuf_grow`, `tcp_rcv_space_adjust` and `__tcp_select_window`.
 
 use super::Receiver;
-use super::memory::{ReceiveMemory, SHARE, SMALL, most_memory};
+use super::memory::{HEADERS, ReceiveMemory, SHARE, SMALL, most_memory};
 use sojourn_units::{MILLISECOND, Nanos};
 
 /// Round-trip time below which the receive buffer grows less (`net.ipv4.tcp_rcvbuf_low_rtt`).
@@ -36,7 +36,21 @@ impl Receiver {
     /// With `memory truesize`: returns the window in bytes that the unused part of the buffer
     /// allows.
     pub(super) fn free_memory(&self) -> u64 {
-        self.buffer.free_memory(self.params.frame_memory, self.full)
+        let full = self.full.max(SMALL);
+        let is_shared = self.buffer.unread + self.buffer.queued > full;
+        let payload = if is_shared { self.capacity() } else { full };
+        let beyond = self.beyond.as_ref().map_or(0, |beyond| {
+            let frames = (self.buffer.held + beyond.space()).div_ceil(self.capacity());
+            frames * self.params.frame_memory
+        });
+        self.buffer.free_memory(self.params.frame_memory, payload, beyond)
+    }
+
+    /// Returns the bytes of payload for which the memory of a frame has space: whole segments, one
+    /// at least.
+    pub(super) fn capacity(&self) -> u64 {
+        let full = self.full.max(SMALL);
+        (self.params.frame_memory.saturating_sub(HEADERS) / full).max(1) * full
     }
 
     /// Returns the bytes of payload for which the receive buffer has space; with `memory truesize`,
