@@ -26,6 +26,8 @@ const LOST: u8 = 2;
 const REPAIR: u8 = 4;
 /// The segment was retransmitted at least once.
 const REPEATED: u8 = 8;
+/// The segment always has PSH.
+const PUSHED: u8 = 16;
 
 /// A segment counts as lost if at least this number of segments above it are acknowledged (RFC
 /// 6675's `DupThresh`).
@@ -54,6 +56,11 @@ impl Entry {
     /// Returns whether the segment was ever retransmitted.
     pub fn is_repeated(&self) -> bool {
         self.flags & REPEATED != 0
+    }
+
+    /// Returns whether the segment has PSH also when it is sent again.
+    pub fn is_pushed(&self) -> bool {
+        self.flags & PUSHED != 0
     }
 
     /// Returns whether the segment was acknowledged selectively.
@@ -341,6 +348,11 @@ impl Scoreboard {
             samples.snapshots[slot] = snapshot;
         }
         self.tail += 1;
+    }
+
+    /// Notes that the newest segment has PSH also when it is sent again.
+    pub fn mark_pushed(&mut self) {
+        self.entry_mut(self.tail - 1).flags |= PUSHED;
     }
 
     /// Takes out the state of losses; the caller puts it back.

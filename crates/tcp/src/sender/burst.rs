@@ -75,11 +75,6 @@ impl Burst {
         self.enabled && self.left == 0 && self.sent > 1
     }
 
-    /// Returns whether the segment that left last is a super-packet of its own.
-    pub(crate) fn is_single(&self) -> bool {
-        self.left == 0 && self.sent == 1
-    }
-
     /// Ends the super-packet, since no further segment can leave now.
     pub(crate) fn end(&mut self) {
         self.left = 0;

@@ -120,11 +120,15 @@ impl Sender {
             }
         }
         self.burst.on_sent();
-        let push = self.burst.is_complete()
-            || len < self.window.mss
+        let is_marked = len < self.window.mss
             || self.unsent() == len
-            || self.burst.is_single() && self.stream.pushes(self.space.nxt + len);
-        Some(Output { push, ..self.send(now, len, fin, continues) })
+            || self.burst.is_over() && self.stream.pushes(self.space.nxt + len);
+        let push = self.burst.is_complete() || is_marked;
+        let output = self.send(now, len, fin, continues);
+        if is_marked {
+            self.board.mark_pushed();
+        }
+        Some(Output { push, ..output })
     }
 
     /// Returns whether a super-packet of `segments` new segments must wait until other segments
@@ -278,7 +282,8 @@ impl Sender {
         } else {
             self.rto.start(now, &self.rtt);
         }
-        Output { seq: entry.seq, len, fin: entry.fin, cwr: false, push: false, repeat: true }
+        let push = entry.is_pushed();
+        Output { seq: entry.seq, len, fin: entry.fin, cwr: false, push, repeat: true }
     }
 
     #[inline]
