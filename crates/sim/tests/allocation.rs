@@ -172,7 +172,7 @@ fn an_idle_connection_takes_little() {
     let [tcp, udp] = [tcp("cubic initial_rto 10s"), Transport::Udp]
         .map(|transport| bytes_a_flow(MS, &transport, write, 3_000));
     println!("{tcp} bytes a flow of TCP, {udp} of UDP, so {} a connection", tcp - udp);
-    assert!(tcp - udp <= 2_400, "{} bytes a connection", tcp - udp);
+    assert!(tcp - udp <= 2_500, "{} bytes a connection", tcp - udp);
 }
 
 /// The handshake ends after 4 s, and the initial window arrives after 6 s.
@@ -180,5 +180,5 @@ fn an_idle_connection_takes_little() {
 fn a_flow_with_ten_packets_in_flight_takes_few_kilobytes() {
     let each = bytes_a_flow(2_000 * MS, &tcp("cubic initial_rto 10s"), "bulk", 5_500);
     println!("{each} bytes a flow");
-    assert!(each <= 4_600, "{each} bytes a flow");
+    assert!(each <= 4_700, "{each} bytes a flow");
 }

@@ -102,17 +102,17 @@ fn the_same_run_twice_and_on_other_threads() {
 /// values.
 const GOLDEN: &[(&str, &str)] = &[
     ("udp", "cc5d63245d55b9da1ced262a95af2ced"),
-    ("streams", "56db87ddbaadb6c894d7f666da1c917a"),
-    ("pfifo", "ff9ceddb89bb51119d315c54a189e177"),
-    ("codel", "fdb1af21661fc331fbfa64e433b266eb"),
-    ("fq_codel", "14950a504bc9bb9a5ede4157be1e0295"),
-    ("pie", "d03e515100853d33ea64c596ca0d129d"),
-    ("fq_pie", "c78027ce7b47467ce65843d1de58c589"),
-    ("fq_cobalt", "a107e0fcee239966ae572c5de3d95c59"),
-    ("l4s", "ef8c29f2458c43de4673d21c1559a684"),
-    ("red", "7b22e40ffcff01df091f2a636a8a21b5"),
-    ("choke", "a9c4d7225d359f5bb32323206c4bbb29"),
-    ("sfb", "0d0c907e6ee9117908c7a763cb851533"),
+    ("streams", "d93d9e436a16f7e97ca924459d5ec5f9"),
+    ("pfifo", "d40a267569a711a055e9033ac2f11a55"),
+    ("codel", "7c07f2dde2700f6af015bee072fc7993"),
+    ("fq_codel", "a372682ee57cb244ab3ac5f89191003f"),
+    ("pie", "db2ac14e3d4f5e800a9b7e1a579583dc"),
+    ("fq_pie", "c446bda8ea008d5dc0d8f8a66cdd47e6"),
+    ("fq_cobalt", "22057f873d0caf8348b03b6bb71ad1be"),
+    ("l4s", "a6027442f557630422edbceee3aa676e"),
+    ("red", "7ffe0268be448e166cbc46cb444fb302"),
+    ("choke", "31079b7ff56262ec345d7e2a01873454"),
+    ("sfb", "f08c1db8fdb6ecb4927d167f650229dc"),
 ];
 
 #[test]

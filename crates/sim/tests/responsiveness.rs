@@ -59,10 +59,10 @@ fn a_full_buffer_costs_a_round_trip_its_time() {
     assert!((idle / 1490.0 - 1.0).abs() < 0.01, "{idle}");
     let fifo = run(&line("bfifo limit 500kb", "direction download").plan, 1).unwrap();
     let trips = metric(&fifo, "test.responsiveness_08");
-    assert!((240.0..400.0).contains(&trips), "{trips}");
+    assert!((200.0..400.0).contains(&trips), "{trips}");
     // The added delay of probes is about the sojourn time of packets.
     let (added, wait) = (metric(&fifo, "test.probe_added"), metric(&fifo, "sojourn_p50"));
-    assert!((0.1..0.21).contains(&added) && (added / wait - 1.0).abs() < 0.3, "{added} {wait}");
+    assert!((0.1..0.25).contains(&added) && (added / wait - 1.0).abs() < 0.3, "{added} {wait}");
     let fair = run(&line("fq_codel", "direction download").plan, 1).unwrap();
     let foreign = metric(&fair, "test.responsiveness_08_foreign");
     assert!(foreign > 0.9 * idle, "{foreign} {idle}");
