@@ -1,7 +1,7 @@
 """Compares the simulator with Linux in cells drawn at random, and records the result.
 
 `python -m tests.agreement FOLDER [--drawing SEED] [--cells N] [--most SECONDS] [--minutes M]
-[--record] [--trees]`
+[--record] [--trees] [--wire HZ]`
 
 The cells are the first N of a drawing of `population` that cost Linux at most so many processor
 seconds a run and whose kernel exists on this machine. Runs are kept in FOLDER, a line of JSON each,
@@ -10,7 +10,9 @@ six seeds first, then the undecided ones with more (`judge.LOOKS`). Every fourth
 by Linux with other seeds, which shows what the judgement says of equal engines. With `--record` the
 results become those of `compare` and `run`, and of the page docs/background/truth.md; those of
 `--trees` become the table of docs/guides/three-clocks.md (`python -c "from tests.agreement import
-trees; print(trees.table())"`).
+trees; print(trees.table())"`). `--wire HZ` compares real time with virtual time instead: the TCP of
+this machine, which has HZ ticks a second, over the project's wire, against that of a guest over the
+same wire, in the cells whose kernel has as many ticks.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from sojourn.lab.engine import WireEngine
 from sojourn.linux import kernels
 from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.kernels import Kernel
@@ -46,7 +49,7 @@ Known = dict[tuple[str, str], dict[int, dict[str, float]]]
 KEPT = ("goodput", "sojourn_mean", "sojourn_p95", "drops", "marks", "departures")
 COUNTS = ("timeouts", "recoveries", "retransmissions")
 """Events of the senders, of which Linux reports only a part."""
-FIRST = {"sim": 1, "linux": 1000, "again": 2000}
+FIRST = {"sim": 1, "linux": 1000, "again": 2000, "wire": 3000, "linux-wire": 4000}
 """The first seed of each engine; `again` is Linux with other seeds. All runs are independent."""
 ALLOWED = 0.03
 """Largest share of different cells with which the command succeeds."""
@@ -71,14 +74,28 @@ def metrics(record: Record, cell: AnyCell) -> dict[str, float]:
     return found
 
 
+def engine(name: str, linux: LinuxEngine) -> Engine:
+    """The engine of this name, with the kernel of `linux` if it has one."""
+    match name:
+        case "sim":
+            return core()
+        case "wire":
+            return WireEngine()
+        case "linux-wire":
+            return LinuxEngine(linux.kernel, wire=True)
+        case _:
+            return linux
+
+
 def run(engine: Engine, cell: AnyCell, seed: int, linux: LinuxEngine) -> dict[str, float]:
-    """One run with the cell's ticks, and the memory of frames that `linux` has."""
+    """One run with the cell's ticks, and frames as `linux` has them; empty if it is not valid."""
     scenario = Scenario.from_dict(cell.scenario(seed))
     words = {**linux.tcp_words(scenario.plan), "hz": str(cell.hz)}
     plan = json.loads(scenario.with_stack(words).plan_json)
     for link in plan["links"]:
         tick(link["params"]["queue"], cell.hz)
-    return metrics(engine.simulate(Plan.of(json.dumps(plan)), seed), cell)
+    record = engine.simulate(Plan.of(json.dumps(plan)), seed)
+    return {} if getattr(record, "violations", ()) else metrics(record, cell)
 
 
 def tick(queue: dict[str, Any], hz: int) -> None:
@@ -91,8 +108,11 @@ def tick(queue: dict[str, Any], hz: int) -> None:
             tick(child, hz)
 
 
-def opponents(cell: AnyCell) -> Iterator[tuple[str, str]]:
+def opponents(cell: AnyCell, wire: bool) -> Iterator[tuple[str, str]]:
     """The pairs of engines that a cell compares."""
+    if wire:
+        yield "wire", "linux-wire"
+        return
     yield "sim", "linux"
     if isinstance(cell, Cell) and cell.number // 2 % AGAIN == 0:
         yield "again", "linux"
@@ -103,9 +123,9 @@ def runs_of(known: Known, cell: AnyCell, name: str) -> list[dict[str, float]]:
     return [found for _, found in sorted(known[cell.name, name].items())]
 
 
-def undecided(cell: AnyCell, known: Known) -> Iterator[str]:
+def undecided(cell: AnyCell, known: Known, wire: bool) -> Iterator[str]:
     """Yields the engines whose runs have not decided one of their pairs."""
-    for pair in opponents(cell):
+    for pair in opponents(cell, wire):
         ours, theirs = (runs_of(known, cell, name) for name in pair)
         if judged(cell, ours, theirs)[0] == "undecided":
             yield from pair
@@ -122,6 +142,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=600.0)
     parser.add_argument("--workers", type=int, default=cores())
     parser.add_argument("--trees", action="store_true", help="trees, not a drawing")
+    parser.add_argument("--wire", type=int, default=0, metavar="HZ", help="real against virtual")
     parser.add_argument("--record", action="store_true", help="write the record of the package")
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
@@ -137,7 +158,8 @@ def main() -> None:
     linux = {hz: LinuxEngine(kernel) for hz, kernel in by_hz.items()}
     drawn = list(islice(drawing(asked.drawing), asked.cells))
     every: Sequence[AnyCell] = trees.grid() if asked.trees else drawn
-    cells = [cell for cell in every if cell.hz in linux and cell.cost <= asked.most]
+    ticks = {asked.wire} if asked.wire else set(linux)
+    cells = [cell for cell in every if cell.hz in ticks and cell.cost <= asked.most]
     end = time.monotonic() + 60 * asked.minutes
     with log.open("a", encoding="utf-8") as file, ThreadPoolExecutor(asked.workers) as pool:
 
@@ -146,7 +168,8 @@ def main() -> None:
             if time.monotonic() > end:
                 return
             own = linux[cell.hz]
-            found = run(core() if name == "sim" else own, cell, seed, own)
+            if not (found := run(engine(name, own), cell, seed, own)):
+                return
             known[cell.name, name][seed] = found
             about = {"cell": cell.name, "engine": name, "seed": seed, "metrics": found}
             file.write(json.dumps(about) + "\n")
@@ -156,7 +179,7 @@ def main() -> None:
             wanted = [
                 (cell, name, seed)
                 for cell in cells
-                for name in dict.fromkeys(undecided(cell, known))
+                for name in dict.fromkeys(undecided(cell, known, bool(asked.wire)))
                 for seed in range(FIRST[name], FIRST[name] + min(seeds, asked.seeds))
                 if seed not in known[cell.name, name]
             ]
@@ -164,7 +187,8 @@ def main() -> None:
     told = {
         cell.name: found
         for cell in cells
-        if (found := judged(cell, *(runs_of(known, cell, name) for name in ("sim", "linux"))))[1]
+        for pair in islice(opponents(cell, bool(asked.wire)), 1)
+        if (found := judged(cell, *(runs_of(known, cell, name) for name in pair)))[1]
     }
     for name, (verdict, quantities) in told.items():
         words = "  ".join(f"{n} {j.ratio.estimate:.3f}" for n, j in quantities.items())
