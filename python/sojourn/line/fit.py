@@ -34,7 +34,7 @@ REACH = 3.5
 """Half the width of a parameter's range in the next round, in standard deviations."""
 QUEUED = 0.005
 """Queueing delay in s above which a queue has formed, so that the rate was reached."""
-OUTSIDE = 1.8
+OUTSIDE = 1.5
 """Surprise above which the measurement is outside the model."""
 MOST_LOSS = 0.03
 """Largest random loss of the prior."""
