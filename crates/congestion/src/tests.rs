@@ -182,7 +182,7 @@ fn run(
             Step::Restart(idle) => control.on_restart(&mut window, now, *idle),
             Step::Lost(lost) => control.on_lost(&window, &Lost { now, ..*lost }),
             Step::Start(draw) => {
-                control.on_start(&mut window, &Start { now, srtt: 0, draw: *draw })
+                control.on_start(&mut window, &Start { now, srtt: 0, draw: *draw });
             }
         }
         prop_assert!(window.cwnd >= window.mss && window.cwnd <= MAX_WINDOW.max(window.mss));
