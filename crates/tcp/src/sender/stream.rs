@@ -142,7 +142,9 @@ impl Stream {
                 return;
             }
             let room = goal.saturating_sub(memory.tail(nxt));
-            let is_new = memory.packets.is_empty() || room == 0;
+            // A writer that only a full buffer stops begins a new one each time.
+            let is_full_size = memory.size >= self.buffer;
+            let is_new = memory.packets.is_empty() || room == 0 || is_full_size;
             if is_new && used >= memory.size {
                 memory.waits = true;
                 memory.mark();
@@ -154,7 +156,7 @@ impl Stream {
             if end > memory.pushed + half {
                 memory.mark();
             }
-            // What is complete at the head of the queue is sent before more is written.
+            // A super-packet at the head of the queue is sent before more is written.
             if memory.packets.len() == 1 || end >= self.end {
                 return;
             }
