@@ -127,7 +127,7 @@ def test_a_comparison_in_a_folder_has_the_findings_of_one_in_memory(tmp_path: Pa
 
 
 def test_pilot_runs_find_one_warm_up_for_all_queues_and_seeds() -> None:
-    scenario = link("60s", "0s", "bulk", "uniform 0s 1s", 4)
+    scenario = link("90s", "0s", "bulk", "uniform 0s 1s", 4)
     study = Study(scenario).vary(queue=["codel", "pfifo limit 100p"]).seeds(3)
     found = study.warm_up(1)
     assert 1 <= found <= 15

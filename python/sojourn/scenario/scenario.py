@@ -470,7 +470,7 @@ class Scenario:
 
         >>> run = sojourn.Scenario.load("home.toml").run(seed=1)
         >>> round(run.metrics["voip.mos"], 1), round(run.metrics["goodput"] / 1e6)
-        (2.7, 19)
+        (2.5, 19)
         """
         check_seed(seed)
         begin = time.perf_counter()

@@ -4,7 +4,7 @@
 //! times the data in flight.
 
 use sojourn_congestion::external::{Factory, Fault, Params, Policy};
-use sojourn_congestion::{Ack, Cause, Congestion, Host, Window, hystart};
+use sojourn_congestion::{Ack, Cause, Congestion, Host, Start, Window, hystart};
 use sojourn_units::{EPOCH, MILLISECOND, Nanos};
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ pub fn run() {
     let mut window = Window::new(1000, 10);
     let host = Host { slow_start: hystart::Params::default(), hz: 0 };
     let mut control = Congestion::new(&params, host, &window);
-    control.on_start(&mut window, EPOCH, 1);
+    control.on_start(&mut window, &Start { now: EPOCH, srtt: 0, draw: 1 });
     let (mut losses, mut una) = (0, 0);
     for round in 1..=100 {
         let now = EPOCH + round * 10 * MILLISECOND;
